@@ -1,0 +1,51 @@
+"""The one clock of a run and the deadlines measured by it.
+
+All times in a history are CLOCK_MONOTONIC nanoseconds of the control host. The wall clock is
+written once, as an anchor for people; nothing is ever computed from it.
+"""
+
+import time
+from pathlib import Path
+from typing import Final
+
+from chaos.core.errors import DeadlineError
+
+NS_PER_S: Final = 1_000_000_000
+
+
+def now_ns() -> int:
+    """CLOCK_MONOTONIC in nanoseconds."""
+    return time.monotonic_ns()
+
+
+def boot_id() -> str:
+    """The kernel's boot id: histories of two boots have unrelated clocks and are never merged."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+class Deadline:
+    """A point in time by which ``what`` must have happened.
+
+    Args:
+        what: the thing being waited for, as the message of a breach will say it.
+        timeout_s: seconds from now.
+    """
+
+    def __init__(self, what: str, timeout_s: float) -> None:
+        self.what = what
+        self.timeout_s = timeout_s
+        self._end_ns = now_ns() + int(timeout_s * NS_PER_S)
+
+    def remaining_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, (self._end_ns - now_ns()) / NS_PER_S)
+
+    def expired(self) -> bool:
+        """Whether the time is up."""
+        return now_ns() >= self._end_ns
+
+    def check(self, detail: str = "") -> None:
+        """Raise ``DeadlineError`` if the time is up; ``detail`` says what was last seen."""
+        if self.expired():
+            suffix = f" ({detail})" if detail else ""
+            raise DeadlineError(f"waited {self.timeout_s:g} s for {self.what}{suffix}")

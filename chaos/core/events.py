@@ -1,0 +1,123 @@
+"""Faults, observations and phases: the part of a history that no client did.
+
+One JSON object a line, written as it happens (``history/*.events``), by the harness and by the
+observer alike, each stamped with the run's one clock. The module refuses to interpret them.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from chaos.core.clock import now_ns
+
+
+class Phase(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
+    """A phase of the run begins or ends.
+
+    Names, in order: deploy, ready, load (with warm-up), recovery, heal, settle, drain, collect.
+    ``edge`` "end" with ``ok`` false is a phase that broke; a drain phase without its end with
+    ``ok`` true makes the run not valid (SEMANTICS 11).
+    """
+
+    time_ns: int
+    name: str
+    edge: Literal["start", "end"]
+    ok: bool = True
+    note: str = ""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What was seen from outside of a fault or of its healing.
+
+    ``summary`` is one line for the fault table ("6 of 6 probes across the cut dropped, 6 of 6
+    inside pass"); ``details`` are JSON values.
+    """
+
+    kind: str
+    proven: bool
+    summary: str
+    details: dict[str, Any] = {}
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
+    """A stage in the life of one planned fault.
+
+    Stages: ``inject`` (acting began), ``active`` (acting ended and was looked at: ``evidence``),
+    ``heal`` (undoing began), ``healed`` (undone and looked at: ``evidence``), ``skipped`` (no target
+    until the row's end: counted, not unproven), ``broke`` (acting raised; ``note`` says what).
+    """
+
+    time_ns: int
+    id: int
+    name: str
+    stage: Literal["inject", "active", "heal", "healed", "skipped", "broke"]
+    targets: tuple[str, ...] = ()
+    description: str = ""
+    evidence: Evidence | None = None
+    note: str = ""
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True, tag="observation"):
+    """What one node, asked by the observer, said of itself or of the cluster.
+
+    Fields that were not learned are None. ``role``: "master", "slave", "leader", "follower", …
+    ``epoch``: master epoch (brokers) or term (controllers). ``subject`` is the replica group the
+    statement is about. ``sync_state_set``: node names. ``max_offsets``: queue → next offset.
+    """
+
+    time_ns: int
+    asked_ns: int
+    node: str
+    alive: bool
+    role: str | None = None
+    epoch: int | None = None
+    subject: str | None = None
+    master: str | None = None
+    sync_state_set: tuple[str, ...] | None = None
+    sync_state_set_epoch: int | None = None
+    max_offsets: dict[str, int] | None = None
+    error: str | None = None
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, tag="note"):
+    """Anything else worth keeping: a node that died by itself, a worker that ended, pressure figures."""
+
+    time_ns: int
+    name: str
+    node: str | None = None
+    text: str = ""
+    data: dict[str, Any] = {}
+
+
+Event = Phase | Fault | Observation | Note
+
+
+class EventLog:
+    """Appends events to one file, a line each, visible to readers at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._encoder = msgspec.json.Encoder()
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+    def emit(self, event: Event) -> None:
+        """Write one event; O_APPEND makes a line whole."""
+        os.write(self._fd, self._encoder.encode(event) + b"\n")
+
+    def phase(self, name: str, edge: Literal["start", "end"], *, ok: bool = True, note: str = "") -> None:
+        """Write a phase edge stamped now."""
+        self.emit(Phase(time_ns=now_ns(), name=name, edge=edge, ok=ok, note=note))
+
+    def close(self) -> None:
+        """Close the file; further events raise."""
+        os.close(self._fd)
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """Yield the events of one file; a torn last line (no newline) is left out."""
+    decoder = msgspec.json.Decoder(Event)
+    data = path.read_bytes()
+    for line in data[: data.rfind(b"\n") + 1].splitlines():
+        yield decoder.decode(line)

@@ -1,0 +1,301 @@
+"""From a worker's stream to the tables every check reads.
+
+``operations`` has one row per operation, ``reads`` one row per record a read returned, ``events`` one
+row per fault stage, observation, phase edge and note. Types, sort order and the meaning of every
+column are in docs/history.md and here; ``SCHEMA_VERSION`` changes with them. Rows of one file are
+sorted by (key, invoke_ns), one row group per key, so that a shard is (file, row groups).
+
+The module refuses to judge: a torn tail is cut and counted, a missing completion is ``info``.
+"""
+
+import zlib
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from chaos.core.errors import HistoryError
+from chaos.core.events import Event, read_events
+from chaos.core.op import READS, F, Type
+from chaos.core.recorder import FLAG_DAMAGED, FLAG_PINNED, NONE, OP_SIZE, READ_SIZE
+
+SCHEMA_VERSION: Final = 1
+NEVER_NS: Final = np.iinfo(np.int64).max
+"""``complete_ns`` of an operation nobody knows the end of."""
+
+_OP: Final = np.dtype([
+    ("crc", "<u4"), ("sequence", "<u4"), ("time_ns", "<i8"), ("op", "<u4"), ("type", "u1"), ("f", "u1"),
+    ("client", "<u2"), ("process", "<u4"), ("key", "<i4"), ("a", "<i8"), ("b", "<i8"), ("c", "<i8"),
+    ("ref", "<u4"), ("node", "<i2"), ("flags", "<u2"),
+])  # fmt: skip
+_READ: Final = np.dtype([
+    ("crc", "<u4"), ("op", "<u4"), ("offset", "<i8"), ("writer", "<i4"), ("flags", "<u4"), ("sequence", "<i8"),
+])  # fmt: skip
+assert _OP.itemsize == OP_SIZE
+assert _READ.itemsize == READ_SIZE
+
+OPERATIONS: Final = pa.schema([
+    ("worker", pa.int16()),  # (worker, op) is the identity of an operation
+    ("op", pa.int64()),
+    ("process", pa.int32()),
+    ("client", pa.int16()),
+    ("pinned", pa.bool_()),  # the client stays on one node whatever the route says
+    ("f", pa.int8()),  # chaos.core.op.F
+    ("key", pa.int32()),  # the queue
+    ("writer", pa.int32()),  # sends: the value; -1 for reads
+    ("sequence", pa.int64()),
+    ("offset", pa.int64()),  # sends: the offset answered (a hint unless ok); reads: where the read began
+    ("next_offset", pa.int64()),  # reads: the offset after the last one covered
+    ("min_offset", pa.int64()),
+    ("max_offset", pa.int64()),
+    ("count", pa.int32()),  # reads: records returned
+    ("type", pa.int8()),  # chaos.core.op.Type: OK, FAIL, INFO, NOT_SENT
+    ("scheduled_ns", pa.int64()),
+    ("invoke_ns", pa.int64()),
+    ("complete_ns", pa.int64()),  # NEVER_NS if no completion was recorded
+    ("deadline_ns", pa.int64()),
+    ("node", pa.int16()),  # position in run.json's nodes, -1 unknown
+    ("error", pa.dictionary(pa.int32(), pa.string())),
+])  # fmt: skip
+READ_ROWS: Final = pa.schema([
+    ("worker", pa.int16()),
+    ("op", pa.int64()),  # the read operation, in the same worker
+    ("process", pa.int32()),
+    ("f", pa.int8()),
+    ("key", pa.int32()),
+    ("position", pa.int32()),  # within the operation, from 0
+    ("offset", pa.int64()),
+    ("writer", pa.int32()),  # -1: the body was not one of ours or was damaged
+    ("sequence", pa.int64()),
+    ("invoke_ns", pa.int64()),
+    ("complete_ns", pa.int64()),
+    ("node", pa.int16()),
+])  # fmt: skip
+EVENTS: Final = pa.schema([
+    ("time_ns", pa.int64()),
+    ("kind", pa.string()),  # phase fault observation note
+    ("name", pa.string()),
+    ("node", pa.string()),
+    ("event", pa.string()),  # the whole event as JSON (chaos.core.events)
+])  # fmt: skip
+
+
+class StreamFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the reader learned of one worker's stream beside its rows.
+
+    ``ended``: the stream has its END record. ``torn_bytes``: what lay behind the last whole record.
+    ``last_sequence``: per writer, the highest sequence number recorded as invoked.
+    """
+
+    worker: int
+    ended: bool
+    operations: int
+    reads: int
+    torn_bytes: int
+    last_sequence: dict[int, int]
+
+
+class Stream(NamedTuple):
+    """One worker's rows, paired and sorted by (key, invoke_ns)."""
+
+    operations: pa.Table
+    reads: pa.Table
+    facts: StreamFacts
+
+
+def _whole(path: Path, dtype: np.dtype[np.void], *, numbered: bool) -> tuple[npt.NDArray[np.void], int]:
+    """The records before the first torn one, and the bytes behind them that are not zero."""
+    data = path.read_bytes() if path.exists() else b""
+    size = dtype.itemsize
+    records = np.frombuffer(data, dtype=dtype, count=len(data) // size)
+    filled = records["crc"] != 0
+    count = len(records) if filled.all() else int(np.argmin(filled))
+    view = memoryview(data)
+    for i in range(count):
+        if zlib.crc32(view[i * size + 4 : (i + 1) * size]) != records["crc"][i]:
+            count = i
+            break
+    if numbered and count and not np.array_equal(records["sequence"][:count], np.arange(1, count + 1, dtype="<u4")):
+        wrong = int(np.argmax(records["sequence"][:count] != np.arange(1, count + 1, dtype="<u4")))
+        raise HistoryError(f"{path}: record {wrong + 1} carries number {records['sequence'][wrong]}; the file was altered")
+    rest = np.frombuffer(data, dtype=np.uint8)[count * size :]
+    nonzero = np.flatnonzero(rest)
+    return records[:count], int(nonzero[-1]) + 1 if len(nonzero) else 0
+
+
+def read_stream(folder: Path, worker: int) -> Stream:
+    """Read and pair one worker's files.
+
+    Raises:
+        HistoryError: if the files were altered (not merely cut off).
+    """
+    records, torn_ops = _whole(folder / f"w{worker}.ops", _OP, numbered=True)
+    read_records, torn_reads = _whole(folder / f"w{worker}.reads", _READ, numbered=False)
+    errors_path = folder / f"w{worker}.errors"
+    errors = ["", *errors_path.read_text(errors="replace").split("\n")[:-1]] if errors_path.exists() else [""]
+    invoked = records[records["type"] == Type.INVOKE]
+    completed = records[(records["type"] >= Type.OK) & (records["type"] <= Type.NOT_SENT)]
+    if len(invoked) and not np.array_equal(invoked["op"], np.arange(1, len(invoked) + 1, dtype="<u4")):
+        raise HistoryError(f"{folder}/w{worker}.ops: operation numbers do not ascend by one; the file was altered")
+    if len(completed) and (completed["op"].min() < 1 or completed["op"].max() > len(invoked)):
+        raise HistoryError(f"{folder}/w{worker}.ops: a completion without its invocation; the file was altered")
+    if len(np.unique(completed["op"])) != len(completed):
+        raise HistoryError(f"{folder}/w{worker}.ops: an operation completed twice; the file was altered")
+    operations = _pair(invoked, completed, worker, errors)
+    reads = _reads(operations, read_records, worker)
+    sends = invoked[invoked["f"] == F.SEND]
+    last: dict[int, int] = {}
+    for writer in np.unique(sends["ref"]):
+        last[int(writer)] = int(sends["b"][sends["ref"] == writer].max())
+    facts = StreamFacts(
+        worker=worker,
+        ended=bool(len(records)) and int(records["type"][-1]) == Type.END,
+        operations=len(invoked),
+        reads=reads.num_rows,
+        torn_bytes=torn_ops + torn_reads,
+        last_sequence=last,
+    )
+    return Stream(_sorted(operations), _sorted(reads), facts)
+
+
+def _pair(
+    invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker: int, errors: list[str]
+) -> pa.Table:
+    """Operations in order of their number."""
+    n = len(invoked)
+    is_read = np.isin(invoked["f"], [int(f) for f in READS])
+    at = completed["op"].astype(np.int64) - 1
+    kind = np.full(n, int(Type.INFO), dtype=np.int8)
+    complete_ns = np.full(n, NEVER_NS, dtype=np.int64)
+    kind[at] = completed["type"]
+    complete_ns[at] = completed["time_ns"]
+
+    def landed(column: str, dtype: type[np.signedinteger], default: int = NONE) -> npt.NDArray[np.signedinteger]:
+        out = np.full(n, default, dtype=dtype)
+        out[at] = completed[column]
+        return out
+
+    a, b, c = landed("a", np.int64), landed("b", np.int64), landed("c", np.int64)
+    ref = landed("ref", np.int64, 0)
+    names = pa.array(errors, pa.string())
+    error = pa.DictionaryArray.from_arrays(
+        pa.array(np.minimum(ref, len(errors) - 1).astype(np.int32), mask=ref == 0), names
+    )
+    return pa.table(
+        {
+            "worker": np.full(n, worker, dtype=np.int16),
+            "op": invoked["op"].astype(np.int64),
+            "process": invoked["process"].astype(np.int32),
+            "client": invoked["client"].astype(np.int16),
+            "pinned": (invoked["flags"] & FLAG_PINNED).astype(bool),
+            "f": invoked["f"].astype(np.int8),
+            "key": invoked["key"].astype(np.int32),
+            "writer": np.where(is_read, NONE, invoked["ref"].astype(np.int64)).astype(np.int32),
+            "sequence": np.where(is_read, NONE, invoked["b"]),
+            "offset": np.where(is_read, invoked["b"], a),
+            "next_offset": np.where(is_read, a, NONE),
+            "min_offset": b,
+            "max_offset": c,
+            "count": np.where(is_read, landed("key", np.int32, 0), 0).astype(np.int32),
+            "type": kind,
+            "scheduled_ns": invoked["a"],
+            "invoke_ns": invoked["time_ns"],
+            "complete_ns": complete_ns,
+            "deadline_ns": invoked["c"],
+            "node": landed("node", np.int16),
+            "error": error,
+        },
+        schema=OPERATIONS,
+    )
+
+
+def _reads(operations: pa.Table, records: npt.NDArray[np.void], worker: int) -> pa.Table:
+    """Read rows joined with their operation; rows of an operation without a completion are left out."""
+    at = records["op"].astype(np.int64) - 1
+    known = at < operations.num_rows
+    records, at = records[known], at[known]
+    done = operations["complete_ns"].to_numpy()[at] != NEVER_NS
+    records, at = records[done], at[done]
+    starts = np.flatnonzero(np.r_[True, at[1:] != at[:-1]]) if len(at) else np.zeros(0, dtype=np.int64)
+    position = np.arange(len(at)) - np.repeat(starts, np.diff(np.r_[starts, len(at)]))
+    damaged = (records["flags"] & FLAG_DAMAGED) != 0
+
+    def taken(column: str) -> npt.NDArray[np.generic]:
+        values: npt.NDArray[np.generic] = operations[column].to_numpy()[at]
+        return values
+
+    return pa.table(
+        {
+            "worker": np.full(len(at), worker, dtype=np.int16),
+            "op": records["op"].astype(np.int64),
+            "process": taken("process"),
+            "f": taken("f"),
+            "key": taken("key"),
+            "position": position.astype(np.int32),
+            "offset": records["offset"],
+            "writer": np.where(damaged, NONE, records["writer"]),
+            "sequence": np.where(damaged, NONE, records["sequence"]),
+            "invoke_ns": taken("invoke_ns"),
+            "complete_ns": taken("complete_ns"),
+            "node": taken("node"),
+        },
+        schema=READ_ROWS,
+    )
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    """Rows by (key, invoke_ns, op); stable, so positions within a read keep their order."""
+    order = np.lexsort((table["op"].to_numpy(), table["invoke_ns"].to_numpy(), table["key"].to_numpy()))
+    return table.take(pa.array(order))
+
+
+def write_by_key(table: pa.Table, path: Path) -> None:
+    """Write a table that is sorted by key as Parquet with one row group per key."""
+    keys = table["key"].to_numpy()
+    bounds = np.r_[0, np.flatnonzero(keys[1:] != keys[:-1]) + 1, len(keys)] if len(keys) else np.zeros(1, dtype=np.int64)
+    partial = path.with_suffix(".partial")
+    with pq.ParquetWriter(partial, table.schema, compression="zstd") as writer:
+        for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+            writer.write_table(table.slice(start, end - start), row_group_size=max(1, int(end - start)))
+    partial.rename(path)
+
+
+def materialise_stream(history: Path, worker: int) -> StreamFacts:
+    """Turn one worker's stream into ``operations/w<n>.parquet`` and ``reads/w<n>.parquet``."""
+    stream = read_stream(history, worker)
+    for name, table in (("operations", stream.operations), ("reads", stream.reads)):
+        (history / name).mkdir(exist_ok=True)
+        write_by_key(table, history / name / f"w{worker}.parquet")
+    return stream.facts
+
+
+def all_events(history: Path) -> list[Event]:
+    """The events of every ``*.events`` file, in order of time."""
+    events = [event for path in sorted(history.glob("*.events")) for event in read_events(path)]
+    return sorted(events, key=lambda event: event.time_ns)
+
+
+def materialise_events(history: Path) -> int:
+    """Merge the ``*.events`` files into ``events.parquet``; returns the number of rows."""
+    events = all_events(history)
+    encoder = msgspec.json.Encoder()
+    rows = {
+        "time_ns": [event.time_ns for event in events],
+        "kind": [type(event).__name__.lower() for event in events],
+        "name": [getattr(event, "name", None) for event in events],
+        "node": [getattr(event, "node", None) for event in events],
+        "event": [encoder.encode(event).decode() for event in events],
+    }
+    partial = history / "events.partial"
+    pq.write_table(pa.table(rows, schema=EVENTS), partial)
+    partial.rename(history / "events.parquet")
+    return len(events)
+
+
+def workers_of(history: Path) -> list[int]:
+    """The numbers of the workers that left a stream."""
+    return sorted(int(path.stem[1:]) for path in history.glob("w*.ops"))

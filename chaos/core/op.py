@@ -1,0 +1,98 @@
+"""Operations: what a client asked for and what it was told.
+
+An operation has an invocation and at most one completion: ``ok`` (took effect), ``fail`` (certainly
+did not), ``info`` (nobody knows). No completion is ``info``. ``not-sent`` is the harness' own word:
+the operation was due, the bound on operations in flight was reached, and it never left.
+
+The module refuses to know how operations are stored (``recorder``) or judged (``checkers``).
+"""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+import msgspec
+
+
+class Type(IntEnum):
+    """The record types of a stream. The numbers are part of the on-disk format."""
+
+    INVOKE = 1
+    OK = 2
+    FAIL = 3
+    INFO = 4
+    NOT_SENT = 5
+    END = 6  # the stream's writer ended properly; carries nothing else
+
+    @property
+    def word(self) -> str:
+        """The word used in tables and reports."""
+        return self.name.lower().replace("_", "-")
+
+
+class F(IntEnum):
+    """What an operation does. The numbers are part of the on-disk format."""
+
+    SEND = 1  # append one value to a queue
+    POLL = 2  # weak read: any prefix is legal
+    READ = 3  # strong read: from an offset to the broker's maximum, at the master only
+    SLAVE_READ = 4  # read at a replica that is not master; always weak
+    DRAIN = 5  # the final strong read of a whole queue, minimum to maximum, on a fresh connection
+
+    @property
+    def word(self) -> str:
+        """The word used in tables and reports."""
+        return self.name.lower().replace("_", "-")
+
+
+STRONG_READS: Final = (F.READ, F.DRAIN)
+READS: Final = (F.POLL, F.READ, F.SLAVE_READ, F.DRAIN)
+
+
+class Value(NamedTuple):
+    """A value is (writer number, sequence number), unique in the run."""
+
+    writer: int
+    sequence: int
+
+    def __str__(self) -> str:
+        return f"{self.writer}:{self.sequence}"
+
+
+class Record(NamedTuple):
+    """One record a read returned. ``value`` is None if the body was not one of ours or was damaged."""
+
+    offset: int
+    value: Value | None
+
+
+class Invocation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client is asked to do, once, before ``deadline_ns``.
+
+    ``offset`` is where a read starts (None for sends; for DRAIN the queue's minimum is asked first).
+    """
+
+    process: int
+    f: F
+    key: int
+    deadline_ns: int
+    value: Value | None = None
+    offset: int | None = None
+    body_bytes: int = 0
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """What the client was told.
+
+    ``offset``: of an ok send; in an info send it is a hint only. ``next_offset``, ``min_offset`` and
+    ``max_offset``: of a read, as the broker said them (None where it did not). ``node``: who served
+    it, by name. ``error``: one short line, stable enough to group by (no numbers that vary).
+    """
+
+    type: Type
+    node: str | None = None
+    offset: int | None = None
+    next_offset: int | None = None
+    min_offset: int | None = None
+    max_offset: int | None = None
+    records: tuple[Record, ...] = ()
+    error: str | None = None

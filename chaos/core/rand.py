@@ -1,0 +1,14 @@
+"""Named seeded streams of random numbers.
+
+Each decision draws from a stream of its own name, so that adding a draw in one place never
+shifts the draws of another and a plan is the same plan wherever it is computed.
+"""
+
+import hashlib
+import random
+
+
+def stream(seed: int, *names: str | int) -> random.Random:
+    """A generator that depends on nothing but ``seed`` and ``names``."""
+    text = "\x1f".join([str(seed), *map(str, names)])
+    return random.Random(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big"))

@@ -1,0 +1,122 @@
+"""Three answers, with a reason: the shape of ``results.json``.
+
+``valid`` is true, false or "unknown". False beats unknown beats true. An unknown always says why.
+The module refuses to find anything; it only says how findings are written down and combined.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final, Literal
+
+import msgspec
+
+Valid = bool | Literal["unknown"]
+UNKNOWN: Final = "unknown"
+
+EXIT_CODES: Final = {True: 0, False: 1, UNKNOWN: 2}
+
+
+def merged(answers: Iterable[Valid]) -> Valid:
+    """The worst of the answers; true for none."""
+    seen = list(answers)
+    if any(answer is False for answer in seen):
+        return False
+    return UNKNOWN if any(answer == UNKNOWN for answer in seen) else True
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True):
+    """One occurrence of an anomaly.
+
+    ``sentence`` is in the words of a broker engineer. ``ops`` are the rows that show it, each a
+    dict with the columns of ``operations`` in words (f, type, node names, value "w:s", times in
+    seconds since the load began), the guilty ones first.
+    """
+
+    sentence: str
+    key: int | None = None
+    offset: int | None = None
+    last_offset: int | None = None
+    value: str | None = None
+    ops: tuple[dict[str, Any], ...] = ()
+
+
+class Anomaly(msgspec.Struct, frozen=True, kw_only=True):
+    """All occurrences of one kind. ``allowed`` ones do not make the history invalid.
+
+    ``part_of`` names the headline anomaly that has the same cause (SEMANTICS 9), if there is one.
+    """
+
+    count: int
+    allowed: bool
+    examples: tuple[Example, ...] = ()
+    part_of: str | None = None
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the verdict table.
+
+    ``found``: one line. ``reason``: why unknown, else empty. ``examined``: a count with its noun.
+    """
+
+    name: str
+    valid: Valid
+    found: str
+    examined: str = ""
+    took_s: float = 0.0
+    reason: str = ""
+    anomalies: dict[str, Anomaly] = {}
+
+
+class Rto(msgspec.Struct, frozen=True, kw_only=True):
+    """Recovery of one kind of operation from one fault.
+
+    ``seconds``: the longest outage; None means there was none; ``recovered`` false means it did
+    not end. ``key``: the queue it was measured on, -1 over all queues. ``when``: relative to the heal.
+    """
+
+    f: str
+    seconds: float | None
+    recovered: bool = True
+    key: int = -1
+    when: Literal["before-heal", "after-heal", ""] = ""
+    resolution_s: float = 0.0
+    lagged: bool = False
+
+
+class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the fault table. Times are CLOCK_MONOTONIC ns; None: that stage was not reached."""
+
+    id: int
+    name: str
+    targets: tuple[str, ...]
+    description: str
+    proven: bool
+    healed: bool
+    skipped: bool
+    inject_ns: int | None
+    active_ns: int | None
+    heal_ns: int | None
+    healed_ns: int | None
+    evidence: str = ""
+    heal_evidence: str = ""
+    note: str = ""
+    rto: tuple[Rto, ...] = ()
+    lost: int = 0
+    rpo_span_s: float | None = None
+    not_ok: int = 0
+
+
+class Results(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict tree, as written to ``results.json``."""
+
+    valid: Valid
+    sentence: str
+    reason: str
+    model: str
+    engine: str
+    engine_note: str = ""
+    checks: tuple[CheckResult, ...] = ()
+    anomalies: dict[str, Anomaly] = {}
+    faults: tuple[FaultResult, ...] = ()
+    counts: dict[str, int] = {}
+    interrupted: bool = False
+    schema_version: int = 1

@@ -1,0 +1,125 @@
+"""Where commands happen: the seam behind which netns, Docker and SSH look alike.
+
+Systems, faults and the recipe of a run speak to ``Host`` and ``Backend`` only. The module refuses to
+know how a host is made.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from subprocess import Popen
+from typing import Protocol
+
+import msgspec
+
+
+class Capability(StrEnum):
+    """What a fault may need of a host or of the machine."""
+
+    IPTABLES = "iptables"  # an own chain in INPUT and OUTPUT
+    STATISTIC = "statistic"  # iptables -m statistic
+    SIGNALS = "signals"  # kill, stop, continue processes
+    RESTART = "restart"  # start a killed process again
+
+
+class Completed(msgspec.Struct, frozen=True):
+    """A command that ended. ``returncode`` is negative for a signal, as in subprocess."""
+
+    argv: tuple[str, ...]
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+
+    @property
+    def text(self) -> str:
+        """Standard output, decoded and stripped."""
+        return self.stdout.decode(errors="replace").strip()
+
+    def check(self) -> "Completed":
+        """Return self, or raise DeployError naming the command and what it wrote to standard error."""
+        from chaos.core.errors import DeployError  # noqa: PLC0415 - keeps this module's import light
+
+        if self.returncode != 0:
+            said = self.stderr.decode(errors="replace").strip() or self.text
+            raise DeployError(f"{' '.join(self.argv)[:200]}: exit {self.returncode}: {said[:500]}")
+        return self
+
+
+class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that the system wants: ``name`` is also its hostname."""
+
+    name: str
+    role: str
+
+
+class Host(Protocol):
+    """One place with a hostname, an address and processes of its own."""
+
+    name: str
+    address: str
+    home: str
+    """An existing folder on the host that belongs to this node; the same path after a restart."""
+    capabilities: frozenset[Capability]
+
+    def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
+        """Run a command to its end. On time-out it and its children are killed.
+
+        Raises:
+            DeadlineError: the command did not end within ``timeout_s``.
+            DeployError: the host is gone.
+        """
+        ...
+
+    def put(self, source: bytes | Path, target: str, *, mode: int = 0o644) -> None:
+        """Write a file on the host (whole or not at all), making its folder."""
+        ...
+
+    def get(self, source: str, target: Path) -> None:
+        """Copy a file from the host; raises FileNotFoundError if it is not there."""
+        ...
+
+
+class Backend(Protocol):
+    """Makes hosts and a network between them, and takes them away again.
+
+    All that it makes ends with the process that called ``up``, also by ``kill -9``.
+    """
+
+    name: str
+
+    def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
+        """Make one host per spec plus one named ``client`` where load and observers run.
+
+        ``work`` is an existing local folder in which the backend may keep node homes.
+
+        Raises:
+            CapabilityError: the machine cannot do it; the message names the command that helps.
+        """
+        ...
+
+    def provide(self, source: Path) -> str:
+        """Make a local read-only folder visible on every host; returns its path there."""
+        ...
+
+    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> "Popen[bytes]":
+        """Start a local Python-side process (worker, observer) in the client's network.
+
+        Its standard input and output are pipes to the caller; it sees the local file system.
+        """
+        ...
+
+    def down(self) -> None:
+        """Remove everything that ``up`` made; safe to call twice and after a failed ``up``."""
+        ...
+
+
+@contextmanager
+def hosts_up(
+    backend: Backend, run_id: str, specs: Sequence[NodeSpec], work: Path
+) -> Iterator[Mapping[str, Host]]:
+    """``up`` and, whatever happens, ``down``."""
+    try:
+        yield backend.up(run_id, specs, work)
+    finally:
+        backend.down()

@@ -1,0 +1,134 @@
+"""What is tested: roles, configuration as data, a client, and what can be observed.
+
+A system decides in pure functions (``topology``, ``launch``, ``promises``); start, kill, pause, resume
+and alive are not its business but ``cluster.process``'. ``Probe`` and ``Client`` run inside the
+client host's network, in worker and observer processes, and know nodes by address only.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
+
+from chaos.core.client import Client
+from chaos.core.events import Observation
+from chaos.core.runinfo import NodeInfo, Promises
+from cluster.host import NodeSpec
+
+RoleKind = Literal["replica", "controller", "other"]
+
+
+class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
+    """The cluster as seen by address: what workers and the observer are given."""
+
+    run_id: str
+    nodes: tuple[NodeInfo, ...]
+    settings: dict[str, str]
+    queues: int
+
+    def of_role(self, *roles: str) -> tuple[NodeInfo, ...]:
+        """The nodes of the named roles, in order."""
+        return tuple(node for node in self.nodes if node.role in roles)
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """How one node's process is started: pure data.
+
+    ``files``: path relative to the host's home → content. ``argv[0]`` is a program on the host.
+    ``ready_pattern``: a regular expression that its standard output shows once it serves.
+    ``logs``: paths relative to home worth collecting. ``data``: paths relative to home that hold its state.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+    files: dict[str, bytes]
+    ready_pattern: str
+    logs: tuple[str, ...]
+    data: tuple[str, ...]
+
+
+class Leadership(msgspec.Struct, frozen=True, kw_only=True):
+    """Who leads, as last learned: ``master`` of the replica group, ``controller`` active, and their terms."""
+
+    master: str | None = None
+    epoch: int | None = None
+    sync_state_set: tuple[str, ...] = ()
+    controller: str | None = None
+    term: int | None = None
+
+
+class Probe(Protocol):
+    """Asks the system about itself, from inside. One outstanding request per node, own connections."""
+
+    async def prepare(self) -> None:
+        """Create what the workload needs (topics on every replica); raises DeployError if refused."""
+        ...
+
+    async def readiness(self) -> str | None:
+        """None when the cluster is complete and serves; else one line saying what is missing."""
+        ...
+
+    async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
+        """Ask one node; never raises for a silent one (``alive`` false, ``error`` set)."""
+        ...
+
+    def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
+        """Pure: who leads, from the latest observation of each node."""
+        ...
+
+    async def close(self) -> None:
+        """Release all connections."""
+        ...
+
+
+class System(Protocol):
+    """One system under test, found by name in the entry-point group ``chaos.systems``."""
+
+    name: str
+    version: str
+    roles: Mapping[str, RoleKind]
+    settings_help: Mapping[str, str]
+    """Settings of the harness' own for this system (``client.…``) with a line of help each."""
+
+    def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Check settings and fill in defaults.
+
+        Raises:
+            UsageError: unknown or impossible setting, with a guess at what was meant.
+        """
+        ...
+
+    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
+        """The nodes, in the order in which they are shown."""
+        ...
+
+    def promises(self, settings: Mapping[str, str]) -> Promises:
+        """Which anomalies are by design under these settings."""
+        ...
+
+    def fetch(self, say: Callable[[str], None]) -> Path:
+        """Make sure the artefacts are in the user's cache; returns their folder.
+
+        ``say`` gets one line per step of progress. Safe against two at once and against being cut off.
+
+        Raises:
+            CapabilityError: a tool is missing, with the command that installs it.
+        """
+        ...
+
+    def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
+        """Pure: how this node is started. ``artefacts`` is their path on the host."""
+        ...
+
+    def probe(self, view: ClusterView) -> Probe:
+        """A probe of this cluster."""
+        ...
+
+    def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
+        """Client ``number`` of ``clients``; the settings decide which of them are pinned."""
+        ...
+
+    def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
+        """Pure: for each client number, whether it stays on one node."""
+        ...
