@@ -1,0 +1,42 @@
+"""What the report draws of the operations: counts and points, small whatever the history's size.
+
+Made by a kernel in the executors (``checkers.series``), stored as ``series.json`` in the run folder, read
+by ``reports``. The module refuses to hold rows.
+"""
+
+import msgspec
+
+
+class Points(msgspec.Struct, frozen=True, kw_only=True):
+    """A sample of operations: every one that was not ok (up to a bound) and an even sample of the ok ones.
+
+    Equal lengths: ``t_s`` since the load began, ``latency_ms`` from the scheduled instant (-1: never
+    answered), ``f`` and ``type`` codes of ``chaos.core.op``, ``client``, ``node`` (position, -1 unknown).
+    """
+
+    t_s: list[float] = []
+    latency_ms: list[float] = []
+    f: list[int] = []
+    type: list[int] = []
+    client: list[int] = []
+    node: list[int] = []
+
+
+class Series(msgspec.Struct, frozen=True, kw_only=True):
+    """Time series over the load and the drain, in steps of ``step_s`` from ``origin_ns``.
+
+    ``rate``: f word → type word → operations completed or due per step. ``quantiles``: "p50", "p99",
+    "max" → latency of ok operations per step in ms (null where there were none). ``acked``: per step,
+    acknowledged sends so far; ``read``: per step, acknowledged sends that some read had returned so far.
+    """
+
+    origin_ns: int
+    duration_s: float
+    step_s: float
+    rate: dict[str, dict[str, list[int]]]
+    quantiles: dict[str, list[float | None]]
+    points: Points
+    operations: int
+    shown: int
+    acked: list[int] = []
+    read: list[int] = []

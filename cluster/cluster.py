@@ -1,0 +1,34 @@
+"""A cluster that is up: nodes with their hosts and the way each one's process is started."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from chaos.core.runinfo import NodeInfo
+from cluster.host import Host
+from cluster.system import Launch
+
+
+class Node(msgspec.Struct, frozen=True):
+    """One node of the system under test."""
+
+    info: NodeInfo
+    host: Host
+    launch: Launch
+
+    @property
+    def name(self) -> str:
+        """The node's name, also its hostname."""
+        return self.info.name
+
+
+class Cluster(msgspec.Struct, frozen=True):
+    """All nodes by name, in the order of the topology. ``kinds``: role → replica, controller or other."""
+
+    run_id: str
+    nodes: Mapping[str, Node]
+    kinds: Mapping[str, str]
+
+    def of_role(self, role: str) -> tuple[Node, ...]:
+        """The nodes of one role, in order."""
+        return tuple(node for node in self.nodes.values() if node.info.role == role)
