@@ -1,0 +1,1 @@
+"""The command line: one file per kind of command, each loaded only when it is typed."""

@@ -49,3 +49,7 @@ class Deadline:
         if self.expired():
             suffix = f" ({detail})" if detail else ""
             raise DeadlineError(f"waited {self.timeout_s:g} s for {self.what}{suffix}")
+
+    def wait(self) -> None:
+        """Sleep until the time is up."""
+        time.sleep(self.remaining_s())

@@ -1,0 +1,25 @@
+# Every target sets up first; nothing else is needed on a fresh machine.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: setup run test lint clean
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml scripts/setup.sh
+	@PYTHON="$(PYTHON)" sh scripts/setup.sh
+
+run: setup
+	@$(RUN)/chaos run --system rocketmq --nemesis random-partition --set client.routing=follow
+
+lint: setup
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+
+test: setup
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+	$(RUN)/python -m pytest
+
+clean: setup
+	$(RUN)/chaos clean

@@ -1,0 +1,73 @@
+"""``chaos list``, ``chaos doctor`` and ``chaos clean``: what there is, what can be done, what is left over."""
+
+import click
+import msgspec
+
+GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers")
+
+
+def rows_of(group: str) -> list[dict[str, str]]:
+    """The rows of one group: name, help and, where it does not load, error."""
+    if group == "nemeses":
+        from nemesis.catalog import described  # noqa: PLC0415 - loaded only when listed
+
+        return [{"name": name, "help": text} for name, text in described()]
+    if group == "checkers":
+        from checkers.registry import described as checks  # noqa: PLC0415
+
+        return [{"name": name, "help": text} for name, text in checks()]
+    from chaos import plugins  # noqa: PLC0415
+
+    return [
+        {"name": row.name, "help": row.help, **({"error": row.error} if row.error else {})}
+        for row in plugins.listed(group)
+    ]
+
+
+@click.command("list")
+@click.argument("group", type=click.Choice(GROUPS))
+@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+def list_command(group: str, as_json: bool) -> int:
+    """What is known of one group, with a line of help each."""
+    rows = rows_of(group)
+    if as_json:
+        click.echo(msgspec.json.encode(rows).decode())
+        return 0
+    width = max((len(row["name"]) for row in rows), default=0)
+    for row in rows:
+        click.echo(f"{row['name']:<{width}}  {row.get('error') or row['help']}")
+    return 0
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+def doctor_command(as_json: bool) -> int:
+    """What this machine can do, each fact found by doing; missing things with the command that gives them."""
+    from cluster.facts import facts  # noqa: PLC0415 - probing takes a moment
+
+    found = facts()
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return 0
+    width = max(len(fact.name) for fact in found)
+    for fact in found:
+        click.echo(f"{'ok     ' if fact.ok else 'missing'}  {fact.name:<{width}}  {fact.detail}")
+        if not fact.ok and fact.help:
+            click.echo(f"{'':<{width + 11}}{fact.help}")
+    return 0
+
+
+@click.command("clean")
+@click.option("--dry-run", is_flag=True, help="Only say what is there.")
+def clean_command(dry_run: bool) -> int:
+    """Remove what runs left behind whose harness is dead; a living run is never touched."""
+    from cluster.reap import leftovers, remove  # noqa: PLC0415 - looks through /proc
+
+    found = leftovers()
+    for leftover in found:
+        click.echo(f"{'would remove' if dry_run else 'removing'}  {leftover.description}")
+        if not dry_run:
+            remove(leftover)
+    if not found:
+        click.echo("nothing left over")
+    return 0

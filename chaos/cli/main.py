@@ -1,0 +1,84 @@
+"""The console script: lazy commands, and exit codes that never collide with verdicts.
+
+click ends usage errors with 2 and aborts with 1, which mean "unknown" and "invalid" here; both are
+remapped in this one place. The module refuses to import a command before it is typed.
+"""
+
+import importlib
+import sys
+from typing import Final
+
+import click
+
+from chaos import __version__
+from chaos.core.errors import ChaosError
+
+COMMANDS: Final = {
+    "run": ("chaos.cli.run", "Deploy, load, break, heal, drain, check, report."),
+    "check": ("chaos.cli.check", "Judge stored histories with today's checkers."),
+    "report": ("chaos.cli.report", "Render the report of stored runs again."),
+    "list": ("chaos.cli.about", "Systems, backends, workloads, nemeses and checkers that are known."),
+    "doctor": ("chaos.cli.about", "What this machine can do, and the command for what it cannot."),
+    "clean": ("chaos.cli.about", "Remove what dead runs left behind."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and help without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The commands in the order in which a person meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command's module on first use."""
+        if cmd_name not in COMMANDS:
+            return None
+        if ctx.resilient_parsing:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="chaos")
+def cli() -> None:
+    """Break a real message broker cluster and prove from the history what it lost.
+
+    \b
+    Exit codes: 0 valid, 1 invalid, 2 unknown, 130 interrupted,
+    254 bad arguments or configuration, 255 the harness or the deployment broke.
+    """
+
+
+def main() -> None:
+    """Entry point; ends the process."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.UsageError as error:
+        error.show()
+        code = 254
+    except click.ClickException as error:
+        error.show()
+        code = 254
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = 130
+    except ChaosError as error:
+        click.echo(f"chaos: {error}", err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 255
+    except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say "invalid"
+        import traceback  # noqa: PLC0415 - only on the way out
+
+        traceback.print_exc()
+        code = 255
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,99 @@
+"""``chaos run``: options in, one run, its verdict out."""
+
+import os
+import secrets
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from chaos import plugins
+from chaos.core.errors import UsageError
+from chaos.experiment import DEFAULTS, resolved
+
+
+def parse_settings(pairs: tuple[str, ...]) -> dict[str, str]:
+    """``key=value`` pairs as a mapping; the last of equal keys wins.
+
+    Raises:
+        UsageError: a pair without ``=``.
+    """
+    settings = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set {pair}: write it as key=value")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def progress() -> Any:
+    """A function that prints one line with the seconds since the start."""
+    began = time.monotonic()
+
+    def say(text: str) -> None:
+        click.echo(f"[{time.monotonic() - began:6.1f}] {text}")
+        sys.stdout.flush()
+
+    return say
+
+
+def _option(name: str, field: str, help_text: str, **more: Any) -> Any:
+    default = DEFAULTS.get(field)
+    shown = "" if default is None else f"  [default: {default}]"
+    return click.option(name, field, default=None, help=help_text + shown, **more)
+
+
+@click.command("run")
+@_option("--system", "system", "System under test (chaos list systems).")
+@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system, any number of times.")
+@_option("--backend", "backend", "Where the nodes live: auto or one of `chaos list backends`.")
+@_option("--nemesis", "nemesis", "NAME[@role[+role]] (chaos list nemeses).")
+@_option("--workload", "workload", "What the clients do (chaos list workloads).")
+@_option("--rate", "rate", "Sends a second; reads come on top.", type=float)
+@_option("--concurrency", "clients", "Clients, each with connections of its own.", type=int)
+@_option("--workers", "workers", "Processes over which the clients are spread.", type=int)
+@_option("--queues", "queues", "Queues of the topic.", type=int)
+@_option("--message-size", "body_bytes", "Bytes of a message body.", type=int)
+@_option("--op-timeout", "op_timeout_s", "Deadline of one operation, seconds.", type=float)
+@_option("--time-limit", "time_limit_s", "Seconds of load with faults.", type=float)
+@_option("--fault-interval", "fault_interval_s", "Healthy seconds before each fault.", type=float)
+@click.option("--fault-duration", "fault_duration_s", type=float, default=None, help="Seconds of a fault.  [default: the interval]")
+@_option("--recovery-time", "recovery_s", "Seconds of load after the last heal.", type=float)
+@_option("--drain-deadline", "drain_deadline_s", "Seconds the final reads may take, at least 120.", type=float)
+@_option("--ready-deadline", "ready_deadline_s", "Seconds the cluster may take to be ready.", type=float)
+@click.option("--rto-budget", "rto_budget_s", type=float, default=None, help="A longer recovery makes the run invalid, seconds.")
+@click.option("--engine", "engine", type=click.Choice(["auto", "spark", "local"]), default=None, help="What runs the checks.  [default: auto]")
+@click.option("--seed", "seed", type=int, default=None, help="Repeats plan and load.  [default: drawn]")
+@_option("--store", "store", "Where run folders go.")
+def run_command(pairs: tuple[str, ...], **options: Any) -> int:
+    """Deploy, load, break, heal, drain, check, report.
+
+    The last line printed is the report's path.
+    """
+    from chaos.backends import chosen  # noqa: PLC0415 - heavy parts load after the options were read
+    from chaos.run import run  # noqa: PLC0415
+    from reports.text import summary  # noqa: PLC0415
+
+    given = {name: value for name, value in options.items() if value is not None}
+    system = plugins.load("systems", given.get("system", DEFAULTS["system"]))()
+    settings = system.resolve(parse_settings(pairs))
+    experiment = resolved(given, settings, secrets.randbelow(2**31))
+    for pair in parse_settings(pairs):
+        experiment.origins[f"settings.{pair}"] = "--set"
+    say = progress()
+    backend, why = chosen(experiment.backend)
+    say(f"backend  {backend.name}{why}")
+    folder, results, code = run(experiment, backend, tuple(sys.argv), say)
+    click.echo(summary(folder))
+    report = folder / "report.html"
+    click.echo(_relative(report) if results is not None else _relative(folder))
+    return code
+
+
+def _relative(path: Path) -> str:
+    """The shorter of the absolute path and the path from here."""
+    here = os.path.relpath(path)
+    return here if len(here) < len(str(path)) and not here.startswith("..") else str(path)

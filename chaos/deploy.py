@@ -1,0 +1,126 @@
+"""From specifications to a cluster that serves: hosts, files, processes, readiness.
+
+Everything that is started is registered with the caller's exit stack before anything can fail. The
+module refuses to load, break or judge.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import chaos
+from chaos.core.clock import Deadline
+from chaos.core.errors import DeployError
+from chaos.core.runinfo import NodeInfo
+from chaos.experiment import Experiment
+from chaos.inside import Inside
+from chaos.messages import Answer, AskReady, ObserverSpec, Prepare
+from cluster import process
+from cluster.cluster import Cluster, Node
+from cluster.host import Backend, Host
+from cluster.system import ClusterView, System
+
+OBSERVE_PERIOD_S = 1.0
+
+
+class Deployed(msgspec.Struct, frozen=True):
+    """A cluster whose processes run; whether it serves is for ``await_ready`` to say."""
+
+    cluster: Cluster
+    view: ClusterView
+    client_host: Host
+    backend: Backend
+
+
+def child_environment(run_id: str) -> dict[str, str]:
+    """The environment of worker and observer processes: they find the same packages as this process."""
+    root = str(Path(chaos.__file__).resolve().parent.parent)
+    known = os.environ.get("PYTHONPATH", "")
+    return {**os.environ, "CHAOS_RUN": run_id, "PYTHONPATH": f"{root}:{known}" if known else root}
+
+
+def python_inside(module: str) -> list[str]:
+    """The argv of one of our modules as a process."""
+    return [sys.executable, "-m", module]
+
+
+def bring_up(
+    experiment: Experiment, system: System, backend: Backend, folder: Path, artefacts: Path, undo: ExitStack
+) -> Deployed:
+    """Make the hosts and start every node's process.
+
+    Raises:
+        CapabilityError: the machine cannot do it.
+        DeployError: a process did not start.
+    """
+    run_id = folder.name
+    specs = system.topology(experiment.settings)
+    undo.callback(backend.down)
+    hosts = backend.up(run_id, specs, folder / "nodes")
+    infos = tuple(NodeInfo(name=s.name, role=s.role, address=hosts[s.name].address) for s in specs)
+    view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, queues=experiment.queues)
+    provided = backend.provide(artefacts)
+    nodes = {
+        info.name: Node(info, hosts[info.name], system.launch(info, hosts[info.name].home, provided, view))
+        for info in infos
+    }
+    cluster = Cluster(run_id, nodes, dict(system.roles))
+    deadline = Deadline("every node's process to come up", experiment.ready_deadline_s)
+
+    def start(node: Node) -> None:
+        process.start(node, run_id)
+        process.await_ready(node, deadline)
+
+    on_all(start, nodes.values())
+    return Deployed(cluster, view, hosts["client"], backend)
+
+
+def on_all(act: Callable[[Node], Any], nodes: Iterable[Node]) -> None:
+    """Do something to every node at once; the first failure is raised after all have ended."""
+    chosen: Sequence[Node] = list(nodes)
+    with ThreadPoolExecutor(max_workers=max(1, len(chosen))) as pool:
+        for future in [pool.submit(act, node) for node in chosen]:
+            future.result()
+
+
+def start_observer(experiment: Experiment, deployed: Deployed, folder: Path) -> Inside:
+    """Start the observer process; it observes once it is told to."""
+    spec = ObserverSpec(
+        folder=str(folder), system=experiment.system, view=deployed.view, period_s=OBSERVE_PERIOD_S
+    )
+    env = child_environment(deployed.view.run_id)
+    return Inside(deployed.backend, "observer", python_inside("chaos.observer"), env, spec)
+
+
+def prepare(observer: Inside, experiment: Experiment, interrupted: Callable[[], None]) -> None:
+    """Wait until the cluster is complete, create what the workload needs, and see it complete again.
+
+    Raises:
+        DeadlineError: not ready in time; the message says what was missing last.
+        DeployError: the system refused.
+    """
+    deadline = Deadline("the cluster to be ready", experiment.ready_deadline_s)
+    _await_readiness(observer, deadline, interrupted)
+    observer.send(Prepare())
+    answer = observer.take(Answer, Deadline("the queues to be created", deadline.remaining_s()))
+    if answer.text:
+        raise DeployError(answer.text)
+    _await_readiness(observer, deadline, interrupted)
+
+
+def _await_readiness(observer: Inside, deadline: Deadline, interrupted: Callable[[], None]) -> None:
+    missing = "no answer yet"
+    while True:
+        interrupted()
+        deadline.check(missing)
+        observer.send(AskReady())
+        missing = observer.take(Answer, Deadline(f"the observer to say what is missing ({missing})", 30)).text
+        if not missing:
+            return
+        Deadline("a moment", 0.2).wait()

@@ -1,0 +1,114 @@
+"""The resolved value of a run: every option with its origin, before anything happens.
+
+``Experiment`` is what ``chaos run`` was asked for once defaults are filled in; ``as_yaml`` writes it with
+the origin of each value as a comment. The module refuses to touch a host or a file.
+"""
+
+import math
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from chaos.core.errors import UsageError
+
+DEFAULTS: Final[dict[str, Any]] = {
+    "system": "rocketmq",
+    "backend": "auto",
+    "workload": "queue",
+    "nemesis": "noop",
+    "rate": 200.0,
+    "clients": 8,
+    "workers": 2,
+    "queues": 4,
+    "body_bytes": 128,
+    "op_timeout_s": 3.0,
+    "time_limit_s": 120.0,
+    "fault_interval_s": 20.0,
+    "recovery_s": 10.0,
+    "drain_deadline_s": 180.0,
+    "ready_deadline_s": 180.0,
+    "engine": "auto",
+    "store": "store",
+}
+"""What holds when nobody says otherwise; the seed is drawn anew for each run."""
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """All that decides a run. Durations in seconds; ``rate`` in sends a second.
+
+    ``settings`` are the system's, resolved; ``origins`` says for each field who decided it.
+    """
+
+    system: str
+    backend: str
+    workload: str
+    nemesis: str
+    rate: float
+    clients: int
+    workers: int
+    queues: int
+    body_bytes: int
+    op_timeout_s: float
+    time_limit_s: float
+    fault_interval_s: float
+    fault_duration_s: float
+    recovery_s: float
+    drain_deadline_s: float
+    ready_deadline_s: float
+    rto_budget_s: float | None
+    engine: str
+    seed: int
+    store: str
+    settings: dict[str, str]
+    origins: dict[str, str]
+
+    def max_in_flight(self, operations_per_send: float) -> int:
+        """The bound on operations in flight: an open loop must outlive its own deadline in a full outage."""
+        due_per_s = self.rate * operations_per_send
+        return max(64, math.ceil(due_per_s * (self.op_timeout_s + 1) * 1.25))
+
+
+def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Experiment:
+    """Fill in defaults and check what can be checked without the system.
+
+    Args:
+        given: the options that somebody set, by field name.
+        settings: the system's settings as given.
+        seed: used if ``given`` has none.
+
+    Raises:
+        UsageError: an impossible value.
+    """
+    values = DEFAULTS | {"rto_budget_s": None, "seed": seed} | given
+    values.setdefault("fault_duration_s", values["fault_interval_s"])
+    origins = {name: "option" if name in given else "default" for name in values}
+    if "fault_duration_s" not in given:
+        origins["fault_duration_s"] = "--fault-interval"
+    if "seed" not in given:
+        origins["seed"] = "drawn for this run"
+    for name in ("time_limit_s", "fault_interval_s", "fault_duration_s", "op_timeout_s"):
+        if not values[name] > 0:
+            raise UsageError(f"--{name.removesuffix('_s').replace('_', '-')} must be above 0, not {values[name]:g}")
+    for name in ("clients", "workers", "queues"):
+        if values[name] < 1:
+            raise UsageError(f"--{name} must be at least 1, not {values[name]}")
+    if values["rate"] < 0:
+        raise UsageError(f"--rate must not be negative, not {values['rate']:g}")
+    values["workers"] = min(values["workers"], values["clients"])
+    return Experiment(**values, settings=settings, origins=origins)
+
+
+def as_yaml(experiment: Experiment) -> str:
+    """The experiment as YAML, each value with its origin as a comment."""
+    lines = ["# the run as it was resolved; the comment says who decided each value"]
+    for name, value in msgspec.to_builtins(experiment).items():
+        if name in ("origins", "settings"):
+            continue
+        text = yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip().strip("{}")
+        lines.append(f"{text:<40} # {experiment.origins.get(name, 'default')}")
+    lines.append("settings:")
+    for name, value in experiment.settings.items():
+        text = yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip().strip("{}")
+        lines.append(f"  {text:<38} # {experiment.origins.get('settings.' + name, 'default')}")
+    return "\n".join(lines) + "\n"

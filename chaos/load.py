@@ -1,0 +1,139 @@
+"""The main process' view of its workers: phases go out, counts and drains come back.
+
+The module refuses to see operations: those are in the history.
+"""
+
+from pathlib import Path
+
+import msgspec
+
+from chaos.core.clock import Deadline
+from chaos.core.errors import ChaosError
+from chaos.deploy import Deployed, child_environment, python_inside
+from chaos.experiment import Experiment
+from chaos.inside import Inside
+from chaos.messages import Drained, DrainPass, End, Load, Stats, Stop, Stopped, WorkerSpec
+
+DRAIN_PASS_TIMEOUT_S = 60.0
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts over all workers. ``sends`` and ``reads``: type word → number."""
+
+    sends: dict[str, int]
+    reads: dict[str, int]
+    worst_lag_s: float
+    last_ack_ns: int
+    in_flight: int
+
+
+class Workers:
+    """All load workers of a run."""
+
+    def __init__(self, experiment: Experiment, deployed: Deployed, folder: Path, operations_per_send: float) -> None:
+        self._experiment = experiment
+        self._highest: dict[int, int] = {}
+        bound = experiment.max_in_flight(operations_per_send)
+        env = child_environment(deployed.view.run_id)
+        self._workers: list[Inside] = []
+        for number in range(experiment.workers):
+            own = len(range(number, experiment.clients, experiment.workers))
+            spec = WorkerSpec(
+                folder=str(folder), worker=number, workers=experiment.workers, system=experiment.system,
+                workload=experiment.workload, view=deployed.view, clients=experiment.clients,
+                rate=experiment.rate * own / experiment.clients, seed=experiment.seed,
+                op_timeout_s=experiment.op_timeout_s, max_in_flight=max(1, bound // experiment.workers),
+                body_bytes=experiment.body_bytes,
+            )  # fmt: skip
+            argv = python_inside("chaos.worker")
+            self._workers.append(Inside(deployed.backend, f"worker {number}", argv, env, spec))
+
+    def load(self, origin_ns: int) -> None:
+        """Begin the load at ``origin_ns``."""
+        for worker in self._alive():
+            worker.send(Load(origin_ns=origin_ns))
+
+    def _alive(self) -> list[Inside]:
+        return [worker for worker in self._workers if not worker.ended]
+
+    def dead(self) -> list[str]:
+        """The workers that have ended by themselves."""
+        return [worker.name for worker in self._workers if worker.ended]
+
+    def totals(self) -> Totals:
+        """The newest counts of every worker, added up."""
+        sends: dict[str, int] = {}
+        reads: dict[str, int] = {}
+        lag_s, last_ack_ns, in_flight = 0.0, 0, 0
+        for worker in self._workers:
+            stats = worker.latest(Stats)
+            if stats is None:
+                continue
+            for f, counts in stats.counts.items():
+                into = sends if f == "send" else reads
+                for kind, number in counts.items():
+                    into[kind] = into.get(kind, 0) + number
+            lag_s, last_ack_ns = max(lag_s, stats.worst_lag_s), max(last_ack_ns, stats.last_ack_ns)
+            in_flight += stats.in_flight
+            for key, offset in stats.highest_acked.items():
+                self._highest[key] = max(self._highest.get(key, -1), offset)
+        return Totals(sends=sends, reads=reads, worst_lag_s=lag_s, last_ack_ns=last_ack_ns, in_flight=in_flight)
+
+    def stop(self) -> None:
+        """Start no further operation and wait until all in flight have ended or run out."""
+        for worker in self._alive():
+            worker.send(Stop())
+        for worker in self._alive():
+            try:
+                worker.take(Stopped, Deadline("operations in flight to end", self._experiment.op_timeout_s * 4 + 20))
+            except ChaosError:
+                if not worker.ended:
+                    raise
+        self.totals()
+
+    def drain_pass(self, number: int) -> dict[int, Drained]:
+        """One pass over all queues, spread over the workers that live.
+
+        Raises:
+            ChaosError: no worker is left, or one did not answer.
+        """
+        alive = self._alive()
+        if not alive:
+            raise ChaosError("no worker is left to read the queues with; see logs/worker-*.log in the run folder")
+        keys = range(self._experiment.queues)
+        shares = [tuple(keys[position :: len(alive)]) for position in range(len(alive))]
+        for worker, share in zip(alive, shares, strict=True):
+            worker.send(DrainPass(number=number, keys=share, timeout_s=DRAIN_PASS_TIMEOUT_S))
+        drained: dict[int, Drained] = {}
+        for worker, share in zip(alive, shares, strict=True):
+            deadline = Deadline(f"the final read of queues {share}", (DRAIN_PASS_TIMEOUT_S + 5) * max(1, len(share)))
+            for _ in share:
+                answer = worker.take(Drained, deadline)
+                drained[answer.key] = answer
+        return drained
+
+    def agreed(self, first: dict[int, Drained], second: dict[int, Drained]) -> str | None:
+        """None if both passes read every queue to its end alike; else the first thing that is not so."""
+        for key in range(self._experiment.queues):
+            a, b = first.get(key), second.get(key)
+            if a is None or b is None or not a.ok or not b.ok:
+                failed = b if b is not None and not b.ok else a
+                return f"queue {key}: {failed.error if failed is not None else 'not read'}"
+            if a.digest != b.digest:
+                return f"queue {key}: two passes read different content"
+            if b.next_offset != b.max_offset or (b.next_offset or 0) <= self._highest.get(key, -1):
+                acked = self._highest.get(key, -1)
+                return f"queue {key}: read to {b.next_offset} of {b.max_offset}, acknowledged up to {acked}"
+        return None
+
+    def end(self) -> None:
+        """Let every stream be ended properly and wait for the processes."""
+        for worker in self._alive():
+            worker.send(End())
+        for worker in self._workers:
+            worker.close(timeout_s=10.0)
+
+    def kill(self) -> None:
+        """Leave without ceremony; streams keep what was recorded."""
+        for worker in self._workers:
+            worker.close(timeout_s=0.5)

@@ -1,0 +1,118 @@
+"""What the main process and its processes inside the cluster's network say to each other.
+
+JSON lines over a child's standard input and output. The main process sends specifications and phases
+only; operations never travel here, they go to the history. The module refuses to act.
+"""
+
+import msgspec
+
+from chaos.core.events import Observation
+from cluster.system import ClusterView
+
+
+class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a worker process must know. ``rate``: sends a second of this worker."""
+
+    folder: str
+    worker: int
+    workers: int
+    system: str
+    workload: str
+    view: ClusterView
+    clients: int
+    rate: float
+    seed: int
+    op_timeout_s: float
+    max_in_flight: int
+    body_bytes: int
+
+
+class ObserverSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """All that the observer process must know."""
+
+    folder: str
+    system: str
+    view: ClusterView
+    period_s: float
+
+
+class Load(msgspec.Struct, frozen=True, kw_only=True, tag="load"):
+    """Begin the load at ``origin_ns``."""
+
+    origin_ns: int
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
+    """Start no further operation; answered by ``Stopped`` once none is in flight."""
+
+
+class DrainPass(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
+    """Read these queues whole, on fresh connections; answered by one ``Drained`` per queue."""
+
+    number: int
+    keys: tuple[int, ...]
+    timeout_s: float
+
+
+class Prepare(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
+    """Create what the workload needs; answered by ``Answer``."""
+
+
+class AskReady(msgspec.Struct, frozen=True, kw_only=True, tag="ready?"):
+    """Is the cluster complete? Answered by ``Answer``."""
+
+
+class Observe(msgspec.Struct, frozen=True, kw_only=True, tag="observe"):
+    """Begin to observe every period and to say so."""
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
+    """Close the stream and leave."""
+
+
+Command = Load | Stop | DrainPass | Prepare | AskReady | Observe | End
+
+
+class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
+    """A worker's counts so far: operation word → type word → number."""
+
+    worker: int
+    counts: dict[str, dict[str, int]]
+    in_flight: int
+    worst_lag_s: float
+    last_ack_ns: int
+    highest_acked: dict[int, int]
+
+
+class Stopped(msgspec.Struct, frozen=True, kw_only=True, tag="stopped"):
+    """No operation is in flight any more."""
+
+    worker: int
+
+
+class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
+    """What became of one queue in one pass; ``digest`` is over offsets and values."""
+
+    worker: int
+    number: int
+    key: int
+    ok: bool
+    next_offset: int | None = None
+    max_offset: int | None = None
+    digest: str = ""
+    error: str | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
+    """The answer to ``Prepare`` or ``AskReady``: empty text is yes."""
+
+    text: str
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
+    """One round of observations, newest per node."""
+
+    observations: tuple[Observation, ...]
+
+
+Report = Stats | Stopped | Drained | Answer | Seen

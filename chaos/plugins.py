@@ -1,0 +1,74 @@
+"""Systems, backends and workloads by name, through entry points: the door that plugins use.
+
+A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody
+else. The module refuses to guess: an unknown name is an error with the nearest known one.
+"""
+
+import difflib
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import msgspec
+
+from chaos.core.errors import UsageError
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A plugin as ``chaos list`` shows it. ``error`` is set when it cannot be loaded."""
+
+    name: str
+    help: str
+    error: str | None = None
+
+
+def _found(group: str) -> dict[str, EntryPoint]:
+    points: dict[str, EntryPoint] = {}
+    for point in entry_points(group=f"chaos.{group}"):
+        other = points.get(point.name)
+        if other is not None and other.value != point.value:
+            names = sorted({str(p.dist.name) if p.dist else p.value for p in (other, point)})
+            raise UsageError(f"{group}: the name {point.name!r} is claimed by {' and '.join(names)}; uninstall one")
+        points[point.name] = point
+    return points
+
+
+def names(group: str) -> list[str]:
+    """The names known in a group (systems, backends, workloads), sorted."""
+    return sorted(_found(group))
+
+
+def load(group: str, name: str) -> Any:
+    """The object behind a name.
+
+    Raises:
+        UsageError: unknown name, with a guess; or a plugin that does not import.
+    """
+    points = _found(group)
+    if name not in points:
+        raise UsageError(f"unknown {group.removesuffix('s')} {name!r}{did_you_mean(name, points)}")
+    try:
+        return points[name].load()
+    except ImportError as error:
+        raise UsageError(f"{group}: {name} does not load: {error}") from error
+
+
+def did_you_mean(word: str, known: Any) -> str:
+    """A clause for the end of an error line: the nearest known word, else all of them."""
+    options = sorted(known)
+    near = difflib.get_close_matches(word, options, n=1)
+    if near:
+        return f"; did you mean {near[0]}?"
+    return f"; known: {', '.join(options)}" if options else ""
+
+
+def listed(group: str) -> list[Listed]:
+    """Every plugin of a group with the first line of its documentation, or why it does not load."""
+    rows = []
+    for name, point in sorted(_found(group).items()):
+        try:
+            doc = point.load().__doc__ or ""
+        except Exception as error:  # noqa: BLE001 - a broken plugin is shown, whatever it raises
+            rows.append(Listed(name, "", f"{type(error).__name__}: {error}"))
+        else:
+            rows.append(Listed(name, doc.strip().splitlines()[0] if doc.strip() else ""))
+    return rows

@@ -1,0 +1,348 @@
+"""``chaos run`` as one readable recipe: deploy, load, break, heal, drain, check, report.
+
+Undo is a stack: each phase pushes its undo, and leaving for any reason pops it. The first interrupt
+stops the load and the faults but still heals, drains, checks and reports; the second heals and
+leaves. The module refuses to decide anything that a pure function elsewhere can decide.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from chaos import __version__, plugins
+from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
+from chaos.core.errors import ChaosError, DeadlineError, RunInterrupted
+from chaos.core.events import EventLog, Note
+from chaos.core.history import SCHEMA_VERSION
+from chaos.core.runinfo import RunInfo, write_run
+from chaos.core.verdict import EXIT_CODES, Results
+from chaos.deploy import Deployed, bring_up, on_all, prepare, start_observer
+from chaos.experiment import Experiment, as_yaml
+from chaos.inside import Inside
+from chaos.load import Workers
+from chaos.messages import End, Observe, Seen
+from chaos.store import make_run_folder, point
+from cluster import process
+from cluster.system import Leadership, System
+from nemesis.plan import make_plan, write_plan
+from nemesis.runner import Nemesis
+
+STABLE_S = 5.0
+"""Master, epoch and SyncStateSet must have stood still this long before the final reads (SEMANTICS 10)."""
+
+BETWEEN_PASSES_S = 5.5
+HEARTBEAT_S = 10.0
+Say = Callable[[str], None]
+
+
+class Stopper:
+    """Counts the interrupts of the user; the first asks to stop, the second to leave."""
+
+    def __init__(self, say: Say) -> None:
+        self.asked = threading.Event()
+        self.insisted = threading.Event()
+        self._say = say
+
+    def _handle(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.asked.is_set():
+            self.insisted.set()
+        else:
+            self._say("interrupted: stopping, healing, reading and judging what there is (again: heal and leave)")
+            self.asked.set()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Handle SIGINT and SIGTERM while inside."""
+        old = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    def check_asked(self) -> None:
+        """Raise RunInterrupted after the first interrupt: for phases with nothing worth keeping yet."""
+        if self.asked.is_set():
+            raise RunInterrupted("interrupted before the load began; nothing to judge")
+
+    def check_insisted(self) -> None:
+        """Raise RunInterrupted after the second interrupt."""
+        if self.insisted.is_set():
+            raise RunInterrupted("left at the second interrupt; the history is kept")
+
+
+class Run:
+    """One run and what it has come to so far."""
+
+    def __init__(self, experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -> None:
+        self.experiment = experiment
+        self.say = say
+        self.stopper = Stopper(say)
+        self.backend = backend
+        self.system: System = plugins.load("systems", experiment.system)()
+        self.workload: Any = plugins.load("workloads", experiment.workload)
+        self.topology = self.system.topology(experiment.settings)
+        self.plan = make_plan(
+            experiment.nemesis, self.system.roles, self.topology, interval_s=experiment.fault_interval_s,
+            duration_s=experiment.fault_duration_s, time_limit_s=experiment.time_limit_s, seed=experiment.seed,
+        )  # fmt: skip
+        group = f"{experiment.system}-{experiment.workload}-{experiment.nemesis}".replace("@", "-").replace("+", "-")
+        self.folder = make_run_folder(Path(experiment.store), group)
+        self.timings_s: dict[str, float] = {}
+        self.info = self._first_info(argv)
+        write_run(self.folder, self.info)
+        (self.folder / "config.yaml").write_text(as_yaml(experiment))
+        write_plan(self.plan, self.folder / "plan.jsonl")
+        self.events = EventLog(self.folder / "history" / "run.events")
+
+    def _first_info(self, argv: tuple[str, ...]) -> RunInfo:
+        e = self.experiment
+        poll = e.settings.get("client.routePollInterval")
+        return RunInfo(
+            id=self.folder.name, status="planned", argv=argv, chaos_version=__version__,
+            schema_version=SCHEMA_VERSION, boot_id=boot_id(), origin_ns=now_ns(),
+            origin_utc=datetime.now(UTC).isoformat(), system=e.system, system_version=self.system.version,
+            backend=self.backend.name, workload=e.workload, nemesis=e.nemesis, seed=e.seed, settings=e.settings,
+            nodes=(), roles=dict(self.system.roles), queues=e.queues, rate=e.rate, clients=e.clients,
+            workers=e.workers, op_timeout_s=e.op_timeout_s, time_limit_s=e.time_limit_s,
+            fault_interval_s=e.fault_interval_s, fault_duration_s=e.fault_duration_s,
+            route_poll_interval_s=float(poll) if poll else None, rto_budget_s=e.rto_budget_s,
+            promises=self.system.promises(e.settings), planned_faults=len(self.plan),
+            mix={f.word: share for f, share in self.workload.mix.items()}, body_bytes=e.body_bytes,
+        )  # fmt: skip
+
+    def note(self, **changes: Any) -> None:
+        """Change ``run.json``."""
+        self.info = msgspec.structs.replace(self.info, timings_s=dict(self.timings_s), **changes)
+        write_run(self.folder, self.info)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """A phase: its edges in the history, its duration in ``run.json``."""
+        began_ns = now_ns()
+        self.events.phase(name, "start")
+        try:
+            yield
+        except BaseException as error:
+            self.events.phase(name, "end", ok=False, note=str(error) or type(error).__name__)
+            raise
+        finally:
+            self.timings_s[name] = round((now_ns() - began_ns) / NS_PER_S, 3)
+        self.events.phase(name, "end")
+
+    def execute(self) -> None:
+        """Everything from deployment to the end of the final reads; the cluster is gone afterwards."""
+        with ExitStack() as undo:
+            deployed, observer = self._deploy(undo)
+            self._under_load(deployed, observer, undo)
+        self.note(status="ran", interrupted=self.stopper.asked.is_set())
+
+    def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
+        with self.phase("fetch"):
+            artefacts = self.system.fetch(self.say)
+        self.say(f"deploy   {self._shape()} on {self.backend.name}")
+        with self.phase("deploy"):
+            deployed = bring_up(self.experiment, self.system, self.backend, self.folder, artefacts, undo)
+            undo.callback(self._remove_data, deployed)
+        self.note(nodes=deployed.view.nodes, status="running")
+        with self.phase("ready"):
+            observer = start_observer(self.experiment, deployed, self.folder)
+            undo.callback(observer.close)
+            prepare(observer, self.experiment, self.stopper.check_asked)
+            observer.send(Observe())
+            observer_seen = Deadline("the first observations", 15)
+            while observer.latest(Seen) is None:
+                observer_seen.check()
+                Deadline("a moment", 0.1).wait()
+        self.say(f"ready    after {self.timings_s['deploy'] + self.timings_s['ready']:.1f} s")
+        return deployed, observer
+
+    def _shape(self) -> str:
+        counts: dict[str, int] = {}
+        for spec in self.topology:
+            counts[spec.role] = counts.get(spec.role, 0) + 1
+        nodes = " + ".join(f"{number} {role}" for role, number in counts.items())
+        return f"{self.experiment.system} {self.system.version}: {nodes}"
+
+    def _under_load(self, deployed: Deployed, observer: Inside, undo: ExitStack) -> None:
+        e = self.experiment
+        workers = Workers(e, deployed, self.folder, sum(self.workload.mix.values()))
+        undo.callback(workers.kill)
+        probe = self.system.probe(deployed.view)
+
+        def leadership() -> Leadership:
+            seen = observer.latest(Seen)
+            return probe.leadership({o.node: o for o in seen.observations} if seen is not None else {})
+
+        origin_ns = now_ns() + NS_PER_S // 2
+        self.note(origin_ns=origin_ns, origin_utc=datetime.now(UTC).isoformat())
+        nemesis = Nemesis(self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host)
+        undo.callback(nemesis.heal_all)
+        faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
+        self.say(
+            f"load     {e.rate:g} sends/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
+            f"{len(self.plan)} × {e.nemesis}, seed {e.seed}"
+        )
+        with self.phase("load"):
+            workers.load(origin_ns)
+            faults.start()
+            self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leadership)
+        faults.join(timeout=e.fault_duration_s + 120)
+        with self.phase("heal"):
+            nemesis.heal_all()
+        if not self.stopper.asked.is_set():
+            with self.phase("recovery"):
+                self._watch(workers, now_ns() + int(e.recovery_s * NS_PER_S), leadership)
+        workers.stop()
+        self.stopper.check_insisted()
+        with self.phase("settle"):
+            self._settle(leadership, len(deployed.cluster.of_role(self._replica_role())))
+        self._drain(workers)
+        workers.end()
+        observer.send(End())
+        observer.close()
+        with self.phase("collect"):
+            self._collect(deployed)
+
+    def _replica_role(self) -> str:
+        return next(role for role, kind in self.system.roles.items() if kind == "replica")
+
+    def _watch(self, workers: Workers, until_ns: int, leadership: Callable[[], Leadership]) -> None:
+        """Wait for the end of a phase under load, one line every heartbeat; a dead worker is noted once."""
+        said_ns, dead = now_ns(), set[str]()
+        while now_ns() < until_ns and not self.stopper.asked.wait(0.2):
+            for name in set(workers.dead()) - dead:
+                dead.add(name)
+                self.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))
+                self.say(f"warning  {name} ended by itself; the verdict cannot be valid")
+            if now_ns() - said_ns >= HEARTBEAT_S * NS_PER_S:
+                said_ns = now_ns()
+                totals, lead = workers.totals(), leadership()
+                at_s = (said_ns - self.info.origin_ns) / NS_PER_S
+                self.say(
+                    f"{at_s:6.0f} s  sends ok {totals.sends.get('ok', 0)} fail {totals.sends.get('fail', 0)} "
+                    f"unknown {totals.sends.get('info', 0)}  last ack {(said_ns - totals.last_ack_ns) / NS_PER_S:.1f} s "
+                    f"ago  master {lead.master or '?'} epoch {lead.epoch if lead.epoch is not None else '?'}"
+                )
+
+    def _settle(self, leadership: Callable[[], Leadership], replicas: int) -> None:
+        """Wait until leadership stood still; a complete SyncStateSet is waited for, but not for ever."""
+        e = self.experiment
+        deadline = Deadline("master, epoch and SyncStateSet to stand still", e.drain_deadline_s)
+        patience = Deadline("a complete SyncStateSet", e.drain_deadline_s / 2)
+        last, since_ns = leadership(), now_ns()
+        while True:
+            self.stopper.check_insisted()
+            if deadline.expired():
+                self.say(f"warning  {deadline.what}: waited {deadline.timeout_s:g} s in vain; reading what is there")
+                return
+            Deadline("a moment", 0.2).wait()
+            seen = leadership()
+            if seen != last:
+                last, since_ns = seen, now_ns()
+            stood_s = (now_ns() - since_ns) / NS_PER_S
+            complete = last.master is not None and len(last.sync_state_set) >= replicas
+            if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()):
+                return
+
+    def _drain(self, workers: Workers) -> None:
+        """Pairs of passes until two agree or the time is up; which it was, the checks decide."""
+        deadline = Deadline("two equal final reads", self.experiment.drain_deadline_s)
+        number = 1
+        try:
+            with self.phase("drain"):
+                before = workers.drain_pass(1)
+                while True:
+                    self.stopper.insisted.wait(BETWEEN_PASSES_S)
+                    self.stopper.check_insisted()
+                    number += 1
+                    after = workers.drain_pass(number)
+                    why = workers.agreed(before, after)
+                    if why is None:
+                        break
+                    deadline.check(why)
+                    before = after
+        except DeadlineError as error:
+            self.say(f"warning  the final reads are not complete: {error}")
+        else:
+            self.say(f"drained  {self.experiment.queues} queues in {number} passes")
+
+    def _collect(self, deployed: Deployed) -> None:
+        """Copy every node's logs into the run folder; one that cannot be had is said, not fatal."""
+
+        def fetch(node: Any) -> None:
+            for name in node.launch.logs:
+                target = self.folder / "nodes" / node.name / name
+                if Path(node.host.home, name) == target:
+                    continue
+                target.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    node.host.get(f"{node.host.home}/{name}", target)
+                except (OSError, ChaosError) as error:
+                    self.events.emit(Note(time_ns=now_ns(), name="log-missing", node=node.name, text=str(error)))
+
+        on_all(fetch, deployed.cluster.nodes.values())
+
+    def _remove_data(self, deployed: Deployed) -> None:
+        """End the processes and remove what they stored; logs stay."""
+
+        def remove(node: Any) -> None:
+            with suppress(ChaosError):
+                process.kill(node)
+                paths = [f"{node.host.home}/{name}" for name in node.launch.data]
+                if paths:
+                    node.host.run("rm", "-rf", "--", *paths, timeout_s=30)
+
+        on_all(remove, deployed.cluster.nodes.values())
+
+    def judge(self) -> Results:
+        """Run the checks, write the report, and move ``latest`` here."""
+        from chaos.judging import judge  # noqa: PLC0415 - pulls in numpy and pyarrow
+        from reports.html import render  # noqa: PLC0415
+
+        began_ns = now_ns()
+        self.say("check    reading the history")
+        results = judge(self.folder, self.experiment.engine)
+        self.timings_s["check"] = round((now_ns() - began_ns) / NS_PER_S, 3)
+        self.note(status="checked")
+        render(self.folder)
+        point(self.folder.parent.parent / "latest", self.folder)
+        return results
+
+
+def exit_code(results: Results, *, interrupted: bool) -> int:
+    """SEMANTICS 11: an anomaly beats the interrupt, the interrupt beats everything else."""
+    code = EXIT_CODES[results.valid]
+    return 130 if interrupted and code != 1 else code
+
+
+def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -> tuple[Path, Results | None, int]:
+    """Do the whole run; returns its folder, the results if there are any, and the exit code."""
+    this = Run(experiment, backend, argv, say)
+    say(f"run      {this.folder}")
+    code = 0
+    with this.stopper.listening():
+        try:
+            this.execute()
+        except ChaosError as error:
+            code = error.exit_code
+            say(f"broke    {error}" if code != 130 else f"left     {error}")
+            this.note(status="crashed", error=str(error), interrupted=this.stopper.asked.is_set())
+        except Exception as error:
+            this.note(status="crashed", error=f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            this.events.close()
+        loaded = any((this.folder / "history").glob("w*.ops"))
+        if not loaded:
+            return this.folder, None, code or 255
+        results = this.judge()
+    verdict = exit_code(results, interrupted=this.stopper.asked.is_set())
+    return this.folder, results, verdict if verdict == 1 or not code else code

@@ -1,0 +1,52 @@
+"""The run folder: plain files, there from the first second, complete enough after ``kill -9`` to be judged.
+
+Folders can be tarred, moved and merged. The module refuses to interpret what it keeps.
+"""
+
+import os
+import secrets
+from datetime import UTC, datetime
+from pathlib import Path
+
+from chaos.core.errors import UsageError
+
+
+def make_run_folder(store: Path, group: str) -> Path:
+    """Make ``store/<group>/<utc>-<4 hex>`` with its subfolders and point ``store/current`` at it."""
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    folder = store / group / f"{stamp}-{secrets.token_hex(2)}"
+    try:
+        for part in ("history", "logs", "nodes"):
+            (folder / part).mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"--store {store}: {error.strerror}; name a folder that can be written") from None
+    point(store / "current", folder)
+    return folder.absolute()
+
+
+def point(link: Path, folder: Path) -> None:
+    """Make ``link`` a relative symbolic link to ``folder``, replacing an older one in one step."""
+    partial = link.with_name(f".{link.name}-{secrets.token_hex(4)}")
+    partial.symlink_to(os.path.relpath(folder, link.parent))
+    partial.replace(link)
+
+
+def find_run(text: str, store: Path) -> Path:
+    """A run folder by path, by the word ``latest``, or by the beginning of its id.
+
+    Raises:
+        UsageError: none or several match.
+    """
+    path = Path(text)
+    if (path / "run.json").is_file():
+        return path.resolve()
+    if text == "latest" and (store / "latest").is_dir():
+        return (store / "latest").resolve()
+    if path.exists():
+        raise UsageError(f"{text}: no run.json in it; name a run folder that `chaos run` made")
+    matches = sorted(folder for folder in store.glob(f"*/{text}*") if (folder / "run.json").is_file())
+    if len(matches) == 1:
+        return matches[0].resolve()
+    if matches:
+        raise UsageError(f"{text}: {len(matches)} runs in {store} begin so, e.g. {matches[0].name}, {matches[1].name}")
+    raise UsageError(f"{text}: no such run folder, and no run in {store} begins so")
