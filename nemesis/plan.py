@@ -1,0 +1,172 @@
+"""The plan is data: when each fault comes, whom it draws, decided before anything happens.
+
+Rows are a pure function of the nemesis, the topology, the times and the seed, independent of anything
+observed, and are written as ``plan.jsonl`` before the start. The module refuses to look at a cluster:
+who is leader when a row's time comes is ``nemesis.targets``' business.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from chaos.core.errors import HistoryError, UsageError
+from chaos.core.rand import stream
+from nemesis.catalog import Choice, Kind, Selector, parse
+from nemesis.topology import REPLICA, Placed, Topology
+
+_ROUNDING_S: Final = 1e-9
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One planned fault.
+
+    ``row`` counts from 1. ``at_s`` is seconds after the load's start, ``duration_s`` from the injection to
+    the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
+    taken first) and one per count, under ``#role`` for process faults and ``#`` for network faults.
+    """
+
+    row: int
+    at_s: float
+    duration_s: float
+    name: str
+    selector: Selector
+    fault: Kind
+    roles: tuple[str, ...]
+    draw: dict[str, float] = {}
+
+
+def count_bounds(selector: Selector, fault: Kind, nodes: int, *, replicas: bool) -> tuple[int, int]:
+    """The least and the greatest number of nodes that a fault may take of ``nodes`` (SEMANTICS 21).
+
+    Kill and suspend leave one replica unless named ``all-``; a partition leaves somebody on the other
+    side. The greatest is 0 if the fault cannot be done to so few nodes.
+    """
+    sizes = {
+        Selector.MINOR: ((nodes - 1) // 2,) * 2,
+        Selector.MAJOR: (nodes // 2 + 1,) * 2,
+        Selector.RANDOM: (1, nodes),
+        Selector.ALL: (nodes, nodes),
+        Selector.LEADER: (1, 1),
+    }
+    least, greatest = sizes[selector]
+    spared = 0
+    if fault is Kind.PARTITION or (not fault.on_network and replicas and selector is not Selector.ALL):
+        spared = 1
+    limit = max(0, nodes - spared) if nodes > 1 or not fault.on_network else 0
+    return min(least, limit), min(greatest, limit)
+
+
+def _pools(choice: Choice, topology: Topology) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The roles a row names, and count key → the nodes that the count is taken of."""
+    kind = choice.entry.fault
+    assert kind is not None, "noop has no rows"
+    if kind.on_network:
+        roles = choice.roles or topology.targeted_roles()
+        return roles, {"#": tuple(name for role in roles for name in topology.nodes[role])}
+    replica = topology.replica_role()
+    roles = choice.roles or ((replica,) if replica else ())
+    return roles, {f"#{role}": topology.nodes[role] for role in roles}
+
+
+def make_plan(
+    nemesis: str,
+    kinds: Mapping[str, str],
+    nodes: Iterable[Placed],
+    *,
+    interval_s: float,
+    duration_s: float,
+    time_limit_s: float,
+    seed: int,
+) -> tuple[Row, ...]:
+    """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24).
+
+    ``nemesis`` is ``NAME[@role[+role]]``, ``kinds`` are ``System.roles``, ``nodes`` its topology. A row is planned
+    only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that
+    another node or role shifts no other draw.
+
+    Raises:
+        UsageError: an unknown name or role, times that are not positive, no row fits, or too few nodes.
+    """
+    topology = Topology.of(nodes, kinds)
+    choice = parse(nemesis, topology)
+    selector, fault = choice.entry.selector, choice.entry.fault
+    if selector is None or fault is None:
+        return ()
+    for option, value in (("--fault-interval", interval_s), ("--fault-duration", duration_s)):
+        if not (math.isfinite(value) and value > 0):
+            raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
+    roles, pools = _pools(choice, topology)
+    _check_enough(choice, pools, roles, topology)
+    rows = int((time_limit_s + _ROUNDING_S) // (interval_s + duration_s))
+    if rows < 1:
+        raise UsageError(
+            f"--time-limit {time_limit_s:g}: no fault fits; one takes {interval_s:g} s of health"
+            f" and {duration_s:g} s of fault"
+        )
+    return tuple(
+        Row(
+            row=row,
+            at_s=round(interval_s + (row - 1) * (interval_s + duration_s), 9),
+            duration_s=duration_s,
+            name=choice.text,
+            selector=selector,
+            fault=fault,
+            roles=roles,
+            draw=_draw(selector, pools, seed, row),
+        )
+        for row in range(1, rows + 1)
+    )
+
+
+def _check_enough(
+    choice: Choice, pools: dict[str, tuple[str, ...]], roles: tuple[str, ...], topology: Topology
+) -> None:
+    selector, fault = choice.entry.selector, choice.entry.fault
+    assert selector is not None
+    assert fault is not None
+    if not roles:
+        raise UsageError(f"--nemesis {choice.text}: the system has no replicas; name a role as in {choice.text}@ROLE")
+    for key, names in pools.items():
+        replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
+        if count_bounds(selector, fault, len(names), replicas=replicas)[1] < 1:
+            raise UsageError(
+                f"--nemesis {choice.text}: cannot be done to {len(names)} node(s) of {' and '.join(roles)};"
+                " start more nodes or choose another nemesis"
+            )
+
+
+def _draw(selector: Selector, pools: dict[str, tuple[str, ...]], seed: int, row: int) -> dict[str, float]:
+    if selector in (Selector.LEADER, Selector.ALL):
+        return {}
+    names = [key for pool, nodes in pools.items() for key in (pool, *nodes)]
+    return {name: stream(seed, "plan", row, name).random() for name in names}
+
+
+def write_plan(rows: Sequence[Row], path: Path) -> None:
+    """Write ``plan.jsonl``, a row a line, whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    partial.rename(path)
+
+
+def read_plan(path: Path) -> tuple[Row, ...]:
+    """Read ``plan.jsonl``.
+
+    Raises:
+        HistoryError: naming the file, the line and the fault.
+    """
+    decoder = msgspec.json.Decoder(Row)
+    rows = []
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        raise HistoryError(f"{path}: no such file; name a run folder that `chaos run` made") from None
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(decoder.decode(line))
+        except msgspec.DecodeError as error:
+            raise HistoryError(f"{path}:{number}: {error}") from None
+    return tuple(rows)

@@ -1,0 +1,109 @@
+"""Whom a planned row hits: a pure function of the row, the names and the last observation.
+
+The answer also says, for network faults, which packets each node drops. The module refuses to look
+at a host, and to guess: without a known leader there is no target.
+"""
+
+from typing import Final
+
+import msgspec
+
+from cluster.system import Leadership
+from nemesis.catalog import Kind, Selector
+from nemesis.grudge import Grudge, components, touching
+from nemesis.plan import Row, count_bounds
+from nemesis.topology import CONTROLLER, REPLICA, Topology
+
+LOSS: Final = 0.8
+"""Share of packets that a loss fault drops on each direction of a link."""
+
+_SIGNALS: Final = {Kind.KILL: "SIGKILL", Kind.SUSPEND: "SIGSTOP"}
+_LEADS: Final = {REPLICA: "master", CONTROLLER: "active controller"}
+
+
+class Targets(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a fault hits.
+
+    ``names``: the nodes it is done to, in the order of the topology. ``participants``: for network faults
+    all nodes whose links are in its scope. ``grudge``: node → nodes whose packets it drops, all of them or
+    the share ``probability``. ``description``: for people ("{b1 c1 | b2 b3 c2 c3}").
+    """
+
+    names: tuple[str, ...]
+    participants: tuple[str, ...]
+    grudge: dict[str, frozenset[str]]
+    probability: float | None
+    description: str
+
+
+def choose(row: Row, topology: Topology, leadership: Leadership) -> Targets | None:
+    """The targets of a row, or None while a leader that it needs is not known."""
+    if row.selector is Selector.LEADER:
+        led = _leaders(row, topology, leadership)
+        return None if led is None else aim(row, topology, led)
+    if row.fault.on_network:
+        pool = tuple(name for role in row.roles for name in topology.nodes[role])
+        return aim(row, topology, _taken(row, "#", pool, replicas=False))
+    names: tuple[str, ...] = ()
+    for role in row.roles:
+        names += _taken(row, f"#{role}", topology.nodes[role], replicas=topology.kinds[role] == REPLICA)
+    return aim(row, topology, names)
+
+
+def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
+    """What the row does to exactly these nodes, however they were chosen (drawn, or recorded in an earlier run)."""
+    participants = tuple(name for role in row.roles for name in topology.nodes[role])
+    names = tuple(name for name in participants if name in names)
+    grudge: Grudge = {}
+    if row.fault is Kind.PARTITION:
+        grudge = components(names, [name for name in participants if name not in names])
+    elif row.fault is Kind.LOSS:
+        grudge = touching(names, participants)
+    return Targets(
+        names=names,
+        participants=participants,
+        grudge=dict(grudge),
+        probability=LOSS if row.fault is Kind.LOSS else None,
+        description=_describe(row, topology, names, participants),
+    )
+
+
+def _leaders(row: Row, topology: Topology, leadership: Leadership) -> tuple[str, ...] | None:
+    """The leader of each role named; of a network fault the first role's, because it has one centre."""
+    known = {REPLICA: leadership.master, CONTROLLER: leadership.controller}
+    leaders: tuple[str, ...] = ()
+    for role in row.roles[:1] if row.fault.on_network else row.roles:
+        leader = known.get(topology.kinds[role])
+        if leader is None or leader not in topology.nodes[role]:
+            return None
+        leaders += (leader,)
+    return leaders
+
+
+def _taken(row: Row, key: str, pool: tuple[str, ...], *, replicas: bool) -> tuple[str, ...]:
+    """The nodes of one pool with the smallest draws, as many as the row's count says."""
+    least, greatest = count_bounds(row.selector, row.fault, len(pool), replicas=replicas)
+    count = least + int(row.draw.get(key, 0.0) * (greatest - least + 1))
+    drawn = sorted(pool, key=lambda name: (row.draw.get(name, 0.0), name))
+    if row.fault is Kind.PARTITION and row.selector is Selector.RANDOM and 2 * count > len(pool):
+        return tuple(drawn[count:])  # the same cut, told by its smaller side
+    return tuple(drawn[:count])
+
+
+def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants: tuple[str, ...]) -> str:
+    leads = row.selector is Selector.LEADER
+    if row.fault is Kind.PARTITION:
+        others = " ".join(name for name in participants if name not in names)
+        cut = f"{{{' '.join(names)} | {others}}}"
+        return f"{_LEADS[topology.kinds[row.roles[0]]]} {cut}" if leads else cut
+    if row.fault is Kind.LOSS:
+        whom = f"{_LEADS[topology.kinds[row.roles[0]]]} {names[0]}" if leads else " ".join(names)
+        return f"{whom}, {LOSS:.0%} loss each way".replace("%", " %")
+    groups = []
+    for role in row.roles:
+        taken = [name for name in topology.nodes[role] if name in names]
+        if leads:
+            groups.append(f"{_LEADS[topology.kinds[role]]} {taken[0]}")
+        else:
+            groups.append(f"{' '.join(taken)} of {len(topology.nodes[role])} {role}s")
+    return f"{', '.join(groups)}, {_SIGNALS[row.fault]}"

@@ -1,0 +1,236 @@
+"""Whom and when, over all shapes of clusters: SEMANTICS 21 to 25."""
+
+import msgspec
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from chaos.core.errors import UsageError
+from cluster.host import NodeSpec
+from cluster.system import Leadership
+from nemesis import grudge
+from nemesis.catalog import CATALOG, Kind, Selector
+from nemesis.plan import count_bounds, make_plan, read_plan, write_plan
+from nemesis.targets import choose
+from nemesis.topology import Topology
+
+untimed = settings(deadline=None)
+
+KINDS = {"broker": "replica", "controller": "controller", "namesrv": "other"}
+SIZES = st.integers(1, 9)
+FAULTS = sorted(name for name, entry in CATALOG.items() if entry.fault is not None)
+SUFFIXES = ["", "@broker", "@controller", "@broker+controller"]
+
+
+def specs(brokers, controllers):
+    names = [("namesrv", "n1")]
+    names += [("controller", f"c{i + 1}") for i in range(controllers)]
+    names += [("broker", f"b{i + 1}") for i in range(brokers)]
+    return [NodeSpec(name=name, role=role) for role, name in names]
+
+
+def plan(nemesis, brokers, controllers, seed=1, **times):
+    times = {"interval_s": 10, "duration_s": 5, "time_limit_s": 100} | times
+    return make_plan(nemesis, KINDS, specs(brokers, controllers), seed=seed, **times)
+
+
+@untimed
+@given(SIZES)
+def test_counts_are_those_of_the_contract(n):
+    def bounds(selector, fault=Kind.KILL, *, replicas=False):
+        return count_bounds(selector, fault, n, replicas=replicas)
+
+    assert bounds(Selector.MINOR) == ((n - 1) // 2,) * 2
+    assert bounds(Selector.MAJOR) == (n // 2 + 1,) * 2
+    assert bounds(Selector.RANDOM) == (1, n)
+    assert bounds(Selector.ALL) == (n, n)
+    assert bounds(Selector.ALL, replicas=True) == (n, n)
+    for selector in (Selector.MINOR, Selector.MAJOR, Selector.RANDOM, Selector.LEADER):
+        assert bounds(selector, replicas=True)[1] <= n - 1
+        assert bounds(selector, Kind.SUSPEND, replicas=True)[1] <= n - 1
+        assert bounds(selector, Kind.PARTITION)[1] <= n - 1
+    if n >= 3:
+        assert 2 * bounds(Selector.MAJOR)[0] > n > 2 * bounds(Selector.MINOR)[0]
+
+
+def leadership_of(brokers, controllers, pick):
+    return Leadership(master=f"b{pick % brokers + 1}", controller=f"c{pick % controllers + 1}")
+
+
+@st.composite
+def drawn(draw):
+    nemesis = draw(st.sampled_from(FAULTS)) + draw(st.sampled_from(SUFFIXES))
+    brokers, controllers, seed = draw(SIZES), draw(SIZES), draw(st.integers(0, 2**32))
+    try:
+        rows = plan(nemesis, brokers, controllers, seed)
+    except UsageError:
+        assume(False)
+        raise
+    topology = Topology.of(specs(brokers, controllers), KINDS)
+    row = draw(st.sampled_from(rows))
+    targets = choose(row, topology, leadership_of(brokers, controllers, draw(st.integers(0, 99))))
+    assert targets is not None
+    return row, topology, targets
+
+
+@untimed
+@given(drawn())
+def test_process_faults_take_the_named_roles_and_leave_one_replica(case):
+    row, topology, targets = case
+    assume(not row.fault.on_network)
+    assert targets.names
+    assert len(set(targets.names)) == len(targets.names)
+    assert targets.grudge == {}
+    for role in topology.nodes:
+        taken = [name for name in targets.names if name in topology.nodes[role]]
+        if role not in row.roles:
+            assert taken == []
+        else:
+            n = len(topology.nodes[role])
+            least, greatest = count_bounds(row.selector, row.fault, n, replicas=role == "broker")
+            assert least <= len(taken) <= greatest
+            assert taken, "each named role is drawn by itself"
+            if role == "broker" and row.selector is not Selector.ALL:
+                assert len(taken) < n
+    assert row.roles == ("broker",) or "@" in row.name
+
+
+@untimed
+@given(drawn())
+def test_network_faults_touch_only_links_of_the_named_roles_both_ways(case):
+    row, topology, targets = case
+    assume(row.fault.on_network)
+    scope = {name for role in row.roles for name in topology.nodes[role]}
+    assert set(targets.participants) == scope
+    assert "n1" not in scope
+    cut = grudge.links(targets.grudge)
+    assert cut
+    assert all(a in scope and b in scope and a != b for a, b in cut)
+    assert cut == {(b, a) for a, b in cut}, "each direction is named once, at the receiver"
+    if row.fault is Kind.PARTITION:
+        rest = scope - set(targets.names)
+        assert rest
+        assert cut == {(a, b) for a in scope for b in scope if (a in targets.names) != (b in targets.names)}
+        assert targets.probability is None
+    else:
+        assert cut == {(a, b) for a, b in grudge.all_links(scope) if a in targets.names or b in targets.names}
+        assert targets.probability == 0.8
+    if row.selector is Selector.LEADER:
+        assert len(targets.names) == 1
+        assert targets.names[0] in topology.nodes[row.roles[0]]
+
+
+@untimed
+@given(case=drawn())
+def test_the_choice_is_a_pure_function_of_row_and_observation_and_survives_the_file(case, tmp_path_factory):
+    row, topology, targets = case
+    path = tmp_path_factory.mktemp("plan") / "plan.jsonl"
+    write_plan([row], path)
+    (again,) = read_plan(path)
+    assert again == row
+    known = Leadership(master=targets.names[0], controller=targets.names[-1])
+    if row.selector is not Selector.LEADER:
+        assert choose(again, topology, known) == choose(again, topology, Leadership()) == targets
+
+
+@untimed
+@given(st.sampled_from([name for name in FAULTS if name.startswith("leader-")]), st.sampled_from(SUFFIXES))
+def test_without_a_known_leader_there_is_no_target(name, suffix):
+    row = plan(name + suffix, 3, 3)[0]
+    topology = Topology.of(specs(3, 3), KINDS)
+    assert choose(row, topology, Leadership()) is None
+    assert choose(row, topology, Leadership(master="gone", controller="gone")) is None
+    both = choose(row, topology, Leadership(master="b2", controller="c3"))
+    assert both is not None
+    process = row.fault in (Kind.KILL, Kind.SUSPEND)
+    wanted = {"": ("b2",), "@broker": ("b2",), "@controller": ("c3",)}.get(suffix, ("b2", "c3") if process else ("b2",))
+    assert both.names == wanted
+    if process and suffix == "@broker+controller":
+        assert choose(row, topology, Leadership(master="b2")) is None
+
+
+@untimed
+@given(st.sampled_from(FAULTS), st.integers(0, 2**64), st.floats(1, 300), st.floats(1, 300), st.floats(1, 1000))
+def test_the_same_seed_is_the_same_plan_and_every_row_can_be_healed_in_time(name, seed, interval, duration, limit):
+    assume(interval + duration <= limit)
+    times = {"interval_s": interval, "duration_s": duration, "time_limit_s": limit}
+    rows = plan(name, 3, 3, seed, **times)
+    assert rows == plan(name, 3, 3, seed, **times)
+    assert [row.row for row in rows] == list(range(1, len(rows) + 1))
+    before = 0.0
+    for row in rows:
+        assert row.at_s == pytest.approx(before + interval), "healthy seconds come first"
+        before = row.at_s + row.duration_s
+        assert before <= limit + 1e-6
+    assert before + interval + duration > limit - 1e-6, "no row that fits is left out"
+
+
+@untimed
+@given(st.integers(0, 2**32))
+def test_another_node_shifts_no_other_draw(seed):
+    few, many = plan("random-loss", 3, 3, seed), plan("random-loss", 3, 4, seed)
+    for a, b in zip(few, many, strict=True):
+        assert a.draw == {name: value for name, value in b.draw.items() if name != "c4"}
+
+
+def test_seeds_differ_and_every_size_and_node_comes_up():
+    topology = Topology.of(specs(3, 3), KINDS)
+    chosen = [
+        choose(row, topology, Leadership()).names
+        for seed in range(40)
+        for row in plan("random-loss", 3, 3, seed, time_limit_s=200)
+    ]
+    assert {len(names) for names in chosen} == {1, 2, 3, 4, 5, 6}
+    assert {name for names in chosen for name in names} == {"b1", "b2", "b3", "c1", "c2", "c3"}
+    cuts = {
+        choose(row, topology, Leadership()).description
+        for seed in range(40)
+        for row in plan("random-partition", 3, 3, seed, time_limit_s=200)
+    }
+    assert len(cuts) > 20
+
+
+NODES = st.lists(st.text("abcdefgh", min_size=1, max_size=3), min_size=2, max_size=9, unique=True)
+
+
+@untimed
+@given(NODES, st.data())
+def test_components_cut_groups_apart_and_nothing_else(nodes, data):
+    marks = {node: data.draw(st.integers(0, 3)) for node in nodes}
+    groups = [tuple(n for n in nodes if marks[n] == mark) for mark in range(4)]
+    cut = grudge.components(*groups)
+    assert all(node not in dropped for node, dropped in cut.items())
+    assert grudge.links(cut) == {(b, a) for a, b in grudge.links(cut)}
+    assert set(grudge.reachable(cut, nodes)) == {group for group in groups if group}
+    assert grudge.complement(cut, nodes) == {(a, b) for a in nodes for b in nodes if a != b and marks[a] == marks[b]}
+    assert grudge.links(cut).isdisjoint(grudge.complement(cut, nodes))
+
+
+@untimed
+@given(NODES, st.data())
+def test_isolate_and_touching(nodes, data):
+    some = data.draw(st.lists(st.sampled_from(nodes), min_size=1, unique=True))
+    rest = [node for node in nodes if node not in some]
+    alone = grudge.isolate(some, nodes)
+    assert {frozenset(group) for group in grudge.reachable(alone, nodes)} == {frozenset(some), frozenset(rest)} - {
+        frozenset()
+    }
+    touched = grudge.links(grudge.touching(some, nodes))
+    assert touched == {(a, b) for a, b in grudge.all_links(nodes) if a in some or b in some}
+
+
+def test_a_one_way_grudge_is_no_group():
+    assert grudge.reachable({"a": frozenset({"b"})}, ("a", "b", "c")) == (("a", "b", "c"),)
+    assert grudge.reachable({"a": frozenset({"b"})}, ("a", "b")) == (("a",), ("b",))
+
+
+def test_rows_are_json_a_line_each(tmp_path):
+    rows = plan("random-kill@broker+controller", 3, 3)
+    write_plan(rows, tmp_path / "plan.jsonl")
+    lines = (tmp_path / "plan.jsonl").read_text().splitlines()
+    assert len(lines) == len(rows) == 6
+    first = msgspec.json.decode(lines[0])
+    assert first["row"] == 1
+    assert first["at_s"] == 10
+    assert first["roles"] == ["broker", "controller"]
+    assert set(first["draw"]) == {"#broker", "#controller", "b1", "b2", "b3", "c1", "c2", "c3"}
