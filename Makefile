@@ -6,8 +6,8 @@ RUN := $(VENV)/bin
 .PHONY: setup run test lint clean
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml scripts/setup.sh
-	@PYTHON="$(PYTHON)" sh scripts/setup.sh
+$(VENV)/.ready: pyproject.toml .ci/setup
+	@PYTHON="$(PYTHON)" sh .ci/setup
 
 run: setup
 	@$(RUN)/chaos run --system rocketmq --nemesis random-partition --set client.routing=follow

@@ -18,7 +18,7 @@ def chosen(name: str) -> tuple[Any, str]:
     """
     if name != "auto":
         return plugins.load("backends", name)(), ""
-    from cluster.facts import netns_obstacle  # noqa: PLC0415 - probing costs time and is for auto only
+    from cluster.facts import netns_obstacle
 
     obstacle = netns_obstacle()
     if obstacle is None:

@@ -10,17 +10,23 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
-from chaos.messages import Answer, Command, Report
+from chaos.messages import Answer, Command, Report, Seen, Stats
 from cluster.host import Backend
 
 Message = TypeVar("Message", bound=Report)
+
+_STATES: Final = (Stats, Seen)
+"""Messages of which only the newest counts; all others wait until they are taken."""
+
+_OUT_FD: Final = 1
 
 
 class Inside:
@@ -61,7 +67,7 @@ class Inside:
                 continue
             with self._changed:
                 self._latest[type(message)] = message
-                if not isinstance(message, _KEPT_LATEST):
+                if not isinstance(message, _STATES):
                     self._received.append(message)
                 self._changed.notify_all()
         with self._changed:
@@ -92,7 +98,7 @@ class Inside:
                         del self._received[position]
                         return message
                 if self._ended:
-                    raise ChaosError(f"{self.name} ended while {deadline.what} was awaited; see its log in the run folder")
+                    raise ChaosError(f"{self.name} ended while waiting for {deadline.what}; its log is in logs/")
                 deadline.check()
                 self._changed.wait(min(1.0, deadline.remaining_s()))
 
@@ -105,10 +111,8 @@ class Inside:
     def close(self, timeout_s: float = 5.0) -> int | None:
         """Close its input, wait, then kill it; returns its exit status."""
         if self._process.stdin is not None:
-            try:
+            with suppress(BrokenPipeError):
                 self._process.stdin.close()
-            except BrokenPipeError:
-                pass
         try:
             return self._process.wait(timeout_s)
         except Exception:  # noqa: BLE001 - TimeoutExpired of whichever Popen the backend returned
@@ -116,13 +120,6 @@ class Inside:
             return None
 
 
-def _kept_latest() -> tuple[type[Any], ...]:
-    from chaos.messages import Seen, Stats  # noqa: PLC0415 - only these two are streams of states
-
-    return (Stats, Seen)
-
-
-_KEPT_LATEST = _kept_latest()
 
 
 class Pipe:
@@ -139,9 +136,6 @@ class Pipe:
     def say(self, message: Report) -> None:
         """Send a message to the main process."""
         os.write(_OUT_FD, self._encoder.encode(message) + b"\n")
-
-
-_OUT_FD = 1
 
 
 def serve(

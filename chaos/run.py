@@ -15,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 import msgspec
+from nemesis.runner import Nemesis
 
 from chaos import __version__, plugins
 from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
@@ -32,7 +33,6 @@ from chaos.store import make_run_folder, point
 from cluster import process
 from cluster.system import Leadership, System
 from nemesis.plan import make_plan, write_plan
-from nemesis.runner import Nemesis
 
 STABLE_S = 5.0
 """Master, epoch and SyncStateSet must have stood still this long before the final reads (SEMANTICS 10)."""
@@ -188,7 +188,7 @@ class Run:
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
         self.say(
             f"load     {e.rate:g} sends/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
-            f"{len(self.plan)} × {e.nemesis}, seed {e.seed}"
+            f"{len(self.plan)} x {e.nemesis}, seed {e.seed}"
         )
         with self.phase("load"):
             workers.load(origin_ns)
@@ -228,8 +228,9 @@ class Run:
                 at_s = (said_ns - self.info.origin_ns) / NS_PER_S
                 self.say(
                     f"{at_s:6.0f} s  sends ok {totals.sends.get('ok', 0)} fail {totals.sends.get('fail', 0)} "
-                    f"unknown {totals.sends.get('info', 0)}  last ack {(said_ns - totals.last_ack_ns) / NS_PER_S:.1f} s "
-                    f"ago  master {lead.master or '?'} epoch {lead.epoch if lead.epoch is not None else '?'}"
+                    f"unknown {totals.sends.get('info', 0)}  last ack "
+                    f"{(said_ns - totals.last_ack_ns) / NS_PER_S:.1f} s ago  "
+                    f"master {lead.master or '?'} epoch {lead.epoch if lead.epoch is not None else '?'}"
                 )
 
     def _settle(self, leadership: Callable[[], Leadership], replicas: int) -> None:
@@ -304,8 +305,9 @@ class Run:
 
     def judge(self) -> Results:
         """Run the checks, write the report, and move ``latest`` here."""
-        from chaos.judging import judge  # noqa: PLC0415 - pulls in numpy and pyarrow
-        from reports.html import render  # noqa: PLC0415
+        from reports.html import render
+
+        from chaos.judging import judge
 
         began_ns = now_ns()
         self.say("check    reading the history")
@@ -320,7 +322,7 @@ class Run:
 def exit_code(results: Results, *, interrupted: bool) -> int:
     """SEMANTICS 11: an anomaly beats the interrupt, the interrupt beats everything else."""
     code = EXIT_CODES[results.valid]
-    return 130 if interrupted and code != 1 else code
+    return RunInterrupted.exit_code if interrupted and code != EXIT_CODES[False] else code
 
 
 def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -> tuple[Path, Results | None, int]:
@@ -333,7 +335,7 @@ def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -
             this.execute()
         except ChaosError as error:
             code = error.exit_code
-            say(f"broke    {error}" if code != 130 else f"left     {error}")
+            say(f"{'left' if isinstance(error, RunInterrupted) else 'broke':<8} {error}")
             this.note(status="crashed", error=str(error), interrupted=this.stopper.asked.is_set())
         except Exception as error:
             this.note(status="crashed", error=f"{type(error).__name__}: {error}")
@@ -345,4 +347,4 @@ def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -
             return this.folder, None, code or 255
         results = this.judge()
     verdict = exit_code(results, interrupted=this.stopper.asked.is_set())
-    return this.folder, results, verdict if verdict == 1 or not code else code
+    return this.folder, results, code if code and verdict != EXIT_CODES[False] else verdict

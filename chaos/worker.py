@@ -8,6 +8,7 @@ and to retry.
 
 import asyncio
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -68,10 +69,8 @@ class Worker:
             due_ns = origin_ns + arrival.at_ns
             wait_s = (due_ns - now_ns()) / NS_PER_S
             if wait_s > 0:
-                try:
+                with suppress(TimeoutError):
                     await asyncio.wait_for(self._stopping.wait(), wait_s)
-                except TimeoutError:
-                    pass
             else:
                 await asyncio.sleep(0)  # behind the clock: still let answers in
             if self._stopping.is_set():
@@ -138,12 +137,11 @@ class Worker:
                 done = await self._drain_queue(client, key, command.timeout_s)
             finally:
                 await client.close()
-            self._pipe.say(
-                Drained(
-                    worker=self._spec.worker, number=command.number, key=key, ok=done.type is Type.OK,
-                    next_offset=done.next_offset, max_offset=done.max_offset, digest=_digest(done), error=done.error,
-                )  # fmt: skip
-            )
+            drained = Drained(
+                worker=self._spec.worker, number=command.number, key=key, ok=done.type is Type.OK,
+                next_offset=done.next_offset, max_offset=done.max_offset, digest=_digest(done), error=done.error,
+            )  # fmt: skip
+            self._pipe.say(drained)
 
     async def _drain_queue(self, client: Client, key: int, timeout_s: float) -> Completion:
         op = Invocation(

@@ -9,14 +9,14 @@ GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers")
 def rows_of(group: str) -> list[dict[str, str]]:
     """The rows of one group: name, help and, where it does not load, error."""
     if group == "nemeses":
-        from nemesis.catalog import described  # noqa: PLC0415 - loaded only when listed
+        from nemesis.catalog import described
 
         return [{"name": name, "help": text} for name, text in described()]
     if group == "checkers":
-        from checkers.registry import described as checks  # noqa: PLC0415
+        from checkers.registry import described as checks
 
         return [{"name": name, "help": text} for name, text in checks()]
-    from chaos import plugins  # noqa: PLC0415
+    from chaos import plugins
 
     return [
         {"name": row.name, "help": row.help, **({"error": row.error} if row.error else {})}
@@ -43,7 +43,7 @@ def list_command(group: str, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="A JSON array.")
 def doctor_command(as_json: bool) -> int:
     """What this machine can do, each fact found by doing; missing things with the command that gives them."""
-    from cluster.facts import facts  # noqa: PLC0415 - probing takes a moment
+    from cluster.facts import facts
 
     found = facts()
     if as_json:
@@ -61,7 +61,7 @@ def doctor_command(as_json: bool) -> int:
 @click.option("--dry-run", is_flag=True, help="Only say what is there.")
 def clean_command(dry_run: bool) -> int:
     """Remove what runs left behind whose harness is dead; a living run is never touched."""
-    from cluster.reap import leftovers, remove  # noqa: PLC0415 - looks through /proc
+    from cluster.reap import leftovers, remove
 
     found = leftovers()
     for leftover in found:

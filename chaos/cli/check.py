@@ -40,12 +40,13 @@ def check_command(paths: tuple[str, ...], engine: str, as_json: bool, store: str
 
     Several paths are judged in one process and one Spark session; the worst exit code wins.
     """
-    from chaos.core.runinfo import read_run  # noqa: PLC0415 - after the options were read
-    from chaos.judging import judge  # noqa: PLC0415
-    from chaos.run import exit_code  # noqa: PLC0415
-    from chaos.store import find_run  # noqa: PLC0415
-    from reports.html import render  # noqa: PLC0415
-    from reports.text import summary  # noqa: PLC0415
+    from reports.html import render
+    from reports.text import summary
+
+    from chaos.core.runinfo import read_run
+    from chaos.judging import judge
+    from chaos.run import exit_code
+    from chaos.store import find_run
 
     folders = [find_run(text, Path(store)) for text in paths]
     codes = []

@@ -49,7 +49,7 @@ class LazyGroup(click.Group):
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="chaos")
 def cli() -> None:
-    """Break a real message broker cluster and prove from the history what it lost.
+    r"""Break a real message broker cluster and prove from the history what it lost.
 
     \b
     Exit codes: 0 valid, 1 invalid, 2 unknown, 130 interrupted,
@@ -77,7 +77,7 @@ def main() -> None:
         sys.stderr.close()
         code = 255
     except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say "invalid"
-        import traceback  # noqa: PLC0415 - only on the way out
+        import traceback
 
         traceback.print_exc()
         code = 255

@@ -4,6 +4,7 @@ import os
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, str]:
     return settings
 
 
-def progress() -> Any:
+def progress() -> Callable[[str], None]:
     """A function that prints one line with the seconds since the start."""
     began = time.monotonic()
 
@@ -40,7 +41,9 @@ def progress() -> Any:
     return say
 
 
-def _option(name: str, field: str, help_text: str, **more: Any) -> Any:
+def _option(
+    name: str, field: str, help_text: str, **more: Any
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
     default = DEFAULTS.get(field)
     shown = "" if default is None else f"  [default: {default}]"
     return click.option(name, field, default=None, help=help_text + shown, **more)
@@ -48,7 +51,7 @@ def _option(name: str, field: str, help_text: str, **more: Any) -> Any:
 
 @click.command("run")
 @_option("--system", "system", "System under test (chaos list systems).")
-@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system, any number of times.")
+@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable.")
 @_option("--backend", "backend", "Where the nodes live: auto or one of `chaos list backends`.")
 @_option("--nemesis", "nemesis", "NAME[@role[+role]] (chaos list nemeses).")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
@@ -60,22 +63,23 @@ def _option(name: str, field: str, help_text: str, **more: Any) -> Any:
 @_option("--op-timeout", "op_timeout_s", "Deadline of one operation, seconds.", type=float)
 @_option("--time-limit", "time_limit_s", "Seconds of load with faults.", type=float)
 @_option("--fault-interval", "fault_interval_s", "Healthy seconds before each fault.", type=float)
-@click.option("--fault-duration", "fault_duration_s", type=float, default=None, help="Seconds of a fault.  [default: the interval]")
+@_option("--fault-duration", "fault_duration_s", "Seconds of a fault; by default the interval.", type=float)
 @_option("--recovery-time", "recovery_s", "Seconds of load after the last heal.", type=float)
 @_option("--drain-deadline", "drain_deadline_s", "Seconds the final reads may take, at least 120.", type=float)
 @_option("--ready-deadline", "ready_deadline_s", "Seconds the cluster may take to be ready.", type=float)
-@click.option("--rto-budget", "rto_budget_s", type=float, default=None, help="A longer recovery makes the run invalid, seconds.")
-@click.option("--engine", "engine", type=click.Choice(["auto", "spark", "local"]), default=None, help="What runs the checks.  [default: auto]")
-@click.option("--seed", "seed", type=int, default=None, help="Repeats plan and load.  [default: drawn]")
+@_option("--rto-budget", "rto_budget_s", "A longer recovery makes the run invalid, seconds.", type=float)
+@_option("--engine", "engine", "What runs the checks.", type=click.Choice(["auto", "spark", "local"]))
+@_option("--seed", "seed", "Repeats plan and load; by default drawn and printed.", type=int)
 @_option("--store", "store", "Where run folders go.")
 def run_command(pairs: tuple[str, ...], **options: Any) -> int:
     """Deploy, load, break, heal, drain, check, report.
 
     The last line printed is the report's path.
     """
-    from chaos.backends import chosen  # noqa: PLC0415 - heavy parts load after the options were read
-    from chaos.run import run  # noqa: PLC0415
-    from reports.text import summary  # noqa: PLC0415
+    from reports.text import summary
+
+    from chaos.backends import chosen
+    from chaos.run import run
 
     given = {name: value for name, value in options.items() if value is not None}
     system = plugins.load("systems", given.get("system", DEFAULTS["system"]))()

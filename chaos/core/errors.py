@@ -47,7 +47,7 @@ class DeadlineError(ChaosError):
     """A wait ran out."""
 
 
-class RunInterrupted(ChaosError):
+class RunInterrupted(ChaosError):  # noqa: N818 - not an error of anybody's
     """Stopped by the user; the history is kept."""
 
     exit_code = 130

@@ -9,6 +9,7 @@ The module refuses to judge: a torn tail is cut and counted, a missing completio
 """
 
 import zlib
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -121,7 +122,7 @@ def _whole(path: Path, dtype: np.dtype[np.void], *, numbered: bool) -> tuple[npt
             break
     if numbered and count and not np.array_equal(records["sequence"][:count], np.arange(1, count + 1, dtype="<u4")):
         wrong = int(np.argmax(records["sequence"][:count] != np.arange(1, count + 1, dtype="<u4")))
-        raise HistoryError(f"{path}: record {wrong + 1} carries number {records['sequence'][wrong]}; the file was altered")
+        raise HistoryError(f"{path}: record {wrong + 1} carries another number; the file was altered")
     rest = np.frombuffer(data, dtype=np.uint8)[count * size :]
     nonzero = np.flatnonzero(rest)
     return records[:count], int(nonzero[-1]) + 1 if len(nonzero) else 0
@@ -256,11 +257,12 @@ def _sorted(table: pa.Table) -> pa.Table:
 def write_by_key(table: pa.Table, path: Path) -> None:
     """Write a table that is sorted by key as Parquet with one row group per key."""
     keys = table["key"].to_numpy()
-    bounds = np.r_[0, np.flatnonzero(keys[1:] != keys[:-1]) + 1, len(keys)] if len(keys) else np.zeros(1, dtype=np.int64)
+    cuts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
+    bounds = [0, *cuts.tolist(), len(keys)] if len(keys) else [0]
     partial = path.with_suffix(".partial")
     with pq.ParquetWriter(partial, table.schema, compression="zstd") as writer:
-        for start, end in zip(bounds[:-1], bounds[1:], strict=True):
-            writer.write_table(table.slice(start, end - start), row_group_size=max(1, int(end - start)))
+        for start, end in pairwise(bounds):
+            writer.write_table(table.slice(start, end - start), row_group_size=end - start)
     partial.rename(path)
 
 

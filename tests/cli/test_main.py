@@ -1,0 +1,68 @@
+"""The command line as a process: exit codes, speed of --help, what is imported."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHAOS = [sys.executable, "-m", "chaos"]
+
+
+def chaos(*argv: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*CHAOS, *argv], capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+
+
+def test_help_names_every_command_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom chaos.cli.main import cli\n"
+        "cli.main(['--help'], standalone_mode=False)\n"
+        "heavy = {'pyspark', 'pyarrow', 'numpy', 'pandas', 'docker', 'paramiko', 'jinja2'} & set(sys.modules)\n"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for name in ("run", "check", "report", "list", "doctor", "clean"):
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["run", "--no-such-option"], "--no-such-option"),
+        (["nonsense"], "nonsense"),
+        (["run", "--system", "rocketmw"], "did you mean rocketmq?"),
+        (["run", "--set", "minInSyncReplica=1"], "did you mean minInSyncReplicas?"),
+        (["run", "--set", "novalue"], "key=value"),
+        (["run", "--nemesis", "random-partitoin"], "did you mean random-partition"),
+        (["run", "--nemesis", "random-kill@brokr"], "broker"),
+        (["run", "--backend", "netnz"], "did you mean netns?"),
+        (["run", "--time-limit", "0"], "--time-limit"),
+        (["run", "--rate", "-1"], "--rate"),
+        (["check", "no-such-run"], "no-such-run"),
+        (["check"], "PATHS"),
+    ],
+)
+def test_bad_arguments_end_in_254_with_one_clear_line(argv: list[str], says: str, tmp_path: Path) -> None:
+    done = chaos(*argv, cwd=tmp_path)
+    assert done.returncode == 254
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not any(tmp_path.glob("store/*/*")), "a run that cannot begin leaves no folder"
+
+
+@pytest.mark.parametrize("group", ["systems", "backends", "workloads", "nemeses", "checkers"])
+def test_list_shows_every_group(group: str) -> None:
+    done = chaos("list", group, "--json")
+    assert done.returncode == 0
+    import json
+
+    rows = json.loads(done.stdout)
+    assert rows
+    assert all(row["name"] and row["help"] and "error" not in row for row in rows)
+
+
+def test_version_is_printed() -> None:
+    from chaos import __version__
+
+    assert __version__ in chaos("--version").stdout

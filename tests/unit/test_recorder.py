@@ -1,0 +1,117 @@
+"""The stream survives its writer: what was recorded is read back, a torn tail is cut and counted."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chaos.core.errors import HistoryError
+from chaos.core.history import NEVER_NS, materialise_stream, read_stream
+from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.recorder import OP_SIZE, Recorder
+
+
+def send(process: int, sequence: int, key: int = 0) -> Invocation:
+    return Invocation(process=process, f=F.SEND, key=key, deadline_ns=9, value=Value(1, sequence))
+
+
+def poll(process: int, key: int = 0) -> Invocation:
+    return Invocation(process=process, f=F.POLL, key=key, deadline_ns=9, offset=0)
+
+
+def written(folder: Path) -> None:
+    recorder = Recorder(folder, 0, ("b1", "b2"))
+    first, _ = recorder.invoke(send(0, 0), 1, 5, pinned=True)
+    second, _ = recorder.invoke(poll(1), 2, 6, pinned=False)
+    recorder.complete(first, send(0, 0), 1, Completion(type=Type.OK, offset=7, node="b2"))
+    records = (Record(6, Value(3, 2)), Record(7, None))
+    done = Completion(type=Type.OK, next_offset=8, min_offset=0, max_offset=9, node="b1", records=records)
+    recorder.complete(second, poll(1), 2, done)
+    recorder.invoke(send(2, 1), 1, 7, pinned=False)
+    recorder.not_sent(send(3, 2), 1, 8, pinned=False)
+    third, _ = recorder.invoke(send(4, 3, key=2), 1, 9, pinned=False)
+    recorder.complete(third, send(4, 3, key=2), 1, Completion(type=Type.FAIL, error="refused"))
+    recorder.close()
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    written(tmp_path)
+    stream = read_stream(tmp_path, 0)
+    rows = stream.operations.to_pylist()
+    assert stream.facts.ended
+    assert stream.facts.torn_bytes == 0
+    assert stream.facts.last_sequence == {1: 3}
+    assert [row["type"] for row in rows] == [Type.OK, Type.OK, Type.INFO, Type.NOT_SENT, Type.FAIL]
+    acked, polled, open_send, _, failed = rows
+    assert (acked["offset"], acked["node"], acked["pinned"], acked["writer"], acked["sequence"]) == (7, 1, True, 1, 0)
+    assert (polled["offset"], polled["next_offset"], polled["max_offset"], polled["count"]) == (0, 8, 9, 2)
+    assert open_send["complete_ns"] == NEVER_NS
+    assert (failed["error"], failed["key"]) == ("refused", 2)
+    reads = stream.reads.to_pylist()
+    assert [(r["offset"], r["writer"], r["sequence"], r["position"]) for r in reads] == [(6, 3, 2, 0), (7, -1, -1, 1)]
+
+
+def test_every_cut_of_the_file_reads_as_a_prefix(tmp_path: Path) -> None:
+    written(tmp_path)
+    whole = (tmp_path / "w0.ops").read_bytes()
+    before = -1
+    for length in range(0, len(whole) + 1, 7):
+        (tmp_path / "w0.ops").write_bytes(whole[:length])
+        facts = read_stream(tmp_path, 0).facts
+        assert facts.operations >= before
+        assert facts.ended == (length // OP_SIZE * OP_SIZE == len(whole))
+        before = facts.operations
+
+
+def test_a_damaged_record_ends_the_readable_part(tmp_path: Path) -> None:
+    written(tmp_path)
+    data = bytearray((tmp_path / "w0.ops").read_bytes())
+    data[OP_SIZE * 3 + 20] ^= 0xFF
+    (tmp_path / "w0.ops").write_bytes(data)
+    facts = read_stream(tmp_path, 0).facts
+    assert not facts.ended
+    assert facts.torn_bytes > 0
+
+
+def test_records_removed_from_the_middle_are_an_alteration(tmp_path: Path) -> None:
+    written(tmp_path)
+    data = (tmp_path / "w0.ops").read_bytes()
+    (tmp_path / "w0.ops").write_bytes(data[:OP_SIZE] + data[2 * OP_SIZE :])
+    with pytest.raises(HistoryError, match="altered"):
+        read_stream(tmp_path, 0)
+
+
+def test_row_groups_are_cut_at_keys(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    written(tmp_path)
+    materialise_stream(tmp_path, 0)
+    file = pq.ParquetFile(tmp_path / "operations" / "w0.parquet")
+    keys = [set(file.read_row_group(i, columns=["key"])["key"].to_pylist()) for i in range(file.num_row_groups)]
+    assert keys == [{0}, {2}]
+
+
+def test_a_killed_writer_loses_nothing_that_it_stored(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from chaos.core.op import *; from chaos.core.recorder import Recorder\n"
+        "r = Recorder(Path(sys.argv[1]), 0, ('b1',))\n"
+        "for i in range(40000):\n"
+        "    op = Invocation(process=i, f=F.SEND, key=0, deadline_ns=0, value=Value(0, i))\n"
+        "    n, _ = r.invoke(op, 0, 0, pinned=False)\n"
+        "    if i == 39999: print('stored', flush=True); import signal; signal.pause()\n"
+        "    r.complete(n, op, 0, Completion(type=Type.OK, offset=i))\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"stored\n"
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    stream = read_stream(tmp_path, 0)
+    assert stream.facts.operations == 40000
+    assert not stream.facts.ended
+    assert stream.operations["type"].to_pylist().count(Type.OK) == 39999

@@ -1,0 +1,55 @@
+"""The generator of the workload ``queue`` is pure, seeded and keeps its rate."""
+
+from itertools import islice
+
+import pytest
+
+from chaos.core.op import Completion, F, Type
+from chaos.workload.queue import QueueWorkload
+
+
+def workload(seed: int = 1) -> QueueWorkload:
+    return QueueWorkload(queues=4, seed=seed, body_bytes=100, op_timeout_s=3)
+
+
+def test_the_same_seed_asks_the_same_questions() -> None:
+    def first(seed: int) -> list[object]:
+        return list(islice(workload(seed).arrivals([0, 1, 2], 50), 500))
+
+    assert first(7) == first(7)
+    assert first(7) != first(8)
+
+
+def test_arrivals_ascend_and_keep_the_rate_of_every_kind() -> None:
+    seconds, rate = 40, 100
+    arrivals = []
+    for arrival in workload().arrivals([0, 1], rate):
+        if arrival.at_ns >= seconds * 10**9:
+            break
+        arrivals.append(arrival)
+    assert arrivals == sorted(arrivals, key=lambda a: a.at_ns)
+    for f, share in QueueWorkload.mix.items():
+        assert sum(a.f is f for a in arrivals) == pytest.approx(rate * share * seconds, abs=1)
+    assert {a.client for a in arrivals} == {0, 1}
+    assert {a.key for a in arrivals} == {0, 1, 2, 3}
+
+
+def test_no_rate_asks_nothing() -> None:
+    assert list(workload().arrivals([0], 0)) == []
+
+
+def test_values_are_unique_and_cursors_follow_answers() -> None:
+    it = workload()
+    values = set()
+    for arrival in islice(it.arrivals([0, 1], 50), 400):
+        op = it.invocation(arrival, 0, 0)
+        if op.f is F.SEND:
+            assert op.value is not None
+            assert op.value not in values
+            values.add(op.value)
+        elif op.f is F.POLL:
+            it.learn(arrival, Completion(type=Type.OK, next_offset=(op.offset or 0) + 5))
+            assert it.invocation(arrival, 0, 0).offset == (op.offset or 0) + 5
+            it.learn(arrival, Completion(type=Type.INFO))
+            assert it.invocation(arrival, 0, 0).offset == (op.offset or 0) + 5
+    assert len(values) > 100
