@@ -87,10 +87,15 @@ class Recorder:
         self._sequence += 1
         self._ops.append(_sealed(OP.pack(0, self._sequence, *fields)))
 
-    def invoke(self, op: Invocation, client: int, scheduled_ns: int, *, pinned: bool) -> tuple[int, int]:
-        """Store an invocation now; returns (operation number, its time). Call before sending."""
+    def invoke(
+        self, op: Invocation, client: int, scheduled_ns: int, *, pinned: bool, at_ns: int | None = None
+    ) -> tuple[int, int]:
+        """Store an invocation; returns (operation number, its time). Call before sending.
+
+        ``at_ns`` is for histories that already happened (literals, imports); a load never gives it.
+        """
         self._op += 1
-        time_ns = now_ns()
+        time_ns = now_ns() if at_ns is None else at_ns
         writer, sequence = op.value if op.value is not None else (0xFFFFFFFF, NONE)
         detail = sequence if op.value is not None else _known(op.offset)
         self._store(
@@ -99,9 +104,9 @@ class Recorder:
         )  # fmt: skip
         return self._op, time_ns
 
-    def complete(self, number: int, op: Invocation, client: int, done: Completion) -> int:
-        """Store a completion now (its read records first); returns its time."""
-        time_ns = now_ns()
+    def complete(self, number: int, op: Invocation, client: int, done: Completion, *, at_ns: int | None = None) -> int:
+        """Store a completion (its read records first); returns its time. ``at_ns`` as in ``invoke``."""
+        time_ns = now_ns() if at_ns is None else at_ns
         for record in done.records:
             self._reads.append(_read_record(number, record))
         self._store(
