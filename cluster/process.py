@@ -1,0 +1,241 @@
+"""A node's process: start, signal, kill, and what /proc says of it.
+
+Systems say *what* to run (``Launch``), this module runs it the same way on every kind of host: through
+``Host`` and POSIX sh with coreutils only, one run per action. A process is known by pid *and* start time, its
+children by its session, because a bare pid comes round again. The module refuses to believe: every signal is
+followed by a look at /proc, and what did not happen before the deadline is an error that says so.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from chaos.core.clock import Deadline
+from chaos.core.errors import DeployError
+from cluster.cluster import Node
+
+STDOUT: Final = "logs/stdout.log"
+"""Standard output and error of the node's process, relative to the host's home; every start appends."""
+
+PID_FILE: Final = "process.pid"
+"""Pid, start time, and the length of the log when the process started."""
+
+_RUN_TIMEOUT_S: Final = 15.0
+_SIGNAL_TIMEOUT_S: Final = 10.0
+_POLL_S: Final = 0.02
+_READY_POLL_S: Final = 0.05
+_CHUNK_BYTES: Final = 1 << 20
+_LINE_BYTES: Final = 1 << 16
+_TAIL_LINES: Final = 5
+_TAIL_BYTES: Final = 600
+_ALREADY: Final = 9
+
+# `begun PID`: the start time of a live process. `known`: sets pid, start and from; fails without a pid file.
+# `scan`: the pid file, then "tgid tid state start" for every thread of the process and of its session.
+_COMMON: Final = f"""\
+cd "$1" || exit
+begun() {{
+  {{ read -r line < "/proc/$1/stat"; }} 2>/dev/null || return 1
+  set -- ${{line##*) }}
+  case $1 in [ZX]) return 1 ;; esac
+  echo "${{20}}"
+}}
+known() {{ [ -f {PID_FILE} ] && read -r pid start from < {PID_FILE}; }}
+scan() {{
+  known || return 0
+  echo "$pid $start $from"
+  for stat in /proc/[0-9]*/stat; do
+    {{ read -r line < "$stat"; }} 2>/dev/null || continue
+    tgid=${{stat#/proc/}}; tgid=${{tgid%/stat}}
+    set -- ${{line##*) }}
+    [ "$tgid" = "$pid" ] || [ "$4" = "$pid" ] || continue
+    for task in /proc/"$tgid"/task/[0-9]*/stat; do
+      {{ read -r line < "$task"; }} 2>/dev/null || continue
+      tid=${{task%/stat}}; tid=${{tid##*/}}
+      set -- ${{line##*) }}
+      echo "$tgid $tid $1 ${{20}}"
+    done
+  done
+}}
+"""
+_STATE: Final = _COMMON + "scan\n"
+# $2: the signal. If the pid belongs to a process with another start time, so does the session: hands off.
+_SIGNAL: Final = _COMMON + """\
+signal=$2
+known || exit 0
+now=$(begun "$pid") && [ "$now" != "$start" ] && exit 0
+kill -s "$signal" "$pid" 2>/dev/null
+kill -s "$signal" -- "-$pid" 2>/dev/null
+scan | while read -r tgid tid _; do
+  [ "$tgid" = "$tid" ] && [ "$tgid" != "$pid" ] && kill -s "$signal" "$tgid" 2>/dev/null
+done
+exit 0
+"""
+# $2 and on: the arguments of env(1). The start time is that of the fork, so it is known before the exec.
+_START: Final = _COMMON + f"""\
+shift
+known && [ "$(begun "$pid")" = "$start" ] && exit {_ALREADY}
+mkdir -p {STDOUT.rpartition("/")[0]} && : >> {STDOUT} && from=$(wc -c < {STDOUT}) || exit
+setsid env "$@" >> {STDOUT} 2>&1 < /dev/null &
+pid=$!
+read -r line < "/proc/$pid/stat" || exit
+set -- ${{line##*) }}
+echo "$pid ${{20}} $((from))" > {PID_FILE}.partial && mv {PID_FILE}.partial {PID_FILE} && cat {PID_FILE}
+"""
+# $2: where in the log to go on reading
+_OUTPUT: Final = _STATE + f"""\
+echo
+tail -c "+$(($2 + 1))" {STDOUT} | head -c {_CHUNK_BYTES}
+"""
+
+
+class ProcId(msgspec.Struct, frozen=True):
+    """Which process: ``start_time`` in clock ticks since boot; ``log_offset``: bytes of log that older ones wrote."""
+
+    pid: int
+    start_time: int
+    log_offset: int
+
+
+class ProcState(msgspec.Struct, frozen=True, kw_only=True):
+    """What /proc showed.
+
+    ``pid``, ``start_time``: of the process started last (None: none ever was). ``alive``: that very process
+    runs or is stopped. ``stopped``: alive, and every thread of it and of its children is in state T.
+    ``zombie``: it ended and nobody has reaped it. ``others``: live pids of its session beside it.
+    """
+
+    alive: bool
+    pid: int | None = None
+    start_time: int | None = None
+    stopped: bool = False
+    zombie: bool = False
+    others: tuple[int, ...] = ()
+
+    @property
+    def gone(self) -> bool:
+        """Whether nothing of the process is left."""
+        return not self.alive and not self.others
+
+
+def parse_state(text: str) -> ProcState:
+    """Pure: the state in what the scan of a host printed."""
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ProcState(alive=False)
+    pid, start = int(lines[0][0]), int(lines[0][1])
+    threads = [(int(tgid), int(tid), state, int(begun)) for tgid, tid, state, begun in lines[1:]]
+    if any(tid == pid and begun != start for _, tid, _, begun in threads):
+        return ProcState(alive=False, pid=pid, start_time=start)  # the number, and the session, are another's now
+    live = [(tgid, state) for tgid, _, state, _ in threads if state not in "ZX"]
+    alive = any(tgid == pid for tgid, _ in live)
+    return ProcState(
+        alive=alive,
+        pid=pid,
+        start_time=start,
+        stopped=alive and all(state == "T" for _, state in live),
+        zombie=not alive and any(tgid == pid for tgid, *_ in threads),
+        others=tuple(sorted({tgid for tgid, _ in live if tgid != pid})),
+    )
+
+
+def tail(log: bytes) -> str:
+    """Pure: the end of a log on one line."""
+    lines = [line.strip() for line in log.decode(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-_TAIL_LINES:])[-_TAIL_BYTES:] or "(no output)"
+
+
+def start(node: Node, run_id: str) -> ProcId:
+    """Write the node's files and start its process in a session of its own; its output goes to ``STDOUT``.
+
+    Raises:
+        DeployError: it runs already, or the host refused.
+    """
+    host, launch = node.host, node.launch
+    for path, content in launch.files.items():
+        host.put(content, f"{host.home}/{path}")
+    env = [f"{name}={value}" for name, value in {**launch.env, "CHAOS_RUN": run_id}.items()]
+    done = host.run("sh", "-c", _START, "sh", host.home, *env, *launch.argv, timeout_s=_RUN_TIMEOUT_S)
+    if done.returncode == _ALREADY:
+        raise DeployError(f"{node.name}: its process runs already; kill it before starting it again")
+    pid, begun, offset = done.check().text.split()
+    return ProcId(int(pid), int(begun), int(offset))
+
+
+def state(node: Node) -> ProcState:
+    """Look at the node's process now."""
+    return parse_state(_run(node, _STATE))
+
+
+def kill(node: Node, timeout_s: float = _SIGNAL_TIMEOUT_S) -> ProcState:
+    """SIGKILL the process and all of its session, stopped or not; returns when nothing is left, fine if dead."""
+    return _signal(node, "KILL", lambda seen: seen.gone, timeout_s)
+
+
+def pause(node: Node, timeout_s: float = _SIGNAL_TIMEOUT_S) -> ProcState:
+    """SIGSTOP the process and its session; returns when every thread is stopped.
+
+    Raises:
+        DeployError: there is no process.
+    """
+    seen = _signal(node, "STOP", lambda seen: seen.stopped or not seen.alive, timeout_s)
+    if not seen.alive:
+        raise DeployError(f"{node.name}: no live process to stop; it ended before")
+    return seen
+
+
+def resume(node: Node, timeout_s: float = _SIGNAL_TIMEOUT_S) -> ProcState:
+    """SIGCONT the process and its session; returns when it runs, fine if it is dead or was never stopped."""
+    return _signal(node, "CONT", lambda seen: not seen.stopped, timeout_s)
+
+
+def await_ready(node: Node, deadline: Deadline) -> None:
+    """Wait until the log of the process started last matches ``launch.ready_pattern``.
+
+    Raises:
+        DeployError: the process ended first; the message holds the end of its log.
+        DeadlineError: it did not become ready in time; the message holds the end of its log.
+    """
+    pattern = re.compile(node.launch.ready_pattern.encode(), re.MULTILINE)
+    begun = _run(node, _STATE).split()
+    if not begun:
+        raise DeployError(f"{node.name}: no process was started; nothing can become ready")
+    position, text = int(begun[2]), b""
+    while True:
+        seen, chunk = _output(node, position)
+        position += len(chunk)
+        text += chunk
+        if pattern.search(text):
+            return
+        if not seen.alive and not chunk:
+            raise DeployError(f"{node.name}: its process ended before it was ready: {tail(text)}")
+        deadline.check(f"{node.name} last said: {tail(text)}")
+        text = text[-_LINE_BYTES:]
+        if not chunk:
+            time.sleep(min(_READY_POLL_S, deadline.remaining_s()))
+
+
+def _output(node: Node, position: int) -> tuple[ProcState, bytes]:
+    """The process' state, and then what its log holds from ``position`` on, up to a bound."""
+    script = ("sh", "-c", _OUTPUT, "sh", node.host.home, str(position))
+    head, _, chunk = node.host.run(*script, timeout_s=_RUN_TIMEOUT_S).check().stdout.partition(b"\n\n")
+    return parse_state(head.decode()), chunk
+
+
+def _run(node: Node, script: str, *arguments: str) -> str:
+    return node.host.run("sh", "-c", script, "sh", node.host.home, *arguments, timeout_s=_RUN_TIMEOUT_S).check().text
+
+
+def _signal(node: Node, name: str, reached: Callable[[ProcState], bool], timeout_s: float) -> ProcState:
+    """Send the signal until ``reached``: a process that forks meanwhile is met by the next one."""
+    deadline = Deadline(f"SIG{name} to take effect on {node.name}", timeout_s)
+    while True:
+        _run(node, _SIGNAL, name)
+        seen = state(node)
+        if reached(seen):
+            return seen
+        deadline.check(f"last seen: {seen}")
+        time.sleep(_POLL_S)
