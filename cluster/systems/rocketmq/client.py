@@ -1,0 +1,232 @@
+"""One logical client: one attempt and one deadline per operation, ok / fail / info and nothing swallowed.
+
+A client follows the route or is pinned to one broker. Sends, polls and strong reads go to the master
+of its route or to the pinned broker, whatever that one is now. Slave reads go to a replica that the
+route does not call master. A strong read asks the broker for its role and epoch before and after, so
+that what it read was read at one master; only the broker's own word counts, since there are no leases.
+"""
+
+from typing import Final
+
+import msgspec
+
+from chaos.core import payload
+from chaos.core.client import Definite, Indefinite
+from chaos.core.op import Completion, F, Invocation, Record, Type
+from chaos.core.rand import stream
+from cluster.system import ClusterView
+from cluster.systems.rocketmq import config
+from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.outcomes import of_send, said
+from cluster.systems.rocketmq.protocol import (
+    Answer,
+    Code,
+    ProtocolError,
+    Request,
+    decode_messages,
+    encode_properties,
+)
+from cluster.systems.rocketmq.route import RoutePoller
+
+READ_GROUP: Final = "TOOLS_CONSUMER"
+"""A consumer group that every broker has from the start, so that reading creates nothing."""
+POLL_MESSAGES: Final = 32
+READ_MESSAGES: Final = 1024
+_SUBSCRIPTION_IN_HEADER: Final = 4  # pull without a heartbeat of the consumer group
+_OWN_MARGIN_NS: Final = 5_000_000  # answer a little before whoever waits for us gives up
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What a broker says of itself: ``master`` and the epoch of the newest part of its log (None: no log yet)."""
+
+    master: bool
+    epoch: int | None
+    log_bytes: int
+
+
+class Pulled(msgspec.Struct, frozen=True):
+    """One answer to a pull that carried offsets."""
+
+    code: int
+    next_offset: int
+    min_offset: int
+    max_offset: int
+    records: tuple[Record, ...]
+
+
+class RocketMQClient:
+    """Implements ``chaos.core.client.Client``."""
+
+    def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
+        brokers = {node.name: node for node in view.of_role("broker")}
+        names = {f"{node.address}:{config.BROKER_PORT}": node.name for node in brokers.values()}
+        namesrv = view.of_role("namesrv")[number % len(view.of_role("namesrv"))]
+        settings = view.settings
+        self.pinned_to = config.pinned_node(settings["client.routing"], number, clients, [*brokers])
+        self._links = {name: Link(node.address, config.BROKER_PORT) for name, node in brokers.items()}
+        interval_s = float(settings["client.routePollInterval"])
+        self._route = RoutePoller(Link(namesrv.address, config.NAMESRV_PORT), config.TOPIC, names, interval_s)
+        self._run = payload.run_hash(view.run_id)
+        self._random = stream(seed, "client", number)
+        self._group = f"chaos-{number}"
+
+    async def invoke(self, op: Invocation) -> Completion:
+        """Try the operation once, before its deadline."""
+        deadline_ns = op.deadline_ns - _OWN_MARGIN_NS
+        node: str | None = None
+        try:
+            node = await self._node(op, deadline_ns)
+            if op.f is F.SEND:
+                return await self._send(op, node, deadline_ns)
+            if op.f in (F.READ, F.DRAIN):
+                return await self._strong_read(op, node, deadline_ns)
+            return await self._weak_read(op, node, deadline_ns)
+        except Definite as error:
+            return Completion(type=Type.FAIL, node=node, error=str(error))
+        except Indefinite as error:
+            return Completion(type=Type.INFO, node=node, error=str(error))
+        except ProtocolError as error:
+            return Completion(type=Type.INFO, node=node, error=f"malformed answer: {error}")
+
+    async def refresh(self) -> None:
+        """Drop every connection and the route."""
+        await self._route.stop()
+        for link in self._links.values():
+            link.close()
+
+    async def close(self) -> None:
+        """Release everything; safe to call twice."""
+        await self.refresh()
+
+    async def _node(self, op: Invocation, deadline_ns: int) -> str:
+        """Where the operation goes. Raises Definite if there is no such node in the route."""
+        if op.f is not F.SLAVE_READ:
+            if self.pinned_to is not None:
+                return self.pinned_to
+            route = await self._route.route(deadline_ns)
+            if route.master is None:
+                raise Definite("no master in the route")
+            return route.master
+        slaves = (await self._route.route(deadline_ns)).slaves
+        if not slaves:
+            raise Definite("no slave in the route")
+        return self.pinned_to if self.pinned_to in slaves else self._random.choice(slaves)
+
+    async def _send(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        assert op.value is not None
+        fields = {
+            "a": self._group, "b": config.TOPIC, "c": "TBW102", "d": 4, "e": op.key, "f": 0, "g": 0, "h": 0,
+            "i": encode_properties({"KEYS": str(op.value), "WAIT": "true"}), "j": 0, "k": False, "l": 0, "m": False,
+        }  # fmt: skip
+        body = payload.encode(op.value, op.key, self._run, op.body_bytes)
+        answer = await self._links[node].request(Request.SEND_MESSAGE_V2, fields, deadline_ns, body)
+        outcome = of_send(answer.code, answer.remark)
+        offset = answer.fields.get("queueOffset")
+        if outcome.type is Type.OK and offset is None:
+            return Completion(type=Type.INFO, node=node, error="SUCCESS: without an offset")
+        return Completion(
+            type=outcome.type, node=node, error=outcome.error or None, offset=None if offset is None else int(offset)
+        )
+
+    async def _weak_read(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        pulled = await self._pull(node, op.key, op.offset or 0, POLL_MESSAGES, deadline_ns)
+        return Completion(
+            type=Type.OK, node=node, records=pulled.records, next_offset=pulled.next_offset,
+            min_offset=pulled.min_offset, max_offset=pulled.max_offset,
+        )  # fmt: skip
+
+    async def _strong_read(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        """From an offset (a drain: the minimum) to the maximum that the master names first."""
+        link = self._links[node]
+        before = await standing(link, deadline_ns)
+        if not before.master:
+            raise Definite("not master")
+        minimum = await offset_of(link, Request.GET_MIN_OFFSET, op.key, deadline_ns)
+        maximum = await offset_of(link, Request.GET_MAX_OFFSET, op.key, deadline_ns)
+        at = minimum if op.offset is None else op.offset
+        records: list[Record] = []
+        while at < maximum:
+            pulled = await self._pull(node, op.key, at, READ_MESSAGES, deadline_ns)
+            if pulled.next_offset <= at:
+                raise Definite(f"read stopped below the maximum offset: {said(pulled.code, '')}")
+            records += pulled.records
+            at = pulled.next_offset
+        after = await standing(link, deadline_ns)
+        if after.master != before.master or after.epoch != before.epoch:
+            raise Definite("not master any more")
+        return Completion(
+            type=Type.OK, node=node, records=tuple(records), next_offset=at, min_offset=minimum, max_offset=maximum
+        )
+
+    async def _pull(self, node: str, key: int, offset: int, count: int, deadline_ns: int) -> Pulled:
+        fields = {
+            "consumerGroup": READ_GROUP, "topic": config.TOPIC, "queueId": key, "queueOffset": offset,
+            "maxMsgNums": count, "sysFlag": _SUBSCRIPTION_IN_HEADER, "commitOffset": 0, "suspendTimeoutMillis": 0,
+            "subscription": "*", "subVersion": 0, "expressionType": "TAG",
+        }  # fmt: skip
+        answer = await self._links[node].request(Request.PULL_MESSAGE, fields, deadline_ns)
+        return parse_pull(answer, key, self._run)
+
+
+def parse_pull(answer: Answer, key: int, run: int) -> Pulled:
+    """What a pull answered.
+
+    Raises:
+        Definite: the broker refused.
+        ProtocolError: the messages do not parse.
+    """
+    if "nextBeginOffset" not in answer.fields:
+        raise Definite(of_send(answer.code, answer.remark).error or said(answer.code, "no offsets in the answer"))
+    messages = decode_messages(answer.body) if answer.code == Code.SUCCESS else []
+    return Pulled(
+        answer.code,
+        int(answer.fields["nextBeginOffset"]),
+        int(answer.fields["minOffset"]),
+        int(answer.fields["maxOffset"]),
+        tuple(
+            Record(
+                message.offset,
+                payload.decode(message.body, key, run) if message.intact and message.queue == key else None,
+            )
+            for message in messages
+        ),
+    )
+
+
+class _Epoch(msgspec.Struct):
+    epoch: int
+
+
+class _EpochCache(msgspec.Struct):
+    brokerId: int  # noqa: N815 - the protocol's spelling
+    maxOffset: int  # noqa: N815
+    epochList: list[_Epoch] = []  # noqa: N815
+
+
+_decode_epochs = msgspec.json.Decoder(_EpochCache).decode
+
+
+async def standing(link: Link, deadline_ns: int) -> Standing:
+    """Ask a broker whether it takes itself for the master, and of which epoch.
+
+    Raises:
+        Definite: it refused or could not be reached. Indefinite: no answer.
+        ProtocolError: the answer does not parse.
+    """
+    answer = await link.request(Request.GET_BROKER_EPOCH_CACHE, {}, deadline_ns)
+    if answer.code != Code.SUCCESS:
+        raise Definite(said(answer.code, answer.remark))
+    try:
+        cache = _decode_epochs(answer.body)
+    except msgspec.DecodeError:
+        raise ProtocolError("epoch cache that does not parse") from None
+    # A broker's id is 0 exactly while it takes itself for the master.
+    return Standing(cache.brokerId == 0, cache.epochList[-1].epoch if cache.epochList else None, cache.maxOffset)
+
+
+async def offset_of(link: Link, request: Request, key: int, deadline_ns: int) -> int:
+    """GET_MIN_OFFSET or GET_MAX_OFFSET of a queue. Raises as ``standing``."""
+    answer = await link.request(request, {"topic": config.TOPIC, "queueId": key}, deadline_ns)
+    if answer.code != Code.SUCCESS or "offset" not in answer.fields:
+        raise Definite(said(answer.code, answer.remark))
+    return int(answer.fields["offset"])

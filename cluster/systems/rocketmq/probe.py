@@ -1,0 +1,263 @@
+"""The cluster asked about itself: readiness, roles, epochs, offsets, SyncStateSet.
+
+Runs in the observer process on connections of its own, one outstanding request per node. What a node
+says is written down as it says it: two masters are two observations. Refuses to change anything but to
+create the topic.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.errors import DeployError
+from chaos.core.events import Observation
+from chaos.core.runinfo import NodeInfo
+from cluster.system import ClusterView, Leadership
+from cluster.systems.rocketmq import config, route
+from cluster.systems.rocketmq.client import offset_of, standing
+from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.outcomes import said
+from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
+
+_ASK_TIMEOUT_S: Final = 1.0
+_PREPARE_TIMEOUT_S: Final = 30.0
+_RETRY_S: Final = 0.2
+_READ_WRITE: Final = 6
+
+
+class _Replica(msgspec.Struct):
+    brokerAddress: str  # noqa: N815 - the protocol's spelling
+
+
+class _Group(msgspec.Struct):
+    masterAddress: str | None = None  # noqa: N815
+    masterEpoch: int | None = None  # noqa: N815
+    syncStateSetEpoch: int | None = None  # noqa: N815
+    inSyncReplicas: list[_Replica] = []  # noqa: N815
+
+
+class _SyncStates(msgspec.Struct):
+    replicasInfoTable: dict[str, _Group] = {}  # noqa: N815
+
+
+class _Metadata(msgspec.Struct):
+    term: int
+
+
+class Controller(msgspec.Struct, frozen=True):
+    """What a controller says of itself and of the replica group (only the leader knows the group)."""
+
+    role: Literal["leader", "follower"]
+    term: int | None
+    master: str | None = None
+    master_epoch: int | None = None
+    sync_state_set: tuple[str, ...] | None = None
+    sync_state_set_epoch: int | None = None
+
+
+def parse_sync_state(answer: Answer, names: Mapping[str, str], said_before: Controller) -> Controller:
+    """Add what CONTROLLER_GET_SYNC_STATE_DATA answered. ``names``: address:port → node.
+
+    A replica whose address is nobody's appears as its address.
+    """
+    if answer.code != Code.SUCCESS:
+        return said_before
+    try:
+        group = msgspec.json.decode(answer.body, type=_SyncStates).replicasInfoTable.get(config.GROUP)
+    except msgspec.DecodeError:
+        raise ProtocolError("SyncStateSet that does not parse") from None
+    if group is None:
+        return said_before
+    members = (names.get(replica.brokerAddress, replica.brokerAddress) for replica in group.inSyncReplicas)
+    master = group.masterAddress
+    return msgspec.structs.replace(
+        said_before,
+        master=names.get(master, master) if master else None,
+        master_epoch=group.masterEpoch,
+        sync_state_set=tuple(sorted(members)),
+        sync_state_set_epoch=group.syncStateSetEpoch,
+    )
+
+
+class RocketMQProbe:
+    """Implements ``cluster.system.Probe``."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+        self._brokers = view.of_role("broker")
+        self._names = {f"{node.address}:{config.BROKER_PORT}": node.name for node in self._brokers}
+        self._links = {node.name: Link(node.address, config.PORTS[node.role]) for node in view.nodes}
+        self._prepared = False
+
+    async def prepare(self) -> None:
+        """Create the topic on every broker: topics do not travel with the log.
+
+        Raises:
+            DeployError: a broker refused until the deadline.
+            DeadlineError: the name server did not show the topic in time.
+        """
+        deadline = Deadline(f"topic {config.TOPIC} on every broker and in the route", _PREPARE_TIMEOUT_S)
+        for node in self._brokers:
+            await self._create_topic(node, deadline)
+        while (missing := await self._topic_missing()) is not None:
+            deadline.check(missing)
+            await asyncio.sleep(_RETRY_S)
+        self._prepared = True
+
+    async def _create_topic(self, node: NodeInfo, deadline: Deadline) -> None:
+        fields = {
+            "topic": config.TOPIC, "defaultTopic": "TBW102", "readQueueNums": self._view.queues,
+            "writeQueueNums": self._view.queues, "perm": _READ_WRITE, "topicFilterType": "SINGLE_TAG",
+            "topicSysFlag": 0, "order": False,
+        }  # fmt: skip
+        while True:
+            try:
+                answer = await self._ask(node, Request.UPDATE_AND_CREATE_TOPIC, fields)
+                if answer.code == Code.SUCCESS:
+                    return
+                problem = said(answer.code, answer.remark)
+            except (Definite, Indefinite) as error:  # creating it twice is creating it once
+                problem = str(error)
+            if deadline.expired():
+                raise DeployError(f"{node.name} did not create topic {config.TOPIC}: {problem}")
+            await asyncio.sleep(_RETRY_S)
+
+    async def readiness(self) -> str | None:
+        """None when every node serves, the SyncStateSet is complete and (once prepared) the topic can be written."""
+        nodes = [node for node in self._view.nodes if node.role != "broker"]
+        seen = {node.name: await self.observe(node, _ASK_TIMEOUT_S) for node in nodes}
+        missing = _not_ready(seen, self._view)
+        if missing is None and self._prepared:
+            missing = await self._topic_missing()
+        return missing
+
+    async def _topic_missing(self) -> str | None:
+        for node in self._view.of_role("namesrv"):
+            found = await route.ask(self._links[node.name], config.TOPIC, self._names, _soon(_ASK_TIMEOUT_S))
+            if found is None or found.master is None or len(found.slaves) < len(self._brokers) - 1:
+                return f"{node.name} does not route topic {config.TOPIC} to every broker yet"
+        for broker in self._brokers:
+            try:
+                link = self._links[broker.name]
+                for key in range(self._view.queues):
+                    await offset_of(link, Request.GET_MAX_OFFSET, key, _soon(_ASK_TIMEOUT_S))
+            except (Definite, Indefinite) as error:
+                return f"{broker.name} does not know topic {config.TOPIC}: {error}"
+        return None
+
+    async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
+        """Ask one node, within ``timeout_s`` for everything together."""
+        asked_ns = now_ns()
+        deadline_ns = asked_ns + int(timeout_s * NS_PER_S)
+        try:
+            if node.role == "broker":
+                return await self._observe_broker(node, asked_ns, deadline_ns)
+            if node.role == "controller":
+                return await self._observe_controller(node, asked_ns, deadline_ns)
+            fields = {"topic": config.TOPIC, "acceptStandardJsonOnly": True}
+            await self._ask(node, Request.GET_ROUTEINFO_BY_TOPIC, fields, deadline_ns)  # any answer will do
+            return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True)
+        except (Definite, Indefinite, ProtocolError) as error:
+            return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=False, error=str(error))
+
+    async def _observe_broker(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
+        link = self._links[node.name]
+        broker = await standing(link, deadline_ns)
+        offsets = {}
+        if self._prepared:
+            for key in range(self._view.queues):
+                offsets[str(key)] = await offset_of(link, Request.GET_MAX_OFFSET, key, deadline_ns)
+        return Observation(
+            time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True,
+            role="master" if broker.master else "slave",
+            # The newest epoch in a slave's log may be cut off again; only a master's is a claim.
+            epoch=broker.epoch if broker.master else None,
+            subject=config.GROUP, max_offsets=offsets or None,
+        )  # fmt: skip
+
+    async def _observe_controller(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
+        told = await self._controller(node, deadline_ns)
+        return Observation(
+            time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True, role=told.role, epoch=told.term,
+            subject=config.GROUP, master=told.master, sync_state_set=told.sync_state_set,
+            sync_state_set_epoch=told.sync_state_set_epoch,
+        )  # fmt: skip
+
+    async def _controller(self, node: NodeInfo, deadline_ns: int) -> Controller:
+        metadata = await self._ask(node, Request.CONTROLLER_GET_METADATA_INFO, {}, deadline_ns)
+        if metadata.code != Code.SUCCESS:
+            raise Definite(said(metadata.code, metadata.remark))
+        leader = metadata.fields.get("isLeader") == "true"
+        told = Controller("leader" if leader else "follower", await self._term(node, deadline_ns))
+        if not leader:
+            return told
+        body = msgspec.json.encode([config.GROUP])
+        answer = await self._ask(node, Request.CONTROLLER_GET_SYNC_STATE_DATA, {}, deadline_ns, body)
+        return parse_sync_state(answer, self._names, told)
+
+    async def _term(self, node: NodeInfo, deadline_ns: int) -> int | None:
+        """The term, as the consensus library behind the controller says it on the same port."""
+        body = msgspec.json.encode({"group": config.CONTROLLER_GROUP, "remoteId": node.name})
+        answer = await self._ask(node, Request.DLEDGER_METADATA, {}, deadline_ns, body)
+        try:
+            return msgspec.json.decode(answer.body, type=_Metadata).term
+        except msgspec.DecodeError:
+            return None
+
+    def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
+        """Pure: the active controller with the highest term names the master; without one, the brokers do."""
+        return leadership(latest, self._view)
+
+    async def _ask(
+        self, node: NodeInfo, code: Request, fields: Mapping[str, object], deadline_ns: int = 0, body: bytes = b""
+    ) -> Answer:
+        return await self._links[node.name].request(code, fields, deadline_ns or _soon(_ASK_TIMEOUT_S), body)
+
+    async def close(self) -> None:
+        """Release all connections; safe to call twice."""
+        for link in self._links.values():
+            link.close()
+
+
+def leadership(latest: Mapping[str, Observation], view: ClusterView) -> Leadership:
+    """Who leads, from the latest observation of each node; dead and unasked nodes count for nothing."""
+    alive = {name: seen for name, seen in latest.items() if seen.alive}
+    leaders = [
+        seen for node in view.of_role("controller") if (seen := alive.get(node.name)) and seen.role == "leader"
+    ]
+    active = max(leaders, key=lambda seen: (seen.epoch or 0, seen.asked_ns), default=None)
+    masters = [seen for node in view.of_role("broker") if (seen := alive.get(node.name)) and seen.role == "master"]
+    claimed = max(masters, key=lambda seen: (seen.epoch or 0, seen.asked_ns), default=None)
+    master = active.master if active and active.master else claimed.node if claimed else None
+    epoch = next((seen.epoch for seen in masters if seen.node == master), None)
+    return Leadership(
+        master=master,
+        epoch=epoch,
+        sync_state_set=(active.sync_state_set or ()) if active else (),
+        controller=active.node if active else None,
+        term=active.epoch if active else None,
+    )
+
+
+def _not_ready(seen: Mapping[str, Observation], view: ClusterView) -> str | None:
+    """What is missing, from observations of all name servers and controllers."""
+    for name, observation in seen.items():
+        if not observation.alive:
+            return f"{name} does not answer: {observation.error}"
+    leaders = [observation for observation in seen.values() if observation.role == "leader"]
+    if len(leaders) != 1:
+        return f"{len(leaders)} controllers lead instead of one"
+    if leaders[0].master is None:
+        return f"{leaders[0].node} knows no master"
+    missing = {node.name for node in view.of_role("broker")} - set(leaders[0].sync_state_set or ())
+    if missing:
+        return f"not in the SyncStateSet: {', '.join(sorted(missing))}"
+    return None
+
+
+def _soon(timeout_s: float) -> int:
+    return now_ns() + int(timeout_s * NS_PER_S)

@@ -1,0 +1,65 @@
+"""RocketMQ as the harness knows it: the plugin behind ``--system rocketmq``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from chaos.core.client import Client
+from chaos.core.runinfo import NodeInfo, Promises
+from cluster.host import NodeSpec
+from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.systems.rocketmq import artefacts as jars
+from cluster.systems.rocketmq import config
+from cluster.systems.rocketmq import settings as keys
+
+_STALE: Final = (
+    "no leases: a master that was replaced answers reads until it learns of it, so a strong read at an old master "
+    "may miss newer messages"
+)
+
+
+class RocketMQ:
+    """Implements ``cluster.system.System``; every method but ``fetch`` is pure."""
+
+    name = "rocketmq"
+    version = jars.VERSION
+    roles: Mapping[str, RoleKind] = config.ROLES
+    settings_help: Mapping[str, str] = keys.CLIENT_HELP
+
+    def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """See ``settings.resolve``."""
+        return keys.resolve(settings)
+
+    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - one topology so far
+        """n1, c1 to c3, b1 to b3."""
+        return config.topology()
+
+    def promises(self, settings: Mapping[str, str]) -> Promises:
+        """Stale strong reads are by design; with settings that give up safety nothing is."""
+        if keys.unsafe(settings) is not None:
+            return Promises()
+        return Promises(allowed={"stale-tail": _STALE})
+
+    def fetch(self, say: Callable[[str], None]) -> Path:
+        """See ``artefacts.fetch``."""
+        return jars.fetch(say)
+
+    def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
+        """See ``config.launch``."""
+        return config.launch(node, home, artefacts, view)
+
+    def probe(self, view: ClusterView) -> Probe:
+        """A probe of this cluster."""
+        from cluster.systems.rocketmq.probe import RocketMQProbe
+
+        return RocketMQProbe(view)
+
+    def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
+        """Client ``number`` of ``clients``; any other number gives one that follows the route."""
+        from cluster.systems.rocketmq.client import RocketMQClient
+
+        return RocketMQClient(view, number, clients, seed)
+
+    def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
+        """For each client number, whether it stays on one broker."""
+        return config.is_pinned(settings["client.routing"], clients)
