@@ -21,6 +21,9 @@ from cluster.host import Capability, Host
 _TIMEOUT_S: Final = 15.0
 _PREFIX: Final = "CHAOS-"
 _PLAIN_ID: Final = re.compile(r"[A-Za-z0-9-]{1,20}")
+_SHARE_DIGITS: Final = 8
+"""The kernel keeps a probability in 31 bits, so 0.8 comes back as 0.79999999981."""
+
 _MATCH: Final = {"INPUT": "-s", "OUTPUT": "-d"}
 
 _VARIANT: Final = """\
@@ -102,7 +105,7 @@ def parsed(listing: str) -> tuple[Counter, ...]:
             continue
         after = dict(itertools.pairwise(words))
         direction: Literal["INPUT", "OUTPUT"] = "INPUT" if "-s" in after else "OUTPUT"
-        share = float(after["--probability"]) if "--probability" in after else None
+        share = round(float(after["--probability"]), _SHARE_DIGITS) if "--probability" in after else None
         rule = Rule(after[_MATCH[direction]].removesuffix("/32"), direction, share)
         counts = words.index("-c")
         found.append(Counter(rule, int(words[counts + 1]), int(words[counts + 2])))
