@@ -1,0 +1,101 @@
+"""What partition and loss share: rules at the receiving end of each direction, and a probe matrix as proof.
+
+All nodes of the cluster and the client's host take part in the proof, so that it also shows what the
+fault leaves alone. The module refuses to know what the counts mean: ``nemesis.proof`` does.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
+
+from chaos.core.events import Evidence
+from cluster import matrix, network
+from cluster.host import Capability, Host
+from nemesis import proof
+from nemesis.fault import Scene, on_each
+from nemesis.grudge import Link, all_links, complement, links
+
+ACTION_TIMEOUT_S: Final = 30.0
+PROBES: Final = 20
+LOOKS: Final = 3
+"""A look at links that should pass is repeated this often before a swallowed probe counts against the proof."""
+
+
+class LinkFault:
+    """Rules on links; a subclass says how many probes its proof takes and what the counts must be."""
+
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.IPTABLES})
+    probes: ClassVar[int] = PROBES
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        self._run_id = scene.cluster.run_id
+        self._hosts: dict[str, Host] = {node.name: node.host for node in scene.cluster.nodes.values()}
+        self._everyone: dict[str, Host] = {**self._hosts, scene.client.name: scene.client}
+        targets = scene.targets
+        self._rules = {
+            name: tuple(
+                network.Rule(self._hosts[source].address, "INPUT", targets.probability) for source in sorted(sources)
+            )
+            for name, sources in targets.grudge.items()
+        }
+        self.hit: frozenset[Link] = links(targets.grudge)
+        self.inside: frozenset[Link] = complement(targets.grudge, targets.participants)
+        self.others: frozenset[Link] = all_links(self._everyone) - self.hit - self.inside
+
+    def act(self) -> None:
+        """Put the rules in place on all nodes at once."""
+
+        def cut(name: str) -> None:
+            network.apply(self._hosts[name], self._run_id, self._rules[name])
+
+        on_each(self._rules, cut, "the packet filter's rules", ACTION_TIMEOUT_S).check("cutting links")
+
+    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
+        """What the counts prove while the fault is in force."""
+        raise NotImplementedError
+
+    def verify(self) -> Evidence:
+        """Probe every link one way."""
+        return self._looked(self.judge, self.probes)
+
+    def verify_still(self) -> Evidence:
+        """Ask every packet filter whether the rules are there, and what they dropped."""
+        outcomes = on_each(
+            self._rules,
+            lambda name: network.counters(self._hosts[name], self._run_id),
+            "the packet filter's counters",
+            ACTION_TIMEOUT_S,
+        )
+        found = {
+            name: {(counter.rule.address, counter.rule.probability): counter.packets for counter in counters}
+            for name, counters in outcomes.good().items()
+        }
+        wanted = {
+            name: frozenset((rule.address, rule.probability) for rule in rules) for name, rules in self._rules.items()
+        }
+        return proof.chains_held(wanted, found)
+
+    def heal(self) -> None:
+        """Remove our chain from every node that got rules; the others are done even if one fails."""
+
+        def clear(name: str) -> None:
+            network.clear(self._hosts[name], self._run_id)
+
+        on_each(self._rules, clear, "the packet filter's clearing", ACTION_TIMEOUT_S).check("healing links")
+
+    def verify_healed(self) -> Evidence:
+        """Probe every link and ask every packet filter for what is left of us."""
+        left = on_each(
+            self._hosts, lambda name: network.listed(self._hosts[name]), "the packet filter's list", ACTION_TIMEOUT_S
+        ).check("looking for rules that are left")
+        everything = self.hit | self.inside | self.others
+        return self._looked(lambda received, sent: proof.whole(everything, received, sent, left), PROBES)
+
+    def _looked(self, judge: Callable[[Mapping[Link, int], int], proof.Judged], probes: int) -> Evidence:
+        for look in range(1, LOOKS + 1):
+            seen = matrix.measure(self._everyone, probes)
+            judged = judge(seen.received, seen.sent)
+            judged.evidence.details["looks"] = look
+            if not judged.look_again:
+                break
+        return judged.evidence

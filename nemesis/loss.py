@@ -1,0 +1,31 @@
+"""Drop a share of the packets on links, each way, and show that the share is the one that was asked for."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from cluster import matrix
+from cluster.host import Capability
+from nemesis import proof
+from nemesis.catalog import Kind
+from nemesis.fault import Scene
+from nemesis.grudge import Link
+from nemesis.links import LinkFault
+
+
+class Loss(LinkFault):
+    """Each packet on the links of the grudge is dropped, by itself, with the targets' probability."""
+
+    kind: ClassVar[Kind] = Kind.LOSS
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.IPTABLES, Capability.STATISTIC})
+    probes: ClassVar[int] = 200
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        super().__init__(scene)
+        assert scene.targets.probability is not None, "loss has a probability"
+        self._passing = 1.0 - scene.targets.probability
+
+    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
+        """Within the exact binomial bounds on each link that is hit, everything elsewhere."""
+        bounds = matrix.binomial_bounds(sent, self._passing)
+        return proof.lossy(self.hit, self.inside | self.others, received, sent, bounds)

@@ -1,0 +1,19 @@
+"""Cut links both ways, and show that nothing passes across the cut and everything elsewhere."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from nemesis import proof
+from nemesis.catalog import Kind
+from nemesis.grudge import Link
+from nemesis.links import LinkFault
+
+
+class Partition(LinkFault):
+    """All packets on the links of the grudge are dropped where they arrive."""
+
+    kind: ClassVar[Kind] = Kind.PARTITION
+
+    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
+        """Nothing across, everything elsewhere."""
+        return proof.cut(self.hit, self.inside, self.others, received, sent)

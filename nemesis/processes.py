@@ -1,0 +1,65 @@
+"""What kill and suspend share: the targets' processes as they were before, and looks at all of them at once.
+
+A process is known by pid and start time, so neither a reused pid nor a restart by somebody else passes
+for it. The module refuses to send signals.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from chaos.core.events import Evidence
+from cluster import process
+from cluster.cluster import Node
+from cluster.process import ProcState
+from nemesis import proof
+from nemesis.fault import Scene, on_each
+
+ACTION_TIMEOUT_S: Final = 30.0
+
+Fact = tuple[bool, str]
+"""Whether a node is as wanted, and a phrase that says how it is."""
+
+
+class ProcessFault:
+    """The processes of some nodes; a subclass says what is done to them."""
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        self.run_id = scene.cluster.run_id
+        self.nodes: dict[str, Node] = {name: scene.cluster.nodes[name] for name in scene.targets.names}
+        self.before: dict[str, ProcState] = {}
+
+    def on_all(self, action: Callable[[Node], object], what: str, timeout_s: float = ACTION_TIMEOUT_S) -> None:
+        """Do something to all targets at once.
+
+        Raises:
+            ChaosError: naming the targets on which it failed; the others have been acted on.
+        """
+        on_each(self.nodes, lambda name: action(self.nodes[name]), what, timeout_s).check(what)
+
+    def remember(self, node: Node) -> ProcState:
+        """Look at a target just before it is acted on."""
+        self.before[node.name] = process.state(node)
+        return self.before[node.name]
+
+    def same(self, name: str, now: ProcState) -> bool:
+        """Whether it is the process that was remembered."""
+        before = self.before.get(name)
+        return before is not None and (now.pid, now.start_time) == (before.pid, before.start_time)
+
+    def look(self, fact: Callable[[str, ProcState], Fact]) -> Evidence:
+        """Look at /proc of all targets and put the facts together."""
+        states = on_each(self.nodes, lambda name: process.state(self.nodes[name]), "a look at /proc", ACTION_TIMEOUT_S)
+        seen, unseen = states.good(), states.bad()
+        facts = {
+            name: fact(name, seen[name]) if name in seen else (False, f"could not be looked at: {unseen[name]}")
+            for name in self.nodes
+        }
+        return proof.each_node(facts, {"before": _plain(self.before), "seen": _plain(seen)})
+
+
+def _plain(states: dict[str, ProcState]) -> dict[str, dict[str, object]]:
+    return {
+        name: {"alive": state.alive, "stopped": state.stopped, "pid": state.pid, "start_time": state.start_time}
+        for name, state in states.items()
+    }

@@ -1,0 +1,142 @@
+"""From what was measured to what may be said: evidence for faults, as pure functions of counts and states.
+
+The words of a fault table's evidence column are made here. The module refuses to measure.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from chaos.core.events import Evidence
+from nemesis.grudge import Link
+
+MATRIX = "probe-matrix"
+CHAIN = "packet-filter"
+PROC = "proc"
+_NAMED = 4
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """Evidence, and whether what is missing could be probes that a busy machine swallowed: worth a second look."""
+
+    evidence: Evidence
+    look_again: bool = False
+
+
+def _cells(links: Sequence[Link], received: Mapping[Link, int], sent: int) -> str:
+    """Up to four links with what arrived, for the reader who asks which ones."""
+    named = [f"{a}→{b} {received.get((a, b), 0)} of {sent}" for a, b in links[:_NAMED]]
+    return ", ".join(named) + (f" and {len(links) - _NAMED} more" if len(links) > _NAMED else "")
+
+
+def _details(received: Mapping[Link, int], sent: int, wrong: Sequence[Link]) -> dict[str, object]:
+    return {
+        "sent": sent,
+        "received": {f"{a}>{b}": count for (a, b), count in sorted(received.items())},
+        "wrong": [f"{a}>{b}" for a, b in wrong],
+    }
+
+
+def _passed(links: frozenset[Link], received: Mapping[Link, int], sent: int) -> tuple[int, list[Link]]:
+    short = sorted(link for link in links if received.get(link, 0) < sent)
+    return len(links) - len(short), short
+
+
+def cut(
+    across: frozenset[Link], inside: frozenset[Link], others: frozenset[Link], received: Mapping[Link, int], sent: int
+) -> Judged:
+    """Evidence of a partition: nothing passes across it, everything passes elsewhere.
+
+    ``inside``: links among the participants that the cut leaves alone. ``others``: links of nodes and clients
+    that are none of its business.
+    """
+    leaking = sorted(link for link in across if received.get(link, 0) > 0)
+    inside_ok, inside_short = _passed(inside, received, sent)
+    others_ok, others_short = _passed(others, received, sent)
+    parts = [f"{len(across) - len(leaking)} of {len(across)} links across the cut dropped all {sent} probes"]
+    parts += [f"{inside_ok} of {len(inside)} inside passed"] if inside else []
+    parts += [f"{others_ok} of {len(others)} others passed"] if others else []
+    wrong = leaking + inside_short + others_short
+    if wrong:
+        parts.append(f"wrong: {_cells(wrong, received, sent)}")
+    proven = bool(across) and not wrong
+    evidence = Evidence(
+        kind=MATRIX, proven=proven, summary=", ".join(parts), details=dict(_details(received, sent, wrong))
+    )
+    return Judged(evidence, look_again=bool(wrong) and not leaking)
+
+
+def lossy(
+    hit: frozenset[Link], others: frozenset[Link], received: Mapping[Link, int], sent: int, bounds: tuple[int, int]
+) -> Judged:
+    """Evidence of loss: what arrives on each link that is hit lies within ``bounds``, all arrives elsewhere."""
+    least, greatest = bounds
+    over = sorted(link for link in hit if received.get(link, 0) > greatest)
+    under = sorted(link for link in hit if received.get(link, 0) < least)
+    others_ok, short = _passed(others, received, sent)
+    arrived, total = sum(received.get(link, 0) for link in hit), max(1, len(hit) * sent)
+    parts = [
+        f"{total - arrived:,} of {total:,} probes dropped ({(total - arrived) / total:.1%})".replace("%", " %"),
+        f"{len(hit) - len(over) - len(under)} of {len(hit)} links within {least}..{greatest} of {sent} arrived",
+    ]
+    parts += [f"{others_ok} of {len(others)} others passed"] if others else []
+    wrong = over + under + short
+    if wrong:
+        parts.append(f"wrong: {_cells(wrong, received, sent)}")
+    evidence = Evidence(
+        kind=MATRIX, proven=bool(hit) and not wrong, summary=", ".join(parts),
+        details=dict(_details(received, sent, wrong)),
+    )  # fmt: skip
+    return Judged(evidence, look_again=bool(wrong) and not over)
+
+
+def whole(links: frozenset[Link], received: Mapping[Link, int], sent: int, left: Mapping[str, Sequence[str]]) -> Judged:
+    """Evidence of a healed network: every probe arrives and no rule of ours is ``left`` on any node."""
+    passed, short = _passed(links, received, sent)
+    rules = {name: list(lines) for name, lines in left.items() if lines}
+    parts = [f"{passed} of {len(links)} links passed all {sent} probes"]
+    parts.append(f"rules left on {' '.join(sorted(rules))}" if rules else "no rule left")
+    if short:
+        parts.append(f"wrong: {_cells(short, received, sent)}")
+    proven = bool(links) and not short and not rules
+    details = dict(_details(received, sent, short)) | {"rules": rules}
+    evidence = Evidence(kind=MATRIX, proven=proven, summary=", ".join(parts), details=details)
+    return Judged(evidence, look_again=bool(short) and not rules)
+
+
+def chains_held(
+    wanted: Mapping[str, frozenset[tuple[str, float | None]]],
+    found: Mapping[str, Mapping[tuple[str, float | None], int]],
+) -> Evidence:
+    """Evidence that the rules are still there: node → (address, share) → packets dropped so far.
+
+    Shares are compared to a thousandth, because the kernel keeps them as a fraction of 2^31.
+    """
+
+    def rounded(rule: tuple[str, float | None]) -> tuple[str, float | None]:
+        return rule[0], None if rule[1] is None else round(rule[1], 3)
+
+    total = sum(map(len, wanted.values()))
+    missing = {
+        name: lost
+        for name, rules in wanted.items()
+        if (lost := {rounded(rule) for rule in rules} - {rounded(rule) for rule in found.get(name, {})})
+    }
+    dropped = {name: sum(counts.values()) for name, counts in sorted(found.items())}
+    gone = sum(map(len, missing.values()))
+    summary = f"{total - gone} of {total} rules in place, {sum(dropped.values()):,} packets dropped"
+    if missing:
+        summary += f", gone on {' '.join(sorted(missing))}"
+    return Evidence(kind=CHAIN, proven=total > 0 and not missing, summary=summary, details={"dropped": dropped})
+
+
+def each_node(facts: Mapping[str, tuple[bool, str]], details: dict[str, object] | None = None) -> Evidence:
+    """Evidence put together node by node: whether it is as wanted, and a phrase about it."""
+    wrong = [f"{name} {phrase}" for name, (good, phrase) in facts.items() if not good]
+    right = [f"{name} {phrase}" for name, (good, phrase) in facts.items() if good]
+    return Evidence(
+        kind=PROC,
+        proven=bool(right) and not wrong,
+        summary=", ".join([*(f"NOT: {text}" for text in wrong), *right]),
+        details=dict(details or {}),
+    )

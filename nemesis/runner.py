@@ -1,0 +1,296 @@
+"""Executes the plan: each row at its time, each fault proven while it lasts, healed at the row's end.
+
+Looking never delays healing: proofs run beside the clock, and one that is not ready when the row ends
+counts as not given. Healing happens on every path out, in the thread of ``run`` or in ``heal_all``. The
+module refuses to choose (``nemesis.targets``) and to know what a fault does (``nemesis.fault``).
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final, Literal
+
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.errors import CapabilityError
+from chaos.core.events import EventLog, Evidence, Fault, Note
+from cluster.cluster import Cluster
+from cluster.host import Host
+from cluster.system import Leadership
+from nemesis.catalog import Kind
+from nemesis.fault import Fault as Injectable
+from nemesis.fault import Scene, one_line
+from nemesis.faults import FAULTS
+from nemesis.plan import Row
+from nemesis.targets import Targets, choose
+from nemesis.topology import Topology
+
+LAST_LOOK_S: Final = 2.0
+"""The last look begins this long before the healing, or a quarter of the fault before it, whichever is less."""
+
+LEAST_WINDOW_S: Final = 5.0
+"""A row whose target is learned late is still begun if this much, or half of its duration, is left."""
+
+LEADER_POLL_S: Final = 0.1
+LOOK_LEFTOVER_S: Final = 30.0
+"""How long a look that the row's end overtook may go on before its thread is left behind."""
+
+HALT_S: Final = 180.0
+"""How long ``heal_all`` waits for the row in progress, which heals itself."""
+
+HEAL_ATTEMPTS: Final = 3
+_SLICE_S: Final = 0.05
+
+Stage = Literal["inject", "active", "heal", "healed", "skipped", "broke"]
+
+
+class _Look:
+    """A look at a fault that runs beside the clock."""
+
+    def __init__(self, verify: Callable[[], Evidence]) -> None:
+        self._verify = verify
+        self._began_ns = now_ns()
+        self._evidence: Evidence | None = None
+        self._thread = threading.Thread(target=self._run, name="nemesis-look", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self._evidence = looked(self._verify)
+
+    def done(self) -> bool:
+        return self._evidence is not None
+
+    def evidence(self) -> Evidence:
+        """What was seen; unproven if the look has not ended."""
+        spent_s = (now_ns() - self._began_ns) / NS_PER_S
+        return self._evidence or Evidence(
+            kind="look", proven=False, summary=f"not looked at: the fault ended {spent_s:.1f} s into the look"
+        )
+
+    def leave(self) -> None:
+        """Wait for its end, so that two looks never run at once."""
+        self._thread.join(LOOK_LEFTOVER_S)
+
+
+def looked(verify: Callable[[], Evidence]) -> Evidence:
+    """The evidence, or an unproven one saying why there is none."""
+    try:
+        return verify()
+    except Exception as error:  # noqa: BLE001 - a proof that failed is a fault that is not proven, never a hidden one
+        return Evidence(kind="look", proven=False, summary=f"could not look: {one_line(error)}")
+
+
+class _Injection:
+    """A row in progress or not yet healed."""
+
+    def __init__(self, row: Row, targets: Targets, fault: Injectable) -> None:
+        self.row = row
+        self.targets = targets
+        self.fault = fault
+        self.looks: list[_Look] = []
+
+
+class Nemesis:
+    """Runs a plan against a cluster.
+
+    Args:
+        plan: the rows, in order.
+        cluster: its nodes; every host must have what the plan's faults need.
+        leadership: who leads, as last observed; called from the nemesis' thread.
+        events: where the stages of each fault are written.
+        origin_ns: the instant from which ``at_s`` counts.
+        client_host: where load runs; its links are probed and never touched.
+        faults: the faults by kind.
+
+    Raises:
+        CapabilityError: a host lacks what a planned fault needs.
+    """
+
+    def __init__(
+        self,
+        plan: Sequence[Row],
+        cluster: Cluster,
+        leadership: Callable[[], Leadership],
+        events: EventLog,
+        origin_ns: int,
+        client_host: Host,
+        faults: Mapping[Kind, type[Injectable]] = FAULTS,
+    ) -> None:
+        self._plan = tuple(plan)
+        self._cluster = cluster
+        self._topology = Topology.of((node.info for node in cluster.nodes.values()), cluster.kinds)
+        self._leadership = leadership
+        self._events = events
+        self._origin_ns = origin_ns
+        self._client = client_host
+        self._faults = faults
+        self._halt = threading.Event()
+        self._idle = threading.Event()
+        self._idle.set()
+        self._healing = threading.RLock()
+        self._unhealed: list[_Injection] = []
+        self._stop = threading.Event()
+        self._check_needs()
+
+    def _check_needs(self) -> None:
+        for kind in sorted({row.fault for row in self._plan}):
+            for role in sorted({role for row in self._plan if row.fault is kind for role in row.roles}):
+                for node in self._cluster.of_role(role):
+                    missing = self._faults[kind].needs - node.host.capabilities
+                    if missing:
+                        lacks = ", ".join(sorted(missing))
+                        raise CapabilityError(f"{node.name}: cannot {kind} here, it lacks {lacks}; see: chaos doctor")
+
+    def run(self, stop: threading.Event) -> None:
+        """Execute every row at its time, in the calling thread, until the last is healed or ``stop`` is set.
+
+        When ``stop`` is set the fault in force is healed at once; rows that have not begun are noted.
+        Nothing is raised: what went wrong is in the events.
+        """
+        self._stop = stop
+        self._idle.clear()
+        try:
+            for position, row in enumerate(self._plan):
+                if not self._wait(self._ns(row.at_s)):
+                    self._note(f"stopped: {len(self._plan) - position} planned fault(s) not begun")
+                    break
+                try:
+                    self._execute(row)
+                except Exception as error:  # noqa: BLE001 - one row that breaks must neither hide nor end the others
+                    self._emit(row, "broke", now_ns(), note=one_line(error))
+        finally:
+            self._idle.set()
+
+    def heal_all(self) -> None:
+        """Begin no further fault and heal what is not healed yet; idempotent, for every path out."""
+        self._halt.set()
+        if not self._idle.wait(HALT_S):
+            self._note(f"waited {HALT_S:g} s for the fault in progress to heal itself; healing over it")
+        for injection in tuple(self._unhealed):
+            for _ in range(HEAL_ATTEMPTS):
+                if self._heal(injection, note="healed again"):
+                    break
+
+    def unhealed(self) -> tuple[int, ...]:
+        """The rows that were injected and are not proven healed."""
+        return tuple(injection.row.row for injection in self._unhealed)
+
+    def _ns(self, at_s: float) -> int:
+        return self._origin_ns + round(at_s * NS_PER_S)
+
+    def _stopped(self) -> bool:
+        return self._stop.is_set() or self._halt.is_set()
+
+    def _wait(self, until_ns: int, done: Callable[[], bool] = lambda: False) -> bool:
+        """Wait until an instant or until ``done``; False if stopped before."""
+        while not self._stopped():
+            left_s = (until_ns - now_ns()) / NS_PER_S
+            if left_s <= 0 or done():
+                return True
+            self._stop.wait(min(left_s, _SLICE_S))
+        return False
+
+    def _execute(self, row: Row) -> None:
+        end_ns = self._ns(row.at_s + row.duration_s)
+        last_begin_ns = end_ns - round(min(LEAST_WINDOW_S, row.duration_s / 2) * NS_PER_S)
+        targets = self._await_targets(row, last_begin_ns, end_ns)
+        if targets is None:
+            return
+        injection = _Injection(row, targets, self._faults[row.fault](Scene(self._cluster, targets, self._client)))
+        self._unhealed.append(injection)
+        still: Evidence | None = None
+        note = ""
+        try:
+            still, note = self._inflict(injection, end_ns)
+        finally:
+            self._heal(injection, still, note)
+
+    def _await_targets(self, row: Row, last_begin_ns: int, end_ns: int) -> Targets | None:
+        """The row's targets; None once it is skipped (said so in the events) or stopped."""
+        while True:
+            targets = choose(row, self._topology, self._leadership())
+            if now_ns() > last_begin_ns:
+                break
+            if targets is not None:
+                return targets
+            if not self._wait(min(now_ns() + round(LEADER_POLL_S * NS_PER_S), last_begin_ns + 1)):
+                self._note(f"stopped: fault {row.row} ({row.name}) found no leader and was not begun")
+                return None
+        if targets is None:
+            if not self._wait(end_ns):
+                return None
+            why = "no leader was known until the row's end"
+        else:
+            why = f"could begin only {max(0, end_ns - now_ns()) / NS_PER_S:.1f} s before the row's end"
+        self._emit(row, "skipped", now_ns(), note=why)
+        return None
+
+    def _inflict(self, injection: _Injection, end_ns: int) -> tuple[Evidence | None, str]:
+        """Act and look; returns at the healing's time, with the last look and a note."""
+        row, fault = injection.row, injection.fault
+        self._emit(row, "inject", now_ns(), injection.targets)
+        try:
+            fault.act()
+        except Exception as error:  # noqa: BLE001 - kept in the events; what was done in part is healed at once
+            self._emit(row, "broke", now_ns(), injection.targets, note=one_line(error))
+            return None, "it broke"
+        active_ns = now_ns()
+        first = _Look(fault.verify)
+        injection.looks.append(first)
+        in_time = self._wait(end_ns, first.done)
+        self._emit(row, "active", active_ns, injection.targets, evidence=first.evidence())
+        lead_ns = round(min(LAST_LOOK_S, row.duration_s / 4) * NS_PER_S)
+        if not (in_time and self._wait(end_ns - lead_ns)):
+            return None, f"stopped {max(0, end_ns - now_ns()) / NS_PER_S:.1f} s before the row's end"
+        if not first.done() or now_ns() >= end_ns:
+            return None, ""
+        last = _Look(fault.verify_still)
+        injection.looks.append(last)
+        in_time = self._wait(end_ns, last.done)
+        still = last.evidence() if last.done() or in_time else None
+        self._wait(end_ns)
+        return still, ""
+
+    def _heal(self, injection: _Injection, still: Evidence | None = None, note: str = "") -> bool:
+        """Undo one injection and look; True once it is proven healed."""
+        row, targets = injection.row, injection.targets
+        with self._healing:
+            if injection not in self._unhealed:
+                return True
+            self._emit(row, "heal", now_ns(), targets, evidence=still, note=note)
+            if still is not None and not still.proven:
+                self._emit(row, "broke", now_ns(), targets, note=f"did not last: {still.summary}")
+            said = ""
+            try:
+                injection.fault.heal()
+            except Exception as error:  # noqa: BLE001 - kept in the events; ``heal_all`` tries again
+                said = one_line(error)
+            healed_ns = now_ns()
+            for look in injection.looks:
+                look.leave()
+            evidence = looked(injection.fault.verify_healed)
+            self._emit(row, "healed", healed_ns, targets, evidence=evidence, note=said)
+            if evidence.proven:
+                self._unhealed.remove(injection)
+            return evidence.proven
+
+    def _emit(
+        self,
+        row: Row,
+        stage: Stage,
+        time_ns: int,
+        targets: Targets | None = None,
+        *,
+        evidence: Evidence | None = None,
+        note: str = "",
+    ) -> None:
+        names, description = (targets.names, targets.description) if targets else ((), "")
+        event = Fault(
+            time_ns=time_ns, id=row.row, name=row.name, stage=stage, targets=names,
+            description=description, evidence=evidence, note=note,
+        )  # fmt: skip
+        with suppress(OSError):  # a log that is closed or full must not keep anybody from healing
+            self._events.emit(event)
+
+    def _note(self, text: str) -> None:
+        with suppress(OSError):
+            self._events.emit(Note(time_ns=now_ns(), name="nemesis", text=text))

@@ -1,0 +1,373 @@
+"""The runner's clock, stages and ways out, with faults that are kept in memory; real ones are in tests/e2e_netns."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.errors import CapabilityError, ChaosError, DeployError
+from chaos.core.events import EventLog, Evidence, Fault, Note, read_events
+from chaos.core.runinfo import NodeInfo
+from cluster.cluster import Cluster, Node
+from cluster.host import Capability, NodeSpec
+from cluster.system import Launch, Leadership
+from nemesis.catalog import Kind
+from nemesis.fault import Outcomes, on_each, registered
+from nemesis.plan import make_plan
+from nemesis.runner import Nemesis
+
+KINDS = {"broker": "replica", "controller": "controller"}
+LAUNCH = Launch(argv=("true",), env={}, files={}, ready_pattern="", logs=(), data=())
+SHORT_S = 0.4
+
+
+class NoHost:
+    """A host on which nothing can be done."""
+
+    def __init__(self, name, capabilities=frozenset(Capability)):
+        self.name = name
+        self.address = "198.18.0.1"
+        self.home = "/nonexistent"
+        self.capabilities = capabilities
+
+    def run(self, *argv, stdin=b"", timeout_s):
+        raise DeployError(f"host {self.name} is gone")
+
+    put = get = run
+
+
+class Kept:
+    """A fault that takes effect in a set; what it does wrong is a class attribute of the test's own."""
+
+    kind = Kind.KILL
+    needs = frozenset({Capability.SIGNALS})
+    in_force: set[str]
+    calls: list[str]
+    on_act: Callable[[], None]
+    on_verify: Callable[[], None]
+    on_heal: Callable[[], None]
+    lasts = True
+
+    def __init__(self, scene):
+        self.names = scene.targets.names
+
+    def _seen(self, proven, words):
+        return Evidence(kind="memory", proven=proven, summary=words)
+
+    def act(self):
+        self.calls.append("act")
+        self.in_force.update(self.names)
+        type(self).on_act()
+
+    def verify(self):
+        type(self).on_verify()
+        return self._seen(self.in_force >= set(self.names), "taken")
+
+    def verify_still(self):
+        self.calls.append("still")
+        return self._seen(self.lasts and self.in_force >= set(self.names), "still taken")
+
+    def heal(self):
+        self.calls.append("heal")
+        type(self).on_heal()
+        self.in_force.difference_update(self.names)
+
+    def verify_healed(self):
+        return self._seen(not self.in_force, "free")
+
+
+@pytest.fixture
+def kept():
+    class Mine(Kept):
+        in_force: set[str] = set()  # noqa: RUF012 - a class of this test alone
+        calls: list[str] = []  # noqa: RUF012
+        on_act = on_verify = on_heal = staticmethod(lambda: None)
+
+    return Mine
+
+
+def cluster(capabilities=frozenset(Capability)):
+    nodes = {}
+    for name, role in {"b1": "broker", "b2": "broker", "b3": "broker", "c1": "controller"}.items():
+        info = NodeInfo(name=name, role=role, address="198.18.0.1")
+        nodes[name] = Node(info, NoHost(name, capabilities), LAUNCH)
+    return Cluster("test", nodes, KINDS)
+
+
+class Bench:
+    """One nemesis run in a thread, and what it wrote."""
+
+    def __init__(self, fault, tmp_path, nemesis="leader-kill", leadership=None, rows=1, **changes):
+        specs = [NodeSpec(name=node.name, role=node.info.role) for node in cluster().nodes.values()]
+        times = {"interval_s": 0.1, "duration_s": SHORT_S, "time_limit_s": rows * (0.1 + SHORT_S)} | changes
+        self.plan = make_plan(nemesis, KINDS, specs, seed=1, **times)
+        assert len(self.plan) == rows
+        self.path = tmp_path / "run.events"
+        self.log = EventLog(self.path)
+        self.stop = threading.Event()
+        self.origin_ns = now_ns()
+        self.leader = Leadership(master="b2")
+        self.nemesis = Nemesis(
+            self.plan, cluster(), leadership or (lambda: self.leader), self.log, self.origin_ns, NoHost("client"),
+            faults={Kind.KILL: fault},
+        )  # fmt: skip
+        self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+
+    def finish(self):
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+        return self.events()
+
+    def events(self):
+        return [event for event in read_events(self.path) if isinstance(event, Fault)]
+
+    def notes(self):
+        return [event.text for event in read_events(self.path) if isinstance(event, Note)]
+
+    def await_stage(self, stage):
+        deadline = Deadline(f"stage {stage}", 20)
+        while not any(event.stage == stage for event in self.events()):
+            deadline.check()
+            threading.Event().wait(0.01)
+
+
+def stages(events):
+    return [event.stage for event in events]
+
+
+def test_a_fault_lives_through_its_stages_at_its_times(kept, tmp_path):
+    with Bench(kept, tmp_path, rows=2) as bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "healed"] * 2
+    assert [event.id for event in events] == [1] * 4 + [2] * 4
+    assert {event.name for event in events} == {"leader-kill"}
+    assert all(event.targets == ("b2",) and event.description == "master b2, SIGKILL" for event in events)
+    assert [event.evidence.proven for event in events if event.evidence] == [True] * 6
+    assert [event.time_ns for event in events] == sorted(event.time_ns for event in events)
+    for row, (inject, _, heal, _) in zip(bench.plan, (events[:4], events[4:]), strict=True):
+        assert inject.time_ns >= bench.origin_ns + row.at_s * NS_PER_S
+        assert heal.time_ns >= bench.origin_ns + (row.at_s + row.duration_s) * NS_PER_S
+    assert kept.calls == ["act", "still", "heal"] * 2
+    assert bench.nemesis.unhealed() == ()
+
+
+def test_the_active_event_is_stamped_when_acting_ended_not_when_it_was_looked_at(kept, tmp_path):
+    gate = threading.Event()
+    kept.on_verify = staticmethod(lambda: gate.wait(20) and None)
+    with Bench(kept, tmp_path, duration_s=3, time_limit_s=3.1) as bench:
+        bench.await_stage("inject")
+        before_ns = now_ns()
+        gate.set()
+        bench.await_stage("active")
+        bench.stop.set()
+        events = bench.finish()
+    assert events[1].stage == "active"
+    assert events[1].time_ns <= before_ns
+    assert events[1].evidence.proven
+
+
+def test_a_look_that_takes_too_long_does_not_delay_the_healing(kept, tmp_path):
+    gate = threading.Event()
+    kept.on_verify = staticmethod(lambda: gate.wait(20) and None)
+    kept.on_heal = staticmethod(gate.set)
+    with Bench(kept, tmp_path) as bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+    assert not events[1].evidence.proven
+    assert "not looked at" in events[1].evidence.summary
+    assert events[2].evidence is None, "no second look while the first one runs"
+    assert events[3].evidence.proven
+
+
+def test_no_leader_until_the_rows_end_is_skipped_and_the_next_row_runs(kept, tmp_path):
+    seen = [Leadership()]
+    with Bench(kept, tmp_path, rows=2, leadership=lambda: seen[0]) as bench:
+        bench.await_stage("skipped")
+        seen[0] = Leadership(master="b3")
+        events = bench.finish()
+    assert stages(events) == ["skipped", "inject", "active", "heal", "healed"]
+    first = bench.plan[0]
+    assert events[0].time_ns >= bench.origin_ns + (first.at_s + first.duration_s) * NS_PER_S
+    assert "no leader" in events[0].note
+    assert events[1].targets == ("b3",)
+
+
+def test_a_leader_learned_within_the_row_is_hit_until_the_rows_end(kept, tmp_path):
+    asked = []
+
+    def leadership():
+        asked.append(1)
+        return Leadership(master="b1" if len(asked) > 3 else None)
+
+    with Bench(kept, tmp_path, leadership=leadership, duration_s=2, time_limit_s=2.1) as bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+    assert events[0].targets == ("b1",)
+    row = bench.plan[0]
+    assert events[0].time_ns > bench.origin_ns + row.at_s * NS_PER_S
+    assert events[2].time_ns >= bench.origin_ns + (row.at_s + row.duration_s) * NS_PER_S
+
+
+def test_stop_heals_at_once_and_says_what_was_not_begun(kept, tmp_path):
+    with Bench(kept, tmp_path, rows=3, duration_s=600, time_limit_s=2000) as bench:
+        bench.await_stage("active")
+        bench.stop.set()
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+    assert "before the row's end" in events[2].note
+    assert kept.in_force == set()
+    assert bench.notes() == ["stopped: 2 planned fault(s) not begun"]
+
+
+def test_heal_all_ends_the_schedule_without_touching_the_callers_event(kept, tmp_path):
+    with Bench(kept, tmp_path, rows=3, duration_s=600, time_limit_s=2000) as bench:
+        bench.await_stage("active")
+        bench.nemesis.heal_all()
+        assert kept.in_force == set()
+        events = bench.finish()
+        assert not bench.stop.is_set()
+        bench.nemesis.heal_all()
+    assert stages(events) == stages(bench.events()) == ["inject", "active", "heal", "healed"]
+
+
+def test_an_act_that_raises_is_broke_and_healed_at_once(kept, tmp_path):
+    def fail():
+        raise ChaosError("iptables said no")
+
+    kept.on_act = staticmethod(fail)
+    with Bench(kept, tmp_path, duration_s=600, time_limit_s=601) as bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "broke", "heal", "healed"]
+    assert events[1].note == "iptables said no"
+    assert kept.in_force == set()
+
+
+def test_a_look_that_raises_is_unproven(kept, tmp_path):
+    def fail():
+        raise ValueError("three\nlines\nof it")
+
+    kept.on_verify = staticmethod(fail)
+    with Bench(kept, tmp_path) as bench:
+        events = bench.finish()
+    assert not events[1].evidence.proven
+    assert events[1].evidence.summary == "could not look: ValueError: three lines of it"
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+
+
+def test_a_fault_that_does_not_last_is_broke(kept, tmp_path):
+    kept.lasts = False
+    with Bench(kept, tmp_path) as bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "broke", "healed"]
+    assert not events[2].evidence.proven
+    assert events[3].note == "did not last: still taken"
+
+
+def test_a_heal_that_fails_is_tried_again_by_heal_all(kept, tmp_path):
+    failures = [ChaosError("b2: busy"), ChaosError("b2: busy")]
+
+    def fail():
+        if failures:
+            raise failures.pop()
+
+    kept.on_heal = staticmethod(fail)
+    with Bench(kept, tmp_path) as bench:
+        bench.finish()
+        assert bench.nemesis.unhealed() == (1,)
+        bench.nemesis.heal_all()
+    events = bench.events()
+    assert stages(events) == ["inject", "active"] + ["heal", "healed"] * 3
+    assert [event.evidence.proven for event in events if event.stage == "healed"] == [False, False, True]
+    assert events[3].note == "b2: busy"
+    assert bench.nemesis.unhealed() == ()
+
+
+def test_an_observer_that_raises_breaks_its_row_only(kept, tmp_path):
+    answers = [ValueError("no observer"), Leadership(master="b1")]
+
+    def leadership():
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    with Bench(kept, tmp_path, rows=2, leadership=leadership) as bench:
+        events = bench.finish()
+    assert stages(events) == ["broke", "inject", "active", "heal", "healed"]
+    assert events[0].note == "ValueError: no observer"
+
+
+def test_healing_goes_on_when_the_log_is_closed(kept, tmp_path):
+    with Bench(kept, tmp_path, duration_s=600, time_limit_s=601) as bench:
+        bench.await_stage("active")
+        bench.log.close()
+        bench.nemesis.heal_all()
+    assert kept.in_force == set()
+
+
+def test_a_host_that_cannot_do_it_is_refused_before_the_start(kept, tmp_path):
+    bench = Bench(kept, tmp_path)
+    lame = cluster(capabilities=frozenset({Capability.IPTABLES}))
+    with pytest.raises(CapabilityError, match="b1: cannot kill here, it lacks signals"):
+        Nemesis(
+            bench.plan, lame, Leadership, bench.log, 0, NoHost("client"), faults={Kind.KILL: kept}
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", ["act", "verify", "verify_still", "heal", "verify_healed", "kind", "needs"])
+def test_a_fault_without_undo_or_proof_cannot_be_registered(verb):
+    body = {name: value for name, value in vars(Kept).items() if name != verb and not name.startswith("__")}
+    with pytest.raises(TypeError, match=f"Half cannot be registered as a fault: it has no {verb}"):
+        registered(type("Half", (), body))
+    assert registered(Kept) == {Kind.KILL: Kept}
+
+
+def test_inheriting_the_protocols_empty_verbs_is_not_having_them():
+    from nemesis.fault import Fault as Protocol
+
+    class Lazy(Protocol):
+        kind = Kind.KILL
+        needs = frozenset()
+
+        def act(self):
+            pass
+
+    with pytest.raises(TypeError, match="no verify, no verify_still, no heal, no verify_healed"):
+        registered(Lazy)
+    with pytest.raises(TypeError, match="two faults of kind kill"):
+        registered(Kept, Kept)
+
+
+def test_on_each_does_all_at_once_and_names_every_failure():
+    barrier = threading.Barrier(3)
+
+    def act(name):
+        barrier.wait(20)
+        if name != "b":
+            raise ChaosError(f"no {name}")
+        return name.upper()
+
+    outcomes = on_each(["a", "b", "c"], act, "this", 30)
+    assert outcomes.good() == {"b": "B"}
+    assert outcomes.bad() == {"a": "no a", "c": "no c"}
+    with pytest.raises(ChaosError, match="trying: a: no a; c: no c"):
+        outcomes.check("trying")
+    assert Outcomes({"a": 1}).check("trying") == {"a": 1}
+
+
+def test_on_each_does_not_wait_for_ever():
+    gate = threading.Event()
+    outcomes = on_each(["a", "b"], lambda name: name if name == "a" else gate.wait(60), "an answer", 0.2)
+    gate.set()
+    assert outcomes.good() == {"a": "a"}
+    assert outcomes.bad() == {"b": "waited 0.2 s for an answer"}
