@@ -1,0 +1,464 @@
+"""For authors of checkers and plugins: histories as literals, on disk as a real run would leave them.
+
+A literal is a small YAML file: operations with times in seconds, faults, who was master when, and the
+verdict it must get (``docs/history.md`` has the syntax). ``write_run_folder`` makes a run folder of it
+through the recorder and the event log themselves, so that a test of a checker exercises the whole way
+from the raw stream to the verdict. The module refuses to judge.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+import yaml
+
+from chaos import __version__
+from chaos.core.clock import NS_PER_S, boot_id
+from chaos.core.errors import HistoryError
+from chaos.core.events import EventLog, Evidence, Fault, Observation, Phase
+from chaos.core.history import SCHEMA_VERSION
+from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.recorder import OP_SIZE, Recorder
+from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.verdict import Results, Valid
+
+ORIGIN_NS: Final = 1_000 * NS_PER_S
+"""Second 0 of a literal."""
+
+NODES: Final = (
+    NodeInfo(name="c1", role="controller", address="198.18.0.11"),
+    NodeInfo(name="c2", role="controller", address="198.18.0.12"),
+    NodeInfo(name="b1", role="broker", address="198.18.0.21"),
+    NodeInfo(name="b2", role="broker", address="198.18.0.22"),
+    NodeInfo(name="b3", role="broker", address="198.18.0.23"),
+)
+TIMEOUT_S: Final = 3.0
+DRAIN_CLIENT: Final = 900
+
+
+class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Literals refuse words they do not know: a misspelt expectation would pass for ever."""
+
+
+class Range(_Strict, frozen=True, kw_only=True):
+    """A read: where it began, what it returned ("0=0:1 1=0:2", "?" for a damaged body), where it ended."""
+
+    begin: int | None = msgspec.field(default=None, name="from")
+    got: str = ""
+    next: int | None = None
+    min: int | None = None
+    max: int | None = None
+
+
+class Sends(_Strict, frozen=True, kw_only=True):
+    """A row of sends: ``count`` of them, one every ``every_s`` from ``start``."""
+
+    start: float
+    count: int
+    every_s: float = 0.5
+    took_s: float = 0.01
+    late_s: float = 0.0
+    first: int = 0
+    offset: int | None = None
+    outcome: Literal["ok", "fail", "info", "not-sent"] = "ok"
+
+
+class OpLiteral(_Strict, frozen=True, kw_only=True):
+    """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds."""
+
+    at: tuple[float, ...] = ()
+    send: str | None = None
+    poll: Range | None = None
+    read: Range | None = None
+    slave_read: Range | None = msgspec.field(default=None, name="slave-read")
+    drain: Range | None = None
+    sends: Sends | None = None
+    to: int = 0
+    p: int | None = None
+    w: int = 0
+    writer: int = 0
+    client: int = 0
+    pinned: bool = False
+    due: float | None = None
+    ok: int | None = None
+    hint: int | None = None
+    fail: str | None = None
+    info: str | None = None
+    not_sent: bool = False
+    node: str | None = "b1"
+
+
+class FaultLiteral(_Strict, frozen=True, kw_only=True):
+    """One fault: times of its stages; a stage without a time did not happen."""
+
+    id: int = 1
+    name: str = "leader-partition"
+    targets: tuple[str, ...] = ("b1",)
+    inject: float | None = None
+    active: float | None = None
+    heal: float | None = None
+    healed: float | None = None
+    skipped: float | None = None
+    proven: bool = True
+    mended: bool = True
+
+
+class Reign(_Strict, frozen=True, kw_only=True):
+    """A node that said each second that it leads. ``end`` None: to the end of the run."""
+
+    node: str
+    epoch: int
+    start: float = 0.0
+    end: float | None = None
+
+
+class DrainLiteral(_Strict, frozen=True, kw_only=True):
+    """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``."""
+
+    ended: bool = True
+    passes: int = 2
+    gap_s: float = 6.0
+    wait_s: float = 8.0
+    final: dict[int, str] = {}
+    first: dict[int, str] = {}
+    min: dict[int, int] = {}
+    max: dict[int, int] = {}
+    next: dict[int, int] = {}
+    skip: tuple[int, ...] = ()
+    node: str = "b1"
+    sync_changes: bool = False
+    observed: bool = True
+
+
+class RunLiteral(_Strict, frozen=True, kw_only=True):
+    """What differs from the settings of the literal's run."""
+
+    queues: int = 1
+    rate: float = 2.0
+    mix: dict[str, float] = {}
+    promises: dict[str, str] = {}
+    planned_faults: int | None = None
+    rto_budget_s: float | None = None
+    interrupted: bool = False
+    workers: int | None = None
+
+
+class Expected(_Strict, frozen=True, kw_only=True):
+    """The verdict. ``anomalies`` is complete; ``sentence`` and ``reason`` are parts that must occur."""
+
+    valid: Valid
+    anomalies: dict[str, int] = {}
+    allowed: tuple[str, ...] = ()
+    part_of: dict[str, str | None] = {}
+    sentence: str = ""
+    reason: str = ""
+    rto_s: dict[int, dict[str, float | str | None]] = {}
+    lost: dict[int, int] = {}
+    rpo_span_s: dict[int, float] = {}
+
+
+class HistoryLiteral(_Strict, frozen=True, kw_only=True):
+    """A whole history with its verdict."""
+
+    name: str
+    rules: tuple[int, ...]
+    about: str
+    ops: tuple[OpLiteral, ...]
+    expect: Expected
+    run: RunLiteral = RunLiteral()
+    faults: tuple[FaultLiteral, ...] = ()
+    masters: tuple[Reign, ...] = (Reign(node="b1", epoch=1),)
+    controllers: tuple[Reign, ...] = (Reign(node="c1", epoch=1),)
+    drain: DrainLiteral | None = DrainLiteral()
+    torn_workers: tuple[int, ...] = ()
+    """Workers whose stream has no end record, as after kill -9."""
+
+
+def load_history(path: Path) -> HistoryLiteral:
+    """Read one literal.
+
+    Raises:
+        HistoryError: naming the file and what in it is wrong.
+    """
+    try:
+        return msgspec.convert(yaml.safe_load(path.read_text()), HistoryLiteral, strict=False)
+    except (msgspec.ValidationError, yaml.YAMLError) as error:
+        raise HistoryError(f"{path}: {' '.join(str(error).split())}") from None
+
+
+def _ns(at_s: float) -> int:
+    return ORIGIN_NS + round(at_s * NS_PER_S)
+
+
+def _value(text: str) -> Value:
+    writer, sequence = text.split(":")
+    return Value(int(writer), int(sequence))
+
+
+def _records(text: str) -> tuple[Record, ...]:
+    pairs = (word.split("=") for word in text.split())
+    return tuple(Record(int(offset), None if value == "?" else _value(value)) for offset, value in pairs)
+
+
+class Act(NamedTuple):
+    """One operation with all its literal facts: what a stream is written from."""
+
+    invocation: Invocation
+    completion: Completion | None
+    invoke_ns: int
+    complete_ns: int
+    scheduled_ns: int
+    worker: int = 0
+    client: int = 0
+    pinned: bool = False
+
+
+def _row(op: OpLiteral, row: Sends) -> Iterator[OpLiteral]:
+    for i in range(row.count):
+        at = round(row.start + i * row.every_s, 9)
+        offset = None if row.offset is None else row.offset + i
+        yield msgspec.structs.replace(
+            op, sends=None, at=(at, round(at + row.took_s, 9)), due=at - row.late_s,
+            send=f"{op.writer}:{row.first + i}", ok=offset if row.outcome == "ok" else None,
+            fail="refused" if row.outcome == "fail" else None,
+            info="no answer" if row.outcome == "info" else None, not_sent=row.outcome == "not-sent",
+        )  # fmt: skip
+
+
+def _kind(op: OpLiteral) -> tuple[F, Range]:
+    if op.send is not None:
+        return F.SEND, Range()
+    for f, asked in ((F.POLL, op.poll), (F.READ, op.read), (F.SLAVE_READ, op.slave_read), (F.DRAIN, op.drain)):
+        if asked is not None:
+            return f, asked
+    raise HistoryError(f"an operation that is neither send nor read: {op}")
+
+
+def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
+    if op.not_sent:
+        return Completion(type=Type.NOT_SENT, error="bound on operations in flight reached")
+    if len(op.at) == 1:
+        return None
+    kind = Type.FAIL if op.fail is not None else Type.INFO if op.info is not None else Type.OK
+    error = op.fail or op.info
+    if f is F.SEND:
+        return Completion(type=kind, node=op.node, offset=op.ok if kind is Type.OK else op.hint, error=error)
+    records = _records(asked.got)
+    after = max((record.offset + 1 for record in records), default=asked.begin or 0)
+    return Completion(
+        type=kind, node=op.node, error=error, records=records, min_offset=asked.min,
+        next_offset=asked.next if asked.next is not None else after,
+        max_offset=asked.max if asked.max is not None or f is F.POLL else (asked.next or after),
+    )  # fmt: skip
+
+
+def _act(op: OpLiteral, process: int) -> Act:
+    f, asked = _kind(op)
+    invocation = Invocation(
+        process=process if op.p is None else op.p, f=f, key=op.to, deadline_ns=_ns(op.at[0] + TIMEOUT_S),
+        value=_value(op.send) if op.send is not None else None, offset=asked.begin,
+    )  # fmt: skip
+    due = op.at[0] if op.due is None else op.due
+    complete_ns = _ns(op.at[-1])
+    return Act(invocation, _completion(op, f, asked), _ns(op.at[0]), complete_ns, _ns(due), op.w, op.client, op.pinned)
+
+
+def acts_of(literal: HistoryLiteral) -> list[Act]:
+    """The operations of the load, without the final reads that are added by default."""
+    flat = [one for op in literal.ops for one in (_row(op, op.sends) if op.sends is not None else (op,))]
+    return [_act(op, 1000 + i) for i, op in enumerate(flat)]
+
+
+def _known_content(acts: list[Act], key: int) -> dict[int, Value]:
+    """What the log of a queue must hold if nothing went wrong; the latest word on an offset wins."""
+    content: dict[int, Value] = {}
+    for act in sorted(acts, key=lambda act: act.complete_ns):
+        done = act.completion
+        if done is None or act.invocation.key != key or done.type is not Type.OK:
+            continue
+        if act.invocation.value is not None and done.offset is not None:
+            content[done.offset] = act.invocation.value
+        content.update({record.offset: record.value for record in done.records if record.value is not None})
+    return content
+
+
+def _drains(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin_s: float) -> list[Act]:
+    """The final reads."""
+    out = []
+    for number in range(drain.passes):
+        for key in range(literal.run.queues):
+            if key in drain.skip:
+                continue
+            text = " ".join(f"{offset}={value}" for offset, value in sorted(_known_content(acts, key).items()))
+            text = drain.final.get(key, text)
+            if number == 0:
+                text = drain.first.get(key, text)
+            records = _records(text)
+            lowest = drain.min.get(key, 0)
+            end = max((record.offset + 1 for record in records), default=lowest)
+            at = begin_s + number * drain.gap_s
+            highest = drain.max.get(key, end)
+            asked = Range(got=text, next=drain.next.get(key, highest), min=lowest, max=highest)
+            op = OpLiteral(at=(at, at + 0.02), drain=asked, to=key, client=DRAIN_CLIENT, node=drain.node)
+            out.append(_act(op, 100_000 + number * 1000 + key))
+    return out
+
+
+def write_streams(acts: list[Act], folder: Path, *, workers: int, torn: tuple[int, ...] = ()) -> None:
+    """Write acts as the workers' streams into a ``history`` folder, in order of time.
+
+    A worker named in ``torn`` leaves a stream without an end record.
+    """
+    names = tuple(node.name for node in NODES)
+    for worker in range(workers):
+        recorder = Recorder(folder, worker, names)
+        own = [act for act in acts if act.worker == worker]
+        steps = [(act.invoke_ns, 0, i) for i, act in enumerate(own)]
+        steps += [(act.complete_ns, 1, i) for i, act in enumerate(own) if act.completion is not None]
+        numbers: dict[int, int] = {}
+        for at_ns, step, i in sorted(steps):
+            act = own[i]
+            if step == 0:
+                numbers[i], _ = recorder.invoke(
+                    act.invocation, act.client, act.scheduled_ns, pinned=act.pinned, at_ns=at_ns
+                )
+            elif act.completion is not None:
+                recorder.complete(numbers[i], act.invocation, act.client, act.completion, at_ns=at_ns)
+        recorder.close()
+        if worker in torn:
+            path = folder / f"w{worker}.ops"
+            os.truncate(path, path.stat().st_size - OP_SIZE)
+
+
+def _fault_events(fault: FaultLiteral) -> Iterator[Fault]:
+    if fault.skipped is not None:
+        yield Fault(time_ns=_ns(fault.skipped), id=fault.id, name=fault.name, stage="skipped", note="no leader known")
+    seen = Evidence(kind="matrix", proven=fault.proven, summary="all probes across the cut dropped")
+    gone = Evidence(kind="matrix", proven=fault.mended, summary="all probes arrive again")
+    stages: tuple[tuple[Literal["inject", "active", "heal", "healed"], float | None, Evidence | None], ...] = (
+        ("inject", fault.inject, None), ("active", fault.active if fault.active is not None else fault.inject, seen),
+        ("heal", fault.heal, None), ("healed", fault.healed if fault.healed is not None else fault.heal, gone),
+    )  # fmt: skip
+    for stage, at, evidence in stages:
+        if at is not None:
+            yield Fault(
+                time_ns=_ns(at), id=fault.id, name=fault.name, stage=stage, targets=fault.targets, evidence=evidence
+            )
+
+
+def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation]:
+    """One statement a second of every node that leads something, and of the controller about the group."""
+    for second in range(int(end_s) + 1):
+        at_ns = _ns(second)
+
+        def leads(reign: Reign, second: int = second) -> bool:
+            return reign.start <= second and (reign.end is None or second <= reign.end)
+
+        for reign in filter(leads, literal.masters):
+            yield Observation(
+                time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="master", epoch=reign.epoch,
+                subject="group",
+            )  # fmt: skip
+        master = max(filter(leads, literal.masters), key=lambda reign: reign.epoch, default=None)
+        late = literal.drain is not None and literal.drain.sync_changes and second % 2
+        for reign in filter(leads, literal.controllers):
+            yield Observation(
+                time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="leader", epoch=reign.epoch,
+                subject="group", master=master.node if master is not None else None,
+                sync_state_set=("b1", "b2") if late else ("b1", "b2", "b3"),
+            )  # fmt: skip
+
+
+def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:
+    """Make a run folder (which must not exist) of a literal: run.json, streams and events."""
+    acts = acts_of(literal)
+    times = [(act.complete_ns - ORIGIN_NS) / NS_PER_S for act in acts]
+    times += [at for fault in literal.faults for at in (fault.inject, fault.heal, fault.healed) if at is not None]
+    load_end_s = float(int(max(times, default=0.0)) + 1)
+    drain = literal.drain
+    begin_s = load_end_s + (drain.wait_s if drain is not None else 0.0)
+    end_s = begin_s + (drain.gap_s * drain.passes + 1 if drain is not None else 0.0)
+    if drain is not None:
+        acts += _drains(literal, drain, acts, begin_s)
+    workers = max((act.worker for act in acts), default=0) + 1
+    (folder / "history").mkdir(parents=True)
+    write_streams(acts, folder / "history", workers=workers, torn=literal.torn_workers)
+    write_run(folder, run_info(literal.run, literal.name, workers=workers, faults=literal.faults))
+    log = EventLog(folder / "history" / "run.events")
+    log.emit(Phase(time_ns=_ns(0), name="load", edge="start"))
+    for fault in literal.faults:
+        for event in _fault_events(fault):
+            log.emit(event)
+    if drain is None or drain.observed:
+        for observation in _observations(literal, end_s):
+            log.emit(observation)
+    log.emit(Phase(time_ns=_ns(load_end_s), name="load", edge="end"))
+    if drain is not None:
+        log.emit(Phase(time_ns=_ns(begin_s), name="drain", edge="start"))
+        if drain.ended:
+            log.emit(Phase(time_ns=_ns(end_s), name="drain", edge="end"))
+    log.close()
+
+
+def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[FaultLiteral, ...] = ()) -> RunInfo:
+    """The ``run.json`` of a literal."""
+    return RunInfo(
+        id=name, status="ran", argv=("chaos", "run"), chaos_version=__version__, schema_version=SCHEMA_VERSION,
+        boot_id=boot_id(), origin_ns=ORIGIN_NS, origin_utc="2026-01-01T00:00:00+00:00", system="literal",
+        system_version="1", backend="none", workload="queue", nemesis=faults[0].name if faults else "noop", seed=1,
+        settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
+        rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
+        fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
+        promises=Promises(allowed=run.promises),
+        planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
+        interrupted=run.interrupted,
+    )  # fmt: skip
+
+
+def _rto_differences(expected: Expected, results: Results) -> Iterator[str]:
+    by_id = {fault.id: fault for fault in results.faults}
+    for number, kinds in expected.rto_s.items():
+        over_all = {rto.f: rto for rto in by_id[number].rto if rto.key == -1}
+        for f, seconds in kinds.items():
+            rto = over_all.get(f)
+            got = None if rto is None else rto.seconds if rto.recovered else "never"
+            same = got == seconds
+            if isinstance(got, float) and isinstance(seconds, int | float):
+                same = abs(got - seconds) < 1e-6  # noqa: PLR2004 - seconds written with a few digits
+            if not same:
+                yield f"RTO of fault {number} for {f}: {got}, expected {seconds}"
+    for number, lost in expected.lost.items():
+        if by_id[number].lost != lost:
+            yield f"lost under fault {number}: {by_id[number].lost}, expected {lost}"
+    for number, span_s in expected.rpo_span_s.items():
+        if by_id[number].rpo_span_s != span_s:
+            yield f"RPO of fault {number}: {by_id[number].rpo_span_s}, expected {span_s}"
+
+
+def differences(results: Results, expected: Expected) -> list[str]:
+    """How results differ from what a literal expects; empty if they do not."""
+    found: dict[str, Any] = {name: anomaly.count for name, anomaly in results.anomalies.items()}
+    out = []
+    if results.valid != expected.valid:
+        out.append(f"valid is {results.valid} ({results.reason or results.sentence}), expected {expected.valid}")
+    if found != expected.anomalies:
+        out.append(f"anomalies {found}, expected {expected.anomalies}")
+    allowed = {name for name, anomaly in results.anomalies.items() if anomaly.allowed}
+    if allowed != set(expected.allowed):
+        out.append(f"allowed {sorted(allowed)}, expected {sorted(expected.allowed)}")
+    for name, headline in expected.part_of.items():
+        if name in results.anomalies and results.anomalies[name].part_of != headline:
+            out.append(f"{name} is part of {results.anomalies[name].part_of}, expected {headline}")
+    if expected.sentence not in results.sentence:
+        out.append(f"sentence {results.sentence!r} lacks {expected.sentence!r}")
+    if expected.reason not in results.reason:
+        out.append(f"reason {results.reason!r} lacks {expected.reason!r}")
+    return out + list(_rto_differences(expected, results))
+
+
+def assert_verdict(results: Results, literal: HistoryLiteral) -> None:
+    """Raise AssertionError with every difference, a line each."""
+    found = differences(results, literal.expect)
+    assert not found, "\n".join([f"history {literal.name}:", *found])
