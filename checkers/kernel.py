@@ -1,53 +1,68 @@
 """One kernel, two engines: the shape of a check.
 
-A kernel is pure: ``examine`` looks at one shard (all rows of one queue, or all events) and returns a
-small summary; ``merge`` adds summaries; ``conclude`` turns the whole into one row of the verdict
-table. ``checkers.local`` runs kernels in this process, ``spark_checkers`` in executors: the same
-functions on the same columns, so the verdicts agree by construction.
+A kernel is pure: ``examine`` looks at one shard (all rows of one queue) and returns a small summary;
+``merge`` adds summaries; ``conclude`` turns the whole into one row of the verdict table.
+``checkers.local`` runs kernels in this process, ``spark_checkers`` in executors: the same functions on
+the same columns, so the verdicts agree by construction.
 
 The module refuses to read files: a shard arrives as columns.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import msgspec
-import numpy as np
 import numpy.typing as npt
 
 from chaos.core.history import StreamFacts
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import CheckResult
+from checkers.log import Log
+from checkers.timeline import Timeline
 
 Column = npt.NDArray[Any]
 
 
-class QueueShard(msgspec.Struct, frozen=True):
-    """All operations and read rows of one queue, as columns of equal length, by invoke time."""
+class QueueShard:
+    """All operations and read rows of one queue, as columns of equal length.
 
-    key: int
-    operations: Mapping[str, Column]
-    reads: Mapping[str, Column]
+    Operations are sorted by invocation; the rows of one read are neighbours, in the order returned.
 
+    Args:
+        key: the queue.
+        operations: the columns of ``chaos.core.history.OPERATIONS``; ``error`` as strings or None.
+        reads: the columns of ``chaos.core.history.READ_ROWS``.
+    """
 
-Summary = TypeVar("Summary")
+    def __init__(self, key: int, operations: Mapping[str, Column], reads: Mapping[str, Column]) -> None:
+        self.key = key
+        self.operations = operations
+        self.reads = reads
+        self.memo: dict[str, Any] = {}
+
+    @cached_property
+    def log(self) -> Log:
+        """What is known of the log, worked out once for all kernels."""
+        return Log(self.operations, self.reads)
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What every kernel may know beside its shard: small, and the same in every executor.
-
-    ``timeline`` is made once from the events (faults, phases, masters by epoch), see ``checkers.timeline``.
-    """
+    """What every kernel may know beside its shard: small, and the same in every executor."""
 
     run: RunInfo
     streams: tuple[StreamFacts, ...]
-    timeline: Any
+    timeline: Timeline
+
+
+Summary = TypeVar("Summary")
 
 
 class QueueKernel(Protocol[Summary]):
     """A check that is decided queue by queue."""
 
     name: str
+    help: str
 
     def examine(self, shard: QueueShard, context: Context) -> Summary:
         """Look at one queue. Pure; runs in an executor."""
@@ -60,8 +75,3 @@ class QueueKernel(Protocol[Summary]):
     def conclude(self, summary: Summary | None, context: Context) -> CheckResult:
         """The row of the verdict table; None if no queue had any row."""
         ...
-
-
-def bounded(values: Column, limit: int = 8) -> Column:
-    """The first ``limit`` entries: examples are few, counts are exact."""
-    return np.asarray(values)[:limit]

@@ -1,0 +1,72 @@
+"""Small vectorised tools over columns that several kernels need.
+
+Everything is O((n + m) log n) without a Python loop over rows. The module refuses to know what a
+column means.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+def stabbed(lo: Ints, hi: Ints, weight: Ints, size: int, *, none: int) -> Ints:
+    """For each position 0..size-1 the largest weight of an interval [lo, hi) that covers it.
+
+    Args:
+        lo: first positions covered.
+        hi: positions behind the last one covered; intervals with hi <= lo cover nothing.
+        weight: one number per interval.
+        size: number of positions.
+        none: the answer where no interval covers.
+    """
+    out = np.full(size, none, dtype=np.int64)
+    keep = hi > lo
+    lo, hi, weight = lo[keep], hi[keep], weight[keep]
+    if not len(lo):
+        return out
+    # An interval is the union of two blocks of the largest power of two that fits; blocks are then halved downwards.
+    level = np.frexp((hi - lo).astype(np.float64))[1] - 1
+    for step in range(int(level.max()), -1, -1):
+        at = level == step
+        np.maximum.at(out, lo[at], weight[at])
+        np.maximum.at(out, hi[at] - (1 << step), weight[at])
+        if step:
+            half = 1 << (step - 1)
+            lower = out.copy()
+            lower[half:] = np.maximum(lower[half:], out[: size - half])
+            out = lower
+    return out
+
+
+def suffix_minimum(values: Ints, *, none: int) -> Ints:
+    """out[i] = min(values[i:]), with ``none`` at the end: one longer than ``values``."""
+    out = np.empty(len(values) + 1, dtype=np.int64)
+    out[-1] = none
+    if len(values):
+        out[:-1] = np.minimum.accumulate(values[::-1])[::-1]
+    return out
+
+
+def runs(same: Mask) -> tuple[Ints, Ints]:
+    """Starts and ends (exclusive) of the stretches of True."""
+    edges = np.diff(np.concatenate(([0], same.astype(np.int8), [0])))
+    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+
+
+def spans(numbers: Ints, *, gap: int, limit: int) -> list[tuple[int, int]]:
+    """Sorted numbers as at most ``limit`` inclusive spans; neighbours closer than ``gap`` share one.
+
+    Where there are more spans the gap grows until they fit, so that nothing is left out.
+    """
+    if not len(numbers):
+        return []
+    ordered = np.unique(numbers)
+    while True:
+        cut = np.flatnonzero(np.diff(ordered) > gap)
+        if len(cut) < limit:
+            firsts = ordered[np.concatenate(([0], cut + 1))]
+            lasts = ordered[np.concatenate((cut, [len(ordered) - 1]))]
+            return [(int(a), int(b)) for a, b in zip(firsts, lasts, strict=True)]
+        gap *= 2

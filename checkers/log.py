@@ -1,0 +1,193 @@
+"""What a history knows of one queue's log: values, pairs (offset, value), and what each read covers.
+
+Worked out once per shard with sorts and gathers, shared by all kernels. A value is known by its *vid*:
+the position of its send among the shard's sends; values that nobody sent here follow behind. The
+module refuses to judge.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from chaos.core.errors import HistoryError
+from chaos.core.op import READS, STRONG_READS, F, Type
+from checkers.columns import Ints, Mask
+
+DAMAGED: Final = -1
+_SHIFT: Final = 40
+
+
+def _packed(writer: Ints, sequence: Ints) -> Ints:
+    """Writer and sequence in one number; both are small by construction of the workloads."""
+    return (writer << _SHIFT) | sequence
+
+
+class Log:
+    """One queue's log as the history knows it.
+
+    ``operations`` and ``reads`` as in ``QueueShard``. Indices called ``op`` point into the operations.
+    """
+
+    def __init__(self, operations: Mapping[str, Any], reads: Mapping[str, Any]) -> None:
+        self.f: npt.NDArray[np.int8] = operations["f"]
+        self.type: npt.NDArray[np.int8] = operations["type"]
+        self.invoke: Ints = operations["invoke_ns"]
+        self.complete: Ints = operations["complete_ns"]
+        self.node: npt.NDArray[np.int16] = operations["node"]
+        self.offset: Ints = operations["offset"]
+        self.next: Ints = operations["next_offset"]
+        self.min: Ints = operations["min_offset"]
+        self.max: Ints = operations["max_offset"]
+        self._operations = operations
+        self._reads = reads
+        self.sends: Ints = np.flatnonzero(self.f == F.SEND)
+        self.acked: Ints = np.flatnonzero(self.type[self.sends] == Type.OK)
+        """Vids of the acknowledged sends."""
+        self.read_ops: Ints = np.flatnonzero(np.isin(self.f, [int(f) for f in READS]))
+        self._group_rows()
+        self._name_values()
+
+    def _group_rows(self) -> None:
+        """Join read rows with their operations: ``row_op``, ``row_start``, ``row_count``."""
+        worker = self._reads["worker"].astype(np.int64)
+        number = self._reads["op"]
+        self.row_offset: Ints = self._reads["offset"]
+        self.row_order: Ints | None = None
+        key = _packed(worker, number)
+        own = _packed(self._operations["worker"].astype(np.int64), self._operations["op"])[self.read_ops]
+        order = np.argsort(own)
+        starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, dtype=np.int64)
+        counts = np.diff(np.r_[starts, len(key)])
+        at = np.searchsorted(own[order], key[starts])
+        if len(starts) and (at.max() >= len(own) or not np.array_equal(own[order][at], key[starts])):
+            raise HistoryError("a read record belongs to no read operation; the tables were altered")
+        op = self.read_ops[order][at]
+        if len(np.unique(op)) != len(op):
+            raise HistoryError("the records of one read are not neighbours; the tables were altered")
+        self.row_op: Ints = np.repeat(op, counts)
+        self.row_start = np.zeros(len(self.f), dtype=np.int64)
+        self.row_count = np.zeros(len(self.f), dtype=np.int64)
+        self.row_start[op], self.row_count[op] = starts, counts
+        self.last_record = np.full(len(self.f), -1, dtype=np.int64)
+        if len(starts):
+            self.last_record[op] = np.maximum.reduceat(self.row_offset, starts)
+
+    def _name_values(self) -> None:
+        """Give every value a vid: ``row_vid`` and ``phantoms`` (writer, sequence)."""
+        writer, sequence = self._reads["writer"].astype(np.int64), self._reads["sequence"]
+        sent_w = self._operations["writer"][self.sends].astype(np.int64)
+        sent_s = self._operations["sequence"][self.sends]
+        vid = _lookup(sent_w, sent_s, writer, sequence)
+        damaged = writer < 0
+        vid[damaged] = DAMAGED
+        strange = (vid < 0) & ~damaged
+        if strange.any():
+            pairs = np.stack([writer[strange], sequence[strange]], axis=1)
+            self.phantoms, inverse = np.unique(pairs, axis=0, return_inverse=True)
+            vid[strange] = len(self.sends) + inverse.ravel()
+        else:
+            self.phantoms = np.zeros((0, 2), dtype=np.int64)
+        self.row_vid: Ints = vid
+        self.values = len(self.sends) + len(self.phantoms)
+
+    @cached_property
+    def row_ok(self) -> Mask:
+        """Whether the read that returned the row was ok."""
+        return np.equal(self.type[self.row_op], Type.OK)
+
+    @cached_property
+    def ok_reads(self) -> Ints:
+        """Ops of the ok reads."""
+        return self.read_ops[np.equal(self.type[self.read_ops], Type.OK)]
+
+    @cached_property
+    def strong_reads(self) -> Ints:
+        """Ops of the ok strong reads."""
+        return self.ok_reads[np.isin(self.f[self.ok_reads], [int(f) for f in STRONG_READS])]
+
+    @cached_property
+    def begin(self) -> Ints:
+        """Per operation: where a read began (a final read begins at the broker's minimum)."""
+        return np.where(self.offset >= 0, self.offset, np.maximum(self.min, 0))
+
+    @cached_property
+    def end(self) -> Ints:
+        """Per operation: the offset behind the last one that a read covers."""
+        return np.maximum(np.where(self.next >= 0, self.next, self.begin), self.last_record + 1)
+
+    @cached_property
+    def tail(self) -> Ints:
+        """Per operation: where the log ended for a strong read."""
+        said = np.where(self.max >= 0, self.max, np.where(self.next >= 0, self.next, self.begin))
+        return np.maximum(said, self.last_record + 1)
+
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """What is known of the log: distinct (offset, vid), by offset, from ok sends and all reads."""
+        known = self.row_vid >= 0
+        acked = self.acked[self.offset[self.sends[self.acked]] >= 0]
+        offsets = np.concatenate((self.row_offset[known], self.offset[self.sends[acked]]))
+        vids = np.concatenate((self.row_vid[known], acked))
+        if not len(offsets):
+            return offsets, vids
+        dense, rank = np.unique(offsets, return_inverse=True) if offsets.max() > 1 << 38 else (None, offsets)
+        code = np.unique(rank * self.values + vids)
+        place, vid = np.divmod(code, self.values)
+        return (place if dense is None else dense[place]), vid
+
+    @cached_property
+    def known_offsets(self) -> Ints:
+        """Distinct offsets at which some value is known, ascending."""
+        return np.unique(self.pairs[0])
+
+    def seen(self, rows: Mask) -> Mask:
+        """Per vid: whether one of these rows returned it."""
+        out = np.zeros(self.values, dtype=np.bool_)
+        vids = self.row_vid[rows]
+        out[vids[vids >= 0]] = True
+        return out
+
+    def rows_of(self, op: int) -> slice:
+        """The rows one read returned."""
+        return slice(int(self.row_start[op]), int(self.row_start[op] + self.row_count[op]))
+
+    def value(self, vid: int) -> str:
+        """A value in words, ``writer:sequence``."""
+        if vid < len(self.sends):
+            op = self.sends[vid]
+            return f"{self._operations['writer'][op]}:{self._operations['sequence'][op]}"
+        writer, sequence = self.phantoms[vid - len(self.sends)]
+        return f"{writer}:{sequence}"
+
+    def first_read(self, vid: int) -> int | None:
+        """The op of the earliest read that returned a value, None if no read did."""
+        ops = self.row_op[self.row_vid == vid]
+        return int(ops[np.argmin(self.complete[ops])]) if len(ops) else None
+
+
+def _lookup(sent_w: Ints, sent_s: Ints, writer: Ints, sequence: Ints) -> Ints:
+    """Positions of values among the sent ones, -1 where not sent; by a table where numbers are dense."""
+    if not len(sent_w) or not len(writer):
+        return np.full(len(writer), -1, dtype=np.int64)
+    top = int(sent_w.max()) + 1
+    if top <= 1 << 16:
+        size = np.zeros(top, dtype=np.int64)
+        np.maximum.at(size, sent_w, sent_s + 1)
+        if size.sum() <= 8 * len(sent_w) + 4096:
+            base = np.concatenate(([0], np.cumsum(size)))
+            table = np.full(int(base[-1]), -1, dtype=np.int64)
+            table[base[sent_w] + sent_s] = np.arange(len(sent_w))
+            inside = (writer >= 0) & (writer < top)
+            w = np.where(inside, writer, 0)
+            inside &= (sequence >= 0) & (sequence < size[w])
+            return np.where(inside, table[np.where(inside, base[w] + sequence, 0)], -1)
+    _, inverse = np.unique(
+        np.stack([np.r_[sent_w, writer], np.r_[sent_s, sequence]], axis=1), axis=0, return_inverse=True
+    )
+    inverse = inverse.ravel()
+    at = np.full(int(inverse.max()) + 1, -1, dtype=np.int64)
+    at[inverse[: len(sent_w)]] = np.arange(len(sent_w))
+    return at[inverse[len(sent_w) :]]

@@ -1,0 +1,205 @@
+"""What the events say, in a form small enough to give to every kernel.
+
+Phases, the life of each fault, who claimed to lead in which epoch and when, and for each node the
+stretches over which its statements stayed the same. Made once per run from the events; the module
+refuses to judge them (``checkers.roles`` and ``checkers.assumptions`` do).
+"""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.events import Event, Fault, Observation, Phase
+from chaos.core.history import NEVER_NS
+from chaos.core.runinfo import RunInfo
+
+LEADING: Final = ("master", "leader")
+
+
+class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """The life of one fault. Times are CLOCK_MONOTONIC ns, None where a stage was not reached."""
+
+    id: int
+    name: str
+    targets: tuple[str, ...] = ()
+    description: str = ""
+    inject_ns: int | None = None
+    active_ns: int | None = None
+    heal_ns: int | None = None
+    healed_ns: int | None = None
+    proven: bool = False
+    healed: bool = False
+    skipped: bool = False
+    evidence: str = ""
+    heal_evidence: str = ""
+    note: str = ""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """A node said that it leads: one stretch of one epoch (term for controllers)."""
+
+    role: str
+    kind: str
+    subject: str | None
+    node: str
+    epoch: int
+    first_ns: int
+    last_ns: int
+
+
+class Stretch(msgspec.Struct, frozen=True):
+    """A statement that stayed the same from its first to its last hearing."""
+
+    first_ns: int
+    last_ns: int
+    said: Any
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """The run beside its operations.
+
+    ``statements``: (node, what) → stretches in order of time; what is role, epoch, master or SyncStateSet.
+    ``drain_ended``: the phase of the final reads ended well.
+    """
+
+    origin_ns: int
+    end_ns: int
+    drain_ended: bool
+    faults: tuple[FaultSpan, ...]
+    claims: tuple[Claim, ...]
+    statements: dict[str, dict[str, tuple[Stretch, ...]]]
+    observed: int
+
+    def seconds(self, at_ns: int) -> float:
+        """Seconds since the load began."""
+        return (at_ns - self.origin_ns) / NS_PER_S
+
+    def last_heal_ns(self) -> int:
+        """When the last fault was undone: 0 without faults, NEVER_NS if one was not."""
+        times = [
+            NEVER_NS if fault.healed_ns is None else fault.healed_ns
+            for fault in self.faults
+            if fault.inject_ns is not None
+        ]
+        return max(times, default=0)
+
+    def injected(self) -> list[FaultSpan]:
+        """The faults that began, in order of time."""
+        return sorted(
+            (fault for fault in self.faults if fault.inject_ns is not None), key=lambda fault: fault.inject_ns or 0
+        )
+
+    def epoch_of(self, node: str, at_ns: int) -> int | None:
+        """The epoch in which a replica led at a time, as far as observations tell.
+
+        A claim that was last heard shortly before still counts; else the next one to be heard does,
+        because a new master works before the observer asks it.
+        """
+        own = [claim for claim in self.claims if claim.node == node and claim.kind == "replica"]
+        before = [claim for claim in own if claim.first_ns <= at_ns <= claim.last_ns + 2 * NS_PER_S]
+        if before:
+            return max(before, key=lambda claim: claim.first_ns).epoch
+        after = [claim for claim in own if claim.first_ns > at_ns]
+        if after:
+            return min(after, key=lambda claim: claim.first_ns).epoch
+        return max(own, key=lambda claim: claim.last_ns).epoch if own else None
+
+
+def _fault_spans(events: Iterable[Fault]) -> tuple[FaultSpan, ...]:
+    spans: dict[int, FaultSpan] = {}
+    for event in events:
+        span = spans.get(event.id, FaultSpan(id=event.id, name=event.name))
+        seen = event.evidence
+        changes: dict[str, Any] = {
+            "targets": event.targets or span.targets, "description": event.description or span.description,
+            "note": event.note or span.note,
+        }  # fmt: skip
+        if event.stage == "inject":
+            changes["inject_ns"] = event.time_ns
+        elif event.stage == "active":
+            changes |= {"active_ns": event.time_ns, "proven": seen is not None and seen.proven}
+            changes["evidence"] = seen.summary if seen is not None else "no evidence"
+        elif event.stage == "heal":
+            changes["heal_ns"] = event.time_ns
+        elif event.stage == "healed":
+            changes |= {"healed_ns": event.time_ns, "healed": seen is not None and seen.proven}
+            changes["heal_evidence"] = seen.summary if seen is not None else "no evidence"
+        elif event.stage == "skipped":
+            changes["skipped"] = True
+        else:
+            changes |= {"proven": False, "note": f"broke: {event.note}"}
+        spans[event.id] = msgspec.structs.replace(span, **changes)
+    # A fault that broke after it was looked at stays unproven, whatever had been seen.
+    return tuple(
+        msgspec.structs.replace(span, proven=span.proven and not span.note.startswith("broke: "))
+        for _, span in sorted(spans.items())
+    )
+
+
+def _said(observation: Observation, kind: str) -> dict[str, Any]:
+    """The statements of one observation that bear on stability."""
+    out: dict[str, Any] = {"master": observation.master}
+    if observation.sync_state_set is not None:
+        out["SyncStateSet"] = tuple(sorted(observation.sync_state_set))
+    if kind == "replica":
+        out |= {"role": observation.role, "epoch": observation.epoch}
+    return {what: said for what, said in out.items() if said is not None}
+
+
+def _statements(
+    observations: list[Observation], kinds: dict[str, str]
+) -> dict[str, dict[str, tuple[Stretch, ...]]]:
+    out: dict[str, dict[str, list[Stretch]]] = {}
+    for seen in observations:
+        if not seen.alive:
+            continue
+        for what, said in _said(seen, kinds.get(seen.node, "other")).items():
+            stretches = out.setdefault(seen.node, {}).setdefault(what, [])
+            if stretches and stretches[-1].said == said:
+                stretches[-1] = Stretch(stretches[-1].first_ns, seen.time_ns, said)
+            else:
+                stretches.append(Stretch(seen.time_ns, seen.time_ns, said))
+    return {node: {what: tuple(one) for what, one in tracks.items()} for node, tracks in out.items()}
+
+
+def _claims(observations: list[Observation], roles: dict[str, str], kinds: dict[str, str]) -> tuple[Claim, ...]:
+    open_claims: dict[str, Claim] = {}
+    done: list[Claim] = []
+    for seen in observations:
+        if not seen.alive or seen.role is None:
+            continue
+        last = open_claims.get(seen.node)
+        leads = seen.role in LEADING and seen.epoch is not None and seen.epoch >= 1
+        if last is not None and leads and last.epoch == seen.epoch:
+            open_claims[seen.node] = msgspec.structs.replace(last, last_ns=seen.time_ns)
+            continue
+        if last is not None:
+            done.append(open_claims.pop(seen.node))
+        if leads and seen.epoch is not None:
+            kind = kinds.get(seen.node, "other")
+            open_claims[seen.node] = Claim(
+                role=roles.get(seen.node, ""), kind=kind, subject=seen.subject if kind == "replica" else None,
+                node=seen.node, epoch=seen.epoch, first_ns=seen.time_ns, last_ns=seen.time_ns,
+            )  # fmt: skip
+    return tuple(sorted([*done, *open_claims.values()], key=lambda claim: (claim.first_ns, claim.node)))
+
+
+def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
+    """Sum up the events of a run, which are in order of time."""
+    observations = sorted(
+        (event for event in events if isinstance(event, Observation)), key=lambda event: (event.time_ns, event.node)
+    )
+    roles = {node.name: node.role for node in run.nodes}
+    kinds = {name: run.roles.get(role, "other") for name, role in roles.items()}
+    drain = [event for event in events if isinstance(event, Phase) and event.name == "drain"]
+    return Timeline(
+        origin_ns=run.origin_ns,
+        end_ns=max((event.time_ns for event in events), default=run.origin_ns),
+        drain_ended=bool(drain) and drain[-1].edge == "end" and drain[-1].ok,
+        faults=_fault_spans(event for event in events if isinstance(event, Fault)),
+        claims=_claims(observations, roles, kinds),
+        statements=_statements(observations, kinds),
+        observed=len(observations),
+    )
