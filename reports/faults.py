@@ -1,0 +1,166 @@
+"""The fault table and what follows from it: recovery times and losses per fault and over the run.
+
+Pure. The module refuses to measure: outages and losses come from ``results.json``.
+"""
+
+from collections.abc import Sequence
+from statistics import median
+
+from chaos.core.verdict import FaultResult, Rto
+from reports import words
+from reports.folder import Parts
+from reports.model import FaultRow, Recovery, RtoCell
+from reports.timeline import kind_of
+
+
+def rto_words(rto: Rto) -> str:
+    """``none``, ``never`` or a duration."""
+    if not rto.recovered:
+        return "never"
+    return "none" if rto.seconds is None else words.seconds(rto.seconds)
+
+
+def _weight(rto: Rto) -> float:
+    return float("inf") if not rto.recovered else -1.0 if rto.seconds is None else rto.seconds
+
+
+def worst_rto(rtos: Sequence[Rto]) -> Rto | None:
+    """The longest recovery of them, sends before anything else; None if none was measured."""
+    sends = [rto for rto in rtos if rto.f == "send"]
+    return max(sends or rtos, key=_weight, default=None)
+
+
+def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> tuple[FaultRow, ...]:
+    """Faults as they were done, then those planned and never reached."""
+    budget = parts.run.rto_budget_s
+    rows = []
+    for fault in faults:
+        worst = worst_rto(fault.rto)
+        over = worst is not None and (not worst.recovered or (budget is not None and _weight(worst) > budget))
+        described = fault.description or " ".join(fault.targets)
+        state = "skipped" if fault.skipped else "proven" if fault.proven else "unproven"
+        rows.append(
+            FaultRow(
+                id=fault.id,
+                name=fault.name,
+                kind=kind_of(fault.name),
+                targets=described,
+                state=state,
+                evidence=fault.evidence,
+                heal=_heal_word(fault),
+                heal_evidence=fault.heal_evidence,
+                note=fault.note,
+                start=words.since(fault.inject_ns, origin_ns),
+                end=words.since(fault.heal_ns, origin_ns),
+                errors=fault.not_ok,
+                rto="—" if worst is None else rto_words(worst),
+                rto_tone="bad" if over else "",
+                lost=fault.lost,
+                lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
+            )
+        )
+    done = {fault.id for fault in faults}
+    for number, row in enumerate(parts.plan, 1):
+        if row.get("row", number) not in done:
+            name = str(row.get("name", "?"))
+            rows.append(
+                FaultRow(
+                    id=int(row.get("row", number)),
+                    name=name,
+                    kind=kind_of(name),
+                    targets="",
+                    state="not reached",
+                    evidence=f"planned at {words.at(row.get('at_s'))}",
+                    heal="",
+                    heal_evidence="",
+                    note="",
+                    start=None,
+                    end=None,
+                    errors=0,
+                    rto="—",
+                    rto_tone="",
+                    lost=0,
+                    lost_span="",
+                )
+            )
+    return tuple(rows)
+
+
+def _heal_word(fault: FaultResult) -> str:
+    if fault.skipped:
+        return ""
+    if fault.healed:
+        return "healed"
+    return "not healed" if fault.healed_ns is not None else "healing not recorded"
+
+
+def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow]) -> Recovery:
+    """RTO and RPO of the whole run, and per fault and kind of operation."""
+    budget = parts.run.rto_budget_s
+    finite = [rto.seconds for fault in faults for rto in fault.rto if rto.seconds is not None and rto.recovered]
+    scale = max([1.0, *finite, *([budget] if budget else [])]) * 1.05
+    by_id = {row.id: row for row in rows}
+    table = []
+    for fault in faults:
+        cells = [
+            _rto_cell(f, [rto for rto in fault.rto if rto.f == f], scale, budget)
+            for f in dict.fromkeys(rto.f for rto in fault.rto)
+        ]
+        if any(cell.tone != "none" for cell in cells):
+            table.append((by_id[fault.id], tuple(cell for cell in cells if cell.tone != "none")))
+    lines = [_rto_line(f, faults, budget) for f in dict.fromkeys(rto.f for fault in faults for rto in fault.rto)]
+    lost = sum(fault.lost for fault in faults)
+    if faults and parts.results is not None:
+        where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
+        lines.append(f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f" ({where})" if where else ""))
+    return Recovery(
+        lines=tuple(lines),
+        rows=tuple(table),
+        budget="" if budget is None else words.seconds(budget),
+        budget_share=None if budget is None else round(budget / scale, 4),
+        scale=words.seconds(scale),
+    )
+
+
+def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None) -> RtoCell:
+    everywhere = max((rto for rto in rtos if rto.key < 0), key=_weight, default=None)
+    single = max((rto for rto in rtos if rto.key >= 0), key=_weight, default=None)
+    worst = max(rtos, key=_weight)
+    weight = _weight(worst)
+    tone = (
+        "none" if weight < 0 else "bad" if not worst.recovered or (budget is not None and weight > budget) else "good"
+    )
+    return RtoCell(
+        f=f,
+        all_queues="—" if everywhere is None else rto_words(everywhere),
+        worst_queue="—"
+        if single is None
+        else rto_words(single) + (f" (queue {single.key})" if _weight(single) >= 0 else ""),
+        when=worst.when.replace("-", " the ") if worst.when else "",
+        resolution=f"± {words.seconds(worst.resolution_s)}",
+        share=round(max(0.0, min(1.0, weight / scale)), 4),
+        tone=tone,
+        lagged=any(rto.lagged for rto in rtos),
+    )
+
+
+def _rto_line(f: str, faults: Sequence[FaultResult], budget: float | None) -> str:
+    """``RTO of send: worst 2.9 s (fault 3), median 2.6 s; 1 fault without outage``."""
+    worst = {fault.id: max((rto for rto in fault.rto if rto.f == f), key=_weight, default=None) for fault in faults}
+    known = {number: rto for number, rto in worst.items() if rto is not None}
+    never = [number for number, rto in known.items() if not rto.recovered]
+    ended = {number: rto.seconds for number, rto in known.items() if rto.recovered and rto.seconds is not None}
+    said = []
+    if never:
+        said.append(
+            f"never recovered from fault{'s' * (len(never) > 1)} {words.listed([str(number) for number in never])}"
+        )
+    if ended:
+        at = max(ended, key=lambda number: ended[number])
+        said.append(f"worst {words.seconds(ended[at])} (fault {at}), median {words.seconds(median(ended.values()))}")
+    quiet = len(known) - len(never) - len(ended)
+    if quiet:
+        said.append(f"{words.plural(quiet, 'fault')} without an outage")
+    if budget is not None:
+        said.append(f"budget {words.seconds(budget)}")
+    return f"RTO of {f}: " + "; ".join(said)

@@ -1,0 +1,140 @@
+"""The verdict as shown: its stamp, its check table, why something is unknown, and the anomalies.
+
+Pure. The module refuses to judge; where ``results.json`` is missing it says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from chaos.core.verdict import EXIT_CODES, Anomaly, Results, Valid
+from reports import words
+from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
+from reports.timeline import Band, Change
+from reports.trace import trace
+
+MEANINGS: Final[Mapping[str, str]] = {
+    "lost-write": "acknowledged, yet no read returned it although reads went past its place",
+    "unseen": "acknowledged, and no read came far enough to show whether it is there",
+    "duplicate": "one message at two offsets",
+    "phantom": "a message that nobody tried to send",
+    "G1a": "a message whose send had failed for certain, and a read returned it",
+    "inconsistent-offsets": "one offset that held two different messages",
+    "nonlinearizable-offset": "a message with a lower offset than one that was acknowledged before its send began",
+    "stale-tail": "a strong read that missed a message acknowledged before it began",
+    "nonmonotonic-send": "one process' messages in another order than it sent them",
+    "nonmonotonic-poll": "offsets that step back within one poll",
+    "poll-skip": "a read that passed over a known record",
+    "corrupt": "a record whose content is damaged",
+    "dual-master": "two nodes lead in the same epoch",
+    "epoch-regression": "an epoch or term that stepped back",
+    "replica-fork": "two replicas hold different messages at one offset",
+    "min-in-sync": "an acknowledgement with fewer replicas in sync than promised",
+    "no-progress": "acknowledgements stopped where the fault must not touch them",
+    "rto-budget": "a recovery longer than its budget",
+    "too-little-traffic": "too few operations to say anything",
+    "fault-unproven": "a fault that was not seen to take effect",
+    "drain-incomplete": "the final reads did not cover every queue twice",
+    "dispatch-lag": "the harness did not keep up with its own schedule",
+    "clock": "a clock that cannot be trusted",
+}
+
+
+def word_of(valid: Valid) -> tuple[str, str]:
+    """``true``, ``false`` or ``unknown`` with its tone."""
+    return ("true", "good") if valid is True else ("false", "bad") if valid is False else ("unknown", "warn")
+
+
+def stamp_of(results: Results | None, *, broke: bool) -> Stamp:
+    """The stamp: VALID, INVALID, UNKNOWN, or what became of a run without a verdict."""
+    if results is None:
+        return Stamp("BROKE" if broke else "NOT JUDGED", "warn")
+    return Stamp(
+        {"true": "VALID", "false": "INVALID", "unknown": "UNKNOWN"}[word_of(results.valid)[0]],
+        word_of(results.valid)[1],
+    )
+
+
+def exit_of(results: Results | None, *, interrupted: bool) -> int | None:
+    """The exit code of ``chaos check``; None without a verdict."""
+    if results is None:
+        return None
+    code = EXIT_CODES[results.valid]
+    return 130 if interrupted and code != 1 else code
+
+
+def anomaly_views(
+    results: Results, shaded: Sequence[Band], changes: Sequence[Change], reasons: Mapping[str, str]
+) -> tuple[AnomalyView, ...]:
+    """Errors first, each with the kinds of the same cause under it; ``reasons``: why one is allowed."""
+
+    def view(name: str, anomaly: Anomaly, parts: tuple[AnomalyView, ...]) -> AnomalyView:
+        examples = []
+        for example in anomaly.examples:
+            columns = tuple(dict.fromkeys(key for op in example.ops for key, value in op.items() if value is not None))
+            rows = tuple(tuple(words.cell(op.get(key)) for key in columns) for op in example.ops)
+            picture = trace(example, shaded, changes)
+            examples.append(ExampleView(sentence=example.sentence, trace=picture, columns=columns, rows=rows))
+        return AnomalyView(
+            name=name,
+            anchor=f"anomaly-{name}",
+            meaning=MEANINGS.get(name, ""),
+            count=anomaly.count,
+            allowed=anomaly.allowed,
+            why_allowed=reasons.get(name, "") if anomaly.allowed else "",
+            examples=tuple(examples),
+            parts=parts,
+        )
+
+    found = results.anomalies
+    heads = {name: _headline(name, found) for name in found}
+    ordered = sorted((name for name in found if heads[name] == name), key=lambda name: found[name].allowed)
+    return tuple(
+        view(head, found[head], tuple(view(n, a, ()) for n, a in found.items() if heads[n] == head and n != head))
+        for head in ordered
+    )
+
+
+def _headline(name: str, found: Mapping[str, Anomaly]) -> str:
+    """The anomaly under which this one is shown: the end of its ``part_of`` chain, itself if that is a ring."""
+    seen, at = {name}, name
+    while (above := found[at].part_of) is not None and above in found:
+        if above in seen:
+            return name
+        seen.add(above)
+        at = above
+    return at
+
+
+def why_unknown(results: Results | None) -> tuple[tuple[str, str], ...]:
+    """(check, reason) for everything that is unknown, the run's own reason first under no name."""
+    if results is None:
+        return ()
+    rows = [("", results.reason)] if results.reason and results.valid == "unknown" else []
+    rows += [(check.name, check.reason) for check in results.checks if check.valid == "unknown" and check.reason]
+    grouped: dict[str, list[str]] = {}
+    for name, reason in rows:
+        grouped.setdefault(reason, []).extend([name] if name else [])
+    return tuple((", ".join(names), reason) for reason, names in grouped.items())
+
+
+def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
+    """The verdict table."""
+    if results is None:
+        return ()
+    rows = []
+    for check in results.checks:
+        word, tone = word_of(check.valid)
+        shown = [name for name in check.anomalies if name in results.anomalies]
+        rows.append(
+            CheckRow(
+                name=check.name,
+                word=word,
+                tone=tone,
+                found=check.found,
+                reason=check.reason if check.reason != check.found else "",
+                examined=check.examined or "—",
+                took=words.seconds(check.took_s) if check.took_s else "—",
+                link=f"anomaly-{shown[0]}" if shown else "",
+            )
+        )
+    return tuple(rows)

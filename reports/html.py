@@ -1,0 +1,72 @@
+"""``report.html``: one page that needs nothing else, written whole or not at all.
+
+A thin shell around the pure ``reports.build.report_data``. Everything from the run is escaped by the
+template engine or, inside the page's data, by ``embedded``; the page's own policy forbids requests.
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+from reports import words
+from reports.build import report_data
+from reports.folder import read_parts
+from reports.model import ReportData
+from reports.trace import WIDTH
+
+REPORT: Final = "report.html"
+_ASSETS: Final = Path(__file__).with_name("assets")
+
+
+def render(folder: Path) -> Path:
+    """Write ``report.html`` of a run folder, replacing an older one in one step; returns its path.
+
+    Works on a run that crashed or was never judged, and says so on the page.
+
+    Raises:
+        HistoryError: the folder has no ``run.json``, or a file in it cannot be read.
+    """
+    text = page(report_data(read_parts(folder)))
+    target, partial = folder / REPORT, folder / f"{REPORT}.partial"
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def page(data: ReportData) -> str:
+    """The page's text. Pure but for reading the package's own template, style and script once."""
+    template, css, js = _assets()
+    return template.render(d=data, css=css, js=js, data=embedded(data.charts), trace_width=WIDTH)
+
+
+def embedded(value: Any) -> Markup:
+    """JSON for a script element: nothing in it can end the element or begin a comment."""
+    text = msgspec.json.encode(value).decode()
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704 - made safe just above
+
+
+@cache
+def _assets() -> tuple[Template, Markup, Markup]:
+    environment = Environment(
+        loader=PackageLoader("reports", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["grouped"] = words.count
+    css, js = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
+    return environment.get_template("report.html.j2"), Markup(css), Markup(js)  # noqa: S704 - our own files

@@ -1,0 +1,143 @@
+"""``ReportData``: everything that the page and the terminal say of a run, typed.
+
+Texts are ready to be shown, unescaped; times are seconds since the load began. The module refuses to
+compute: ``reports.build`` and what it calls do.
+"""
+
+import msgspec
+
+from reports.timeline import Charts
+from reports.trace import Trace
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """The verdict in a word and its tone: good, bad or warn."""
+
+    word: str
+    tone: str
+
+
+class CheckRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the verdict table; ``link`` is the anchor of its first anomaly."""
+
+    name: str
+    word: str
+    tone: str
+    found: str
+    reason: str
+    examined: str
+    took: str
+    link: str
+
+
+class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of the fault table.
+
+    ``state``: proven, unproven, skipped, not reached. ``heal``: healed, not healed, healing not recorded, or
+    empty where nothing was done.
+    """
+
+    id: int
+    name: str
+    kind: str
+    targets: str
+    state: str
+    evidence: str
+    heal: str
+    heal_evidence: str
+    note: str
+    start: float | None
+    end: float | None
+    errors: int
+    rto: str
+    rto_tone: str
+    lost: int
+    lost_span: str
+
+
+class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
+    """Recovery of one kind of operation from one fault, in words; ``share`` of the scale for its bar."""
+
+    f: str
+    all_queues: str
+    worst_queue: str
+    when: str
+    resolution: str
+    share: float
+    tone: str
+    lagged: bool
+
+
+class Recovery(msgspec.Struct, frozen=True, kw_only=True):
+    """RTO and RPO over all faults: a line each, rows per fault with an outage, and the budget on the bars' scale."""
+
+    lines: tuple[str, ...]
+    rows: tuple[tuple[FaultRow, tuple[RtoCell, ...]], ...]
+    budget: str
+    budget_share: float | None
+    scale: str
+
+
+class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
+    """One occurrence: its sentence, its picture, its operations as a table, and where it is on the time axis."""
+
+    sentence: str
+    trace: Trace | None
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of anomaly; ``parts`` are kinds that have the same cause."""
+
+    name: str
+    anchor: str
+    meaning: str
+    count: int
+    allowed: bool
+    why_allowed: str
+    examples: tuple[ExampleView, ...]
+    parts: tuple["AnomalyView", ...]
+
+
+class Assumption(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that must hold before a verdict means anything."""
+
+    name: str
+    tone: str
+    text: str
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows under a heading."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    columns: tuple[str, ...] = ()
+
+
+class ReportData(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is said of a run."""
+
+    title: str
+    heading: str
+    stamp: Stamp
+    chips: tuple[str, ...]
+    sentence: str
+    why: tuple[tuple[str, str], ...]
+    facts: tuple[str, ...]
+    commands: tuple[tuple[str, str], ...]
+    notices: tuple[str, ...]
+    checks: tuple[CheckRow, ...]
+    engine: str
+    charts: Charts
+    blob: str
+    faults: tuple[FaultRow, ...]
+    recovery: Recovery
+    anomalies: tuple[AnomalyView, ...]
+    assumptions: tuple[Assumption, ...]
+    counts: Table
+    environment: tuple[Table, ...]
+    config: tuple[tuple[str, str], ...]
+    files: tuple[tuple[str, str], ...]
+    file_count: int

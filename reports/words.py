@@ -1,0 +1,103 @@
+"""How numbers, times and commands are spelled, alike on the page and in the terminal.
+
+Pure; refuses to know what a number means.
+"""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any, Final
+
+from chaos.core.clock import NS_PER_S
+
+THIN: Final = "\u202f"
+"""Narrow no-break space between groups of three digits."""
+
+_TEN_THOUSAND: Final = 10_000
+_MINUTES_FROM_S: Final = 600
+
+
+def count(number: int) -> str:
+    """``27600`` → ``27 600`` (four digits stay together)."""
+    return str(number) if abs(number) < _TEN_THOUSAND else f"{number:,}".replace(",", THIN)
+
+
+def plural(number: int, noun: str) -> str:
+    """``1 fault``, ``3 faults``."""
+    return f"{count(number)} {noun}" + ("" if number == 1 else "s")
+
+
+def seconds(value_s: float) -> str:
+    """A duration in seconds with the digits that matter: ``12 ms``, ``2.6 s``, ``240 s``, ``75 min``."""
+    size = abs(value_s)
+    if size >= 10 * _MINUTES_FROM_S:
+        return f"{value_s / 60:.0f} min"
+    if size >= 100:  # noqa: PLR2004 - three digits are enough
+        return f"{value_s:.0f} s"
+    if size >= 1 or size == 0:
+        return f"{value_s:.1f} s"
+    return f"{value_s * 1000:.3g} ms"
+
+
+def at(value_s: float | None) -> str:
+    """A point in time relative to the start of the load: ``24.310 s``; a dash for none."""
+    return "—" if value_s is None else f"{value_s:.1f} s"
+
+
+def since(time_ns: int | None, origin_ns: int) -> float | None:
+    """A time of the run's clock as seconds since ``origin_ns``."""
+    return None if time_ns is None else (time_ns - origin_ns) / NS_PER_S
+
+
+def size(number_bytes: int) -> str:
+    """A file's size: ``812 B``, ``4.1 kB``, ``1.6 MB``."""
+    value = float(number_bytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000 or unit == "GB":  # noqa: PLR2004 - the step of the units
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    if len(names) < 2:  # noqa: PLR2004 - nothing to join
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def cell(value: Any) -> str:
+    """A JSON value as a table shows it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(cell, value))
+    return str(value)
+
+
+def flattened(value: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """A JSON object as (dotted name, value) rows."""
+    if isinstance(value, dict) and value:
+        return [
+            row for key, inner in value.items() for row in flattened(inner, f"{prefix}.{key}" if prefix else str(key))
+        ]
+    return [(prefix, cell(value))] if prefix else []
+
+
+def run_again(argv: Sequence[str], seed: int) -> str:
+    """The command line that makes this run again: the stored one, with the seed that was drawn."""
+    rest = list(argv)
+    rest = rest[rest.index("run") + 1 :] if "run" in rest[:3] else rest[1:]
+    kept: list[str] = []
+    skip = False
+    for word in rest:
+        if skip:
+            skip = False
+        elif word == "--seed":
+            skip = True
+        elif not word.startswith("--seed="):
+            kept.append(word)
+    return shlex.join(["chaos", "run", *kept, "--seed", str(seed)])

@@ -1,0 +1,458 @@
+"""Synthetic run folders for the report's tests: real files, made-up figures.
+
+``write(folder, kind)`` makes a folder as `chaos run` would leave it. The load of 120 s has three faults,
+an election of 2.6 s after each, a drain, and (kind ``invalid``) an old master that acknowledges alone.
+"""
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.events import Event, Evidence, Fault, Note, Observation, Phase
+from chaos.core.op import F, Type
+from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.series import Points, Series
+from chaos.core.verdict import Anomaly, CheckResult, Example, FaultResult, Results, Rto
+
+ORIGIN: Final = 5_000 * NS_PER_S
+LOAD_S: Final = 120.0
+END_S: Final = 168.0
+NODES: Final = (
+    NodeInfo(name="n1", role="namesrv", address="198.18.0.1"),
+    *(NodeInfo(name=f"c{i}", role="controller", address=f"198.18.0.{1 + i}") for i in (1, 2, 3)),
+    *(NodeInfo(name=f"b{i}", role="broker", address=f"198.18.0.{4 + i}") for i in (1, 2, 3)),
+)
+# id, name, targets, description, from, to
+FAULTS: Final = (
+    (1, "leader-partition", ("b1",), "{b1 | b2 b3 c1 c2 c3}", 20.0, 40.0),
+    (2, "major-suspend@controller", ("c1", "c2"), "c1 c2 stopped", 60.0, 80.0),
+    (3, "random-loss", ("b1", "b2", "c3"), "80 % on the links of b1 b2 c3", 100.0, 116.0),
+)
+KINDS: Final = ("valid", "invalid", "unknown", "interrupted", "empty", "crashed")
+
+
+def ns(seconds: float) -> int:
+    """Seconds since the load began as the run's clock."""
+    return ORIGIN + round(seconds * NS_PER_S)
+
+
+def run_info(kind: str) -> RunInfo:
+    """``run.json`` of one kind of run."""
+    return RunInfo(
+        id=f"20261121T071500Z-{kind[:4]}",
+        status="crashed" if kind == "crashed" else "checked",
+        argv=("/usr/bin/chaos", "run", "--system", "rocketmq", "--nemesis", "leader-partition,random-loss", "--seed=7"),
+        chaos_version="0.1.0",
+        schema_version=1,
+        boot_id="7c1f9f8e-0000-4000-8000-000000000000",
+        origin_ns=ORIGIN,
+        origin_utc="2026-11-21T07:15:00Z",
+        system="rocketmq",
+        system_version="5.5.0",
+        backend="netns",
+        workload="queue",
+        nemesis="leader-partition,major-suspend@controller,random-loss",
+        seed=9133702,
+        settings={
+            "broker.allAckInSyncStateSet": "true",
+            "client.routing": "mixed",
+            "broker.note": "<script>alert('setting')</script>",
+        },
+        nodes=NODES,
+        roles={"namesrv": "other", "controller": "controller", "broker": "replica"},
+        queues=4,
+        rate=0.0 if kind == "empty" else 400.0,
+        clients=8,
+        workers=2,
+        op_timeout_s=3.0,
+        time_limit_s=LOAD_S,
+        fault_interval_s=20.0,
+        fault_duration_s=20.0,
+        route_poll_interval_s=1.0,
+        rto_budget_s=10.0,
+        promises=Promises(allowed={"stale-tail": "no leases: an old master answers until it learns of the new one"}),
+        planned_faults=len(FAULTS),
+        mix={"send": 0.6, "poll": 0.25, "read": 0.1, "slave-read": 0.05},
+        body_bytes=128,
+        machine={"cores": 2, "memory_bytes": 25769803776, "kernel": "6.1.0", "java": {"version": "17.0.13"}},
+        timings_s={"deploy": 3.1, "ready": 14.8, "load": 120.0, "drain": 31.5, "check": 7.9},
+        error="the observer ended with exit code 1 <b>at 31 s</b>" if kind == "crashed" else None,
+        interrupted=kind == "interrupted",
+    )
+
+
+def phases(kind: str) -> Iterator[Event]:
+    """Phase edges; the crashed run stops in the load."""
+    edges = [
+        ("deploy", -20.0, -16.0),
+        ("ready", -16.0, -1.0),
+        ("load", 0.0, LOAD_S),
+        ("heal", LOAD_S, 121.0),
+        ("settle", 121.0, 135.0),
+        ("drain", 135.0, 166.5),
+        ("collect", 166.5, END_S),
+    ]
+    stop_s = 31.0 if kind == "crashed" else END_S
+    for name, start_s, end_s in edges:
+        if start_s < stop_s:
+            yield Phase(time_ns=ns(start_s), name=name, edge="start")
+            if end_s <= stop_s:
+                yield Phase(
+                    time_ns=ns(end_s), name=name, edge="end", ok=not (name == "drain" and kind == "interrupted")
+                )
+
+
+def fault_events(kind: str) -> Iterator[Event]:
+    """The life of each fault; the third is unproven in the run of kind unknown."""
+    for number, name, targets, description, start_s, end_s in FAULTS:
+        proven = not (kind == "unknown" and number == 3)
+        summary = "12 of 12 links across the cut dropped all 20 probes" if proven else "12 of 12 links still deliver"
+        common: dict[str, Any] = {"id": number, "name": name, "targets": targets, "description": description}
+        yield Fault(time_ns=ns(start_s), stage="inject", **common)
+        yield Fault(
+            time_ns=ns(start_s + 0.4),
+            stage="active",
+            evidence=Evidence(kind="probes", proven=proven, summary=summary),
+            **common,
+        )
+        if kind == "crashed":
+            return
+        healed = Evidence(kind="probes", proven=True, summary="30 of 30 links deliver, chain removed")
+        yield Fault(time_ns=ns(end_s), stage="heal", **common)
+        yield Fault(time_ns=ns(end_s + 0.7), stage="healed", evidence=healed, **common)
+
+
+def _broker(name: str, t: float, acked: float) -> dict[str, Any]:
+    """What a broker says of itself at ``t``: b1 leads until it notices, then b2."""
+    alone = name == "b1" and 20.0 <= t < 42.0
+    master = "b1" if name == "b1" and t < 42.0 else ("b2" if t >= 22.6 else "b1")
+    total = acked - 1300 if 20.0 <= t < 40.0 and name == "b1" and t > 21.0 else acked
+    if name == "b3" and 100.0 <= t < 116.0:
+        total = acked - 60.0 * (t - 100.0)
+    return {
+        "role": "master" if name == master else "slave",
+        "epoch": 1 if alone or t < 22.6 else 2,
+        "subject": "broker-a",
+        "master": master,
+        "max_offsets": {str(q): round(total / 4) for q in range(4)},
+    }
+
+
+def observations(kind: str) -> Iterator[Event]:
+    """One observation per node and second; a stopped controller is silent, as is n1 once."""
+    for node in NODES:
+        for step in range(-2, 31 if kind == "crashed" else int(END_S)):
+            t = float(step)
+            silent = (node.name in ("c1", "c2") and 60.0 <= t < 80.0) or (node.name == "n1" and t == 90.0)
+            common = {"asked_ns": ns(t), "time_ns": ns(t + (0.8 if silent else 0.004)), "node": node.name}
+            if silent:
+                yield Observation(alive=False, error="no answer before the deadline", **common)
+            elif node.role == "broker":
+                yield Observation(alive=True, **common, **_broker(node.name, t, acked_at(t)))
+            elif node.role == "controller":
+                leads = node.name == ("c1" if t < 60.0 else "c2" if t < 61 else "c3" if t >= 82.0 else "")
+                shrunk = ("b2", "b3") if 22.6 <= t < 44.0 else ("b1", "b2", "b3")
+                yield Observation(
+                    alive=True,
+                    role="leader" if leads else "follower",
+                    epoch=3 if t >= 82.0 else 2,
+                    subject="broker-a",
+                    master="b1" if t < 22.6 else "b2",
+                    sync_state_set=shrunk if leads else None,
+                    sync_state_set_epoch=2 if t >= 22.6 else 1,
+                    **common,
+                )
+            else:
+                yield Observation(alive=True, **common)
+
+
+def acked_at(t: float) -> float:
+    """Acknowledged sends until ``t``."""
+    return 230.0 * min(max(t, 0.0), LOAD_S)
+
+
+def series(points: int = 6000) -> Series:
+    """Points and counts with visible outages."""
+    rng = np.random.default_rng(7)
+    t = np.sort(rng.uniform(0.0, LOAD_S, points))
+    latency = np.exp(rng.normal(math.log(2.4), 0.45, points))
+    kind = np.full(points, int(Type.OK))
+    hurt = ((t >= 20.0) & (t < 22.6)) | ((t >= 100.0) & (t < 103.0))
+    draw = rng.uniform(size=points)
+    kind[hurt & (draw < 0.6)] = int(Type.FAIL)
+    kind[hurt & (draw >= 0.6) & (draw < 0.9)] = int(Type.INFO)
+    lossy = (t >= 103.0) & (t < 116.0) & (draw < 0.4)
+    latency[lossy] *= 200.0 * rng.uniform(0.5, 1.5, int(lossy.sum()))
+    latency[kind == int(Type.INFO)] = np.where(
+        rng.uniform(size=int((kind == int(Type.INFO)).sum())) < 0.5, 3000.0, -1.0
+    )
+    f = rng.choice([int(F.SEND), int(F.POLL), int(F.READ), int(F.SLAVE_READ)], size=points, p=[0.6, 0.25, 0.1, 0.05])
+    node = np.where(t < 21.0, 4, 5)
+    node[kind == int(Type.INFO)] = -1
+    steps = int(END_S)
+    seconds = np.floor(t).astype(int)
+    rate: dict[str, dict[str, list[int]]] = {}
+    for member in (F.SEND, F.POLL, F.READ, F.SLAVE_READ):
+        for outcome in (Type.OK, Type.FAIL, Type.INFO):
+            hits = np.bincount(seconds[(f == member) & (kind == outcome)], minlength=steps)
+            rate.setdefault(member.word, {})[outcome.word] = [int(n) for n in hits * 8]
+    rate["drain"] = {"ok": [4 if 135 <= s < 166 and s % 6 == 0 else 0 for s in range(steps)]}
+    quantiles: dict[str, list[float | None]] = {"p50": [], "p99": [], "max": []}
+    for second in range(steps):
+        ok = latency[(seconds == second) & (kind == int(Type.OK))]
+        for word, q in (("p50", 50), ("p99", 99), ("max", 100)):
+            quantiles[word].append(float(np.percentile(ok, q)) if len(ok) else None)
+    acked = [round(acked_at(s + 1.0)) for s in range(steps)]
+    read = [round(acked_at(s - 1.5)) if s < 136 else acked[-1] for s in range(steps)]
+    return Series(
+        origin_ns=ORIGIN,
+        duration_s=END_S,
+        step_s=1.0,
+        rate=rate,
+        quantiles=quantiles,
+        points=Points(
+            t_s=t.tolist(),
+            latency_ms=latency.tolist(),
+            f=f.tolist(),
+            type=kind.tolist(),
+            client=rng.integers(0, 8, points).tolist(),
+            node=node.tolist(),
+        ),
+        operations=points * 8,
+        shown=points,
+        acked=acked,
+        read=read,
+    )
+
+
+def _op(process: int, f: str, kind: str, start_s: float, end_s: float | None, **more: Any) -> dict[str, Any]:
+    return {
+        "process": process,
+        "client": process % 8,
+        "f": f,
+        "type": kind,
+        "key": 2,
+        "scheduled_s": start_s,
+        "invoke_s": start_s,
+        "complete_s": end_s,
+        **more,
+    }
+
+
+def lost_example() -> Example:
+    """An acknowledged message whose offset was given again by the next master."""
+    return Example(
+        sentence="5:233 was acknowledged by b1 (master of epoch 1) at offset 1204 of queue 2, 24.310 s into the load; "
+        "b2, master of epoch 2 from 22.6 s, gave offset 1204 to 3:871; both final reads returned 3:871 there.",
+        key=2,
+        offset=1204,
+        last_offset=1531,
+        value="5:233",
+        ops=(
+            _op(5, "send", "ok", 24.302, 24.310, value="5:233", offset=1204, node="b1"),
+            _op(3, "send", "ok", 24.871, 24.880, value="3:871", offset=1204, node="b2"),
+            _op(
+                90, "drain", "ok", 152.000, 152.210, offset=0, next_offset=9211, max_offset=9211, count=9211, node="b2"
+            ),
+            _op(1, "send", "fail", 22.100, 22.101, value="1:412", node="b2", error="SYSTEM_BUSY: not master"),
+            _op(4, "send", "info", 21.300, 24.300, value="4:219", error="no answer before the deadline"),
+            _op(5, "send", "ok", 24.290, 24.301, value="5:232", offset=1203, node="b1"),
+            _op(7, "poll", "ok", 25.400, 25.412, offset=1200, next_offset=1208, max_offset=1210, count=8, node="b2"),
+        ),
+    )
+
+
+def anomalies(kind: str) -> dict[str, Anomaly]:
+    """The anomalies of one kind of run."""
+    stale = Anomaly(
+        count=37,
+        allowed=True,
+        examples=(
+            Example(
+                sentence="a strong read at b1 began at 25.0 s and missed 3:871, acknowledged by b2 at 24.880 s.", key=2
+            ),
+        ),
+    )
+    if kind != "invalid":
+        return {"stale-tail": stale} if kind == "valid" else {}
+    twice = Example(sentence="offset 1204 of queue 2 was given to 5:233 by b1 and to 3:871 by b2.", key=2, offset=1204)
+    return {
+        "lost-write": Anomaly(count=328, allowed=False, examples=(lost_example(), lost_example())),
+        "inconsistent-offsets": Anomaly(count=328, allowed=False, examples=(twice,), part_of="lost-write"),
+        "stale-tail": stale,
+    }
+
+
+def checks(kind: str) -> tuple[CheckResult, ...]:
+    """The verdict table."""
+    reason = "fault 3 (random-loss) is unproven: 12 of 12 links still deliver" if kind == "unknown" else ""
+    if kind == "interrupted":
+        reason = "interrupted: the final drain did not end"
+    if kind == "empty":
+        reason = "too little traffic: 0 acknowledged sends, at least 100 are needed"
+    judged: Any = "unknown" if reason else True
+    lost = kind == "invalid"
+    found = anomalies(kind)
+    return (
+        CheckResult(
+            name="assumptions",
+            valid=judged,
+            found=reason or "3 of 3 faults proven and healed, drain complete",
+            examined="3 faults",
+            reason=reason,
+            took_s=0.02,
+        ),
+        CheckResult(
+            name="no-loss",
+            valid=False if lost else judged,
+            examined="27 600 acknowledged sends",
+            took_s=1.9,
+            reason=reason,
+            found="328 acknowledged messages lost" if lost else "every acknowledged send was read",
+            anomalies={k: v for k, v in found.items() if k == "lost-write"},
+        ),
+        CheckResult(
+            name="offsets",
+            valid=False if lost else judged,
+            examined="4 queues",
+            took_s=0.8,
+            reason=reason,
+            found="328 offsets given twice" if lost else "one value per offset",
+            anomalies={k: v for k, v in found.items() if k == "inconsistent-offsets"},
+        ),
+        CheckResult(
+            name="linearizable-offsets",
+            valid=judged,
+            examined="4 queues",
+            took_s=2.4,
+            reason=reason,
+            found="37 stale tails, allowed here",
+            anomalies={k: v for k, v in found.items() if k == "stale-tail"},
+        ),
+        CheckResult(name="rto", valid=judged, found="worst 2.9 s (fault 3)", examined="3 faults", reason=reason),
+    )
+
+
+def fault_results(kind: str) -> tuple[FaultResult, ...]:
+    """The fault table."""
+    rows = []
+    for number, name, targets, description, start_s, end_s in FAULTS:
+        proven = not (kind == "unknown" and number == 3)
+        seconds = {1: 2.6, 2: None, 3: 2.9}[number]
+        rto = [
+            Rto(f="send", seconds=seconds, when="before-heal" if seconds else "", resolution_s=3.0, key=-1),
+            Rto(
+                f="send",
+                seconds=seconds and seconds + 0.4,
+                when="before-heal" if seconds else "",
+                resolution_s=3.0,
+                key=2,
+            ),
+            Rto(f="poll", seconds=None, resolution_s=3.0, key=-1),
+        ]
+        if kind == "invalid" and number == 3:
+            rto[0] = Rto(f="send", seconds=18.0, recovered=False, resolution_s=3.0, key=-1, lagged=True)
+        rows.append(
+            FaultResult(
+                id=number,
+                name=name,
+                targets=targets,
+                description=description,
+                proven=proven,
+                healed=True,
+                skipped=False,
+                inject_ns=ns(start_s),
+                active_ns=ns(start_s + 0.4),
+                heal_ns=ns(end_s),
+                healed_ns=ns(end_s + 0.7),
+                evidence="12 of 12 links across the cut dropped all 20 probes, 18 of 18 inside passed"
+                if proven
+                else "12 of 12 links still deliver",
+                heal_evidence="30 of 30 links deliver, chain removed",
+                rto=tuple(rto),
+                lost=328 if kind == "invalid" and number == 1 else 0,
+                rpo_span_s=15.2 if kind == "invalid" and number == 1 else None,
+                not_ok={1: 931, 2: 0, 3: 1204}[number],
+            )
+        )
+    return tuple(rows)
+
+
+def results(kind: str) -> Results:
+    """``results.json`` of one kind of run."""
+    valid: Any = {"valid": True, "invalid": False}.get(kind, "unknown")
+    sentence = {
+        "valid": "No acknowledged message was lost, doubled or reordered through 3 faults; RTO of sends 2.9 s.",
+        "invalid": "328 acknowledged messages were lost: b1, master of epoch 1, cut off by fault 1 (leader-partition) at "
+        "20.0 s, went on acknowledging alone until 40.0 s; b2, master of epoch 2 from 22.6 s, gave offsets 1204-1531 of "
+        "queue 2 again.",
+        "unknown": "No anomaly was found, but fault 3 (random-loss) is unproven.",
+        "interrupted": "No anomaly was found until the run was interrupted at 96 s.",
+        "empty": "Nothing was sent, so nothing can be said.",
+    }[kind]
+    rows = checks(kind)
+    return Results(
+        valid=valid,
+        sentence=sentence,
+        reason=rows[0].reason,
+        model="queue",
+        engine="spark",
+        checks=rows,
+        anomalies=anomalies(kind),
+        faults=() if kind == "empty" else fault_results(kind),
+        counts={} if kind == "empty" else {"send ok": 27600, "send fail": 1204, "send info": 402, "poll ok": 12011},
+        interrupted=kind == "interrupted",
+    )
+
+
+def write(folder: Path, kind: str, points: int = 6000) -> Path:
+    """Make a run folder of one of ``KINDS``; returns it."""
+    history = folder / "history"
+    history.mkdir(parents=True)
+    write_run(folder, run_info(kind))
+    written = (
+        {"harness": [*phases(kind)], "observer": []}
+        if kind == "empty"
+        else {
+            "harness": [
+                *phases(kind),
+                *fault_events(kind),
+                Note(time_ns=ns(33.0), name="pressure", text="cpu some 12 %"),
+            ],
+            "observer": list(observations(kind)),
+        }
+    )
+    for name, events in written.items():
+        lines = [msgspec.json.encode(event) for event in sorted(events, key=lambda event: event.time_ns)]
+        (history / f"{name}.events").write_bytes(b"".join(line + b"\n" for line in lines))
+    plan = [
+        {"row": number, "at_s": start_s, "duration_s": end_s - start_s, "name": name, "fault": name.rsplit("-", 1)[-1]}
+        for number, name, _, _, start_s, end_s in FAULTS
+    ]
+    (folder / "plan.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in plan))
+    (folder / "config.yaml").write_text(
+        "system: rocketmq                 # --system\nsettings:\n"
+        "  broker.note: <script>alert('setting')</script> # --set\n"
+        "time_limit_s: 120.0              # default\n"
+    )
+    if kind == "crashed":
+        return folder
+    (folder / "results.json").write_bytes(msgspec.json.encode(results(kind)))
+    empty = Series(
+        origin_ns=ORIGIN, duration_s=0.0, step_s=1.0, rate={}, quantiles={}, points=Points(), operations=0, shown=0
+    )
+    (folder / "series.json").write_bytes(msgspec.json.encode(empty if kind == "empty" else series(points)))
+    return folder
+
+
+if __name__ == "__main__":
+    from reports.html import render
+
+    for each in KINDS:
+        print(render(write(Path(sys.argv[1]) / each, each)))
