@@ -1,0 +1,373 @@
+"""Each fault on real hosts: its effect and its healing seen from outside, its proof, and what happens without it.
+
+The nodes are small programs of the test's own that answer on a port; the faults, packet filters, signals and
+hosts are real.
+"""
+
+import os
+import stat
+import threading
+from contextlib import contextmanager
+
+import pytest
+
+from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.events import EventLog, Fault, read_events
+from chaos.core.runinfo import NodeInfo
+from cluster import network, process
+from cluster.cluster import Cluster, Node
+from cluster.host import NodeSpec, hosts_up
+from cluster.netns import NetnsBackend
+from cluster.system import Launch, Leadership
+from nemesis.catalog import CATALOG
+from nemesis.plan import make_plan
+from nemesis.runner import Nemesis
+
+pytestmark = pytest.mark.e2e
+
+KINDS = {"namesrv": "other", "controller": "controller", "broker": "replica"}
+SPECS = [NodeSpec(name=name, role=role) for role, name in [
+    ("namesrv", "n1"), ("controller", "c1"), ("controller", "c2"), ("controller", "c3"),
+    ("broker", "b1"), ("broker", "b2"), ("broker", "b3"),
+]]  # fmt: skip
+LEADERS = Leadership(master="b2", epoch=3, controller="c1", term=1)
+RUN = "nemesis-e2e"
+SERVER = b"""
+import socket, sys, threading
+listener = socket.create_server(("", 7000), backlog=64)
+def idle():
+    threading.Event().wait()
+for _ in range(3):
+    threading.Thread(target=idle, daemon=True).start()
+print("serving", flush=True)
+while True:
+    connection, _ = listener.accept()
+    connection.sendall(b"here")
+    connection.close()
+"""
+ASK = """
+import socket, sys
+try:
+    with socket.create_connection((sys.argv[1], 7000), timeout=0.5) as connection:
+        print(connection.recv(16).decode() or "closed")
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+@contextmanager
+def cluster_up(work):
+    backend = NetnsBackend()
+    with hosts_up(backend, RUN, SPECS, work) as hosts:
+        nodes = {}
+        for spec in SPECS:
+            info = NodeInfo(name=spec.name, role=spec.role, address=hosts[spec.name].address)
+            launch = Launch(
+                argv=("python3", "-I", "-S", "server.py"), env={}, files={"server.py": SERVER},
+                ready_pattern="^serving$", logs=(process.STDOUT,), data=(),
+            )  # fmt: skip
+            nodes[spec.name] = Node(info, hosts[spec.name], launch)
+            process.start(nodes[spec.name], RUN)
+        deadline = Deadline("the test's nodes", 30)
+        for node in nodes.values():
+            process.await_ready(node, deadline)
+        yield Cluster(RUN, nodes, KINDS), hosts["client"]
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory):
+    with cluster_up(tmp_path_factory.mktemp("nodes")) as (cluster, client):
+        yield cluster, client
+
+
+@pytest.fixture
+def healthy(up):
+    """The shared cluster; every test must leave it as it found it."""
+    cluster, client = up
+    yield cluster, client
+    for node in cluster.nodes.values():
+        assert network.listed(node.host) == ()
+        seen = process.state(node)
+        assert seen.alive
+        assert not seen.stopped
+    assert network.listed(client) == ()
+
+
+def ask(source, node):
+    """What a client on ``source`` gets from the node's port: 'here' if it serves."""
+    return source.run("python3", "-I", "-S", "-c", ASK, node.host.address, timeout_s=20).text
+
+
+class Run:
+    """A nemesis in a thread."""
+
+    def __init__(self, up, tmp_path, nemesis, duration_s, leadership=lambda: LEADERS, rows=1):
+        self.cluster, self.client = up
+        self.path = tmp_path / "run.events"
+        self.log = EventLog(self.path)
+        self.stop = threading.Event()
+        plan = make_plan(
+            nemesis, KINDS, SPECS, interval_s=0.2, duration_s=duration_s, time_limit_s=rows * (duration_s + 0.2), seed=7
+        )
+        self.nemesis = Nemesis(plan, self.cluster, leadership, self.log, now_ns(), self.client)
+        self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join(120)
+        self.nemesis.heal_all()
+        self.log.close()
+        assert not self.thread.is_alive()
+
+    def events(self):
+        return [event for event in read_events(self.path) if isinstance(event, Fault)]
+
+    def await_stage(self, stage):
+        deadline = Deadline(f"stage {stage}", 60)
+        while True:
+            found = [event for event in self.events() if event.stage == stage]
+            if found:
+                return found[-1]
+            deadline.check(str(self.events()))
+            threading.Event().wait(0.02)
+
+    def finish(self):
+        self.thread.join(120)
+        assert not self.thread.is_alive()
+        return self.events()
+
+
+def in_force(run):
+    """Wait until the fault is proven; returns its event."""
+    event = run.await_stage("active")
+    assert event.evidence.proven, event
+    return event
+
+
+def healed(run):
+    """End the fault early; returns the last event."""
+    run.stop.set()
+    events = run.finish()
+    assert [event.stage for event in events] == ["inject", "active", "heal", "healed"], events
+    assert events[-1].evidence.proven, events[-1]
+    assert run.nemesis.unhealed() == ()
+    return events[-1]
+
+
+def test_kill_is_gone_until_the_end_and_serves_again(healthy, tmp_path):
+    cluster, client = healthy
+    before = {name: process.state(node) for name, node in cluster.nodes.items()}
+    with Run(healthy, tmp_path, "leader-kill", 600) as run:
+        event = in_force(run)
+        assert event.targets == ("b2",)
+        assert f"b2 pid {before['b2'].pid} gone" in event.evidence.summary
+        assert ask(client, cluster.nodes["b2"]) == "ConnectionRefusedError"
+        for name, node in cluster.nodes.items():
+            seen = process.state(node)
+            assert seen.gone == (name == "b2")
+            assert seen.pid == before[name].pid
+        last = healed(run)
+    now = process.state(cluster.nodes["b2"])
+    assert now.alive
+    assert now.start_time != before["b2"].start_time
+    assert f"restarted as pid {now.pid}" in last.evidence.summary
+    assert ask(client, cluster.nodes["b2"]) == "here"
+
+
+def test_random_kill_of_both_roles_leaves_a_broker(healthy, tmp_path):
+    cluster, client = healthy
+    with Run(healthy, tmp_path, "random-kill@broker+controller", 600) as run:
+        event = in_force(run)
+        roles = {cluster.nodes[name].info.role for name in event.targets}
+        assert roles == {"broker", "controller"}
+        dead = {name for name, node in cluster.nodes.items() if ask(client, node) != "here"}
+        assert dead == set(event.targets)
+        healed(run)
+    assert all(ask(client, node) == "here" for node in cluster.nodes.values())
+
+
+def test_suspend_stops_every_thread_and_the_port_still_connects(healthy, tmp_path):
+    cluster, client = healthy
+    before = {name: process.state(node) for name, node in cluster.nodes.items()}
+    with Run(healthy, tmp_path, "major-suspend@controller", 600) as run:
+        event = in_force(run)
+        assert len(event.targets) == 2
+        for name, node in cluster.nodes.items():
+            assert process.state(node).stopped == (name in event.targets)
+            assert ask(client, node) == ("TimeoutError" if name in event.targets else "here")
+            assert (f"{name} pid {before[name].pid} every thread in /proc state T" in event.evidence.summary) == (
+                name in event.targets
+            )
+        healed(run)
+    for name, node in cluster.nodes.items():
+        assert process.state(node) == before[name]
+        assert ask(client, node) == "here"
+
+
+@pytest.mark.parametrize(
+    ("nemesis", "sides"),
+    [
+        ("leader-partition", ({"b2"}, {"b1", "b3", "c1", "c2", "c3"})),
+        ("leader-partition@broker", ({"b2"}, {"b1", "b3"})),
+        ("leader-partition@controller", ({"c1"}, {"c2", "c3"})),
+        ("random-partition", None),
+    ],
+)
+def test_partition_cuts_exactly_the_links_it_names(healthy, tmp_path, nemesis, sides):
+    cluster, client = healthy
+    with Run(healthy, tmp_path, nemesis, 600) as run:
+        event = in_force(run)
+        scope = {"b1", "b2", "b3", "c1", "c2", "c3"}
+        one, other = sides or (set(event.targets), scope - set(event.targets))
+        assert set(event.targets) == one
+        cut = 2 * len(one) * len(other)
+        assert event.evidence.summary.startswith(f"{cut} of {cut} links across the cut dropped all 20 probes, ")
+        for a in cluster.nodes.values():
+            for b in cluster.nodes.values():
+                apart = (a.name in one and b.name in other) or (a.name in other and b.name in one)
+                if a.name < b.name:
+                    assert ask(a.host, b) == ("TimeoutError" if apart else "here"), (a.name, b.name)
+        assert {ask(client, node) for node in cluster.nodes.values()} == {"here"}
+        rules = {name: len(network.counters(node.host, RUN)) for name, node in cluster.nodes.items()}
+        assert {name: count for name, count in rules.items() if count} == {
+            **dict.fromkeys(one, len(other)), **dict.fromkeys(other, len(one))
+        }  # fmt: skip
+        last = healed(run)
+    assert "no rule left" in last.evidence.summary
+    assert last.evidence.summary.startswith("56 of 56 links passed all 20 probes")
+
+
+def test_loss_drops_its_share_each_way_and_nothing_elsewhere(healthy, tmp_path):
+    cluster, _ = healthy
+    with Run(healthy, tmp_path, "random-loss", 600) as run:
+        event = in_force(run)
+        received = event.evidence.details["received"]
+        scope = {"b1", "b2", "b3", "c1", "c2", "c3"}
+        links = {(a, b) for a in {*scope, "n1", "client"} for b in {*scope, "n1", "client"} if a != b}
+        for a, b in links:
+            hit = {a, b} <= scope and bool({a, b} & set(event.targets))
+            assert received[f"{a}>{b}"] < 100 if hit else received[f"{a}>{b}"] == 200
+        shares = {
+            counter.rule.probability for node in cluster.nodes.values() for counter in network.counters(node.host, RUN)
+        }
+        assert [round(share, 6) for share in shares] == [0.8]
+        healed(run)
+
+
+def test_the_window_is_looked_at_again_at_its_end(healthy, tmp_path):
+    with Run(healthy, tmp_path, "leader-partition@broker", 4) as run:
+        events = run.finish()
+    assert [event.stage for event in events] == ["inject", "active", "heal", "healed"]
+    assert all(event.evidence.proven for event in events[1:])
+    assert events[2].evidence.summary.startswith("4 of 4 rules in place, ")
+    assert events[2].time_ns - events[0].time_ns > 3 * NS_PER_S
+
+
+@pytest.mark.parametrize("nemesis", ["leader-kill", "leader-suspend"])
+def test_a_fault_that_somebody_undoes_did_not_last(healthy, tmp_path, nemesis):
+    cluster, _ = healthy
+    node = cluster.nodes["b2"]
+    with Run(healthy, tmp_path, nemesis, 5) as run:
+        in_force(run)
+        if nemesis == "leader-kill":
+            process.start(node, RUN)
+        else:
+            process.resume(node)
+        events = run.finish()
+    assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"]
+    assert not events[2].evidence.proven
+    assert events[3].note.startswith("did not last: NOT: b2 pid ")
+    assert events[4].evidence.proven
+
+
+def test_rules_that_somebody_removes_did_not_last(healthy, tmp_path):
+    cluster, _ = healthy
+    with Run(healthy, tmp_path, "leader-partition@broker", 5) as run:
+        in_force(run)
+        network.clear(cluster.nodes["b1"].host, RUN)
+        events = run.finish()
+    assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"]
+    assert "gone on b1" in events[3].note
+
+
+def test_a_target_that_is_dead_already_is_recorded_and_healed(healthy, tmp_path):
+    cluster, client = healthy
+    process.kill(cluster.nodes["b2"])
+    with Run(healthy, tmp_path, "leader-kill", 600) as run:
+        event = run.await_stage("active")
+        assert not event.evidence.proven
+        assert "b2 was dead already" in event.evidence.summary
+        run.stop.set()
+        last = run.finish()[-1]
+    assert last.evidence.proven
+    assert ask(client, cluster.nodes["b2"]) == "here"
+
+
+def test_a_target_that_dies_while_suspended_is_reported_not_fatal(healthy, tmp_path):
+    cluster, _ = healthy
+    with Run(healthy, tmp_path, "leader-suspend", 600) as run:
+        in_force(run)
+        process.kill(cluster.nodes["b2"])
+        run.stop.set()
+        events = run.finish()
+    assert events[-1].stage == "healed"
+    assert not events[-1].evidence.proven
+    assert events[-1].evidence.summary == "NOT: b2 is dead"
+    process.start(cluster.nodes["b2"], RUN)
+    process.await_ready(cluster.nodes["b2"], Deadline("b2", 30))
+
+
+def test_no_leader_is_skipped_and_nothing_is_touched(healthy, tmp_path):
+    with Run(healthy, tmp_path, "leader-kill", 0.5, leadership=Leadership, rows=2) as run:
+        events = run.finish()
+    assert [(event.id, event.stage) for event in events] == [(1, "skipped"), (2, "skipped")]
+
+
+@pytest.mark.parametrize("name", [name for name, entry in CATALOG.items() if entry.fault is not None])
+def test_every_name_in_the_catalog_is_proven_and_healed(healthy, tmp_path, name):
+    suffix = "@controller" if name in ("all-kill", "all-suspend") else ""
+    with Run(healthy, tmp_path, name + suffix, 600) as run:
+        event = in_force(run)
+        assert event.targets
+        healed(run)
+
+
+def test_iptables_that_does_nothing_gives_unproven_faults(tmp_path, monkeypatch):
+    """The negative control from outside: a program named iptables that says yes and does nothing."""
+    fake = tmp_path / "bin"
+    fake.mkdir()
+    for name in ("iptables", "iptables-restore", "iptables-nft", "iptables-legacy"):
+        path = fake / name
+        path.write_text("#!/bin/sh\ncat >/dev/null 2>&1 </dev/null\nexit 0\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
+    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
+    with cluster_up(tmp_path / "nodes") as up:
+        for nemesis in ("random-partition", "random-loss"):
+            folder = tmp_path / nemesis
+            folder.mkdir()
+            with Run(up, folder, nemesis, 5) as run:
+                events = run.finish()
+            active = next(event for event in events if event.stage == "active")
+            assert not active.evidence.proven, active
+            assert "wrong: " in active.evidence.summary
+            assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"]
+            assert {ask(up[1], node) for node in up[0].nodes.values()} == {"here"}
+
+
+def test_two_runs_of_the_fault_leave_the_rules_of_others_alone(healthy, tmp_path):
+    cluster, _ = healthy
+    host = cluster.nodes["b1"].host
+    rule = ("-s", "198.18.200.1/32", "-j", "DROP")
+    host.run("iptables", "-A", "INPUT", *rule, timeout_s=10).check()
+    try:
+        with Run(healthy, tmp_path, "leader-partition", 3, rows=2) as run:
+            events = run.finish()
+        assert [event.stage for event in events] == ["inject", "active", "heal", "healed"] * 2
+        assert all(event.evidence.proven for event in events if event.evidence)
+        assert host.run("iptables", "-C", "INPUT", *rule, timeout_s=10).returncode == 0
+    finally:
+        host.run("iptables", "-D", "INPUT", *rule, timeout_s=10).check()
