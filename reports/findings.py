@@ -118,7 +118,7 @@ def why_unknown(results: Results | None) -> tuple[tuple[str, str], ...]:
 
 
 def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
-    """The verdict table."""
+    """The verdict table; a reason that is the whole run's stands once, above it."""
     if results is None:
         return ()
     rows = []
@@ -131,7 +131,7 @@ def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
                 word=word,
                 tone=tone,
                 found=check.found,
-                reason=check.reason if check.reason != check.found else "",
+                reason=check.reason if check.reason not in (check.found, results.reason) else "",
                 examined=check.examined or "—",
                 took=words.seconds(check.took_s) if check.took_s else "—",
                 link=f"anomaly-{shown[0]}" if shown else "",

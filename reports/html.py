@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reports import words
 from reports.build import report_data
@@ -58,6 +58,12 @@ def embedded(value: Any) -> Markup:
     return Markup(text)  # noqa: S704 - made safe just above
 
 
+def marked(text: str) -> Markup:
+    """Text in which what stands between back-ticks is code."""
+    parts = (f"<code>{escape(part)}</code>" if i % 2 else escape(part) for i, part in enumerate(text.split("`")))
+    return Markup("").join(Markup(part) for part in parts)  # noqa: S704 - each part was escaped
+
+
 @cache
 def _assets() -> tuple[Template, Markup, Markup]:
     environment = Environment(
@@ -68,5 +74,6 @@ def _assets() -> tuple[Template, Markup, Markup]:
         lstrip_blocks=True,
     )
     environment.filters["grouped"] = words.count
+    environment.filters["marked"] = marked
     css, js = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     return environment.get_template("report.html.j2"), Markup(css), Markup(js)  # noqa: S704 - our own files

@@ -84,7 +84,8 @@ function over(row, i, j, how) { const seen = row.slice(i, j).filter(v => v != nu
 const most = v => Math.max(...v), middle = v => v.sort((a, b) => a - b)[v.length >> 1];
 
 /* ---- panels: label, height, draw(p), tips(t) → [y, text] ---- */
-function stateAt(strip, t) { const s = strip.intervals.find(v => v[0] <= t && t < v[1]); return s ? s[3] : 'not observed'; }
+function stateAt(strip, t) { const s = strip.intervals.find(v => v[0] <= t && t < v[1]); return s ? words(s) : 'not observed'; }
+const words = s => s[3] + (s[2] === 'stale' ? ', superseded' : '');
 const faultPanel = { label: 'fault', h: () => lane.rows * 20 + 4,
   draw(p) {
     const lanes = Array.from({length: lane.rows}, () => []);
@@ -115,7 +116,7 @@ const rolePanel = { label: 'role', h: () => D.strips.length * ROW + 6,
         for (const [a, b, tone, label] of strip.intervals) {
           const x0 = X(a), x1 = X(b); if (x1 < gutter || x0 > gutter + plotWidth()) continue;
           g.fillStyle = tone === 'silent' ? down : css(tone); g.globalAlpha = tone === 'follow' ? .75 : 1; g.fillRect(x0, y, Math.max(1.5, x1 - x0 - 1), 13); g.globalAlpha = 1;
-          if (tone !== 'follow') { const start = Math.max(x0, gutter) + 5; text(fitted(label + (tone === 'stale' ? ', superseded' : ''), Math.min(x1, gutter + plotWidth()) - start - 3) || fitted(label, x1 - start - 3), start, y + 10, 'left', 'fg'); }
+          if (tone !== 'follow') { const start = Math.max(x0, gutter) + 5; text(fitted(words([a, b, tone, label]), Math.min(x1, gutter + plotWidth()) - start - 3) || fitted(label, x1 - start - 3), start, y + 10, 'left', 'fg'); }
         }
         for (const f of D.faults) if (f.targets.includes(strip.node)) { g.fillStyle = css(f.kind); g.fillRect(X(f.start), y + 13, X(f.end) - X(f.start), 2.5); }
       });
@@ -172,7 +173,7 @@ const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet 
     });
     text(group(unreadMost), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
     const left = D.unread.at(-1);
-    text(left ? group(left) + ' never read' : 'all read at the end', gutter + plotWidth() - 6, p.y + 14, 'right', left ? 'bad' : 'good');
+    text(left ? group(left) + ' never read' : 'all read at the end', gutter + plotWidth() - 6, left ? p.y + 14 : p.y + p.h - 8, 'right', left ? 'bad' : 'good');
   },
   tips(t, p) { const v = D.unread[Math.floor(t / D.step)]; return v == null ? [] : [[p.y + 20, group(v) + ' unread']]; } };
 const axisPanel = { label: '', h: () => 20, bare: true,
@@ -311,6 +312,13 @@ function dashKey(word, dash, opacity) {
 if (N || steps) { kindsSeen.forEach(k => toggle(shownKinds, k, WORDS[k], glyph(k))); legend.append(el('span', 'gap')); }
 if (opWords.length > 1) { opWords.forEach(f => toggle(shownOps, f, f)); legend.append(el('span', 'gap')); }
 if (D.quantiles.p50) { dashKey('p50', 'none', .8); dashKey('p99', '5 3', .8); dashKey('max', '1 3', .45); }
+if (D.strips.length) {
+  if (legend.children.length) legend.append(el('span', 'gap'));
+  const tones = new Set(D.strips.flatMap(s => s.node ? s.intervals.map(v => v[2]) : []));
+  for (const [tone, word] of [['lead', 'leads'], ['stale', 'leads in a superseded epoch'], ['silent', 'no answer']]) if (tones.has(tone)) {
+    const s = el('span', 'key'), i = el('i', 'sw ' + tone); s.append(i, word); legend.append(s);
+  }
+}
 const reset = el('button', 'reset'); reset.type = 'button'; reset.hidden = true; reset.addEventListener('click', () => { picked = -1; zoom(0, D.end); }); legend.append(reset);
 
 /* ---- the rest of the page ---- */

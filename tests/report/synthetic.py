@@ -389,9 +389,9 @@ def results(kind: str) -> Results:
     valid: Any = {"valid": True, "invalid": False}.get(kind, "unknown")
     sentence = {
         "valid": "No acknowledged message was lost, doubled or reordered through 3 faults; RTO of sends 2.9 s.",
-        "invalid": "328 acknowledged messages were lost: b1, master of epoch 1, cut off by fault 1 (leader-partition) at "
-        "20.0 s, went on acknowledging alone until 40.0 s; b2, master of epoch 2 from 22.6 s, gave offsets 1204-1531 of "
-        "queue 2 again.",
+        "invalid": "328 acknowledged messages were lost: b1, master of epoch 1, cut off by fault 1 "
+        "(leader-partition) at 20.0 s, went on acknowledging alone until 40.0 s; b2, master of epoch 2 from 22.6 s, "
+        "gave offsets 1204-1531 of queue 2 again.",
         "unknown": "No anomaly was found, but fault 3 (random-loss) is unproven.",
         "interrupted": "No anomaly was found until the run was interrupted at 96 s.",
         "empty": "Nothing was sent, so nothing can be said.",
