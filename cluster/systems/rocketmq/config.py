@@ -108,7 +108,7 @@ def _wiring(node: NodeInfo, home: str, view: ClusterView) -> dict[str, str]:
         return _controller(node, home, view.of_role("controller"))
     return {
         "bindAddress": node.address,
-        "brokerClusterName": "chaos",
+        "brokerClusterName": "chaos-cluster",  # every cluster's name is a topic of its own: not TOPIC
         "brokerIP1": node.address,
         "brokerIP2": node.address,
         "brokerId": "-1",  # the controller gives it one

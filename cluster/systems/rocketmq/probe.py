@@ -7,7 +7,7 @@ create the topic.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
@@ -27,60 +27,62 @@ _ASK_TIMEOUT_S: Final = 1.0
 _PREPARE_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.2
 _READ_WRITE: Final = 6
+_TERM_BEFORE_ALL: Final = -2
 
 
 class _Replica(msgspec.Struct):
     brokerAddress: str  # noqa: N815 - the protocol's spelling
 
 
-class _Group(msgspec.Struct):
+class _ReplicasInfo(msgspec.Struct):
     masterAddress: str | None = None  # noqa: N815
-    masterEpoch: int | None = None  # noqa: N815
     syncStateSetEpoch: int | None = None  # noqa: N815
     inSyncReplicas: list[_Replica] = []  # noqa: N815
 
 
 class _SyncStates(msgspec.Struct):
-    replicasInfoTable: dict[str, _Group] = {}  # noqa: N815
+    replicasInfoTable: dict[str, _ReplicasInfo] = {}  # noqa: N815
 
 
-class _Metadata(msgspec.Struct):
+class _Refusal(msgspec.Struct):
     term: int
 
 
-class Controller(msgspec.Struct, frozen=True):
-    """What a controller says of itself and of the replica group (only the leader knows the group)."""
+class Group(msgspec.Struct, frozen=True):
+    """The replica group as its leading controller says it; node names, or addresses that are nobody's."""
 
-    role: Literal["leader", "follower"]
-    term: int | None
     master: str | None = None
-    master_epoch: int | None = None
     sync_state_set: tuple[str, ...] | None = None
     sync_state_set_epoch: int | None = None
 
 
-def parse_sync_state(answer: Answer, names: Mapping[str, str], said_before: Controller) -> Controller:
-    """Add what CONTROLLER_GET_SYNC_STATE_DATA answered. ``names``: address:port → node.
+def parse_group(answer: Answer, names: Mapping[str, str]) -> Group:
+    """What CONTROLLER_GET_SYNC_STATE_DATA answered. ``names``: address:port → node.
 
-    A replica whose address is nobody's appears as its address.
+    Raises:
+        Definite: the controller refused (it does not lead any more).
+        ProtocolError: the answer does not parse.
     """
     if answer.code != Code.SUCCESS:
-        return said_before
+        raise Definite(said(answer.code, answer.remark))
     try:
         group = msgspec.json.decode(answer.body, type=_SyncStates).replicasInfoTable.get(config.GROUP)
     except msgspec.DecodeError:
         raise ProtocolError("SyncStateSet that does not parse") from None
     if group is None:
-        return said_before
+        return Group()
+    master = names.get(group.masterAddress, group.masterAddress) if group.masterAddress else None
     members = (names.get(replica.brokerAddress, replica.brokerAddress) for replica in group.inSyncReplicas)
-    master = group.masterAddress
-    return msgspec.structs.replace(
-        said_before,
-        master=names.get(master, master) if master else None,
-        master_epoch=group.masterEpoch,
-        sync_state_set=tuple(sorted(members)),
-        sync_state_set_epoch=group.syncStateSetEpoch,
-    )
+    return Group(master, tuple(sorted(members)), group.syncStateSetEpoch)
+
+
+def parse_term(answer: Answer) -> int | None:
+    """The term in the refusal of a heartbeat, None if it holds none."""
+    try:
+        term = msgspec.json.decode(answer.body, type=_Refusal).term
+    except msgspec.DecodeError:
+        return None
+    return term if term >= 0 else None
 
 
 class RocketMQProbe:
@@ -167,46 +169,51 @@ class RocketMQProbe:
     async def _observe_broker(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
         link = self._links[node.name]
         broker = await standing(link, deadline_ns)
-        offsets = {}
-        if self._prepared:
-            for key in range(self._view.queues):
+        offsets: dict[str, int] = {}
+        error = None
+        try:
+            for key in range(self._view.queues if self._prepared else 0):
                 offsets[str(key)] = await offset_of(link, Request.GET_MAX_OFFSET, key, deadline_ns)
+        except (Definite, Indefinite) as problem:  # it has answered, so it is alive
+            error = f"maximum offsets: {problem}"
         return Observation(
             time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True,
             role="master" if broker.master else "slave",
             # The newest epoch in a slave's log may be cut off again; only a master's is a claim.
             epoch=broker.epoch if broker.master else None,
-            subject=config.GROUP, max_offsets=offsets or None,
+            subject=config.GROUP, max_offsets=offsets or None, error=error,
         )  # fmt: skip
 
     async def _observe_controller(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
-        told = await self._controller(node, deadline_ns)
-        return Observation(
-            time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True, role=told.role, epoch=told.term,
-            subject=config.GROUP, master=told.master, sync_state_set=told.sync_state_set,
-            sync_state_set_epoch=told.sync_state_set_epoch,
-        )  # fmt: skip
-
-    async def _controller(self, node: NodeInfo, deadline_ns: int) -> Controller:
         metadata = await self._ask(node, Request.CONTROLLER_GET_METADATA_INFO, {}, deadline_ns)
         if metadata.code != Code.SUCCESS:
             raise Definite(said(metadata.code, metadata.remark))
-        leader = metadata.fields.get("isLeader") == "true"
-        told = Controller("leader" if leader else "follower", await self._term(node, deadline_ns))
-        if not leader:
-            return told
-        body = msgspec.json.encode([config.GROUP])
-        answer = await self._ask(node, Request.CONTROLLER_GET_SYNC_STATE_DATA, {}, deadline_ns, body)
-        return parse_sync_state(answer, self._names, told)
-
-    async def _term(self, node: NodeInfo, deadline_ns: int) -> int | None:
-        """The term, as the consensus library behind the controller says it on the same port."""
-        body = msgspec.json.encode({"group": config.CONTROLLER_GROUP, "remoteId": node.name})
-        answer = await self._ask(node, Request.DLEDGER_METADATA, {}, deadline_ns, body)
+        leads = metadata.fields.get("isLeader") == "true"
+        term, group, error = None, Group(), None
         try:
-            return msgspec.json.decode(answer.body, type=_Metadata).term
-        except msgspec.DecodeError:
-            return None
+            term = parse_term(await self._ask(node, Request.DLEDGER_HEART_BEAT, {}, deadline_ns, self._term_body(node)))
+            if leads:
+                body = msgspec.json.encode([config.GROUP])
+                answer = await self._ask(node, Request.CONTROLLER_GET_SYNC_STATE_DATA, {}, deadline_ns, body)
+                group = parse_group(answer, self._names)
+        except (Definite, Indefinite, ProtocolError) as problem:  # it has answered, so it is alive
+            error = str(problem)
+        return Observation(
+            time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True,
+            role="leader" if leads else "follower", epoch=term, subject=config.GROUP, master=group.master,
+            sync_state_set=group.sync_state_set, sync_state_set_epoch=group.sync_state_set_epoch, error=error,
+        )  # fmt: skip
+
+    def _term_body(self, node: NodeInfo) -> bytes:
+        """A heartbeat of a term before all terms: refused as expired, it changes nothing, and the refusal says it.
+
+        Nothing else on the controller's port does. It has to name a member that is not the one asked.
+        """
+        other = next(peer for peer in self._view.of_role("controller") if peer.name != node.name)
+        return msgspec.json.encode({
+            "group": config.CONTROLLER_GROUP, "remoteId": node.name, "localId": other.name, "leaderId": other.name,
+            "term": _TERM_BEFORE_ALL,
+        })  # fmt: skip
 
     def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
         """Pure: the active controller with the highest term names the master; without one, the brokers do."""
