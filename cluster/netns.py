@@ -23,7 +23,6 @@ import ipaddress
 import json
 import os
 import re
-import select
 import shutil
 import signal
 import socket
@@ -32,21 +31,22 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError, DeadlineError, DeployError, UsageError
 from cluster import network, records
 from cluster.host import Capability, Completed, Host, NodeSpec
+from cluster.pipes import Pipes
 
 CLIENT: Final = "client"
-MARKER: Final = "CHAOS_RUN"
-OUTPUT_LIMIT_BYTES: Final = 64 << 20
-"""What a command may write to stdout and to stderr each; files of any size go through ``get``."""
 
 _NETWORK: Final = ipaddress.ip_network("198.18.0.0/15")
 _FIRST: Final = 10  # low numbers stay free for whoever watches a wire
-_SANDBOX: Final = Path(__file__).with_name("sandbox.py")
+_ROOT: Final = Path(__file__).parents[1]
+_SANDBOX: Final = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from cluster.sandbox import main; sys.exit(main(sys.argv[2:]))"
+)
 _UP_TIMEOUT_S: Final = 30.0
 _DOWN_TIMEOUT_S: Final = 10.0
 _SEND_TIMEOUT_S: Final = 10.0
@@ -54,6 +54,7 @@ _COPY_TIMEOUT_S: Final = 600.0
 _MISSING: Final = 44
 _PACKET_BYTES: Final = 1 << 17
 _SBIN: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 _PUT: Final = """\
 set -e
@@ -66,13 +67,14 @@ trap - EXIT
 """
 _GET: Final = f'[ -f "$1" ] || exit {_MISSING}; exec cat "$1"'
 _BIND: Final = '[ -e "$2" ] && exit 0; mkdir -p "$2" && exec mount -c --bind "/proc/1/fd/$1" "$2"'
-_HELP: Final = {
+HELP: Final = {
     "user namespace": "`sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000` as root",
     "namespaces": "`sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` as root, or run as root",
     "mount": "run as root, or outside a container that masks /proc",
     "iproute2": "`apt-get install iproute2`",
     "network": "`modprobe -a veth bridge` as root",
 }
+"""The steps of the way into namespaces, in order, each with what helps."""
 
 
 def addresses(names: Sequence[str]) -> dict[str, str]:
@@ -87,10 +89,14 @@ def hosts_text(by_name: Mapping[str, str]) -> str:
     return "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in by_name.items())
 
 
-def refusal(said: Mapping[str, Any]) -> CapabilityError:
-    """Pure: what the sandbox could not do, with the command that helps."""
-    step, detail = str(said["step"]), str(said["detail"])
-    return CapabilityError(f"network namespaces: {step}: {detail}; try {_HELP.get(step, 'running as root')}")
+class SandboxError(CapabilityError):
+    """The machine refused a step of the way into namespaces; ``help`` is the command that may change its mind."""
+
+    def __init__(self, step: str, detail: str) -> None:
+        self.step = step
+        self.detail = detail
+        self.help = HELP[step]
+        super().__init__(f"network namespaces: {step}: {detail}; {self.help}")
 
 
 def clean_environment(ambient: Mapping[str, str]) -> dict[str, str]:
@@ -101,6 +107,11 @@ def clean_environment(ambient: Mapping[str, str]) -> dict[str, str]:
     if "JAVA_HOME" in ambient:
         kept["JAVA_HOME"] = ambient["JAVA_HOME"]
     return kept
+
+
+def _sandbox(*arguments: str) -> list[str]:
+    """The command line of the inside: our packages, but nothing that was installed, and no one's settings."""
+    return [sys.executable, "-I", "-S", "-c", _SANDBOX, str(_ROOT), *arguments]
 
 
 class NetnsHost:
@@ -115,7 +126,7 @@ class NetnsHost:
 
     def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See ``Host.run``. The command has ended when its process has, whatever it left in the background."""
-        with _Pipes() as pipes:
+        with Pipes() as pipes:
             source = os.open(os.devnull, os.O_RDONLY) if not stdin else pipes.reader_of(stdin)
             status = self._spawn(argv, (source, pipes.collector(), pipes.collector()))
             with status:
@@ -152,7 +163,7 @@ class NetnsHost:
 
     def _with_file(self, argv: tuple[str, ...], files: tuple[int, int]) -> Completed:
         """Run with stdin and stdout that are files: data goes by the kernel, not through this process."""
-        with _Pipes() as pipes:
+        with Pipes() as pipes:
             status = self._spawn(argv, (*files, pipes.collector()))
             with status:
                 told = pipes.pump(status, Deadline(f"a copy to or from {self.name}", _COPY_TIMEOUT_S))
@@ -169,6 +180,8 @@ class NetnsHost:
             ours.close()
             if error.errno == errno.EMSGSIZE:
                 raise UsageError(f"{self.name}: a command line beyond 100 KiB; pass the data as stdin") from None
+            if isinstance(error, TimeoutError):
+                raise DeadlineError(f"waited {_SEND_TIMEOUT_S:g} s for {self.name} to take a command") from None
             raise self._gone() from None
         finally:
             theirs.close()
@@ -182,101 +195,6 @@ class NetnsHost:
     def close(self) -> None:
         """Let the agent end."""
         self._control.close()
-
-
-class _Pipes:
-    """The harness' ends of one command's pipes."""
-
-    def __init__(self) -> None:
-        self._stdin: tuple[int, memoryview] | None = None
-        self._outputs: dict[int, bytearray] = {}
-        self._open: set[int] = set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for fd in self._open:
-            os.close(fd)
-
-    def reader_of(self, data: bytes) -> int:
-        """A descriptor from which ``data`` can be read."""
-        theirs, ours = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(ours, False)
-        self._open.add(ours)
-        self._stdin = (ours, memoryview(data))
-        return theirs
-
-    def collector(self) -> int:
-        """A descriptor whose content is collected."""
-        ours, theirs = os.pipe2(os.O_CLOEXEC)
-        os.set_blocking(ours, False)
-        self._open.add(ours)
-        self._outputs[ours] = bytearray()
-        return theirs
-
-    def pump(self, status: socket.socket, deadline: Deadline) -> dict[str, Any] | None:
-        """Move data until the command has ended; returns what the agent said, None if the agent is gone."""
-        poller = select.poll()
-        poller.register(status, select.POLLIN)
-        for fd in self._outputs:
-            poller.register(fd, select.POLLIN)
-        if self._stdin:
-            poller.register(self._stdin[0], select.POLLOUT)
-        while True:
-            events = poller.poll(deadline.remaining_s() * 1000)
-            for fd, _ in events:
-                if fd in self._outputs:
-                    self._take(fd, poller)
-                elif self._stdin and fd == self._stdin[0]:
-                    self._feed(poller)
-            if any(fd == status.fileno() for fd, _ in events):
-                for fd in self._outputs.keys() & self._open:
-                    self._take(fd, poller)  # what the process itself wrote is in the pipe by now
-                try:
-                    said = status.recv(_PACKET_BYTES)
-                except ConnectionError:
-                    return None
-                return dict(json.loads(said)) if said else None
-            deadline.check()
-
-    def _drop(self, fd: int, poller: select.poll) -> None:
-        poller.unregister(fd)
-        os.close(fd)
-        self._open.discard(fd)
-
-    def _feed(self, poller: select.poll) -> None:
-        assert self._stdin is not None
-        fd, rest = self._stdin
-        try:
-            rest = rest[os.write(fd, rest) :]
-        except BlockingIOError:
-            return
-        except BrokenPipeError:  # it does not want the rest
-            rest = rest[:0]
-        self._stdin = (fd, rest)
-        if not rest:
-            self._drop(fd, poller)
-            self._stdin = None
-
-    def _take(self, fd: int, poller: select.poll) -> None:
-        collected = self._outputs[fd]
-        while True:
-            try:
-                data = os.read(fd, 1 << 20)
-            except BlockingIOError:
-                return
-            if not data:
-                self._drop(fd, poller)
-                return
-            collected += data
-            if len(collected) > OUTPUT_LIMIT_BYTES:
-                limit = OUTPUT_LIMIT_BYTES >> 20
-                raise DeployError(f"a command wrote more than {limit} MiB; let it write to a file, then get that")
-
-    def collected(self) -> tuple[bytes, ...]:
-        """What was written, in the order of ``collector`` calls."""
-        return tuple(bytes(data) for data in self._outputs.values())
 
 
 class NetnsBackend:
@@ -301,6 +219,8 @@ class NetnsBackend:
         for name in names:
             if not _NAME.fullmatch(name) or name == CLIENT or names.count(name) > 1:
                 raise UsageError(f"{name!r} cannot name a host: use distinct lower-case names other than {CLIENT!r}")
+        if not _RUN_ID.fullmatch(run_id):
+            raise UsageError(f"{run_id!r} cannot be a run's id: use letters, digits, dots and dashes")
         if self._process is not None:
             raise UsageError("this backend is up already; make another one")
         self._run_id = run_id
@@ -332,7 +252,7 @@ class NetnsBackend:
             config = self._config(work, {name: end.fileno() for name, end in ends.items()})
             fds = (init_end.fileno(), pidfd, *(end.fileno() for end in ends.values()))
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_SANDBOX), "begin", str(init_end.fileno()), str(pidfd)],
+                [*_sandbox("begin"), str(init_end.fileno()), str(pidfd)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=config["env"], pass_fds=fds, cwd="/",
                 start_new_session=True,  # a Ctrl-C at the terminal is the harness' to answer
             )  # fmt: skip
@@ -344,8 +264,8 @@ class NetnsBackend:
         self._await_ready(config)
 
     def _config(self, work: Path, fds: Mapping[str, int]) -> dict[str, Any]:
-        env = clean_environment(os.environ) | {MARKER: self._run_id}
-        keep = [str(work), sys.prefix, sys.base_prefix, str(_SANDBOX.parent.parent), *map(str, self._provided)]
+        env = clean_environment(os.environ) | records.marker(self._run_id)
+        keep = [str(work), sys.prefix, sys.base_prefix, str(_ROOT), *map(str, self._provided)]
         keep += env["PATH"].split(":")
         keep += [env["JAVA_HOME"]] if "JAVA_HOME" in env else []
         return {
@@ -376,7 +296,7 @@ class NetnsBackend:
         except ConnectionError:
             raise CapabilityError("network namespaces: the init program ended; its last words are above") from None
         if "ready" not in said:
-            raise refusal(said)
+            raise SandboxError(said["step"], said["detail"])
         for name, host in self._hosts.items():
             packet, fds, _, _ = socket.recv_fds(host._control, _PACKET_BYTES, 8)  # noqa: SLF001 - one module, one secret
             told = json.loads(packet)
@@ -409,9 +329,9 @@ class NetnsBackend:
         fds = tuple(self._namespaces.values())
         names = [f"{name}={fd}" for name, fd in self._namespaces.items()]
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", str(_SANDBOX), "enter", *names, "--", *argv],
+            [*_sandbox("enter"), *names, "--", *argv],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=fds, start_new_session=True,
-            env={**os.environ, **env, MARKER: self._run_id},
+            env={**os.environ, **env, **records.marker(self._run_id)},
         )  # fmt: skip
 
     def down(self) -> None:

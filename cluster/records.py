@@ -1,16 +1,22 @@
 """Which runs hold which work folders: one small file per sandbox, so that ``chaos clean`` finds the dead ones.
 
-A record is written before anything is made and removed after everything is gone. The owner is named by pid
-*and* start time, because pids come round again. The module refuses to remove anything but records.
+A record is written before anything is made and removed after everything is gone; every process of the sandbox
+carries the same facts in its environment (``marker``). The owner is named by pid *and* start time, because pids
+come round again. The module refuses to remove anything.
 """
 
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from chaos.core.clock import boot_id
+
+RUN: Final = "CHAOS_RUN"
+OWNER: Final = "CHAOS_OWNER"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,3 +79,25 @@ def read(path: Path) -> Record | None:
 def alive(pid: int, started: int, boot: str) -> bool:
     """Whether exactly that process still lives."""
     return boot == boot_id() and start_time(pid) == started
+
+
+def marker(run_id: str) -> dict[str, str]:
+    """The environment that every process of this process' sandbox carries."""
+    pid = os.getpid()
+    return {RUN: run_id, OWNER: f"{pid}:{start_time(pid)}:{_pid_namespace()}"}
+
+
+def orphaned(environment: Mapping[str, str]) -> bool:
+    """Whether a process with this environment belongs to a sandbox whose owner is dead.
+
+    Owners in other pid namespaces (a container's) cannot be judged from here: those are left alone.
+    """
+    pid, _, rest = environment.get(OWNER, "").partition(":")
+    started, _, namespace = rest.partition(":")
+    if RUN not in environment or namespace != _pid_namespace():
+        return False
+    return start_time(int(pid)) != int(started)
+
+
+def _pid_namespace() -> str:
+    return Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
