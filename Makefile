@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: setup run test lint clean
+.PHONY: setup run test controls lint clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml .ci/setup
@@ -20,6 +20,9 @@ test: setup
 	$(RUN)/ruff check .
 	$(RUN)/mypy
 	$(RUN)/python -m pytest
+
+controls: setup
+	$(RUN)/python -m pytest -m controls tests/controls
 
 clean: setup
 	$(RUN)/chaos clean

@@ -15,7 +15,6 @@ from types import FrameType
 from typing import Any
 
 import msgspec
-from nemesis.runner import Nemesis
 
 from chaos import __version__, plugins
 from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
@@ -32,7 +31,8 @@ from chaos.messages import End, Observe, Seen
 from chaos.store import make_run_folder, point
 from cluster import process
 from cluster.system import Leadership, System
-from nemesis.plan import make_plan, write_plan
+from nemesis.plan import Row, make_plan, read_plan, write_plan
+from nemesis.runner import Nemesis
 
 STABLE_S = 5.0
 """Master, epoch and SyncStateSet must have stood still this long before the final reads (SEMANTICS 10)."""
@@ -89,10 +89,7 @@ class Run:
         self.system: System = plugins.load("systems", experiment.system)()
         self.workload: Any = plugins.load("workloads", experiment.workload)
         self.topology = self.system.topology(experiment.settings)
-        self.plan = make_plan(
-            experiment.nemesis, self.system.roles, self.topology, interval_s=experiment.fault_interval_s,
-            duration_s=experiment.fault_duration_s, time_limit_s=experiment.time_limit_s, seed=experiment.seed,
-        )  # fmt: skip
+        self.plan = self._plan()
         group = f"{experiment.system}-{experiment.workload}-{experiment.nemesis}".replace("@", "-").replace("+", "-")
         self.folder = make_run_folder(Path(experiment.store), group)
         self.timings_s: dict[str, float] = {}
@@ -101,6 +98,15 @@ class Run:
         (self.folder / "config.yaml").write_text(as_yaml(experiment))
         write_plan(self.plan, self.folder / "plan.jsonl")
         self.events = EventLog(self.folder / "history" / "run.events")
+
+    def _plan(self) -> tuple[Row, ...]:
+        e = self.experiment
+        if e.plan is not None:
+            return read_plan(Path(e.plan))
+        return make_plan(
+            e.nemesis, self.system.roles, self.topology, interval_s=e.fault_interval_s,
+            duration_s=e.fault_duration_s, time_limit_s=e.time_limit_s, seed=e.seed,
+        )  # fmt: skip
 
     def _first_info(self, argv: tuple[str, ...]) -> RunInfo:
         e = self.experiment
@@ -305,9 +311,8 @@ class Run:
 
     def judge(self) -> Results:
         """Run the checks, write the report, and move ``latest`` here."""
-        from reports.html import render
-
         from chaos.judging import judge
+        from reports.html import render
 
         began_ns = now_ns()
         self.say("check    reading the history")

@@ -40,13 +40,12 @@ def check_command(paths: tuple[str, ...], engine: str, as_json: bool, store: str
 
     Several paths are judged in one process and one Spark session; the worst exit code wins.
     """
-    from reports.html import render
-    from reports.text import summary
-
     from chaos.core.runinfo import read_run
     from chaos.judging import judge
     from chaos.run import exit_code
     from chaos.store import find_run
+    from reports.html import render
+    from reports.text import summary
 
     folders = [find_run(text, Path(store)) for text in paths]
     codes = []

@@ -54,6 +54,7 @@ def _option(
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable.")
 @_option("--backend", "backend", "Where the nodes live: auto or one of `chaos list backends`.")
 @_option("--nemesis", "nemesis", "NAME[@role[+role]] (chaos list nemeses).")
+@_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
 @_option("--rate", "rate", "Sends a second; reads come on top.", type=float)
 @_option("--concurrency", "clients", "Clients, each with connections of its own.", type=int)
@@ -76,17 +77,18 @@ def run_command(pairs: tuple[str, ...], **options: Any) -> int:
 
     The last line printed is the report's path.
     """
-    from reports.text import summary
-
     from chaos.backends import chosen
     from chaos.run import run
+    from reports.text import summary
 
     given = {name: value for name, value in options.items() if value is not None}
     system = plugins.load("systems", given.get("system", DEFAULTS["system"]))()
     settings = system.resolve(parse_settings(pairs))
     experiment = resolved(given, settings, secrets.randbelow(2**31))
-    for pair in parse_settings(pairs):
-        experiment.origins[f"settings.{pair}"] = "--set"
+    for name in parse_settings(pairs):
+        for key in settings:
+            if key == name or key.endswith(f".{name}"):
+                experiment.origins[f"settings.{key}"] = "--set"
     say = progress()
     backend, why = chosen(experiment.backend)
     say(f"backend  {backend.name}{why}")

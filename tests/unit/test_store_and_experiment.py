@@ -1,0 +1,92 @@
+"""Run folders are found by path, id and word; the resolved experiment says who decided what."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chaos.core.errors import UsageError
+from chaos.core.verdict import Results
+from chaos.experiment import as_yaml, resolved
+from chaos.run import exit_code
+from chaos.store import find_run, make_run_folder, point
+
+
+def run_folder(store: Path, group: str = "g") -> Path:
+    folder = make_run_folder(store, group)
+    (folder / "run.json").write_text("{}")
+    return folder
+
+
+def test_a_run_is_found_by_path_id_and_latest(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    folder = run_folder(store)
+    point(store / "latest", folder)
+    assert find_run(str(folder), store) == folder
+    assert find_run(folder.name[:18], store) == folder
+    assert find_run("latest", store) == folder
+    assert (store / "current").resolve() == folder
+
+
+def test_a_name_that_fits_none_or_several_is_refused(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    first, second = run_folder(store), run_folder(store, "h")
+    with pytest.raises(UsageError, match="no such run"):
+        find_run("19990101", store)
+    if first.name[:8] == second.name[:8]:
+        with pytest.raises(UsageError, match="2 runs"):
+            find_run(first.name[:8], store)
+    with pytest.raises(UsageError, match=r"no run\.json"):
+        find_run(str(tmp_path), store)
+
+
+def test_the_link_moves_in_one_step(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    first, second = run_folder(store), run_folder(store)
+    point(store / "latest", first)
+    point(store / "latest", second)
+    assert (store / "latest").resolve() == second
+    assert [path.name for path in store.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_store_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="--store"):
+        make_run_folder(tmp_path / "file", "g")
+
+
+def test_the_resolved_experiment_round_trips_as_yaml_with_origins() -> None:
+    it = resolved({"nemesis": "leader-kill", "fault_interval_s": 15.0}, {"minInSyncReplicas": "1"}, 7)
+    text = as_yaml(it)
+    values = yaml.safe_load(text)
+    assert values["nemesis"] == "leader-kill"
+    assert values["fault_duration_s"] == 15.0
+    assert values["settings"] == {"minInSyncReplicas": "1"}
+    line = {line.split(":")[0]: line.split("# ")[-1] for line in text.splitlines()[1:]}
+    assert line["nemesis"] == "option"
+    assert line["fault_duration_s"] == "--fault-interval"
+    assert line["seed"] == "drawn for this run"
+    assert line["queues"] == "default"
+
+
+@pytest.mark.parametrize("given", [{"time_limit_s": 0.0}, {"clients": 0}, {"rate": -1.0}, {"op_timeout_s": 0.0}])
+def test_impossible_values_are_refused(given: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match="must"):
+        resolved(given, {}, 1)
+
+
+def test_an_open_loop_may_hold_a_whole_outage_in_flight() -> None:
+    it = resolved({"rate": 300.0, "op_timeout_s": 3.0}, {}, 1)
+    assert it.max_in_flight(1.41) > 300 * 1.41 * 3
+
+
+@pytest.mark.parametrize(
+    ("valid", "interrupted", "code"),
+    [
+        (True, False, 0), (False, False, 1), ("unknown", False, 2),
+        (True, True, 130), (False, True, 1), ("unknown", True, 130),
+    ],
+)  # fmt: skip
+def test_an_anomaly_beats_the_interrupt(valid: object, interrupted: bool, code: int) -> None:
+    results = Results(valid=valid, sentence="", reason="", model="queue", engine="local")  # type: ignore[arg-type]
+    assert exit_code(results, interrupted=interrupted) == code
