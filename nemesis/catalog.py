@@ -114,6 +114,11 @@ def parse(text: str, topology: Topology) -> Choice:
     return Choice(f"{name}@{'+'.join(ordered)}" if ordered else name, entry, ordered)
 
 
+def described() -> list[tuple[str, str]]:
+    """Every nemesis with its line of help, in the catalog's order."""
+    return [(entry.name, entry.help) for entry in CATALOG.values()]
+
+
 def _guess(word: str, known: Sequence[str]) -> str:
     near = get_close_matches(word, known, n=1, cutoff=0.5)
     return f"; did you mean {near[0]}?" if near else ""

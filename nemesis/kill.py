@@ -43,7 +43,7 @@ class Kill(ProcessFault):
 
     def verify(self) -> Evidence:
         """Each process that lived before is gone from /proc, and no other has taken its place."""
-        return self.look(lambda name, now: self._gone(name, now, "gone"))
+        return self.look(lambda name, now: self._gone(name, now, f"gone after {self._took_ms[name]:.0f} ms"))
 
     def verify_still(self) -> Evidence:
         """Look at the same, just before the restart."""
@@ -57,7 +57,7 @@ class Kill(ProcessFault):
             return False, f"pid {now.pid} {'still lives' if self.same(name, now) else 'was started by somebody else'}"
         if not now.gone:
             return False, f"pid {before.pid} is gone, its children {' '.join(map(str, now.others))} live"
-        return True, f"pid {before.pid} {word} (took {self._took_ms[name]:.0f} ms)"
+        return True, f"pid {before.pid} {word}"
 
     def heal(self) -> None:
         """Start every target that does not live and wait until it serves."""

@@ -4,16 +4,17 @@ The words of a fault table's evidence column are made here. The module refuses t
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from chaos.core.events import Evidence
 from nemesis.grudge import Link
 
-MATRIX = "probe-matrix"
-CHAIN = "packet-filter"
-PROC = "proc"
-_NAMED = 4
+MATRIX: Final = "probe-matrix"
+CHAIN: Final = "packet-filter"
+PROC: Final = "proc"
+_NAMED: Final = 4
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -29,7 +30,7 @@ def _cells(links: Sequence[Link], received: Mapping[Link, int], sent: int) -> st
     return ", ".join(named) + (f" and {len(links) - _NAMED} more" if len(links) > _NAMED else "")
 
 
-def _details(received: Mapping[Link, int], sent: int, wrong: Sequence[Link]) -> dict[str, object]:
+def _details(received: Mapping[Link, int], sent: int, wrong: Sequence[Link]) -> dict[str, Any]:
     return {
         "sent": sent,
         "received": {f"{a}>{b}": count for (a, b), count in sorted(received.items())},
@@ -60,9 +61,7 @@ def cut(
     if wrong:
         parts.append(f"wrong: {_cells(wrong, received, sent)}")
     proven = bool(across) and not wrong
-    evidence = Evidence(
-        kind=MATRIX, proven=proven, summary=", ".join(parts), details=dict(_details(received, sent, wrong))
-    )
+    evidence = Evidence(kind=MATRIX, proven=proven, summary=", ".join(parts), details=_details(received, sent, wrong))
     return Judged(evidence, look_again=bool(wrong) and not leaking)
 
 
@@ -85,7 +84,7 @@ def lossy(
         parts.append(f"wrong: {_cells(wrong, received, sent)}")
     evidence = Evidence(
         kind=MATRIX, proven=bool(hit) and not wrong, summary=", ".join(parts),
-        details=dict(_details(received, sent, wrong)),
+        details=_details(received, sent, wrong),
     )  # fmt: skip
     return Judged(evidence, look_again=bool(wrong) and not over)
 
@@ -99,7 +98,7 @@ def whole(links: frozenset[Link], received: Mapping[Link, int], sent: int, left:
     if short:
         parts.append(f"wrong: {_cells(short, received, sent)}")
     proven = bool(links) and not short and not rules
-    details = dict(_details(received, sent, short)) | {"rules": rules}
+    details = _details(received, sent, short) | {"rules": rules}
     evidence = Evidence(kind=MATRIX, proven=proven, summary=", ".join(parts), details=details)
     return Judged(evidence, look_again=bool(short) and not rules)
 
@@ -130,7 +129,7 @@ def chains_held(
     return Evidence(kind=CHAIN, proven=total > 0 and not missing, summary=summary, details={"dropped": dropped})
 
 
-def each_node(facts: Mapping[str, tuple[bool, str]], details: dict[str, object] | None = None) -> Evidence:
+def each_node(facts: Mapping[str, tuple[bool, str]], details: dict[str, Any] | None = None) -> Evidence:
     """Evidence put together node by node: whether it is as wanted, and a phrase about it."""
     wrong = [f"{name} {phrase}" for name, (good, phrase) in facts.items() if not good]
     right = [f"{name} {phrase}" for name, (good, phrase) in facts.items() if good]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Literal
 
+import msgspec
+
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import CapabilityError
 from chaos.core.events import EventLog, Evidence, Fault, Note
@@ -167,7 +169,7 @@ class Nemesis:
             self._note(f"waited {HALT_S:g} s for the fault in progress to heal itself; healing over it")
         for injection in tuple(self._unhealed):
             for _ in range(HEAL_ATTEMPTS):
-                if self._heal(injection, note="healed again"):
+                if self._heal(injection):
                     break
 
     def unhealed(self) -> tuple[int, ...]:
@@ -232,7 +234,7 @@ class Nemesis:
             fault.act()
         except Exception as error:  # noqa: BLE001 - kept in the events; what was done in part is healed at once
             self._emit(row, "broke", now_ns(), injection.targets, note=one_line(error))
-            return None, "it broke"
+            return None, ""
         active_ns = now_ns()
         first = _Look(fault.verify)
         injection.looks.append(first)
@@ -268,7 +270,10 @@ class Nemesis:
             for look in injection.looks:
                 look.leave()
             evidence = looked(injection.fault.verify_healed)
-            self._emit(row, "healed", healed_ns, targets, evidence=evidence, note=said)
+            if said:  # in the evidence and not as a note, so that no reader takes it for the note of a fault that broke
+                summary = f"{evidence.summary}; healing said: {said}"
+                evidence = msgspec.structs.replace(evidence, summary=summary)
+            self._emit(row, "healed", healed_ns, targets, evidence=evidence)
             if evidence.proven:
                 self._unhealed.remove(injection)
             return evidence.proven

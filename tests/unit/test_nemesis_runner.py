@@ -271,6 +271,7 @@ def test_a_fault_that_does_not_last_is_broke(kept, tmp_path):
     assert stages(events) == ["inject", "active", "heal", "broke", "healed"]
     assert not events[2].evidence.proven
     assert events[3].note == "did not last: still taken"
+    assert events[4].note == "", "what a reader keeps last is why it broke"
 
 
 def test_a_heal_that_fails_is_tried_again_by_heal_all(kept, tmp_path):
@@ -288,7 +289,7 @@ def test_a_heal_that_fails_is_tried_again_by_heal_all(kept, tmp_path):
     events = bench.events()
     assert stages(events) == ["inject", "active"] + ["heal", "healed"] * 3
     assert [event.evidence.proven for event in events if event.stage == "healed"] == [False, False, True]
-    assert events[3].note == "b2: busy"
+    assert events[3].evidence.summary == "free; healing said: b2: busy"
     assert bench.nemesis.unhealed() == ()
 
 

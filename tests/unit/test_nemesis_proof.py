@@ -1,0 +1,129 @@
+"""What counts and states prove, and in which words; each rule has a case that must not pass."""
+
+import pytest
+
+from nemesis import proof
+from nemesis.grudge import all_links, complement, components, links
+
+NODES = ("b1", "b2", "b3", "c1", "c2", "c3")
+CUT = components(("b1", "c1", "c2"), ("b2", "b3", "c3"))
+ACROSS, INSIDE = links(CUT), complement(CUT, NODES)
+OTHERS = all_links((*NODES, "n1", "client")) - ACROSS - INSIDE
+N = 20
+
+
+def counts(cut=ACROSS, sent=N, **changes):
+    received = {link: 0 if link in cut else sent for link in ACROSS | INSIDE | OTHERS}
+    return received | {tuple(link.split("_")): count for link, count in changes.items()}
+
+
+def test_a_cut_that_is_whole():
+    judged = proof.cut(ACROSS, INSIDE, OTHERS, counts(), N)
+    assert judged.evidence.proven
+    assert not judged.look_again
+    assert judged.evidence.summary == (
+        "18 of 18 links across the cut dropped all 20 probes, 12 of 12 inside passed, 26 of 26 others passed"
+    )
+    assert judged.evidence.details["received"]["b1>b2"] == 0
+    assert len(judged.evidence.details["received"]) == 56
+
+
+@pytest.mark.parametrize(
+    ("changes", "again", "said"),
+    [
+        ({"b1_b2": 1}, False, "17 of 18 links across"),
+        ({"b1_b2": 1, "n1_b1": 3}, False, "wrong: b1→b2 1 of 20, n1→b1 3 of 20"),
+        ({"b1_c1": 19}, True, "11 of 12 inside passed"),
+        ({"client_b1": 0}, True, "25 of 26 others passed"),
+    ],
+)
+def test_a_cut_that_leaks_or_takes_too_much_is_unproven(changes, again, said):
+    judged = proof.cut(ACROSS, INSIDE, OTHERS, counts(**changes), N)
+    assert not judged.evidence.proven
+    assert judged.look_again == again, "only a probe that is missing where it should pass deserves another look"
+    assert said in judged.evidence.summary
+
+
+def test_a_link_that_was_not_measured_proves_nothing():
+    received = counts()
+    del received["b1", "c1"]
+    assert not proof.cut(ACROSS, INSIDE, OTHERS, received, N).evidence.proven
+    assert not proof.cut(frozenset(), INSIDE, OTHERS, counts(), N).evidence.proven
+
+
+def test_nothing_was_cut_at_all():
+    judged = proof.cut(ACROSS, INSIDE, OTHERS, counts(cut=()), N)
+    assert not judged.evidence.proven
+    assert judged.evidence.summary.startswith("0 of 18 links across the cut dropped all 20 probes, ")
+    assert judged.evidence.summary.endswith(" of 20 and 14 more")
+
+
+def lossy(arriving, **changes):
+    received = counts(cut=(), sent=200) | dict.fromkeys(ACROSS, arriving)
+    received |= {tuple(link.split("_")): count for link, count in changes.items()}
+    return proof.lossy(ACROSS, INSIDE | OTHERS, received, 200, (10, 78))
+
+
+def test_loss_within_its_bounds():
+    judged = lossy(40)
+    assert judged.evidence.proven
+    assert judged.evidence.summary == (
+        "2,880 of 3,600 probes dropped (80.0 %), 18 of 18 links within 10..78 of 200 arrived, 38 of 38 others passed"
+    )
+    assert lossy(10).evidence.proven
+    assert lossy(78).evidence.proven
+
+
+@pytest.mark.parametrize(
+    ("arriving", "changes", "again"),
+    [
+        (79, {}, False),
+        (9, {}, True),
+        (200, {}, False),
+        (0, {}, True),
+        (40, {"b1_c1": 199}, True),
+        (40, {"b1_b2": 90}, False),
+    ],
+)
+def test_loss_out_of_its_bounds_or_elsewhere_is_unproven(arriving, changes, again):
+    judged = lossy(arriving, **changes)
+    assert not judged.evidence.proven
+    assert judged.look_again == again
+    assert "wrong: " in judged.evidence.summary
+
+
+def test_a_healed_network_delivers_everything_and_holds_no_rule():
+    everything = ACROSS | INSIDE | OTHERS
+    assert proof.whole(everything, counts(cut=()), N, {"b1": ()}).evidence.summary == (
+        "56 of 56 links passed all 20 probes, no rule left"
+    )
+    short = proof.whole(everything, counts(cut=(), b1_b2=19), N, {})
+    assert (short.evidence.proven, short.look_again) == (False, True)
+    left = proof.whole(everything, counts(cut=()), N, {"b1": (), "c3": ("-N CHAOS-x",)})
+    assert (left.evidence.proven, left.look_again) == (False, False)
+    assert "rules left on c3" in left.evidence.summary
+    assert not proof.whole(frozenset(), {}, N, {}).evidence.proven
+
+
+def test_rules_that_are_still_there():
+    wanted = {"b1": frozenset({("10.0.0.2", None), ("10.0.0.3", None)}), "b2": frozenset({("10.0.0.1", 0.8)})}
+    found = {
+        "b1": {("10.0.0.2", None): 1000, ("10.0.0.3", None): 10},
+        "b2": {("10.0.0.1", 0.79999999981): 3},
+    }
+    seen = proof.chains_held(wanted, found)
+    assert seen.proven
+    assert seen.summary == "3 of 3 rules in place, 1,013 packets dropped"
+    assert not proof.chains_held(wanted, {"b1": found["b1"]}).proven
+    less = proof.chains_held(wanted, found | {"b1": {("10.0.0.2", None): 5}})
+    assert (less.proven, less.summary) == (False, "2 of 3 rules in place, 8 packets dropped, gone on b1")
+    assert not proof.chains_held(wanted, found | {"b2": {("10.0.0.1", 0.5): 3}}).proven, "another share"
+    assert not proof.chains_held({}, {}).proven
+
+
+def test_nodes_are_told_one_by_one_the_wrong_ones_first():
+    good = proof.each_node({"b1": (True, "runs"), "b2": (True, "runs")})
+    assert (good.proven, good.summary) == (True, "b1 runs, b2 runs")
+    bad = proof.each_node({"b1": (True, "runs"), "b2": (False, "is dead")})
+    assert (bad.proven, bad.summary) == (False, "NOT: b2 is dead, b1 runs")
+    assert not proof.each_node({}).proven
