@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.clock import Deadline
-from chaos.core.errors import DeployError
+from chaos.core.errors import DeadlineError, DeployError
 from cluster.cluster import Node
 
 STDOUT: Final = "logs/stdout.log"
@@ -25,6 +25,7 @@ PID_FILE: Final = "process.pid"
 
 _RUN_TIMEOUT_S: Final = 15.0
 _SIGNAL_TIMEOUT_S: Final = 10.0
+_STOP_ATTEMPT_S: Final = 0.5
 _POLL_S: Final = 0.02
 _READY_POLL_S: Final = 0.05
 _CHUNK_BYTES: Final = 1 << 20
@@ -178,13 +179,22 @@ def kill(node: Node, timeout_s: float = _SIGNAL_TIMEOUT_S) -> ProcState:
 def pause(node: Node, timeout_s: float = _SIGNAL_TIMEOUT_S) -> ProcState:
     """SIGSTOP the process and its session; returns when every thread is stopped.
 
+    A process caught between vfork and exec waits, unstoppable, for its stopped child: it is let go and caught again.
+
     Raises:
         DeployError: there is no process.
     """
-    seen = _signal(node, "STOP", lambda seen: seen.stopped or not seen.alive, timeout_s)
-    if not seen.alive:
-        raise DeployError(f"{node.name}: no live process to stop; it ended before")
-    return seen
+    deadline = Deadline(f"every thread on {node.name} to stop", timeout_s)
+    while True:
+        try:
+            seen = _signal(node, "STOP", lambda seen: seen.stopped or not seen.alive, _STOP_ATTEMPT_S)
+        except DeadlineError as error:
+            deadline.check(str(error))
+            _run(node, _SIGNAL, "CONT")
+            continue
+        if not seen.alive:
+            raise DeployError(f"{node.name}: no live process to stop; it ended before")
+        return seen
 
 
 def resume(node: Node, timeout_s: float = _SIGNAL_TIMEOUT_S) -> ProcState:

@@ -163,7 +163,10 @@ def enter(namespaces: list[str], argv: list[str]) -> int:
         linux.setns(int(fd), linux.NAMESPACES[name])
         os.close(int(fd))
     ourselves = os.pidfd_open(os.getpid())
-    pid = os.fork()
+    try:
+        pid = os.fork()
+    except OSError:  # the host has ended meanwhile, so the child would be dead by now
+        os.kill(os.getpid(), signal.SIGKILL)
     if pid == 0:
         linux.die_with_parent()
         if select.select([ourselves], [], [], 0)[0]:  # ended before the kernel was asked
