@@ -41,6 +41,7 @@ class Log:
         self.next: Ints = operations["next_offset"]
         self.min: Ints = operations["min_offset"]
         self.max: Ints = operations["max_offset"]
+        self.deadline: Ints = operations["deadline_ns"]
         self._operations = operations
         self._reads = reads
         self.sends: Ints = np.flatnonzero(self.f == F.SEND)
@@ -55,7 +56,6 @@ class Log:
         worker = self._reads["worker"].astype(np.int64)
         number = self._reads["op"]
         self.row_offset: Ints = self._reads["offset"]
-        self.row_order: Ints | None = None
         key = _packed(worker, number)
         own = _packed(self._operations["worker"].astype(np.int64), self._operations["op"])[self.read_ops]
         order = np.argsort(own)
@@ -72,7 +72,9 @@ class Log:
         self.row_count = np.zeros(len(self.f), dtype=np.int64)
         self.row_start[op], self.row_count[op] = starts, counts
         self.last_record = np.full(len(self.f), -1, dtype=np.int64)
+        self.lowest_record = np.full(len(self.f), -1, dtype=np.int64)
         if len(starts):
+            self.lowest_record[op] = np.minimum.reduceat(self.row_offset, starts)
             self.last_record[op] = np.maximum.reduceat(self.row_offset, starts)
 
     def _name_values(self) -> None:

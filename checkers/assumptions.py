@@ -1,0 +1,179 @@
+"""What must hold before a verdict means anything; judged first (SEMANTICS 12).
+
+Enough traffic of each kind, every fault proven and healed, the drain complete, the load dispatched
+when it was due, sane clocks. One breach makes the answer unknown, with the reason. The module refuses
+to excuse a breach.
+"""
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.op import F, Type
+from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.drain import drain_of
+from checkers.findings import Finding, anomaly, counted, examples
+from checkers.kernel import Context, QueueShard
+
+ENOUGH: Final = 10
+"""Ok operations of each kind in the mix, below which a run shows nothing of that kind."""
+
+LAG_NS: Final = NS_PER_S // 4
+LATE_SHARE: Final = 0.01
+
+
+class Traffic(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts of one or more queues. ``counts``: (f, type) codes → operations; ``drains``: queue → why not complete."""
+
+    counts: dict[tuple[int, int], int] = {}
+    records: int = 0
+    late: int = 0
+    worst_lag_ns: int = 0
+    backwards: int = 0
+    drains: dict[int, str] = {}
+
+
+def named_counts(traffic: Traffic) -> dict[str, int]:
+    """Counts in words: ``send``, ``send ok``, …, and sums."""
+    out = {"operations": sum(traffic.counts.values()), "records read": traffic.records}
+    for (f, kind), number in sorted(traffic.counts.items()):
+        word = F(f).word
+        out[word] = out.get(word, 0) + number
+        out[f"{word} {Type(kind).word}"] = number
+        out[Type(kind).word] = out.get(Type(kind).word, 0) + number
+    return out
+
+
+def _little(traffic: Traffic, context: Context) -> list[str]:
+    wanted = {F.SEND.word: 1} | {f: ENOUGH for f, share in context.run.mix.items() if share > 0}
+    ok = {f.word: traffic.counts.get((int(f), int(Type.OK)), 0) for f in F}
+    return [
+        f"{ok.get(f, 0)} ok {f if ok.get(f, 0) == 1 else f + 's'}, at least {least} needed"
+        for f, least in sorted(wanted.items())
+        if ok.get(f, 0) < least
+    ]
+
+
+def _unproven(context: Context) -> list[str]:
+    faults = context.timeline.faults
+    out = []
+    for fault in faults:
+        name = f"fault {fault.id} ({fault.name})"
+        if fault.skipped:
+            continue
+        if not fault.proven:
+            out.append(f"{name} is not proven: {fault.note or fault.evidence or 'it was not looked at'}")
+        elif not fault.healed:
+            why = fault.heal_evidence or fault.note or "it was not looked at"
+            out.append(f"the heal of {name} is not proven: {why}")
+    missing = context.run.planned_faults - len(faults)
+    if missing > 0:
+        out.append(f"{context.run.planned_faults} faults were planned, {len(faults)} happened or were skipped")
+    return out
+
+
+def _undrained(traffic: Traffic, context: Context) -> list[str]:
+    run = context.run
+    out = []
+    for key in range(run.queues):
+        why = traffic.drains.get(key, "no final read")
+        if why:
+            out.append(f"the final reads of queue {key} are not complete: {why}")
+    ended = {stream.worker for stream in context.streams if stream.ended}
+    seen = {stream.worker for stream in context.streams}
+    out += [f"the record of worker {worker} was cut off" for worker in sorted(seen - ended)]
+    if len(seen) < run.workers:
+        out.append(f"{run.workers} workers were started and {len(seen)} left a record")
+    if not out and not context.timeline.drain_ended:
+        out.append("the phase of the final drain did not end well")
+    return out
+
+
+def ended(context: Context) -> str:
+    """Why the run has no ended drain (SEMANTICS 11); empty if it has."""
+    if not context.timeline.drain_ended:
+        return "the run has no ended drain"
+    cut = [stream.worker for stream in context.streams if not stream.ended]
+    if cut or len(context.streams) < context.run.workers:
+        return "the record of a worker did not end" if cut else "the record of a worker is missing"
+    return ""
+
+
+class AssumptionsKernel:
+    """What the other checks take for granted."""
+
+    name = "assumptions"
+    help = (
+        "enough traffic, faults proven, drain complete, load dispatched in time, clocks sane "
+        "(too-little-traffic, fault-unproven, drain-incomplete, dispatch-lag, clock)"
+    )
+
+    def examine(self, shard: QueueShard, context: Context) -> Traffic:
+        """Look at one queue."""
+        log, own = shard.log, shard.operations
+        codes, counts = np.unique(log.f.astype(np.int64) * 16 + log.type, return_counts=True)
+        lag = (log.invoke - own["scheduled_ns"])[log.f != F.DRAIN]
+        late = int((lag > LAG_NS).sum())
+        order = np.lexsort((own["op"], own["worker"]))
+        same = own["worker"][order][1:] == own["worker"][order][:-1]
+        backwards = int((same & (np.diff(log.invoke[order]) < 0)).sum()) + int((log.complete < log.invoke).sum())
+        return Traffic(
+            counts={(int(code) // 16, int(code) % 16): int(n) for code, n in zip(codes, counts, strict=True)},
+            records=len(log.row_vid), late=late, worst_lag_ns=int(lag.max(initial=0)), backwards=backwards,
+            drains={shard.key: drain_of(shard, context).reason},
+        )  # fmt: skip
+
+    def merge(self, left: Traffic, right: Traffic) -> Traffic:
+        """Add two queues."""
+        counts = dict(left.counts)
+        for code, number in right.counts.items():
+            counts[code] = counts.get(code, 0) + number
+        return Traffic(
+            counts=counts, records=left.records + right.records, late=left.late + right.late,
+            worst_lag_ns=max(left.worst_lag_ns, right.worst_lag_ns), backwards=left.backwards + right.backwards,
+            drains={**left.drains, **right.drains},
+        )  # fmt: skip
+
+    def conclude(self, summary: Traffic | None, context: Context) -> CheckResult:
+        """The first row of the verdict table."""
+        traffic = summary if summary is not None else Traffic()
+        operations = sum(traffic.counts.values())
+        not_sent = sum(n for (_, kind), n in traffic.counts.items() if kind == Type.NOT_SENT)
+        load = sum(n for (f, _), n in traffic.counts.items() if f != F.DRAIN)
+        behind = traffic.late if traffic.late > LATE_SHARE * load else 0
+        lag = []
+        if not_sent:
+            lag.append(f"{counted(not_sent, 'operation')} not sent: the bound on operations in flight was reached")
+        if behind:
+            lag.append(f"{counted(behind, 'operation')} left more than 250 ms late")
+        clock = [f"{counted(traffic.backwards, 'time')} went backwards"] if traffic.backwards else []
+        breaches = {
+            "too-little-traffic": (_little(traffic, context), None),
+            "fault-unproven": (_unproven(context), None),
+            "drain-incomplete": (_undrained(traffic, context), None),
+            "dispatch-lag": (lag, not_sent + behind),
+            "clock": (clock, traffic.backwards),
+        }
+        anomalies = {
+            name: anomaly(
+                name,
+                Finding(
+                    count=len(texts) if count is None else count,
+                    examples=examples(Example(sentence=text) for text in texts),
+                ),
+                context,
+            )
+            for name, (texts, count) in breaches.items()
+            if texts
+        }
+        reason = "; ".join(text for texts, _ in breaches.values() for text in texts)
+        skipped = sum(fault.skipped for fault in context.timeline.faults)
+        found = f"all hold, {counted(skipped, 'fault')} skipped" if skipped else "all hold"
+        if anomalies:
+            found = ", ".join(anomalies)
+        return CheckResult(
+            name=self.name, valid=UNKNOWN if anomalies else True, found=found, reason=reason,
+            examined=counted(operations, "operation"), anomalies=anomalies,
+        )  # fmt: skip

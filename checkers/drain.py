@@ -1,0 +1,118 @@
+"""Was this queue's final drain complete? Judged from the history alone (SEMANTICS 10).
+
+Two passes at least 5 s apart, after the last heal, with the cluster stable and nothing left that
+could still land, of equal content, up to the broker's maximum. The module refuses to take the
+harness' word for any of it.
+"""
+
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
+from chaos.core.op import F, Type
+from checkers.columns import Ints
+from checkers.kernel import Context, QueueShard
+from checkers.log import Log
+from checkers.timeline import Timeline
+
+APART_NS: Final = 5 * NS_PER_S
+STABLE_NS: Final = 5 * NS_PER_S
+
+
+class Drained(msgspec.Struct, frozen=True):
+    """The final reads of a queue. ``reason`` is empty if they are complete; ``last`` is the op of the last pass."""
+
+    reason: str
+    last: int
+    minimum: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last pass is the queue's final content."""
+        return not self.reason
+
+
+def _content_differs(log: Log, left: int, right: int) -> bool:
+    a, b = log.rows_of(left), log.rows_of(right)
+    return not (
+        np.array_equal(log.row_offset[a], log.row_offset[b]) and np.array_equal(log.row_vid[a], log.row_vid[b])
+    )
+
+
+def unstable(timeline: Timeline, at_ns: int, *, replicas: bool) -> str:
+    """What was not stable in the 5 s before an instant; empty if all was."""
+    if not replicas:
+        return ""
+    since_ns = at_ns - STABLE_NS
+    masters = set()
+    for node, tracks in sorted(timeline.statements.items()):
+        for what, stretches in tracks.items():
+            # From the last statement before the window on, everything said must be the same.
+            last_before = max((i for i, one in enumerate(stretches) if one.first_ns <= since_ns), default=0)
+            heard = [one for one in stretches[last_before:] if one.first_ns <= at_ns and one.last_ns >= since_ns]
+            before = [one for one in stretches[last_before : last_before + 1] if one.first_ns <= at_ns]
+            if heard and len({str(one.said) for one in (*before, *heard)}) > 1:
+                return f"{node}'s {what} changed within 5 s before the first pass"
+            if what == "role" and any(one.said == "master" for one in heard):
+                masters.add(node)
+    if not masters:
+        return "nobody was observed to be master in the 5 s before the first pass"
+    if len(masters) > 1:
+        return f"{' and '.join(sorted(masters))} both said to be master in the 5 s before the first pass"
+    return ""
+
+
+def _passes(log: Log) -> Ints:
+    ops = np.flatnonzero((log.f == F.DRAIN) & (log.type == Type.OK))
+    return ops[np.argsort(log.complete[ops], kind="stable")]
+
+
+def _before_the_passes(log: Log, context: Context, first: int) -> str:
+    """What spoils a pair of passes whose first is ``first``: faults, open operations, an unstable cluster."""
+    timeline, began_ns = context.timeline, int(log.invoke[first])
+    healed_ns = timeline.last_heal_ns()
+    if healed_ns == NEVER_NS:
+        return "a fault was never healed"
+    if healed_ns > began_ns:
+        return "the first pass began before the last heal had ended"
+    open_ops = (log.type == Type.INFO) & (log.f != F.DRAIN)
+    if open_ops.any() and int(log.deadline[open_ops].max()) > began_ns:
+        return "the first pass began before the deadline of an operation without an answer"
+    return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
+
+
+def _judged(log: Log, context: Context) -> Drained:
+    passes = _passes(log)
+    if not len(passes):
+        return Drained("no final read", -1, -1)
+    last = int(passes[-1])
+    return Drained(_why_not(log, context, passes, last), last, int(log.begin[last]))
+
+
+def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
+    """What is missing for completeness; empty if nothing is."""
+    apart = passes[log.complete[passes] + APART_NS <= log.invoke[last]]
+    if not len(apart):
+        return "only one pass" if len(passes) == 1 else "the passes are less than 5 s apart"
+    first = int(apart[-1])
+    between = passes[np.flatnonzero(passes == first)[0] :]
+    if any(_content_differs(log, int(a), int(b)) for a, b in pairwise(between)):
+        return "the passes have different content"
+    if int(log.next[last]) != int(log.max[last]):
+        return f"the last pass ended at {log.next[last]}, but the maximum is {log.max[last]}"
+    highest = int(log.offset[log.sends[log.acked]].max(initial=-1))
+    if int(log.max[last]) <= highest:
+        return f"the maximum is {log.max[last]}, but offset {highest} was acknowledged"
+    return _before_the_passes(log, context, first)
+
+
+def drain_of(shard: QueueShard, context: Context) -> Drained:
+    """Judge one queue's final reads; worked out once per shard."""
+    if "drain" not in shard.memo:
+        shard.memo["drain"] = _judged(shard.log, context)
+    drained: Drained = shard.memo["drain"]
+    return drained

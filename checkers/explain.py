@@ -1,0 +1,166 @@
+"""One cause, one headline (SEMANTICS 9), and the sentence that a broker engineer can act on.
+
+Anomalies are brought together by queue and offset range, the strongest first. A loss is told with
+the node that acknowledged, its epoch, the fault, and who gave the offsets again. The module refuses
+to change a verdict.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from chaos.core.verdict import Anomaly
+from checkers.findings import ASSUMED, Finding, Range, counted, seconds_text
+from checkers.kernel import Context
+from checkers.loss import Cluster
+from checkers.timeline import FaultSpan
+
+STRENGTH: Final = (
+    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "dual-master",
+    "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll",
+    "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
+)  # fmt: skip
+WORDS: Final[Mapping[str, str]] = {
+    "lost-write": "lost acknowledged message", "phantom": "value that nobody sent", "corrupt": "damaged record",
+    "G1a": "failed send that was read", "inconsistent-offsets": "offset given twice", "duplicate": "duplicated value",
+    "dual-master": "epoch with two leaders", "epoch-regression": "step back of an epoch",
+    "nonlinearizable-offset": "send with an offset against real time", "nonmonotonic-send": "send that went back",
+    "int-nonmonotonic-poll": "read that went back", "nonmonotonic-poll": "read that began too low",
+    "int-poll-skip": "read that passed over a record", "poll-skip": "read that left out a record",
+    "stale-tail": "stale strong read", "rto-budget": "fault over the RTO budget", "unseen": "message read by nobody",
+}  # fmt: skip
+_VERBS: Final = (("partition", "cut off"), ("kill", "killed"), ("suspend", "suspended"), ("bridge", "cut off"))
+
+
+def rank(name: str) -> int:
+    """Position in the order of strength; unknown names last."""
+    return STRENGTH.index(name) if name in STRENGTH else len(STRENGTH)
+
+
+def _touches(own: Sequence[Range], other: Sequence[Range]) -> bool:
+    """Whether each of the ranges overlaps or adjoins one of the other's in the same queue."""
+    by_key: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for key, first, last in other:
+        by_key[key].append((first - 1, last + 1))
+    return bool(own) and all(any(first <= b and last >= a for a, b in by_key[key]) for key, first, last in own)
+
+
+def parts(found: Mapping[str, Finding]) -> dict[str, str]:
+    """For each anomaly that has the same cause as a stronger one: that one's name."""
+    names = sorted((name for name in found if name not in ASSUMED), key=rank)
+    out: dict[str, str] = {}
+    for i, name in enumerate(names):
+        for stronger in names[:i]:
+            if stronger not in out and _touches(found[name].ranges, found[stronger].ranges):
+                out[name] = stronger
+                break
+    return out
+
+
+def _cause(cluster: Cluster, faults: Sequence[FaultSpan]) -> tuple[FaultSpan, bool] | None:
+    """The fault behind a loss, and whether it hit the node that had acknowledged."""
+    on_node = [fault for fault in faults if cluster.node in fault.targets]
+    during = [
+        fault for fault in on_node
+        if (fault.inject_ns or 0) <= cluster.last_ack_ns
+        and (fault.healed_ns is None or fault.healed_ns >= cluster.first_ack_ns)
+    ]  # fmt: skip
+    if during:
+        return during[-1], True
+    after = [fault for fault in on_node if (fault.inject_ns or 0) > cluster.last_ack_ns]
+    if after:
+        return after[0], True
+    earlier = [fault for fault in faults if (fault.inject_ns or 0) <= cluster.last_ack_ns]
+    return (earlier[-1], False) if earlier else None
+
+
+def _who(cluster: Cluster, context: Context, number: int) -> str:
+    """Who acknowledged, in which epoch, under which fault, from when to when."""
+    epoch = context.timeline.epoch_of(cluster.node, cluster.first_ack_ns)
+    text = cluster.node + (f", master of epoch {epoch}" if epoch is not None else "")
+    cause = _cause(cluster, context.timeline.injected())
+    what = "it" if number == 1 else "them"
+    when = seconds_text(context, cluster.first_ack_ns)
+    if cluster.first_ack_ns // 100_000_000 != cluster.last_ack_ns // 100_000_000:
+        when = f"{when} to {seconds_text(context, cluster.last_ack_ns)}"
+    if cause is None:
+        return f"{text}{', ' if epoch is not None else ' '}had acknowledged {what} at {when}"
+    fault, hit = cause
+    at = seconds_text(context, fault.inject_ns or 0)
+    verb = next((verb for word, verb in _VERBS if word in fault.name), "hit") if hit else ""
+    told = f"{verb + ' by' if hit else 'after'} fault {fault.id} ({fault.name}) at {at}"
+    if hit and verb == "cut off" and cluster.last_ack_ns > (fault.inject_ns or 0):
+        return f"{text}, {told}, went on acknowledging alone until {seconds_text(context, cluster.last_ack_ns)}"
+    return f"{text}, {told}, had acknowledged {what} at {when}"
+
+
+def _again(clusters: Sequence[Cluster], context: Context) -> str:
+    """Who gave the offsets a second time."""
+    twice = [cluster for cluster in clusters if cluster.twice]
+    if not twice:
+        return ""
+    most = max(twice, key=lambda cluster: (cluster.twice, -cluster.key))
+    giver = most.twice_node or "another node"
+    epoch = context.timeline.epoch_of(giver, most.last_ack_ns)
+    claims = [claim for claim in context.timeline.claims if claim.node == giver and claim.epoch == epoch]
+    since = f", master of epoch {epoch} from {seconds_text(context, claims[0].first_ns)}," if claims else ""
+    span = f"{most.twice_first}-{most.twice_last}" if most.twice_first != most.twice_last else f"{most.twice_first}"
+    plural = "offsets" if most.twice > 1 else "offset"
+    queues = len({cluster.key for cluster in twice})
+    more = f" and of {counted(queues - 1, 'more queue')}" if queues > 1 else ""
+    return f"; {giver}{since} gave the same {plural} {span} of queue {most.key}{more} to other messages"
+
+
+def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> str:
+    """The headline of a loss: how many, who, under which fault, offsets given twice, the first one."""
+    by_node: dict[str, list[Cluster]] = defaultdict(list)
+    for cluster in clusters:
+        by_node[cluster.node].append(cluster)
+    groups = sorted(by_node.values(), key=lambda own: (-sum(one.count for one in own), own[0].node))
+    own = sorted(groups[0], key=lambda one: one.key)
+    whole = Cluster(
+        key=own[0].key, node=own[0].node, count=sum(one.count for one in own),
+        first_ack_ns=min(one.first_ack_ns for one in own), last_ack_ns=max(one.last_ack_ns for one in own),
+        first_value=own[0].first_value, first_offset=own[0].first_offset, twice=0, twice_first=0, twice_last=0,
+        twice_node="",
+    )  # fmt: skip
+    verb = "message was lost" if count == 1 else "messages were lost"
+    where = f" of queue {whole.key}" if context.run.queues > 1 else ""
+    rest = sum(one.count for group in groups[1:] for one in group)
+    others = ", ".join(sorted(group[0].node for group in groups[1:]))
+    more = f"; {rest} more had been acknowledged by {others}" if rest else ""
+    return (
+        f"{count} acknowledged {verb}: {_who(whole, context, whole.count)}{_again(own, context)}{more}; "
+        f"first lost: {whole.first_value} at offset {whole.first_offset}{where}."
+    )
+
+
+def _headline(name: str, one: Anomaly) -> str:
+    example = f": {one.examples[0].sentence}" if one.examples else ""
+    return f"{counted(one.count, WORDS.get(name, name))}{example}"
+
+
+def sentence_invalid(anomalies: Mapping[str, Anomaly], clusters: Sequence[Cluster], context: Context) -> str:
+    """The first sentence of a run with errors: the strongest headline, and the names of the others."""
+    heads = sorted(
+        (name for name, one in anomalies.items() if not one.allowed and one.part_of is None and name not in ASSUMED),
+        key=rank,
+    )
+    if not heads:
+        return "Invalid."
+    first, *others = heads
+    if first == "lost-write" and clusters:
+        text = loss_sentence(clusters, anomalies[first].count, context)
+    else:
+        text = f"{_headline(first, anomalies[first])}."
+    also = ", ".join(counted(anomalies[name].count, WORDS.get(name, name)) for name in others)
+    return f"{text} Also: {also}." if also else text
+
+
+def sentence_valid(acked: int, faults: int, context: Context) -> str:
+    """The first sentence of a valid run."""
+    under = f" under {counted(faults, 'fault')}" if faults else ""
+    return (
+        f"All {counted(acked, 'acknowledged message')} of {counted(context.run.queues, 'queue')} "
+        f"{'was' if acked == 1 else 'were'} read back in order{under}; nothing was lost or given twice."
+    )

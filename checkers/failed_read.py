@@ -1,0 +1,55 @@
+"""Nothing is read whose send certainly failed (G1a, SEMANTICS 5).
+
+An operation that never left (``not-sent``) certainly failed as well. The module refuses to doubt the
+outcome: that a ``fail`` is one, the system's outcome table vouches for.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chaos.core.op import Type
+from chaos.core.verdict import CheckResult, Example
+from checkers.findings import Finding, Findings, concluded, examples, findings, merged, node_name, ranges_of, told
+from checkers.kernel import Context, QueueShard
+
+
+class FailedReadKernel:
+    """Values of failed sends that a read returned."""
+
+    name = "failed-read"
+    help = "no value is read whose send failed for certain (G1a)"
+
+    def examine(self, shard: QueueShard, context: Context) -> Findings:
+        """Look at one queue."""
+        log = shard.log
+        kind = log.type[log.sends]
+        failed = np.flatnonzero((kind == Type.FAIL) | (kind == Type.NOT_SENT))
+        read = log.seen(np.ones(len(log.row_vid), dtype=np.bool_))
+        bad = failed[read[failed]]
+
+        def told_of() -> Iterator[Example]:
+            for vid in map(int, bad):
+                row = int(np.flatnonzero(log.row_vid == vid)[0])
+                offset, send = int(log.row_offset[row]), int(log.sends[vid])
+                why = shard.operations["error"][send] or "no reason recorded"
+                yield Example(
+                    sentence=f"the send of {log.value(vid)} failed at {node_name(context, int(log.node[send]))} "
+                    f"({why}), yet it is at offset {offset} of queue {shard.key}",
+                    key=shard.key, offset=offset, value=log.value(vid),
+                    ops=(told(shard, context, send), told(shard, context, int(log.row_op[row]), around=offset)),
+                )  # fmt: skip
+
+        places = log.row_offset[np.isin(log.row_vid, bad)] if len(bad) else bad
+        return findings(
+            len(failed),
+            G1a=Finding(count=len(bad), examples=examples(told_of()), ranges=ranges_of(shard.key, places)),
+        )
+
+    def merge(self, left: Findings, right: Findings) -> Findings:
+        """Add two queues."""
+        return merged(left, right)
+
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
+        return concluded(self.name, summary, context, noun="failed send", clean="none of them was read")

@@ -1,0 +1,187 @@
+"""From summaries to ``Results``: the verdict tree of a run.
+
+``examine`` runs every kernel over one shard, wherever the engine put it; ``conclude`` adds the
+summaries up. A kernel that raises makes its row unknown and loud, never silent. A run without its
+ended drain is never valid, at any depth (SEMANTICS 11).
+"""
+
+import time
+import traceback
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from chaos.core.series import Series
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Results, merged
+from checkers import explain
+from checkers.assumptions import Traffic, ended, named_counts
+from checkers.findings import Finding, Findings, added
+from checkers.kernel import Context, QueueShard
+from checkers.loss import LossSummary
+from checkers.registry import EVERY, KERNELS, SERIES
+from checkers.roles import NAME as ROLES
+from checkers.roles import check_roles
+from checkers.rpo import RpoSummary
+from checkers.rto import RtoKernel, RtoSummary
+from checkers.timeline import FaultSpan
+
+MODEL: Final = "queue"
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """A kernel raised."""
+
+    why: str
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What every kernel made of one shard. ``took_s`` per kernel; the first to need the log pays for it."""
+
+    key: int
+    summaries: dict[str, Any]
+    took_s: dict[str, float]
+
+
+class Judged(NamedTuple):
+    """Everything that is written into the run folder."""
+
+    results: Results
+    series: Series
+
+
+def _why(error: Exception) -> str:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
+
+
+def examine(shard: QueueShard, context: Context) -> Part:
+    """Run every kernel over one queue. Pure; runs in an executor."""
+    summaries: dict[str, Any] = {}
+    took_s: dict[str, float] = {}
+    for kernel in EVERY:
+        began = time.perf_counter()
+        try:
+            summaries[kernel.name] = kernel.examine(shard, context)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
+            summaries[kernel.name] = Broken(f"queue {shard.key}: {_why(error)}")
+        took_s[kernel.name] = time.perf_counter() - began
+    return Part(shard.key, summaries, took_s)
+
+
+def _added(kernel: Any, parts: Sequence[Part]) -> Any:
+    """One summary of all shards, ``Broken`` if one is, None without shards."""
+    total = None
+    for part in parts:
+        summary = part.summaries[kernel.name]
+        if isinstance(summary, Broken):
+            return summary
+        try:
+            total = summary if total is None else kernel.merge(total, summary)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
+            return Broken(_why(error))
+    return total
+
+
+def _broken(name: str, why: str) -> CheckResult:
+    return CheckResult(name=name, valid=UNKNOWN, found="the check broke", reason=f"the check {name} broke: {why}")
+
+
+def _row(kernel: Any, summary: Any, context: Context) -> CheckResult:
+    if isinstance(summary, Broken):
+        return _broken(kernel.name, summary.why)
+    try:
+        row: CheckResult = kernel.conclude(summary, context)
+    except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
+        return _broken(kernel.name, _why(error))
+    return row
+
+
+def _roles_row(context: Context) -> CheckResult:
+    began = time.perf_counter()
+    try:
+        row = check_roles(context)
+    except Exception as error:  # noqa: BLE001 - as for kernels
+        return _broken(ROLES, _why(error))
+    return msgspec.structs.replace(row, took_s=round(time.perf_counter() - began, 6))
+
+
+def _fault(span: FaultSpan, summaries: dict[str, Any], context: Context) -> FaultResult:
+    rto, rpo = summaries["rto"], summaries["rpo"]
+    times = rto if isinstance(rto, RtoSummary) else RtoSummary()
+    toll = rpo.tolls.get(span.id) if isinstance(rpo, RpoSummary) else None
+    injected = span.inject_ns is not None
+    return FaultResult(
+        id=span.id, name=span.name, targets=span.targets, description=span.description, proven=span.proven,
+        healed=span.healed, skipped=span.skipped, inject_ns=span.inject_ns, active_ns=span.active_ns,
+        heal_ns=span.heal_ns, healed_ns=span.healed_ns, evidence=span.evidence, heal_evidence=span.heal_evidence,
+        note=span.note, rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
+        lost=toll.lost if toll is not None else 0, rpo_span_s=toll.span_s if toll is not None else None,
+        not_ok=times.not_ok.get(span.id, 0),
+    )  # fmt: skip
+
+
+def _grouped(rows: Sequence[CheckResult], summaries: dict[str, Any]) -> tuple[list[CheckResult], dict[str, Anomaly]]:
+    """The rows with their anomalies marked as parts of stronger ones, and all anomalies, strongest first."""
+    found: dict[str, Finding] = {}
+    for summary in summaries.values():
+        if isinstance(summary, Findings):
+            found = added(found, summary.found)
+    part_of = explain.parts(found)
+    marked = [
+        msgspec.structs.replace(
+            row,
+            anomalies={
+                name: msgspec.structs.replace(one, part_of=part_of.get(name)) for name, one in row.anomalies.items()
+            },
+        )
+        for row in rows
+    ]
+    every = {name: one for row in marked for name, one in row.anomalies.items()}
+    return marked, dict(sorted(every.items(), key=lambda item: explain.rank(item[0])))
+
+
+def _not_ended(row: CheckResult, why: str) -> CheckResult:
+    if row.valid is True:
+        return msgspec.structs.replace(row, valid=UNKNOWN, reason=why)
+    return row
+
+
+def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> str:
+    if results.valid is False:
+        loss = summaries["no-loss"]
+        clusters = loss.clusters if isinstance(loss, LossSummary) else ()
+        return explain.sentence_invalid(results.anomalies, clusters, context)
+    if results.valid == UNKNOWN:
+        return f"Unknown: {results.reason}."
+    loss = summaries["no-loss"]
+    acked = loss.examined if isinstance(loss, LossSummary) else 0
+    return explain.sentence_valid(acked, len(context.timeline.injected()), context)
+
+
+def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: str = "") -> Judged:
+    """The verdict of a run from what the kernels made of its queues."""
+    ordered = sorted(parts, key=lambda part: part.key)
+    summaries = {kernel.name: _added(kernel, ordered) for kernel in EVERY}
+    rows = []
+    for kernel in KERNELS:
+        row = _row(kernel, summaries[kernel.name], context)
+        took_s = sum(part.took_s[kernel.name] for part in ordered)
+        if kernel.name == "rto":
+            rows.append(_roles_row(context))
+        rows.append(msgspec.structs.replace(row, took_s=round(took_s, 6)))
+    why = ended(context)
+    if why:
+        rows = [_not_ended(row, why) for row in rows]
+    rows, anomalies = _grouped(rows, summaries)
+    reasons = list(dict.fromkeys(row.reason for row in rows if row.valid == UNKNOWN and row.reason))
+    traffic = summaries["assumptions"]
+    results = Results(
+        valid=merged(row.valid for row in rows), sentence="", reason="; ".join(reasons), model=MODEL, engine=engine,
+        engine_note=engine_note, checks=tuple(rows), anomalies=anomalies,
+        faults=tuple(_fault(span, summaries, context) for span in context.timeline.faults),
+        counts=named_counts(traffic) if isinstance(traffic, Traffic) else {}, interrupted=context.run.interrupted,
+    )  # fmt: skip
+    curves = summaries[SERIES.name]
+    series = SERIES.series(None if isinstance(curves, Broken) else curves, context)
+    return Judged(msgspec.structs.replace(results, sentence=_sentence(results, summaries, context)), series)

@@ -1,0 +1,36 @@
+"""The engine without a JVM: materialise, then run the kernels over one queue after the other, here."""
+
+from pathlib import Path
+
+from chaos.core.errors import HistoryError
+from chaos.core.runinfo import read_run
+from chaos.core.verdict import Results
+from checkers.judge import Judged, conclude, examine
+from checkers.kernel import Context
+from checkers.shards import load_shard, load_timeline, materialise, workers_in
+from checkers.written import write_judged
+
+
+def judged(folder: Path, note: str = "") -> Judged:
+    """Judge one run folder without writing the verdict (tables are made where they are missing).
+
+    Raises:
+        HistoryError: if the folder holds no history, or one that was altered.
+    """
+    run, history = read_run(folder), folder / "history"
+    if not history.is_dir():
+        raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
+    made = [materialise(history, worker) for worker in workers_in(history)]
+    context = Context(
+        run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run)
+    )
+    keys = sorted({key for one in made for key in one.keys})
+    parts = [examine(load_shard(history, key), context) for key in keys]
+    return conclude(parts, context, "local", note)
+
+
+def judge(folder: Path, note: str = "") -> Results:
+    """Judge one run folder and write the verdict into it."""
+    found = judged(folder, note)
+    write_judged(folder, found)
+    return found.results

@@ -1,0 +1,258 @@
+"""No loss: every acknowledged message is there (SEMANTICS 4, 6).
+
+``lost-write``: acknowledged and not in a complete final drain, or passed over by a read that
+completed after the acknowledgement and returned by none. ``unseen``: acknowledged, and nobody
+looked. The module refuses to call lost what nobody looked for.
+"""
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.history import NEVER_NS
+from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.columns import Ints, stabbed
+from checkers.drain import drain_of
+from checkers.findings import (
+    Finding,
+    Findings,
+    added,
+    concluded,
+    examples,
+    findings,
+    node_name,
+    ranges_of,
+    seconds_text,
+    told,
+)
+from checkers.kernel import Context, QueueShard
+from checkers.log import Log
+
+CLUSTERS: Final = 4
+
+
+class Losses(msgspec.Struct, frozen=True):
+    """Vids of lost and unseen messages of one queue, and when each loss was proven (ns)."""
+
+    lost: Ints
+    proof_ns: Ints
+    unseen: Ints
+    why_unseen: str
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """The lost messages of one queue that one node had acknowledged.
+
+    ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again.
+    """
+
+    key: int
+    node: str
+    count: int
+    first_ack_ns: int
+    last_ack_ns: int
+    first_value: str
+    first_offset: int
+    twice: int
+    twice_first: int
+    twice_last: int
+    twice_node: str
+
+
+class LossSummary(Findings, frozen=True, kw_only=True):
+    """Findings with what the headline needs."""
+
+    clusters: tuple[Cluster, ...] = ()
+    undrained: tuple[int, ...] = ()
+
+
+def _covering(log: Log, reads: Ints, offsets: Ints, weight: Ints, none: int) -> Ints:
+    """For each of the ascending offsets the largest weight of a read that covers it."""
+    lo = np.searchsorted(offsets, log.begin[reads])
+    hi = np.searchsorted(offsets, log.end[reads])
+    return stabbed(lo, hi, weight, len(offsets), none=none)
+
+
+def _proofs(log: Log, context: Context, lost: Ints, last_pass: int) -> Ints:
+    """When each loss was proven (SEMANTICS 19)."""
+    if not len(lost):
+        return lost
+    ops = log.sends[lost]
+    order = np.argsort(log.offset[ops], kind="stable")
+    offsets, acked_ns = log.offset[ops][order], log.complete[ops][order]
+    returned_ns = np.full(log.values, -1, dtype=np.int64)
+    known = log.row_ok & (log.row_vid >= 0)
+    np.maximum.at(returned_ns, log.row_vid[known], log.complete[log.row_op[known]])
+    last_seen = returned_ns[lost][order]
+    reads = log.ok_reads
+    done_ns = log.complete[reads]
+    earliest = -_covering(log, reads, offsets, -done_ns, -NEVER_NS)
+    proof = np.where(last_seen < 0, np.maximum(acked_ns, earliest), NEVER_NS)
+    # Messages that had been read: the first stretch between injections with a later read that passes them.
+    edges = [fault.inject_ns or 0 for fault in context.timeline.injected()]
+    for start, end in zip([0, *edges], [*edges, NEVER_NS], strict=True):
+        if not (last_seen >= 0).any():
+            break
+        inside = (done_ns >= start) & (done_ns < end)
+        latest = _covering(log, reads[inside], offsets, done_ns[inside], -1)
+        hit = (last_seen >= 0) & (proof == NEVER_NS) & (latest > last_seen)
+        proof[hit] = latest[hit]
+    if last_pass >= 0:
+        proof = np.minimum(proof, np.maximum(log.complete[last_pass], acked_ns))
+    out = np.empty_like(proof)
+    out[order] = proof
+    return out
+
+
+def losses_of(shard: QueueShard, context: Context) -> Losses:
+    """The lost and unseen messages of a queue; worked out once per shard."""
+    if "losses" not in shard.memo:
+        shard.memo["losses"] = _losses(shard, context)
+    losses: Losses = shard.memo["losses"]
+    return losses
+
+
+def _losses(shard: QueueShard, context: Context) -> Losses:
+    log, drained = shard.log, drain_of(shard, context)
+    seen = log.seen(log.row_ok)[log.acked]
+    offset = log.offset[log.sends[log.acked]]
+    why = f"the final reads of queue {shard.key} are not complete: {drained.reason}"
+    if drained.complete:
+        final = np.zeros(len(log.row_vid), dtype=np.bool_)
+        final[log.rows_of(drained.last)] = True
+        missing = ~log.seen(final)[log.acked] & ~(seen & (offset < drained.minimum))
+        certain = missing & (offset >= drained.minimum)
+        certain |= missing & (offset < 0)
+        why = f"removed from queue {shard.key} by retention before anybody read it"
+    else:
+        missing = ~seen
+        certain = np.zeros(len(missing), dtype=np.bool_)
+    open_question = np.flatnonzero(missing & ~certain & (offset >= 0))
+    if len(open_question):
+        order = open_question[np.argsort(offset[open_question], kind="stable")]
+        reads = log.ok_reads
+        passed = _covering(log, reads, offset[order], log.complete[reads], -1)
+        certain[order] = passed > log.complete[log.sends[log.acked[order]]]
+    lost = log.acked[missing & certain]
+    last = drained.last if drained.complete else -1
+    return Losses(lost, _proofs(log, context, lost, last), log.acked[missing & ~certain], why)
+
+
+def _others(log: Log, vids: Ints) -> tuple[Ints, Ints]:
+    """Which of these messages' offsets hold another value: their positions in ``vids``, and that value."""
+    offsets, known = log.pairs
+    at = log.offset[log.sends[vids]]
+    first, behind = np.searchsorted(offsets, at), np.searchsorted(offsets, at, side="right")
+    other = np.full(len(vids), -1, dtype=np.int64)
+    for step in range(int((behind - first).max(initial=0))):
+        place = np.minimum(first + step, max(0, len(known) - 1))
+        hit = (first + step < behind) & (known[place] != vids)
+        other[hit] = known[place][hit]
+    twice = np.flatnonzero(other >= 0)
+    return twice, other[twice]
+
+
+def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Cluster:
+    log = shard.log
+    ops = log.sends[vids]
+    first = ops[np.argmin(log.offset[ops])]
+    acked_ns = log.complete[ops]
+    twice, other = _others(log, vids)
+    again = log.offset[ops][twice]
+    by_send = other[other < len(log.sends)]
+    givers = log.node[log.sends[by_send]]
+    giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
+    return Cluster(
+        key=shard.key, node=node_name(context, node), count=len(vids), first_ack_ns=int(acked_ns.min()),
+        last_ack_ns=int(acked_ns.max()), first_value=log.value(int(vids[np.argmin(log.offset[ops])])),
+        first_offset=int(log.offset[first]), twice=len(twice), twice_first=int(again.min(initial=1 << 62)),
+        twice_last=int(again.max(initial=-1)), twice_node=node_name(context, giver) if giver >= 0 else "",
+    )  # fmt: skip
+
+
+def _clusters(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluster, ...]:
+    nodes = shard.log.node[shard.log.sends[lost]]
+    names, counts = np.unique(nodes, return_counts=True)
+    most = names[np.argsort(-counts, kind="stable")][:CLUSTERS]
+    return tuple(_cluster(shard, context, int(node), lost[nodes == node]) for node in most)
+
+
+def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
+    log = shard.log
+    op = int(log.sends[vid])
+    offset = int(log.offset[op])
+    twice, other = _others(log, np.array([vid]))
+    ops = [told(shard, context, op)]
+    fate = "no read that passes the offset returns it"
+    if len(twice):
+        fate = f"offset {offset} holds {log.value(int(other[0]))}"
+        if other[0] < len(log.sends):
+            ops.append(told(shard, context, int(log.sends[other[0]])))
+    covering = log.ok_reads[(log.begin[log.ok_reads] <= offset) & (log.end[log.ok_reads] > offset)]
+    after = covering[log.complete[covering] > log.complete[op]]
+    if len(after):
+        ops.append(told(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
+    return Example(
+        sentence=f"{log.value(vid)} was acknowledged by {node_name(context, int(log.node[op]))} at "
+        f"{seconds_text(context, int(log.complete[op]))} at offset {offset} of queue {shard.key}; {fate}",
+        key=shard.key, offset=offset, value=log.value(vid), ops=tuple(ops),
+    )  # fmt: skip
+
+
+def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> Example:
+    log = shard.log
+    op = int(log.sends[vid])
+    place = f"offset {log.offset[op]} of queue {shard.key}"
+    return Example(
+        sentence=f"{log.value(vid)}, acknowledged at {place}, was read by nobody: {why}",
+        key=shard.key, offset=int(log.offset[op]), value=log.value(vid), ops=(told(shard, context, op),),
+    )  # fmt: skip
+
+
+class LossKernel:
+    """Acknowledged messages that are gone, or that nobody looked for."""
+
+    name = "no-loss"
+    help = "every acknowledged message is in the final log (lost-write, unseen)"
+
+    def examine(self, shard: QueueShard, context: Context) -> LossSummary:
+        """Look at one queue."""
+        losses, log = losses_of(shard, context), shard.log
+        by_offset = losses.lost[np.argsort(log.offset[log.sends[losses.lost]], kind="stable")]
+        found = findings(
+            len(log.acked),
+            lost_write=Finding(
+                count=len(losses.lost), ranges=ranges_of(shard.key, log.offset[log.sends[losses.lost]]),
+                examples=examples(_lost_example(shard, context, int(vid)) for vid in by_offset),
+            ),
+            unseen=Finding(
+                count=len(losses.unseen), ranges=ranges_of(shard.key, log.offset[log.sends[losses.unseen]]),
+                examples=examples(
+                    _unseen_example(shard, context, int(vid), losses.why_unseen) for vid in losses.unseen
+                ),
+            ),
+        )  # fmt: skip
+        return LossSummary(
+            examined=found.examined, found=found.found, clusters=_clusters(shard, context, losses.lost),
+            undrained=() if drain_of(shard, context).complete else (shard.key,),
+        )  # fmt: skip
+
+    def merge(self, left: LossSummary, right: LossSummary) -> LossSummary:
+        """Add two queues."""
+        return LossSummary(
+            examined=left.examined + right.examined, found=added(left.found, right.found),
+            clusters=(*left.clusters, *right.clusters), undrained=(*left.undrained, *right.undrained),
+        )  # fmt: skip
+
+    def conclude(self, summary: LossSummary | None, context: Context) -> CheckResult:
+        """Unknown as well if some queue was not drained: what was read may have been removed since."""
+        row = concluded(
+            self.name, summary, context, noun="acknowledged message", clean="every one is in the final log"
+        )
+        if summary is not None and summary.undrained and row.valid is True:
+            queues = ", ".join(map(str, sorted(summary.undrained)))
+            return msgspec.structs.replace(
+                row, valid=UNKNOWN, found="each was read once", reason=f"final reads not complete: queue {queues}"
+            )
+        return row

@@ -1,0 +1,138 @@
+"""Order inside reads and along processes; records that a read passes over (SEMANTICS 8).
+
+The names are those of the reference checker for Kafka histories. Only ok reads are judged. The module
+refuses to compare operations of different processes: ``checkers.linearizable`` does.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from chaos.core.verdict import CheckResult, Example
+from checkers.columns import Ints
+from checkers.findings import Finding, Findings, concluded, examples, findings, merged, node_name, ranges_of, told
+from checkers.kernel import Context, QueueShard
+from checkers.log import Log
+
+Say = Callable[[int, int], str]
+
+
+def _sends_going_back(log: Log, process: Ints) -> tuple[Ints, Ints]:
+    """Ok sends whose offset is not above that of their process' previous one, and that previous one."""
+    ops = log.sends[log.acked]
+    ops = ops[log.offset[ops] >= 0]
+    ops = ops[np.lexsort((log.invoke[ops], process[ops]))]
+    bad = (process[ops][1:] == process[ops][:-1]) & (log.offset[ops][1:] <= log.offset[ops][:-1])
+    return ops[1:][bad], ops[:-1][bad]
+
+
+def _first_known(log: Log, after: Ints, before: Ints) -> Ints:
+    """The first offset with a known value strictly between two, -1 if there is none."""
+    known = log.known_offsets
+    at = np.searchsorted(known, after, side="right")
+    inside = at < len(known)
+    found = np.where(inside, known[np.minimum(at, max(0, len(known) - 1))] if len(known) else -1, -1)
+    return np.where(inside & (found < before), found, -1)
+
+
+def _inner(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
+    """Rows that go back, their reads; rows behind a passed record, and that record."""
+    offset, op = log.row_offset, log.row_op
+    same = np.flatnonzero((op[1:] == op[:-1]) & log.row_ok[1:]) + 1
+    step = offset[same] - offset[same - 1]
+    back = same[step <= 0]
+    wide = same[step > 1]
+    passed = _first_known(log, offset[wide - 1], offset[wide])
+    gone = np.maximum(log.min[op[wide]], 0)
+    skip = (passed >= 0) & (passed >= gone)
+    return offset[back], op[back], passed[skip], op[wide[skip]]
+
+
+def _edges(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
+    """Reads that returned a record below their beginning; reads that passed a record at either end."""
+    reads = log.ok_reads
+    some = reads[log.row_count[reads] > 0]
+    first = log.row_offset[log.row_start[some]]
+    lowest = log.lowest_record[some]
+    below = lowest < log.begin[some]
+    floor = np.maximum(log.min[some], 0)
+    head = _first_known(log, np.maximum(log.begin[some], floor) - 1, first)
+    from_last = np.where(log.row_count[reads] > 0, log.last_record[reads], log.begin[reads] - 1)
+    tail = _first_known(log, np.maximum(from_last, np.maximum(log.min[reads], 0) - 1), log.end[reads])
+    passed = np.concatenate((head[head >= 0], tail[tail >= 0]))
+    ops = np.concatenate((some[head >= 0], reads[tail >= 0]))
+    return lowest[below], some[below], passed, ops
+
+
+class OrderKernel:
+    """Offsets that go back, and known records that a read passes."""
+
+    name = "order"
+    help = (
+        "offsets ascend within a read and along a process' sends, no read passes a known record "
+        "(nonmonotonic-send, int-nonmonotonic-poll, nonmonotonic-poll, int-poll-skip, poll-skip)"
+    )
+
+    def examine(self, shard: QueueShard, context: Context) -> Findings:
+        """Look at one queue."""
+        log = shard.log
+        sends, previous = _sends_going_back(log, shard.operations["process"])
+        back_at, back_ops, passed_at, passed_ops = _inner(log)
+        below_at, below_ops, edge_at, edge_ops = _edges(log)
+
+        def send_back() -> Iterator[Example]:
+            for op, before in zip(map(int, sends), map(int, previous), strict=True):
+                value = log.value(int(np.searchsorted(log.sends, op)))
+                yield Example(
+                    sentence=f"process {shard.operations['process'][op]} was given offset {log.offset[op]} of queue "
+                    f"{shard.key} for {value} after {log.offset[before]} for its previous send",
+                    key=shard.key, offset=int(log.offset[op]), value=value,
+                    ops=(told(shard, context, op), told(shard, context, before)),
+                )  # fmt: skip
+
+        def of_reads(places: Ints, ops: Ints, say: Say) -> Finding:
+            """One finding of reads: counted by operation, shown once each."""
+            single, first = np.unique(ops, return_index=True)
+
+            def told_of() -> Iterator[Example]:
+                for op, place in zip(map(int, single), map(int, places[first]), strict=True):
+                    yield Example(
+                        sentence=say(op, place), key=shard.key, offset=place,
+                        ops=(told(shard, context, op, around=place),),
+                    )  # fmt: skip
+
+            return Finding(count=len(single), examples=examples(told_of()), ranges=ranges_of(shard.key, places))
+
+        def reader(op: int) -> str:
+            node = node_name(context, int(log.node[op]))
+            return f"a read of queue {shard.key} by process {shard.operations['process'][op]} at {node}"
+
+        return findings(
+            len(log.sends) + len(log.ok_reads),
+            nonmonotonic_send=Finding(
+                count=len(sends), examples=examples(send_back()), ranges=ranges_of(shard.key, log.offset[sends])
+            ),
+            int_nonmonotonic_poll=of_reads(
+                back_at, back_ops, lambda op, place: f"{reader(op)} went back to offset {place} inside one answer"
+            ),
+            nonmonotonic_poll=of_reads(
+                below_at, below_ops,
+                lambda op, place: f"{reader(op)} from offset {log.begin[op]} returned offset {place}",
+            ),
+            int_poll_skip=of_reads(
+                passed_at, passed_ops, lambda op, place: f"{reader(op)} passed over the known record at offset {place}"
+            ),
+            poll_skip=of_reads(
+                edge_at, edge_ops,
+                lambda op, place: f"{reader(op)} from offset {log.begin[op]} to {log.end[op]} left out the known "
+                f"record at offset {place}",
+            ),
+        )  # fmt: skip
+
+    def merge(self, left: Findings, right: Findings) -> Findings:
+        """Add two queues."""
+        return merged(left, right)
+
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
+        return concluded(self.name, summary, context, noun="operation", clean="offsets ascend, nothing is passed over")

@@ -1,0 +1,40 @@
+"""The checks there are, in the order of the verdict table."""
+
+from typing import Any, Final, cast
+
+from checkers import roles
+from checkers.assumptions import AssumptionsKernel
+from checkers.duplicates import DuplicatesKernel
+from checkers.failed_read import FailedReadKernel
+from checkers.kernel import QueueKernel
+from checkers.linearizable import LinearizableKernel
+from checkers.loss import LossKernel
+from checkers.offsets import OffsetsKernel
+from checkers.order import OrderKernel
+from checkers.phantom import PhantomKernel
+from checkers.rpo import RpoKernel
+from checkers.rto import RtoKernel
+from checkers.series import SeriesKernel
+
+KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
+    AssumptionsKernel(),
+    LossKernel(),
+    DuplicatesKernel(),
+    PhantomKernel(),
+    FailedReadKernel(),
+    OffsetsKernel(),
+    LinearizableKernel(),
+    OrderKernel(),
+    RtoKernel(),
+    RpoKernel(),
+)
+SERIES: Final = SeriesKernel()
+EVERY: Final[tuple[QueueKernel[Any], ...]] = (*KERNELS, cast("QueueKernel[Any]", SERIES))
+"""Also the curves, which are no check."""
+
+
+def described() -> list[tuple[str, str]]:
+    """Name and one line of help of every check, in the order of the verdict table."""
+    rows = [(kernel.name, kernel.help) for kernel in KERNELS]
+    at = next(i for i, (name, _) in enumerate(rows) if name == "rto")
+    return [*rows[:at], (roles.NAME, roles.HELP), *rows[at:]]

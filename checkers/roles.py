@@ -1,0 +1,63 @@
+"""At most one leader per epoch, and no leader that goes back in epochs (SEMANTICS 15).
+
+Judged over the claims that observers heard. A cut-off master that still thinks it leads, in its old
+epoch, is not an anomaly: it cannot know. The module refuses to judge what followers repeat of others.
+"""
+
+from collections import defaultdict
+
+from chaos.core.verdict import CheckResult, Example
+from checkers.findings import Finding, concluded, examples, findings, seconds_text
+from checkers.kernel import Context
+from checkers.timeline import Claim
+
+NAME = "roles"
+HELP = "one master per epoch, one active controller per term, epochs never step back (dual-master, epoch-regression)"
+
+
+def _word(claim: Claim) -> str:
+    return "term" if claim.kind == "controller" else "epoch"
+
+
+def _doubles(context: Context) -> list[Example]:
+    by_epoch: dict[tuple[str, str, int], list[Claim]] = defaultdict(list)
+    for claim in context.timeline.claims:
+        by_epoch[claim.role, claim.subject or "", claim.epoch].append(claim)
+    out = []
+    for (role, _, epoch), claims in sorted(by_epoch.items()):
+        nodes = sorted({claim.node for claim in claims})
+        if len(nodes) > 1:
+            heard = ", ".join(
+                f"{claim.node} from {seconds_text(context, claim.first_ns)} to {seconds_text(context, claim.last_ns)}"
+                for claim in claims
+            )
+            sentence = f"{' and '.join(nodes)} both led in {_word(claims[0])} {epoch} of role {role}: {heard}"
+            out.append(Example(sentence=sentence))
+    return out
+
+
+def _steps_back(context: Context) -> list[Example]:
+    highest: dict[str, Claim] = {}
+    out = []
+    for claim in context.timeline.claims:
+        before = highest.get(claim.node)
+        if before is not None and claim.epoch < before.epoch:
+            sentence = (
+                f"{claim.node} led in {_word(claim)} {before.epoch} until {seconds_text(context, before.last_ns)} and "
+                f"in {_word(claim)} {claim.epoch} from {seconds_text(context, claim.first_ns)}: epochs stepped back"
+            )
+            out.append(Example(sentence=sentence))
+        else:
+            highest[claim.node] = claim
+    return out
+
+
+def check_roles(context: Context) -> CheckResult:
+    """The row of the verdict table, from the timeline alone."""
+    doubles, steps = _doubles(context), _steps_back(context)
+    found = findings(
+        len(context.timeline.claims),
+        dual_master=Finding(count=len(doubles), examples=examples(doubles)),
+        epoch_regression=Finding(count=len(steps), examples=examples(steps)),
+    )
+    return concluded(NAME, found, context, noun="claim", clean="one leader per epoch, epochs ascend")

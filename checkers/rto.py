@@ -1,0 +1,199 @@
+"""Recovery time of each fault, per kind of operation and queue (SEMANTICS 18).
+
+An outage opens at the first of three operations in a row that were not ok (or of at least a second of
+such operations) and ends at the completion of the first of three in a row that were, so a single
+lucky operation ends nothing. It belongs to every fault whose time it touches. The module refuses to
+call no outage an RTO of 0, and prints the resolution beside each number.
+"""
+
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
+from chaos.core.op import F, Type
+from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
+from checkers.columns import Ints, Mask, runs
+from checkers.findings import Finding, anomaly, counted, examples
+from checkers.kernel import Context, QueueShard
+from checkers.timeline import FaultSpan
+
+IN_A_ROW: Final = 3
+STRETCH_NS: Final = NS_PER_S
+LAG_NS: Final = NS_PER_S // 4
+KINDS: Final = (F.SEND, F.POLL, F.READ, F.SLAVE_READ)
+BUDGETED: Final = (F.SEND.word, F.POLL.word, F.READ.word)
+
+
+class Outages(NamedTuple):
+    """Outages of one kind on one queue; ``end`` is NEVER_NS where there was no recovery."""
+
+    start: Ints
+    end: Ints
+
+
+class RtoSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The longest outage per (fault, kind, queue), the kinds seen, worst lags (ns), failures per fault."""
+
+    longest: dict[tuple[int, str, int], Rto] = {}
+    lag_ns: dict[str, int] = {}
+    not_ok: dict[int, int] = {}
+    operations: int = 0
+
+
+def outages(invoke: Ints, complete: Ints, ok: Mask) -> Outages:
+    """The outages among operations that are in order of invocation."""
+    starts, ends = runs(~ok)
+    long_enough = (ends - starts >= IN_A_ROW) | (
+        (ends - starts >= 2) & (invoke[np.maximum(ends - 1, 0)] - invoke[starts] >= STRETCH_NS)  # noqa: PLR2004
+    )
+    opening = starts[long_enough]
+    ok_starts, ok_ends = runs(ok)
+    closing = ok_starts[ok_ends - ok_starts >= IN_A_ROW]
+    # In order of place, the first opening behind a closing opens, and the first closing behind it closes.
+    place = np.concatenate((opening, closing))
+    opens = np.concatenate((np.ones(len(opening), dtype=np.bool_), np.zeros(len(closing), dtype=np.bool_)))
+    order = np.argsort(place, kind="stable")
+    place, opens = place[order], opens[order]
+    first = np.flatnonzero(opens & np.r_[True, ~opens[:-1]]) if len(place) else place
+    next_close = np.searchsorted(closing, place[first])
+    never = next_close == len(closing)
+    end = np.where(never, NEVER_NS, complete[closing[np.minimum(next_close, len(closing) - 1)]] if len(closing) else 0)
+    return Outages(invoke[place[first]], end)
+
+
+def _windows(context: Context) -> list[tuple[FaultSpan, int, int]]:
+    """Each injected fault with its time: from its injection to the next one."""
+    faults = context.timeline.injected()
+    starts = [fault.inject_ns or 0 for fault in faults]
+    return [(fault, starts[i], starts[i + 1] if i + 1 < len(faults) else NEVER_NS) for i, fault in enumerate(faults)]
+
+
+def _resolution_s(context: Context, f: F, lag_ns: int) -> float:
+    run = context.run
+    per_queue = run.rate * run.mix.get(f.word, 1.0) / max(1, run.queues)
+    return max(1 / per_queue if per_queue > 0 else 0.0, run.op_timeout_s, lag_ns / NS_PER_S)
+
+
+def worse(left: Rto, right: Rto) -> Rto:
+    """The longer of two; no recovery beats every length."""
+    rank = [(not one.recovered, one.seconds if one.seconds is not None else -1.0, -one.key) for one in (left, right)]
+    return left if rank[0] >= rank[1] else right
+
+
+class RtoKernel:
+    """Outages, and the faults they belong to."""
+
+    name = "rto"
+    help = "recovery time per fault, kind of operation and queue, against --rto-budget (rto-budget)"
+
+    def examine(self, shard: QueueShard, context: Context) -> RtoSummary:
+        """Look at one queue."""
+        log = shard.log
+        lag = log.invoke - shard.operations["scheduled_ns"]
+        longest: dict[tuple[int, str, int], Rto] = {}
+        lags: dict[str, int] = {}
+        looked = 0
+        for f in KINDS:
+            ops = np.flatnonzero(log.f == f)
+            following = ops[~shard.operations["pinned"][ops]]
+            ops = following if len(following) else ops
+            if not len(ops):
+                continue
+            looked += len(ops)
+            lags[f.word] = int(lag[ops].max())
+            found = outages(log.invoke[ops], log.complete[ops], log.type[ops] == Type.OK)
+            last_ns = int(log.invoke[ops].max())
+            for fault, start, end in _windows(context):
+                own = np.flatnonzero((found.start < end) & (found.end > start))
+                for i in own:
+                    one = self._rto(fault, f, shard.key, (int(found.start[i]), int(found.end[i])), last_ns)
+                    inside = (log.invoke[ops] >= found.start[i]) & (log.invoke[ops] < found.end[i])
+                    late = bool((lag[ops][inside] > LAG_NS).any())
+                    one = msgspec.structs.replace(one, lagged=late)
+                    key = (fault.id, f.word, shard.key)
+                    longest[key] = worse(longest[key], one) if key in longest else one
+        return RtoSummary(longest=longest, lag_ns=lags, not_ok=self._not_ok(shard, context), operations=looked)
+
+    def _rto(self, fault: FaultSpan, f: F, key: int, outage: tuple[int, int], last_ns: int) -> Rto:
+        start, end = outage
+        recovered = end != NEVER_NS
+        when = "after-heal" if fault.heal_ns is not None and end > fault.heal_ns else "before-heal"
+        return Rto(
+            f=f.word, seconds=round(((end if recovered else max(last_ns, start)) - start) / NS_PER_S, 9),
+            recovered=recovered, key=key, when=when if recovered else "",  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def _not_ok(self, shard: QueueShard, context: Context) -> dict[int, int]:
+        log = shard.log
+        bad = np.sort(log.invoke[(log.type != Type.OK) & (log.f != F.DRAIN)])
+        return {
+            fault.id: int(np.searchsorted(bad, end) - np.searchsorted(bad, start))
+            for fault, start, end in _windows(context)
+        }
+
+    def merge(self, left: RtoSummary, right: RtoSummary) -> RtoSummary:
+        """Add two queues."""
+        return RtoSummary(
+            longest={**left.longest, **right.longest},
+            lag_ns={
+                f: max(left.lag_ns.get(f, 0), right.lag_ns.get(f, 0)) for f in sorted({*left.lag_ns, *right.lag_ns})
+            },
+            not_ok={
+                fault: left.not_ok.get(fault, 0) + right.not_ok.get(fault, 0)
+                for fault in sorted({*left.not_ok, *right.not_ok})
+            },
+            operations=left.operations + right.operations,
+        )  # fmt: skip
+
+    def of_fault(self, summary: RtoSummary, fault: int, context: Context) -> tuple[Rto, ...]:
+        """The RTOs of one fault: over all queues first (key -1), then each queue that had an outage."""
+        out = []
+        for f in KINDS:
+            if f.word not in summary.lag_ns:
+                continue
+            own = [one for (i, word, _), one in sorted(summary.longest.items()) if i == fault and word == f.word]
+            resolution_s = _resolution_s(context, f, summary.lag_ns[f.word])
+            over_all = Rto(f=f.word, seconds=None)
+            for one in own:
+                over_all = worse(over_all, one)
+            all_of_kind = (msgspec.structs.replace(over_all, key=-1), *own)
+            out += [msgspec.structs.replace(one, resolution_s=round(resolution_s, 6)) for one in all_of_kind]
+        return tuple(sorted(out, key=lambda one: one.key >= 0))
+
+    def conclude(self, summary: RtoSummary | None, context: Context) -> CheckResult:
+        """The row of the verdict table; an error only against a budget."""
+        summary = summary if summary is not None else RtoSummary()
+        budget_s = context.run.rto_budget_s
+        worst: Rto | None = None
+        over: list[Example] = []
+        coarse = False
+        for fault, _, _ in _windows(context):
+            own = [one for one in self.of_fault(summary, fault.id, context) if one.key < 0 and one.f in BUDGETED]
+            for one in own:
+                worst = one if worst is None else worse(worst, one)
+                coarse |= budget_s is not None and one.resolution_s > budget_s
+            late = [one for one in own if budget_s is not None and one.seconds is not None
+                    and (not one.recovered or one.seconds > budget_s)]  # fmt: skip
+            if late:
+                told = ", ".join(f"{one.f} {_length(one)}" for one in late)
+                over.append(Example(sentence=f"fault {fault.id} ({fault.name}): {told}, budget {budget_s:g} s"))
+        found = f"worst {worst.f} {_length(worst)}" if worst is not None and worst.seconds is not None else "no outage"
+        valid: Valid = True
+        reason = ""
+        anomalies = {}
+        if over:
+            anomalies["rto-budget"] = anomaly("rto-budget", Finding(count=len(over), examples=examples(over)), context)
+            valid = anomalies["rto-budget"].allowed
+        elif coarse:
+            valid, reason = UNKNOWN, f"the RTO budget of {budget_s:g} s is below the resolution of the load"
+        return CheckResult(
+            name=self.name, valid=valid, found=found, examined=counted(summary.operations, "operation"),
+            anomalies=anomalies, reason=reason,
+        )  # fmt: skip
+
+
+def _length(one: Rto) -> str:
+    return f"{one.seconds:.1f} s" if one.recovered else "without recovery"

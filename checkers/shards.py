@@ -1,0 +1,184 @@
+"""From a run folder to the columns of one queue: the only place of the checks that reads rows.
+
+A worker's stream becomes tables once; they are made again when the stream is newer. Everything here
+runs where the engine runs its kernels: in this process, or in an executor. The module refuses to
+judge and to merge.
+"""
+
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from chaos.core.errors import HistoryError
+from chaos.core.events import Event
+from chaos.core.history import (
+    OPERATIONS,
+    READ_ROWS,
+    StreamFacts,
+    materialise_events,
+    materialise_stream,
+    read_stream,
+    workers_of,
+)
+from chaos.core.runinfo import RunInfo
+from checkers.kernel import Column, QueueShard
+from checkers.timeline import Timeline, timeline_of
+
+TABLES: Final = (("operations", OPERATIONS), ("reads", READ_ROWS))
+
+
+class Materialised(msgspec.Struct, frozen=True):
+    """One worker's tables: what was learned of the stream, and which queues occur."""
+
+    facts: StreamFacts
+    keys: tuple[int, ...]
+
+
+def _table(history: Path, name: str, worker: int) -> Path:
+    return history / name / f"w{worker}.parquet"
+
+
+def workers_in(history: Path) -> list[int]:
+    """The workers that left a stream or tables."""
+    tables = (int(path.stem[1:]) for path in (history / "operations").glob("w*.parquet"))
+    return sorted({*workers_of(history), *tables})
+
+
+def _is_fresh(history: Path, worker: int) -> bool:
+    tables = [_table(history, name, worker) for name, _ in TABLES]
+    if not all(path.exists() for path in tables):
+        return False
+    made_ns = min(path.stat().st_mtime_ns for path in tables)
+    raw = [path for path in history.glob(f"w{worker}.*") if path.suffix in {".ops", ".reads", ".errors"}]
+    return all(path.stat().st_mtime_ns <= made_ns for path in raw)
+
+
+def _facts(history: Path, worker: int) -> StreamFacts:
+    """What is known of the stream behind tables that exist already."""
+    path = history / f"w{worker}.facts.json"
+    if path.exists():
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=StreamFacts)
+        except msgspec.DecodeError as error:
+            raise HistoryError(f"{path}: {error}; remove the tables and check again") from None
+    if (history / f"w{worker}.ops").exists():
+        return read_stream(history, worker).facts
+    raise HistoryError(f"{path}: missing, and there is no stream to learn it from")
+
+
+def materialise(history: Path, worker: int) -> Materialised:
+    """Make one worker's tables if they are missing or older than the stream.
+
+    Raises:
+        HistoryError: if the stream or the tables were altered.
+    """
+    if not _is_fresh(history, worker):
+        facts = materialise_stream(history, worker)
+        partial = history / f"w{worker}.facts.partial"
+        partial.write_bytes(msgspec.json.encode(facts))
+        partial.rename(history / f"w{worker}.facts.json")
+    facts = _facts(history, worker)
+    keys: set[int] = set()
+    for name, _ in TABLES:
+        keys |= set(_keys(_table(history, name, worker)))
+    return Materialised(facts, tuple(sorted(keys)))
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
+
+
+def _keys(path: Path) -> list[int]:
+    """The queues that occur in a table."""
+    with _open(path) as file:
+        found: set[int] = set()
+        for group in range(file.num_row_groups):
+            lowest, highest = _key_range(file, group)
+            if lowest == highest:
+                found.add(lowest)
+            else:
+                found |= set(pc.unique(file.read_row_group(group, columns=["key"])["key"]).to_pylist())
+        return sorted(found)
+
+
+def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
+    """Lowest and highest queue of a row group; a range that excludes nothing where there are no statistics."""
+    statistics = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("key")).statistics
+    if statistics is None or not statistics.has_min_max:
+        return -(1 << 31), (1 << 31) - 1
+    return statistics.min, statistics.max
+
+
+def _rows(path: Path, schema: pa.Schema, key: int) -> pa.Table:
+    """The rows of one queue in one table, from the row groups that can hold it."""
+    with _open(path) as file:
+        missing = [name for name in schema.names if name not in file.schema_arrow.names]
+        if missing:
+            raise HistoryError(f"{path}: no column {missing[0]}; it was written by another version")
+        ranges = {group: _key_range(file, group) for group in range(file.num_row_groups)}
+        groups = [group for group, (lowest, highest) in ranges.items() if lowest <= key <= highest]
+        table = file.read_row_groups(groups, columns=schema.names)
+    if any(ranges[group] != (key, key) for group in groups):
+        table = table.filter(pc.equal(table["key"], key))
+    return table
+
+
+def _columns(table: pa.Table) -> dict[str, Column]:
+    out: dict[str, Column] = {}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(pa.string())
+        out[name] = column.to_numpy(zero_copy_only=False)
+    return out
+
+
+def _joined(history: Path, name: str, schema: pa.Schema, key: int) -> dict[str, Column]:
+    tables = [_rows(_table(history, name, worker), schema, key) for worker in workers_in(history)]
+    texts = pa.schema([(one.name, pa.string() if pa.types.is_dictionary(one.type) else one.type) for one in schema])
+    return _columns(pa.concat_tables([table.cast(texts) for table in tables]))
+
+
+def _neighbours(reads: dict[str, Column]) -> dict[str, Column]:
+    """Read rows with the rows of one read together, in the order returned."""
+    key = (reads["worker"].astype(np.int64) << 40) | reads["op"]
+    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, dtype=np.int64)
+    step = np.diff(reads["position"])
+    if len(np.unique(key[starts])) == len(starts) and bool(((step > 0) | (key[1:] != key[:-1])).all()):
+        return reads
+    order = np.lexsort((reads["position"], key))
+    return {name: column[order] for name, column in reads.items()}
+
+
+def load_shard(history: Path, key: int) -> QueueShard:
+    """All rows of one queue, from every worker's tables.
+
+    Raises:
+        HistoryError: if a table is damaged or of another version.
+    """
+    operations = _joined(history, "operations", OPERATIONS, key)
+    order = np.lexsort((operations["op"], operations["worker"], operations["invoke_ns"]))
+    sorted_already = bool((np.diff(order) == 1).all())
+    if not sorted_already:
+        operations = {name: column[order] for name, column in operations.items()}
+    return QueueShard(key, operations, _neighbours(_joined(history, "reads", READ_ROWS, key)))
+
+
+def load_timeline(history: Path, run: RunInfo) -> Timeline:
+    """Sum up the events; their table is made if it is missing or older than the event files."""
+    table = history / "events.parquet"
+    files = list(history.glob("*.events"))
+    if not table.exists() or any(path.stat().st_mtime_ns > table.stat().st_mtime_ns for path in files):
+        materialise_events(history)
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
+    with _open(table) as file:
+        texts = file.read(columns=["event"])["event"].to_pylist()
+    return timeline_of([decoder.decode(text) for text in texts], run)
