@@ -19,7 +19,7 @@ from nemesis.runner import Nemesis
 
 KINDS = {"broker": "replica", "controller": "controller"}
 LAUNCH = Launch(argv=("true",), env={}, files={}, ready_pattern="", logs=(), data=())
-SHORT_S = 0.4
+SHORT_S = 0.25
 
 
 class NoHost:
@@ -209,7 +209,7 @@ def test_a_leader_learned_within_the_row_is_hit_until_the_rows_end(kept, tmp_pat
         asked.append(1)
         return Leadership(master="b1" if len(asked) > 3 else None)
 
-    with Bench(kept, tmp_path, leadership=leadership, duration_s=2, time_limit_s=2.1) as bench:
+    with Bench(kept, tmp_path, leadership=leadership, duration_s=1.2, time_limit_s=1.3) as bench:
         events = bench.finish()
     assert stages(events) == ["inject", "active", "heal", "healed"]
     assert events[0].targets == ("b1",)
