@@ -31,6 +31,10 @@ _MAX_CUTS: Final = 4
 _STEPS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 
+_Timed = tuple[dict[str, Any], tuple[float, float | None], bool]
+"""An operation, when it was invoked and completed, and whether the sentence is about it."""
+
+
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
     """One operation. ``open``: it never completed. ``title`` is all that is known of it."""
 
@@ -67,7 +71,10 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture. ``bands``: (x, width, kind); ``lanes``: (baseline, words); ``ticks``: (x, words)."""
+    """One picture. ``bands``: (x, width, kind); ``lanes``: (baseline, words); ``ticks``: (x, words).
+
+    ``start`` to ``end`` is all of it in seconds, ``focus`` the part between cuts in which the guilty begin.
+    """
 
     height: float
     top: float
@@ -82,6 +89,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     of: int
     start: float
     end: float
+    focus: tuple[float, float]
 
 
 class Axis:
@@ -146,20 +154,41 @@ def span_of(op: dict[str, Any]) -> tuple[float, float | None] | None:
     return None if start is None else (float(start), None if end is None or not math.isfinite(end) else float(end))
 
 
-def op_words(op: dict[str, Any]) -> str:
-    """An operation as a person would say it: ``send 5:233 → 1204 (b1)``."""
+def op_words(op: dict[str, Any], around: int | None = None) -> str:
+    """An operation as a person would say it: ``send 5:233 → 1204 (b1)``, ``drain 0…9210: 1204=3:871 (b2)``.
+
+    ``around`` is the offset that matters: a read says what it returned there.
+    """
     f, kind = str(op.get("f", "?")), str(op.get("type", "?"))
-    node = f" ({op['node']})" if op.get("node") else ""
+    node = f" ({op['node']}{', pinned client' if op.get('pinned') else ''})" if op.get("node") else ""
     why = f": {op['error']}" if op.get("error") else ""
     if f == "send":
         if kind == "ok":
             return f"send {op.get('value')} → {first(op, 'offset')}{node}"
         return f"send {op.get('value')}{why}{node}" if kind == "fail" else f"send {op.get('value')} → ?"
+    start, stop = covered(op)
     if kind != "ok":
-        return f"{f} from {first(op, 'offset')}{why}{node}"
-    begin, stop = first(op, "offset"), first(op, "next_offset")
-    covered = f" {begin}…{stop - 1}" if isinstance(begin, int) and isinstance(stop, int) and stop > begin else ""
-    return f"{f}{covered}{node}"
+        return f"{f}{'' if start is None else f' from {start}'}{why}{node}"
+    if start is None or stop is None or stop <= start:
+        return f"{f}{'' if start is None else f' from {start}'}: nothing{node}"
+    return f"{f} {start}…{stop - 1}{_returned(op, around)}{node}"
+
+
+def covered(op: dict[str, Any]) -> tuple[int | None, int | None]:
+    """The offset at which a read began and the one after the last it covered; for a send its own."""
+    start, stop = first(op, "from", "offset", "min"), first(op, "next", "next_offset")
+    if op.get("f") == "send" and start is not None:
+        stop = int(start) + 1
+    return None if start is None else int(start), None if stop is None else int(stop)
+
+
+def _returned(op: dict[str, Any], around: int | None) -> str:
+    """What a read returned at the offset that matters, if that is known."""
+    records, (start, stop) = op.get("records"), covered(op)
+    if around is None or records is None or start is None or stop is None or not start <= around < stop:
+        return ""
+    at = next((text for text in map(str, records) if text.startswith(f"{around}=")), None)
+    return f": nothing at {around}" if at is None else f": {at}"
 
 
 def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:
@@ -168,10 +197,10 @@ def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:
         return bool(op["guilty"])
     if position == 0 or (example.value is not None and op.get("value") == example.value):
         return True
-    if example.offset is None or op.get("type") != "ok" or not isinstance(op.get("offset"), int):
+    start, stop = covered(op)
+    if example.offset is None or op.get("type") != "ok" or start is None or stop is None:
         return False
-    until = op["offset"] + 1 if op.get("f") == "send" else op.get("next_offset") or 0
-    return bool(op["offset"] <= example.offset < until)
+    return start <= example.offset < stop
 
 
 def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -> Trace | None:
@@ -184,7 +213,7 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
         return None
     axis = Axis([t for _, span, _ in drawn for t in span if t is not None])
     marks, top = _marks(axis, faults, changes)
-    bars, lanes, bottom = _bars(axis, sorted(drawn, key=lambda row: row[1][0]), top)
+    bars, lanes, bottom = _bars(axis, sorted(drawn, key=lambda row: row[1][0]), top, example.offset)
     shaded = [
         (axis.x(max(band.start, start)), axis.x(min(band.end, end)), band.kind)
         for band in faults
@@ -205,7 +234,15 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
         of=len(example.ops),
         start=round(axis.start, 4),
         end=round(axis.end, 4),
+        focus=_focus(axis, drawn),
     )
+
+
+def _focus(axis: Axis, drawn: Sequence[_Timed]) -> tuple[float, float]:
+    """The stretch between cuts in which the first guilty operation begins."""
+    begins = min((span[0] for _, span, guilty in drawn if guilty), default=axis.start)
+    start, end = next(((a, b) for a, b in axis.pieces if a <= begins <= b), axis.pieces[0])
+    return round(start, 4), round(end, 4)
 
 
 def _moments(faults: Sequence[Band], changes: Sequence[Change]) -> list[tuple[float, str, bool]]:
@@ -256,10 +293,9 @@ def _marks(axis: Axis, faults: Sequence[Band], changes: Sequence[Change]) -> tup
     return marks, len(rows) * _LABEL_ROW_PX + 8.0
 
 
-_Timed = tuple[dict[str, Any], tuple[float, float | None], bool]
-
-
-def _bars(axis: Axis, drawn: Sequence[_Timed], top: float) -> tuple[list[Bar], list[tuple[float, str]], float]:
+def _bars(
+    axis: Axis, drawn: Sequence[_Timed], top: float, around: int | None
+) -> tuple[list[Bar], list[tuple[float, str]], float]:
     """Bars in a lane per process, with further rows where labels would collide."""
     lanes: dict[Any, list[_Timed]] = {}
     for timed in drawn:
@@ -273,7 +309,7 @@ def _bars(axis: Axis, drawn: Sequence[_Timed], top: float) -> tuple[list[Bar], l
         for op, (start, end), guilty in ops:
             x0 = axis.x(start)
             width = max(_MIN_BAR_PX, (WIDTH - RIGHT if end is None else axis.x(end)) - x0)
-            label = op_words(op)
+            label = op_words(op, around)
             label = label if len(label) <= 96 else label[:95] + "…"  # noqa: PLR2004 - what a lane can hold
             length = len(label) * _CHAR_PX * (1.06 if guilty else 1.0)
             right = x0 + width + 6 + length <= WIDTH

@@ -69,7 +69,7 @@ function line(points, colour, dash, wide = 1.5) {
   g.stroke(); g.setLineDash([]);
 }
 function bins() { /* steps in view, several to a bin where they are narrower than a pixel */
-  const a = Math.max(0, Math.floor(from / D.step)), b = Math.min(steps || D.unread.length || 0, Math.ceil(to / D.step));
+  const a = Math.max(0, Math.floor(from / D.step) - 1), b = Math.min(steps || D.unread.length || 0, Math.ceil(to / D.step) + 1);
   const per = Math.max(1, Math.ceil((b - a) / plotWidth() * 1.2)), out = [];
   for (let i = a - a % per; i < b; i += per) out.push([i, Math.min(i + per, b)]);
   return out;
@@ -209,6 +209,7 @@ function draw() {
     p.draw(view);
   }
   hover(); ring();
+  box.dataset.panels = JSON.stringify(panels.map(p => [p.label, p.y, p.h_]));
   box.dataset.from = from; box.dataset.to = to; box.dataset.drawn = 1 + (+box.dataset.drawn || 0);
 }
 function redraw() { if (!queued) { queued = true; requestAnimationFrame(draw); } }
@@ -234,7 +235,7 @@ function zoom(a, b) {
   const least = Math.min(.01, D.end), middle = (a + b) / 2, half = Math.max(b - a, least) / 2;
   from = Math.max(0, middle - half); to = Math.min(D.end, middle + half);
   if (to - from < least) { from = Math.max(0, to - least); to = from + least; }
-  reset.hidden = from <= 0 && to >= D.end; reset.textContent = `${secs(from, 2)} to ${secs(to, 2)}: show everything`;
+  reset.hidden = from <= 0 && to >= D.end; reset.textContent = `${secs(from, 2)} to ${secs(to, 2)} · show everything`;
   redraw();
 }
 function ring() {
@@ -264,8 +265,8 @@ function step(direction) { /* to the next operation that was not ok */
   let i = picked >= 0 ? picked + direction : first(cursor ?? from) - (direction < 0 ? 1 : 0);
   while (i >= 0 && i < N && (KIND[i] === 2 || !visible(i))) i += direction;
   if (i < 0 || i >= N) return;
-  picked = i; cursor = T[i];
-  if (cursor < from || cursor > to) { const half = (to - from) / 2; zoom(cursor - half, cursor + half); } else { hover(); ring(); }
+  picked = i; cursor = null; hover();
+  if (T[i] < from || T[i] > to) { const half = (to - from) / 2; zoom(T[i] - half, T[i] + half); } else ring();
 }
 let pressed = null;
 const where = e => { const r = box.getBoundingClientRect(); return [e.clientX - r.left, e.clientY - r.top]; };
@@ -285,7 +286,7 @@ box.addEventListener('pointerleave', () => { if (pressed == null) { cursor = nul
 box.addEventListener('dblclick', () => { picked = -1; zoom(0, D.end); });
 box.addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
-  const span = to - from, at = cursor ?? (from + to) / 2, go = t => { cursor = Math.min(D.end, Math.max(0, t)); if (cursor < from || cursor > to) zoom(cursor - span / 2, cursor + span / 2); else hover(); };
+  const span = to - from, at = cursor ?? (picked >= 0 ? T[picked] : (from + to) / 2), go = t => { cursor = Math.min(D.end, Math.max(0, t)); if (cursor < from || cursor > to) zoom(cursor - span / 2, cursor + span / 2); else hover(); };
   const keys = { ArrowLeft: () => go(at - span / (e.shiftKey ? 10 : 100)), ArrowRight: () => go(at + span / (e.shiftKey ? 10 : 100)), Home: () => go(from), End: () => go(to),
     '+': () => zoom(at - span / 4, at + span / 4), '=': () => zoom(at - span / 4, at + span / 4), '-': () => zoom(at - span, at + span), n: () => step(1), p: () => step(-1),
     Escape: () => { picked = -1; cursor = null; zoom(0, D.end); } };
@@ -332,7 +333,7 @@ document.querySelectorAll('.copy').forEach(b => b.addEventListener('click', asyn
   catch { getSelection().selectAllChildren(code); }
 }));
 let closed = [];
-window.addEventListener('beforeprint', () => { closed = [...document.querySelectorAll('details:not([open])')]; closed.forEach(d => { d.open = true; }); root.dataset.print = ''; cursor = null; draw(); });
+window.addEventListener('beforeprint', () => { closed = [...document.querySelectorAll('details:not([open]):not(.ops)')]; closed.forEach(d => { d.open = true; }); root.dataset.print = ''; cursor = null; draw(); });
 window.addEventListener('afterprint', () => { closed.forEach(d => { d.open = false; }); delete root.dataset.print; draw(); });
 window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 box.append(canvas, brush, rule_, time, ring_, card);

@@ -245,6 +245,10 @@ def _op(process: int, f: str, kind: str, start_s: float, end_s: float | None, **
     }
 
 
+def _read(start: int, stop: int, *records: str) -> dict[str, Any]:
+    return {"from": start, "next": stop, "min": 0, "max": stop, "count": stop - start, "records": list(records)}
+
+
 def lost_example() -> Example:
     """An acknowledged message whose offset was given again by the next master."""
     return Example(
@@ -255,15 +259,13 @@ def lost_example() -> Example:
         last_offset=1531,
         value="5:233",
         ops=(
-            _op(5, "send", "ok", 24.302, 24.310, value="5:233", offset=1204, node="b1"),
+            _op(5, "send", "ok", 24.302, 24.310, value="5:233", offset=1204, node="b1", pinned=True),
             _op(3, "send", "ok", 24.871, 24.880, value="3:871", offset=1204, node="b2"),
-            _op(
-                90, "drain", "ok", 152.000, 152.210, offset=0, next_offset=9211, max_offset=9211, count=9211, node="b2"
-            ),
+            _op(90, "drain", "ok", 152.0, 152.21, **_read(0, 9211, "1203=5:232", "1204=3:871"), node="b2"),
             _op(1, "send", "fail", 22.100, 22.101, value="1:412", node="b2", error="SYSTEM_BUSY: not master"),
             _op(4, "send", "info", 21.300, 24.300, value="4:219", error="no answer before the deadline"),
             _op(5, "send", "ok", 24.290, 24.301, value="5:232", offset=1203, node="b1"),
-            _op(7, "poll", "ok", 25.400, 25.412, offset=1200, next_offset=1208, max_offset=1210, count=8, node="b2"),
+            _op(7, "poll", "ok", 25.400, 25.412, **_read(1200, 1208, "1204=3:871"), node="b2"),
         ),
     )
 

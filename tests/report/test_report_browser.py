@@ -1,0 +1,262 @@
+"""The page in a real browser: no error, no request, panels that show something, and hands on it.
+
+Every page is opened from its file. Nothing here is timed; what must come is awaited under the driver's
+own deadline.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from chaos.core.clock import Deadline
+from reports.html import render
+
+WIDE = {"width": 1180, "height": 900}
+NARROW = {"width": 390, "height": 800}
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Open]:
+    """Opens a page and, at the end, fails if it logged anything or asked for anything but itself."""
+    contexts, complaints = [], []
+
+    def opened(path: Path, *, scheme: str = "light", size: dict[str, int] | None = None) -> Any:
+        context = browser.new_context(viewport=size or WIDE, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda asked: complaints.append(asked.url) if asked.url != path.as_uri() else None)
+        page.goto(path.as_uri())
+        page.wait_for_selector("body[data-done]")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def window(page: Any) -> tuple[float, float]:
+    """The shown stretch of time, seconds."""
+    start, end = page.eval_on_selector("#panels", "box => [+box.dataset.from, +box.dataset.to]")
+    return start, end
+
+
+def panels(page: Any) -> dict[str, tuple[float, float]]:
+    """Label → (top, height) of each panel, pixels."""
+    return {label: (y, h) for label, y, h in json.loads(page.get_attribute("#panels", "data-panels"))}
+
+
+def colours(page: Any, label: str) -> dict[str, int]:
+    """Colours in a panel's plot (fault bands left aside by their place) with how many pixels have each."""
+    top, height = panels(page)[label]
+    counted: dict[str, int] = page.evaluate(
+        """([top, height]) => {
+          const canvas = document.querySelector('#panels canvas'), ratio = canvas.width / canvas.clientWidth;
+          const copy = new OffscreenCanvas(canvas.width, canvas.height);
+          const context = copy.getContext('2d', {willReadFrequently: true});
+          context.drawImage(canvas, 0, 0);
+          const x = Math.ceil(135 * ratio), y = Math.ceil((top + 2) * ratio);
+          const w = canvas.width - x - Math.ceil(16 * ratio), h = Math.floor((height - 4) * ratio);
+          const data = context.getImageData(x, y, w, h).data;
+          const seen = {};
+          for (let i = 0; i < data.length; i += 4) {
+            const key = data[i + 3] ? `${data[i]},${data[i + 1]},${data[i + 2]}` : 'none';
+            seen[key] = (seen[key] || 0) + 1;
+          }
+          return seen;
+        }""",
+        [top, height],
+    )
+    return counted
+
+
+def at(page: Any, seconds: float) -> float:
+    """The x of a moment, in the page."""
+    box = page.locator("#panels").bounding_box()
+    start, end = window(page)
+    gutter = 124 if box["width"] >= 720 else 52
+    return float(box["x"] + gutter + (seconds - start) / (end - start) * (box["width"] - gutter - 8))
+
+
+def until(page: Any, condition: str) -> None:
+    """Wait for a condition in the page; its policy forbids the driver's own way, which evaluates strings."""
+    deadline = Deadline(condition, 30)
+    while not page.evaluate(condition):
+        deadline.check()
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
+def show_panels(page: Any) -> Any:
+    """Scroll the panels into view at once and return their box."""
+    page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    page.evaluate("document.getElementById('happened').scrollIntoView()")
+    return page.locator("#panels").bounding_box()
+
+
+@pytest.mark.parametrize("kind", synthetic.KINDS)
+def test_every_page_opens_quietly_and_fits(open_page: Open, folders: dict[str, Path], kind: str) -> None:
+    page = open_page(folders[kind] / "report.html")
+    assert page.locator(".stamp").is_visible()
+    for size in (WIDE, NARROW):
+        wide = page.eval_on_selector("#panels canvas", "canvas => canvas.clientWidth")
+        page.set_viewport_size(size)
+        if size is NARROW:
+            until(page, f"document.querySelector('#panels canvas').clientWidth < {wide}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], "the page scrolls sideways"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_panel_is_blank(open_page: Open, folders: dict[str, Path], scheme: str) -> None:
+    page = open_page(folders["invalid"] / "report.html", scheme=scheme)
+    shown = panels(page)
+    assert list(shown) == ["fault", "phase", "role", "latency", "operations/s", "offset lag", "acked, unread", ""]
+    for label in shown:
+        seen = colours(page, label) if label else {"a": 1, "b": 1, "c": 1}
+        assert len(seen) >= 3, f"{label} shows nothing: {seen}"
+    blue, pink, orange = (
+        ("59,156,240", "230,23,127", "242,154,0") if scheme == "light" else ("94,179,255", "255,79,163", "255,176,46")
+    )
+    rate = colours(page, "operations/s")
+    assert rate[blue] > rate[pink] > 100
+    assert rate[orange] > 100
+
+
+def test_a_run_without_operations_has_no_empty_panels(open_page: Open, folders: dict[str, Path]) -> None:
+    assert list(panels(open_page(folders["empty"] / "report.html"))) == ["fault", "phase", ""]
+    assert "latency" not in panels(open_page(folders["crashed"] / "report.html"))
+
+
+def test_one_cursor_through_all_panels(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    box = show_panels(page)
+    page.mouse.move(at(page, 30.0), box["y"] + 300)
+    said = page.text_content("#readout")
+    for part in (
+        "30.0",
+        "1 leader-partition: b1",
+        "master, epoch 1, superseded",
+        "master, epoch 2",
+        "p50",
+        "ok ",
+        "b1 −",
+        "unread",
+    ):
+        assert part in said, f"{part} missing in: {said}"
+    assert page.locator("#panels .tip:visible").count() >= 6
+    page.mouse.move(box["x"] + 400, box["y"] - 30)
+    assert page.text_content("#readout") == ""
+
+
+def test_brush_zooms_and_double_click_shows_everything(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    box, whole = show_panels(page), window(page)
+    y = box["y"] + 250
+    page.mouse.move(at(page, 18.0), y)
+    page.mouse.down()
+    page.mouse.move(at(page, 30.0), y, steps=4)
+    assert page.locator("#panels .brush").is_visible()
+    page.mouse.up()
+    until(page, "document.getElementById('panels').dataset.to < 40")
+    start, end = window(page)
+    assert (start, end) == (pytest.approx(18.0, abs=0.3), pytest.approx(30.0, abs=0.3))
+    assert "show everything" in page.text_content(".reset")
+    page.mouse.dblclick(box["x"] + 500, y)
+    until(page, f"+document.getElementById('panels').dataset.to === {whole[1]}")
+    assert window(page) == whole
+    assert not page.locator(".reset").is_visible()
+
+
+def test_keys_move_zoom_and_find_the_next_error(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    show_panels(page)
+    page.focus("#panels")
+    page.keyboard.press("ArrowRight")
+    first = page.text_content("#readout")
+    page.keyboard.press("ArrowRight")
+    assert first
+    assert page.text_content("#readout") != first
+    whole = window(page)
+    page.keyboard.press("+")
+    until(page, f"document.getElementById('panels').dataset.to < {whole[1]}")
+    page.keyboard.press("Escape")
+    until(page, f"+document.getElementById('panels').dataset.to === {whole[1]}")
+    page.keyboard.press("n")
+    card = page.text_content("#panels .card")
+    assert "failed for certain" in card or "unknown outcome" in card
+    page.keyboard.press("n")
+    assert page.text_content("#panels .card") != card
+    page.keyboard.press("p")
+    assert page.text_content("#panels .card") == card
+
+
+def test_a_click_on_a_point_tells_its_operation(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    box = show_panels(page)
+    page.focus("#panels")
+    page.keyboard.press("n")
+    told = page.text_content("#panels .card")
+    place = page.eval_on_selector("#panels .ring", "ring => [parseFloat(ring.style.left), parseFloat(ring.style.top)]")
+    page.keyboard.press("Escape")
+    until(page, "document.querySelector('#panels .card').style.display === 'none'")
+    page.mouse.click(box["x"] + place[0], box["y"] + place[1])
+    assert page.locator("#panels .card").is_visible()
+    assert page.text_content("#panels .card") == told
+    for part in ("operation", "outcome", "latency", "client", "node", "1 leader-partition"):
+        assert part in told
+
+
+def test_the_legend_hides_and_shows_outcomes(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    drawn = "+document.getElementById('panels').dataset.drawn"
+    blue = "59,156,240"
+    before, count = colours(page, "operations/s")[blue], page.evaluate(drawn)
+    button = page.get_by_role("button", name="ok", exact=True)
+    button.click()
+    until(page, f"{drawn} > {count}")
+    assert button.get_attribute("aria-pressed") == "false"
+    assert colours(page, "operations/s").get(blue, 0) < before / 10
+    button.click()
+    until(page, f"{drawn} > {count + 1}")
+    assert colours(page, "operations/s")[blue] == before
+
+
+def test_a_fault_and_an_anomaly_lead_to_their_place_on_the_axis(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    page.click("#faults + div .jump >> nth=1")
+    until(page, "document.getElementById('panels').dataset.to < 100")
+    start, end = window(page)
+    assert start < 60.0
+    assert end > 80.0
+    page.click(".anom .jump >> nth=0")
+    until(page, "document.getElementById('panels').dataset.to < 40")
+    start, end = window(page)
+    assert start < 24.31 < end
+
+
+def test_printing_is_light_and_unfolds_what_is_folded(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html", scheme="dark")
+    folded = page.locator("details:not(.ops):not([open])").count()
+    assert folded > 0
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not(.ops):not([open])").count() == 0
+    assert "59,156,240" in colours(page, "operations/s")
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details:not(.ops):not([open])").count() == folded
+    assert "94,179,255" in colours(page, "operations/s")
+    assert len(page.pdf(format="A4", print_background=True)) > 20_000
+
+
+def test_two_hundred_thousand_points(open_page: Open, tmp_path: Path) -> None:
+    page = open_page(render(synthetic.write(tmp_path / "run", "invalid", points=200_000)))
+    assert len(colours(page, "latency")) >= 3
+    page.focus("#panels")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("+")
+    page.wait_for_selector(".reset:visible")

@@ -1,0 +1,222 @@
+"""What is said of a run, piece by piece."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import synthetic
+
+from chaos.core.errors import HistoryError
+from chaos.core.verdict import Anomaly, CheckResult, Results
+from reports import words
+from reports.build import report_data
+from reports.findings import anomaly_views, exit_of
+from reports.folder import Parts, read_parts
+from reports.model import ReportData
+
+
+def changed(folder: Path, **parts: object) -> ReportData:
+    return report_data(msgspec.structs.replace(read_parts(folder), **parts))
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "tone", "code"),
+    [
+        ("valid", "VALID", "good", "0"),
+        ("invalid", "INVALID", "bad", "1"),
+        ("unknown", "UNKNOWN", "warn", "2"),
+        ("interrupted", "UNKNOWN", "warn", "130"),
+        ("empty", "UNKNOWN", "warn", "2"),
+        ("crashed", "BROKE", "warn", None),
+    ],
+)
+def test_stamp_and_exit_code(
+    reports_by_kind: dict[str, ReportData], kind: str, word: str, tone: str, code: str | None
+) -> None:
+    data = reports_by_kind[kind]
+    assert (data.stamp.word, data.stamp.tone) == (word, tone)
+    assert dict(data.commands).get("exit code") == code
+    assert data.chips == (("interrupted",) if kind == "interrupted" else ())
+
+
+def test_an_anomaly_beats_the_interrupt() -> None:
+    assert exit_of(synthetic.results("invalid"), interrupted=True) == 1
+
+
+def test_the_reason_of_an_unknown_stands_once_with_the_checks_it_decides(
+    reports_by_kind: dict[str, ReportData],
+) -> None:
+    ((checks, reason),) = reports_by_kind["unknown"].why
+    assert reason == "fault 3 (random-loss) is unproven: 12 of 12 links still deliver"
+    assert checks == "assumptions, no-loss, offsets, linearizable-offsets, rto"
+    assert {row.reason for row in reports_by_kind["unknown"].checks} == {""}
+    assert reports_by_kind["valid"].why == ()
+
+
+def test_a_check_that_is_unknown_in_an_invalid_run_says_why(folders: dict[str, Path]) -> None:
+    base = synthetic.results("invalid")
+    late = CheckResult(name="order", valid="unknown", found="3 of 4 queues", reason="the budget of 60 s ran out")
+    data = changed(folders["invalid"], results=msgspec.structs.replace(base, checks=(*base.checks, late)))
+    assert data.why == (("order", "the budget of 60 s ran out"),)
+    assert data.checks[-1].reason == "the budget of 60 s ran out"
+
+
+def test_run_again_repeats_the_options_with_the_seed_that_was_drawn() -> None:
+    again = words.run_again(("/x/bin/chaos", "run", "--set", "a=b c", "--seed", "5", "--rate", "9"), 77)
+    assert again == "chaos run --set 'a=b c' --rate 9 --seed 77"
+    assert words.run_again(("/x/chaos/__main__.py", "run", "--seed=5"), 77) == "chaos run --seed 77"
+    assert words.run_again((), 77) == "chaos run --seed 77"
+
+
+def test_fault_rows_say_what_was_planned_done_and_proven(reports_by_kind: dict[str, ReportData]) -> None:
+    assert [fault.state for fault in reports_by_kind["unknown"].faults] == ["proven", "proven", "unproven"]
+    crashed = reports_by_kind["crashed"].faults
+    assert [(fault.id, fault.state, fault.heal) for fault in crashed] == [
+        (1, "proven", "healing not recorded"),
+        (2, "not reached", ""),
+        (3, "not reached", ""),
+    ]
+    assert crashed[1].evidence == "planned at 60.0 s"
+
+
+def test_recovery_lines_and_rows(reports_by_kind: dict[str, ReportData]) -> None:
+    recovery = reports_by_kind["invalid"].recovery
+    sends = "RTO of send: never recovered from fault 3; worst 3.0 s (fault 1), median 3.0 s; 1 fault without an outage"
+    assert recovery.lines == (
+        f"{sends}; budget 10.0 s",
+        "RTO of poll: 3 faults without an outage; budget 10.0 s",
+        "RPO: 328 acknowledged messages lost (328 after fault 1)",
+    )
+    (first, (short,)), (third, (endless,)) = recovery.rows
+    assert (first.id, short.all_queues, short.worst_queue, short.when, short.tone) == (
+        1,
+        "2.6 s",
+        "3.0 s (queue 2)",
+        "before the heal",
+        "good",
+    )
+    assert (third.id, endless.all_queues, endless.share, endless.tone, endless.lagged) == (3, "never", 1.0, "bad", True)
+    assert [fault.rto for fault in reports_by_kind["invalid"].faults] == ["3.0 s", "none", "never"]
+    assert reports_by_kind["valid"].recovery.lines[-1] == "RPO: 0 acknowledged messages lost"
+
+
+def test_anomalies_with_one_cause_stand_under_their_headline(reports_by_kind: dict[str, ReportData]) -> None:
+    lost, stale = reports_by_kind["invalid"].anomalies
+    assert (lost.name, lost.count, lost.allowed, [part.name for part in lost.parts]) == (
+        "lost-write",
+        328,
+        False,
+        ["inconsistent-offsets"],
+    )
+    assert (stale.name, stale.allowed) == ("stale-tail", True)
+    assert stale.why_allowed == "no leases: an old master answers until it learns of the new one"
+
+
+def test_chains_and_rings_of_causes_lose_nobody() -> None:
+    found = {
+        "a": Anomaly(count=1, allowed=False, part_of="b"),
+        "b": Anomaly(count=2, allowed=False, part_of="c"),
+        "c": Anomaly(count=3, allowed=False),
+        "x": Anomaly(count=4, allowed=False, part_of="y"),
+        "y": Anomaly(count=5, allowed=False, part_of="x"),
+        "z": Anomaly(count=6, allowed=True, part_of="not there"),
+    }
+    results = Results(valid=False, sentence="", reason="", model="queue", engine="local", anomalies=found)
+    shown = {view.name: [part.name for part in view.parts] for view in anomaly_views(results, (), (), {})}
+    assert sorted([*shown, *(name for parts in shown.values() for name in parts)]) == sorted(found)
+    assert shown["c"] == ["a", "b"]
+
+
+def test_assumptions_carry_figures(reports_by_kind: dict[str, ReportData]) -> None:
+    by_name = {a.name: a for a in reports_by_kind["unknown"].assumptions}
+    assert by_name["faults"].text == "3 planned, 3 done, 2 proven, 3 healed"
+    assert by_name["faults"].tone == "warn"
+    assert by_name["final reads"].tone == "good"
+    crashed = {a.name: a for a in reports_by_kind["crashed"].assumptions}
+    assert crashed["final reads"].text == "never began"
+    interrupted = {a.name: a for a in reports_by_kind["interrupted"].assumptions}
+    assert interrupted["final reads"].tone == "warn"
+
+
+def test_operations_by_kind_and_outcome(reports_by_kind: dict[str, ReportData]) -> None:
+    table = reports_by_kind["valid"].counts
+    sends = next(row for row in table.rows if row[0] == "send")
+    series = synthetic.series()
+    assert sends[1] == words.count(sum(series.rate["send"]["ok"]))
+    assert sends[4] == "0"
+    assert reports_by_kind["empty"].counts.rows == ()
+
+
+def test_what_is_missing_is_said(reports_by_kind: dict[str, ReportData]) -> None:
+    notices = " ".join(reports_by_kind["crashed"].notices)
+    assert "no results.json" in notices
+    assert "no series.json" in notices
+    assert "No operation was recorded." in reports_by_kind["empty"].notices
+    assert reports_by_kind["valid"].notices == ()
+    assert reports_by_kind["crashed"].sentence.startswith("The run broke: the observer ended")
+
+
+def test_a_run_without_nodes_or_events_still_makes_sense(folders: dict[str, Path]) -> None:
+    run = msgspec.structs.replace(synthetic.run_info("crashed"), nodes=(), error="no such jar", planned_faults=0)
+    data = changed(folders["crashed"], run=run, events=(), plan=(), config="", files=(), file_count=0)
+    assert data.heading.startswith("rocketmq 5.5.0 · queue")
+    assert data.charts.end == 1.0
+    assert data.faults == ()
+
+
+def test_config_lines_keep_their_origin(reports_by_kind: dict[str, ReportData]) -> None:
+    assert ("system: rocketmq", "--system") in reports_by_kind["valid"].config
+    assert ("settings:", "") in reports_by_kind["valid"].config
+
+
+def test_events_are_read_from_the_merged_table_too(tmp_path: Path) -> None:
+    from chaos.core.history import materialise_events
+
+    folder = synthetic.write(tmp_path / "run", "crashed")
+    before = read_parts(folder).events
+    materialise_events(folder / "history")
+    for path in (folder / "history").glob("*.events"):
+        path.unlink()
+    assert read_parts(folder).events == before
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    with pytest.raises(HistoryError, match=r"no run\.json"):
+        read_parts(tmp_path)
+    folder = synthetic.write(tmp_path / "run", "valid")
+    (folder / "plan.jsonl").write_text('{"row": 1}\n{"row"\n')
+    with pytest.raises(HistoryError, match=r"plan\.jsonl:2"):
+        read_parts(folder)
+    (folder / "plan.jsonl").unlink()
+    (folder / "results.json").write_text('{"valid": "perhaps"}')
+    with pytest.raises(HistoryError, match=r"results\.json: .*chaos check"):
+        read_parts(folder)
+
+
+def test_files_are_listed_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reports.folder.MAX_FILES", 3)
+    parts: Parts = read_parts(synthetic.write(tmp_path / "run", "valid"))
+    assert len(parts.files) == 3
+    assert parts.file_count > 3
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.0, "0.0 s"), (0.0123, "12.3 ms"), (2.64, "2.6 s"), (240.2, "240 s"), (7260, "121 min"), (-3.0, "-3.0 s")],
+)
+def test_durations(value: float, said: str) -> None:
+    assert words.seconds(value) == said
+
+
+def test_numbers_and_names() -> None:
+    assert [words.count(n) for n in (0, 9999, 10000, 1234567)] == ["0", "9999", "10\u202f000", "1\u202f234\u202f567"]
+    assert words.plural(1, "fault") == "1 fault"
+    assert words.plural(0, "fault") == "0 faults"
+    assert words.listed(["a"]) == "a"
+    assert words.listed(["a", "b", "c"]) == "a, b and c"
+    assert words.flattened({"java": {"version": "17", "ok": True}, "cores": 2, "tags": ["a", "b"]}) == [
+        ("java.version", "17"),
+        ("java.ok", "yes"),
+        ("cores", "2"),
+        ("tags", "a, b"),
+    ]

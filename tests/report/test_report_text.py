@@ -1,0 +1,80 @@
+"""The terminal's last lines."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import synthetic
+
+from chaos.core.verdict import FaultResult
+from reports.build import report_data
+from reports.folder import read_parts
+from reports.text import MAX_FAULTS, lines, summary
+
+GOLDEN = """\
+
+INVALID  rocketmq 5.5.0 · 1 namesrv, 3 controllers, 3 brokers · queue · NEMESIS
+328 acknowledged messages were lost: b1, master of epoch 1, cut off by fault 1 (leader-partition) at 20.0 s,
+went on acknowledging alone until 40.0 s; b2, master of epoch 2 from 22.6 s, gave offsets 1204-1531 of queue 2
+again.
+
+check                 valid  found                                            examined
+assumptions           true   3 of 3 faults proven and healed, drain complete  3 faults
+no-loss               false  328 acknowledged messages lost                   27 600 acknowledged sends
+offsets               false  328 offsets given twice                          4 queues
+linearizable-offsets  true   37 stale tails, allowed here                     4 queues
+rto                   true   worst 2.9 s (fault 3)                            3 faults
+
+#  fault                        from       to    RTO  lost  evidence
+1  leader-partition           20.0 s   40.0 s  3.0 s   328  12 of 12 links across the cut dropped all 20 …
+2  major-suspend@controller   60.0 s   80.0 s   none     0  12 of 12 links across the cut dropped all 20 …
+3  random-loss               100.0 s  116.0 s  never     0  12 of 12 links across the cut dropped all 20 …
+RTO of send: never recovered from fault 3; worst 3.0 s (fault 1), median 3.0 s; 1 fault without an outage; budget 10.0 s
+RTO of poll: 3 faults without an outage; budget 10.0 s
+RPO: 328 acknowledged messages lost (328 after fault 1)
+
+run again   chaos run --system rocketmq --nemesis leader-partition,random-loss --seed 9133702
+judge again chaos check FOLDER
+exit code   1
+report      FOLDER/report.html"""
+
+
+def test_golden(folders: dict[str, Path]) -> None:
+    said = summary(folders["invalid"]).replace(str(folders["invalid"]), "FOLDER")
+    said = said.replace(synthetic.run_info("invalid").nemesis, "NEMESIS")
+    assert said == GOLDEN
+
+
+def test_the_reason_of_an_unknown_comes_before_the_checks(folders: dict[str, Path]) -> None:
+    said = summary(folders["unknown"])
+    assert said.index("unknown: fault 3 (random-loss) is unproven") < said.index("\ncheck ")
+
+
+def test_a_run_that_broke_says_so_and_what_helps(folders: dict[str, Path]) -> None:
+    said = summary(folders["crashed"])
+    assert "BROKE" in said
+    assert "the observer ended with exit code 1 <b>at 31 s</b>" in said
+    assert "chaos check" in said
+    assert "healing not recorded; 12 of 12" in said
+
+
+def test_without_a_page_no_path(tmp_path: Path) -> None:
+    assert "report.html" not in summary(synthetic.write(tmp_path / "run", "valid"))
+
+
+def test_many_faults_are_cut_and_counted(folders: dict[str, Path]) -> None:
+    parts = read_parts(folders["valid"])
+    first: FaultResult = synthetic.fault_results("valid")[0]
+    faults = tuple(msgspec.structs.replace(first, id=number) for number in range(1, 31))
+    assert parts.results is not None
+    results = msgspec.structs.replace(parts.results, faults=faults)
+    said = lines(report_data(msgspec.structs.replace(parts, results=results)))
+    assert f"showing {MAX_FAULTS} of 30 faults" in said
+    assert sum("leader-partition" in line and "12 of 12" in line for line in said) == MAX_FAULTS
+
+
+@pytest.mark.parametrize("kind", synthetic.KINDS)
+def test_no_line_ends_in_blanks_and_no_colour_codes(folders: dict[str, Path], kind: str) -> None:
+    said = summary(folders[kind])
+    assert all(line == line.rstrip() for line in said.split("\n"))
+    assert "\x1b" not in said

@@ -1,0 +1,145 @@
+"""Events and series as intervals and lines."""
+
+import base64
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+import synthetic
+from synthetic import ns
+
+from chaos.core.events import Evidence, Fault, Observation, Phase
+from chaos.core.series import Points
+from reports import timeline
+
+RUN = synthetic.run_info("valid")
+
+
+def seen(node: str, at: float, **more: Any) -> Observation:
+    return Observation(time_ns=ns(at), asked_ns=ns(at), node=node, alive=more.pop("alive", True), **more)
+
+
+def strip_of(events: list[Any], name: str, end: float = 20.0) -> list[tuple[float, float, str, str]]:
+    strips, _ = timeline.strips_and_changes(events, RUN, synthetic.ORIGIN, end)
+    strip = next(strip for strip in strips if strip.name == name)
+    return [(i.start, i.end, i.tone, i.label) for i in strip.intervals]
+
+
+def test_equal_observations_are_one_interval_and_roles_have_their_epoch() -> None:
+    events = [seen("b1", t, role="master", epoch=1) for t in range(3)]
+    events += [seen("b1", t, role="slave", epoch=2) for t in range(3, 6)]
+    assert strip_of(events, "b1") == [(0.0, 3.0, "lead", "master, epoch 1"), (3.0, 6.0, "follow", "slave")]
+
+
+def test_controllers_have_terms() -> None:
+    assert strip_of([seen("c1", t, role="leader", epoch=4) for t in range(2)], "c1")[0][3] == "leader, term 4"
+
+
+def test_a_silent_node_is_silent_from_when_it_was_asked() -> None:
+    events: list[Any] = [seen("b1", t, role="slave") for t in range(3)]
+    events.append(Observation(time_ns=ns(3.8), asked_ns=ns(3.0), node="b1", alive=False, error="no answer"))
+    events += [seen("b1", t, role="slave") for t in range(4, 6)]
+    assert [tuple(row[:3]) for row in strip_of(events, "b1")] == [
+        (0.0, 3.0, "follow"),
+        (3.0, 4.0, "silent"),
+        (4.0, 6.0, "follow"),
+    ]
+
+
+def test_a_long_pause_is_blank() -> None:
+    events = [seen("b1", t, role="slave") for t in (0, 1, 2, 3, 12, 13)]
+    assert [row[:2] for row in strip_of(events, "b1")] == [(0.0, 4.0), (12.0, 14.0)]
+
+
+def test_an_old_master_that_still_believes_is_superseded() -> None:
+    events = [seen("b1", t, role="master", epoch=1) for t in range(8)]
+    events += [seen("b2", t + 0.1, role="slave" if t < 4 else "master", epoch=1 if t < 4 else 2) for t in range(8)]
+    assert [row[2] for row in strip_of(events, "b1")] == ["lead", "stale"]
+    assert [row[2] for row in strip_of(events, "b2")] == ["follow", "lead"]
+    _, changes = timeline.strips_and_changes(events, RUN, synthetic.ORIGIN, 20.0)
+    assert [(change.time, change.words) for change in changes] == [
+        (0.0, "b1 is master, epoch 1"),
+        (4.1, "b2 is master, epoch 2"),
+    ]
+
+
+def test_a_term_of_controllers_does_not_supersede_an_epoch_of_brokers() -> None:
+    events = [seen("c1", 0.0, role="leader", epoch=9), seen("b1", 1.0, role="master", epoch=1)]
+    assert strip_of(events, "b1")[0][2] == "lead"
+
+
+def test_the_in_sync_set_is_the_leading_controllers_word() -> None:
+    events = [
+        seen("c1", t, role="leader", subject="g", sync_state_set=("b2", "b1", "b3") if t < 2 else ("b2", "b1"))
+        for t in range(4)
+    ]
+    events += [seen("c2", t + 0.5, role="follower", subject="g", sync_state_set=("b9",)) for t in range(4)]
+    assert strip_of(events, "in sync") == [(0.0, 2.0, "whole", "b1 b2 b3"), (2.0, 4.0, "shrunk", "b1 b2")]
+
+
+def test_lag_is_acknowledged_minus_stored_and_none_where_a_node_did_not_say() -> None:
+    series = msgspec.structs.replace(synthetic.series(100), acked=[100, 200, 300], read=[], step_s=1.0)
+    whole = {"0": 40, "1": 30, "2": 20, "3": 10}
+    events = [
+        seen("b1", 1.0, max_offsets=whole),
+        seen("b1", 1.5, max_offsets={**whole, "3": 0}),
+        seen("b1", 2.0),
+        seen("b1", 2.5, max_offsets={"0": 1}),  # not all queues: the sum would lie
+        seen("c1", 1.0, max_offsets=whole),
+    ]
+    assert timeline.lags(events, RUN, series, synthetic.ORIGIN) == {
+        "b1": [(1.0, 0), (1.5, 60), (2.0, None), (2.5, None)]
+    }
+
+
+def test_points_are_packed_in_order_of_time() -> None:
+    points = Points(t_s=[2.0, 1.0], latency_ms=[-1.0, 5.5], f=[1, 2], type=[4, 2], client=[70000, 3], node=[-1, 6])
+    raw = base64.b64decode(timeline.packed(points, 7))
+    assert len(raw) == 2 * 13
+    assert np.frombuffer(raw, "<f4", 4).tolist() == [1.0, 2.0, 5.5, -1.0]
+    assert np.frombuffer(raw, "<u2", 2, offset=16).tolist() == [3, 65535]
+    assert list(raw[20:]) == [2, 4, 2, 1, 6, 255]
+    assert timeline.packed(Points(), 7) == ""
+
+
+def test_faults_of_a_run_that_was_never_judged_come_from_its_events() -> None:
+    proof = Evidence(kind="probes", proven=True, summary="all dropped")
+    events = [
+        Fault(time_ns=ns(1), id=1, name="leader-kill", stage="inject", targets=("b1",)),
+        Fault(time_ns=ns(2), id=1, name="leader-kill", stage="active", targets=("b1",), evidence=proof),
+        Fault(time_ns=ns(9), id=2, name="leader-kill", stage="skipped"),
+    ]
+    first, second = timeline.folded(events)
+    assert (first.proven, first.evidence, first.heal_ns, first.targets) == (True, "all dropped", None, ("b1",))
+    assert second.skipped
+    assert second.inject_ns is None
+    (band,) = timeline.bands((first, second), synthetic.ORIGIN, 30.0)
+    assert (band.start, band.end, band.healed, band.kind) == (1.0, 30.0, 30.0, "kill")
+
+
+def test_a_phase_that_never_ended_lasts_to_the_end_and_is_not_ok() -> None:
+    events = [
+        Phase(time_ns=ns(-9), name="deploy", edge="start"),
+        Phase(time_ns=ns(0), name="load", edge="start"),
+        Phase(time_ns=ns(5), name="load", edge="end"),
+        Phase(time_ns=ns(5), name="drain", edge="start"),
+    ]
+    spans = timeline.phase_spans(events, synthetic.ORIGIN, 9.0)
+    assert [(s.name, s.start, s.end, s.ok) for s in spans] == [("load", 0, 5, True), ("drain", 5, 9, False)]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("leader-kill", "kill"),
+        ("random-partition@broker+controller", "partition"),
+        ("partition-majorities-ring", "partition"),
+        ("bridge", "partition"),
+        ("major-suspend@controller", "suspend"),
+        ("random-loss", "loss"),
+        ("noop", "other"),
+    ],
+)
+def test_colour_follows_the_mechanism(name: str, kind: str) -> None:
+    assert timeline.kind_of(name) == kind

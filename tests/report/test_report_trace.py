@@ -1,0 +1,135 @@
+"""The picture of an anomaly: its axis, its words, and that labels keep apart."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaos.core.verdict import Example
+from reports import trace
+from reports.timeline import Band, Change
+
+TIMES = st.lists(st.floats(0, 10_000, allow_nan=False).map(lambda t: round(t, 6)), min_size=1, max_size=30)
+
+
+def band(number: int, start: float, end: float) -> Band:
+    return Band(
+        id=number,
+        name="leader-partition",
+        kind="partition",
+        start=start,
+        end=end,
+        healed=end,
+        targets=("b1",),
+        proven=True,
+    )
+
+
+def example(*ops: dict[str, Any], **more: Any) -> Example:
+    return Example(sentence="s", ops=ops, **more)
+
+
+def send(process: int, start: float, end: float | None, **more: Any) -> dict[str, Any]:
+    return {"f": "send", "type": "ok", "process": process, "invoke_s": start, "complete_s": end, "value": "1:2", **more}
+
+
+@given(TIMES)
+def test_the_axis_keeps_order_and_stays_inside(times: list[float]) -> None:
+    axis = trace.Axis(times)
+    xs = [axis.x(t) for t in sorted(times)]
+    assert xs == sorted(xs)
+    assert all(trace.LEFT <= x <= trace.WIDTH - trace.RIGHT + 0.1 for x in xs)
+    assert all(axis.shows(t) for t in times)
+
+
+def test_a_gap_that_dwarfs_the_rest_is_cut() -> None:
+    axis = trace.Axis([10.0, 10.1, 10.3, 150.0, 150.2])
+    ((start, end),) = axis.cuts
+    assert 10.3 < start < 11
+    assert 149 < end < 150.0
+    assert axis.x(10.3) - axis.x(10.0) > 300, "what happened within 0.3 s must be seen"
+    assert trace.Axis([1.0, 2.0, 3.5, 5.0]).cuts == []
+
+
+def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
+    picture = trace.trace(synthetic.lost_example(), [band(1, 20.0, 40.0)], [])
+    assert picture is not None
+    guilty = {bar.label: bar.guilty for bar in picture.bars}
+    assert guilty == {
+        "send 4:219 → ?": False,
+        "send 1:412: SYSTEM_BUSY: not master (b2)": False,
+        "send 5:232 → 1203 (b1)": False,
+        "send 5:233 → 1204 (b1, pinned client)": True,
+        "send 3:871 → 1204 (b2)": True,
+        "poll 1200…1207: 1204=3:871 (b2)": True,
+        "drain 0…9210: 1204=3:871 (b2)": True,
+    }
+    assert picture.focus[0] < 24.302 < picture.focus[1] < 100
+    assert [(cut.label, cut.title.split("\n")[1]) for cut in picture.cuts] == [("126 s cut", "fault 1 ends at 40.0 s")]
+
+
+@pytest.mark.parametrize(
+    ("op", "said"),
+    [
+        ({"f": "poll", "type": "ok", "from": 4, "next": 4, "node": "b2"}, "poll from 4: nothing (b2)"),
+        ({"f": "read", "type": "ok", "from": 0, "next": 9, "records": ["3=1:1"]}, "read 0…8: nothing at 7"),
+        ({"f": "read", "type": "ok", "from": 0, "next": 7, "records": []}, "read 0…6"),
+        ({"f": "read", "type": "fail", "from": 3, "error": "not master"}, "read from 3: not master"),
+        ({"f": "drain", "type": "info", "from": None, "error": "deadline"}, "drain: deadline"),
+        ({"f": "send", "type": "info", "value": "1:2", "offset": 9}, "send 1:2 → ?"),
+    ],
+)
+def test_operations_in_words(op: dict[str, Any], said: str) -> None:
+    assert trace.op_words(op, around=7) == said
+
+
+def test_an_operation_without_end_reaches_the_edge_and_is_open() -> None:
+    picture = trace.trace(example(send(1, 1.0, None, type="info"), send(2, 1.5, 2.0)), [], [])
+    assert picture is not None
+    never, answered = sorted(picture.bars, key=lambda bar: bar.x)
+    assert never.open
+    assert never.x + never.width == pytest.approx(trace.WIDTH - trace.RIGHT)
+    assert not answered.open
+
+
+def test_no_timed_operation_no_picture() -> None:
+    assert trace.trace(example({"f": "send", "type": "ok"}), [], []) is None
+    assert trace.trace(example(), [], []) is None
+
+
+def test_many_operations_are_cut_and_counted() -> None:
+    picture = trace.trace(example(*(send(1, i, i + 0.5) for i in range(60))), [], [])
+    assert picture is not None
+    assert (picture.shown, picture.of) == (trace.MAX_OPS, 60)
+
+
+def extent(bar: trace.Bar) -> tuple[float, float, float]:
+    """Row, left and right edge of a bar with its label."""
+    length = 6.0 * len(bar.label)
+    left = bar.label_x - length if bar.anchor == "end" else bar.label_x
+    return bar.y, min(bar.x, left), max(bar.x + bar.width, left + length)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.floats(0, 50), st.floats(0, 3)), min_size=1, max_size=12),
+    st.lists(st.floats(0, 60), max_size=5),
+)
+def test_nothing_overlaps(ops: list[tuple[int, float, float]], changes: list[float]) -> None:
+    rows = [send(process, start, start + took, offset=7) for process, start, took in ops]
+    moved = [Change(time=t, node="b2", words=f"b2 is master, epoch {i}") for i, t in enumerate(changes)]
+    picture = trace.trace(example(*rows), [band(1, 10, 20), band(2, 30, 31)], moved)
+    assert picture is not None
+    extents = sorted(extent(bar) for bar in picture.bars)
+    for (y, _, end), (next_y, start, _) in pairwise(extents):
+        assert next_y > y or start >= end
+    labels = sorted(
+        (mark.label_y, mark.label_x - (6.0 * len(mark.label) if mark.anchor == "end" else 0), mark.label)
+        for mark in picture.marks
+    )
+    for (y, x, label), (next_y, next_x, _) in pairwise(labels):
+        assert next_y > y or next_x >= x + 6.0 * len(label)
+    assert all(mark.label_y < picture.top for mark in picture.marks)
+    assert all(picture.top <= bar.y < picture.bottom for bar in picture.bars)
