@@ -215,6 +215,4 @@ def test_a_suspended_master_leaves_a_send_in_doubt(running):
     finally:
         process.resume(running.nodes[master])
     running.await_ready(READY_S)
-    assert running.until(
-        "an acknowledged send", lambda: running.invoke("SEND", value=[4, 1], timeout_s=1)["type"] == 2
-    )
+    assert running.until("an acknowledged send", lambda: running.invoke("SEND", value=[4, 1], timeout_s=1)["type"] == 2)

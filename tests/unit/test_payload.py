@@ -42,7 +42,7 @@ def test_another_queue_or_run_is_foreign():
 
 def test_the_format_is_fixed():
     assert encode(Value(1, 2), 3, 4, 40).hex() == (
-        "43485331" "a53f0ef2" "0000000000000004" "00000003" "00000001" "0000000000000002" + "2e" * 8
+        "43485331a53f0ef2000000000000000400000003000000010000000000000002" + "2e" * 8
     )
 
 

@@ -136,6 +136,18 @@ def test_a_connect_that_hears_nothing_is_definite(full_backlog):
     asyncio.run(test())
 
 
+def test_a_link_closed_while_it_dials_ends_its_requests(full_backlog):
+    async def test():
+        link = Link("127.0.0.1", full_backlog)
+        waiting = [asyncio.ensure_future(link.request(ECHO, {}, soon())) for _ in range(2)]
+        await asyncio.sleep(0)  # both are waiting for the one connect now
+        link.close()
+        ended = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [(type(error), str(error)) for error in ended] == [(Definite, "connect: given up by the client")] * 2
+
+    asyncio.run(test())
+
+
 @pytest.mark.parametrize(
     ("code", "error"),
     [

@@ -157,9 +157,7 @@ def _fill(partial: Path, log: Path, say: Say, environment: Mapping[str, str]) ->
     with as_file(files(__package__).joinpath(_POM)) as pom:
         _maven(pom, partial / "lib", log, say, environment)
     _unpack_native(partial)
-    facts = {
-        path: FileFact((partial / path).stat().st_size, _sha256(partial / path)) for path in _content(partial)
-    }
+    facts = {path: FileFact((partial / path).stat().st_size, _sha256(partial / path)) for path in _content(partial)}
     (partial / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(Manifest(VERSION, facts))))
     size_mb = sum(fact.size_bytes for fact in facts.values()) / 1e6
     say(f"RocketMQ {VERSION}: {len(facts)} files, {size_mb:.0f} MB, verified")

@@ -136,7 +136,11 @@ class RocketMQClient:
         )  # fmt: skip
 
     async def _strong_read(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
-        """From an offset (a drain: the minimum) to the maximum that the master names first."""
+        """From an offset (a drain: the minimum) to the maximum that the master names before the first pull.
+
+        A broker shows a message to readers a millisecond or so after it acknowledged it (dispatch to the queue
+        is a thread of its own); by the time the maximum is asked, two answers have come and gone.
+        """
         link = self._links[node]
         before = await standing(link, deadline_ns)
         if not before.master:

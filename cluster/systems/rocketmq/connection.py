@@ -111,9 +111,7 @@ class Link:
         self._dialling: asyncio.Task[Connection] | None = None
         self._silent: list[Connection] = []
 
-    async def request(
-        self, code: int, fields: Mapping[str, object], deadline_ns: int, body: bytes = b""
-    ) -> Answer:
+    async def request(self, code: int, fields: Mapping[str, object], deadline_ns: int, body: bytes = b"") -> Answer:
         """One request, one answer. Raises as ``Connection.request``; a failed connect is ``Definite``."""
         connection = await self._connected(deadline_ns)
         written_ns = now_ns()
@@ -130,11 +128,17 @@ class Link:
         if self._dialling is None:
             self._dialling = asyncio.get_running_loop().create_task(self._dial())
             self._dialling.add_done_callback(self._dialled)
+        dialling = self._dialling
         try:
             async with asyncio.timeout(seconds_until(deadline_ns)):
-                return await asyncio.shield(self._dialling)
+                return await asyncio.shield(dialling)
         except TimeoutError:
             raise Definite("connect: no answer before the deadline") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if dialling.cancelled() and task is not None and not task.cancelling():  # by close(), not the caller
+                raise Definite("connect: given up by the client") from None
+            raise
 
     async def _dial(self) -> Connection:
         loop = asyncio.get_running_loop()

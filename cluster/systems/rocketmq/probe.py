@@ -233,9 +233,7 @@ class RocketMQProbe:
 def leadership(latest: Mapping[str, Observation], view: ClusterView) -> Leadership:
     """Who leads, from the latest observation of each node; dead and unasked nodes count for nothing."""
     alive = {name: seen for name, seen in latest.items() if seen.alive}
-    leaders = [
-        seen for node in view.of_role("controller") if (seen := alive.get(node.name)) and seen.role == "leader"
-    ]
+    leaders = [seen for node in view.of_role("controller") if (seen := alive.get(node.name)) and seen.role == "leader"]
     active = max(leaders, key=lambda seen: (seen.epoch or 0, seen.asked_ns), default=None)
     masters = [seen for node in view.of_role("broker") if (seen := alive.get(node.name)) and seen.role == "master"]
     claimed = max(masters, key=lambda seen: (seen.epoch or 0, seen.asked_ns), default=None)

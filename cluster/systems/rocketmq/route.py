@@ -16,7 +16,7 @@ from chaos.core.clock import NS_PER_S, now_ns
 from cluster.systems.rocketmq.connection import Link, seconds_until
 from cluster.systems.rocketmq.protocol import Answer, Code, Request
 
-MASTER_ID: Final = "0"
+MASTER_ID: Final = 0
 _ASK_TIMEOUT_S: Final = 1.0
 
 
@@ -29,7 +29,7 @@ class Route(msgspec.Struct, frozen=True):
 
 class _Broker(msgspec.Struct):
     brokerName: str  # noqa: N815 - the protocol's spelling
-    brokerAddrs: dict[str, str]  # noqa: N815
+    brokerAddrs: dict[int, str]  # noqa: N815
 
 
 class _Table(msgspec.Struct):
@@ -50,7 +50,7 @@ def parse(answer: Answer, names: Mapping[str, str]) -> Route | None:
     known = [
         (identity, names[address])
         for broker in brokers
-        for identity, address in sorted(broker.brokerAddrs.items(), key=lambda item: int(item[0]))
+        for identity, address in sorted(broker.brokerAddrs.items())
         if address in names
     ]
     masters = [name for identity, name in known if identity == MASTER_ID]
