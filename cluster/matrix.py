@@ -8,7 +8,7 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -96,7 +96,9 @@ def measure(hosts: Mapping[str, Host], probes_per_link: int, pairs: Iterable[Lin
     with ThreadPoolExecutor(len(taking_part), thread_name_prefix="matrix") as pool:
 
         def everywhere(action: Callable[[str], Result]) -> dict[str, Result]:
-            return dict(zip(taking_part, pool.map(action, taking_part), strict=True))
+            doing = {name: pool.submit(action, name) for name in taking_part}
+            wait(doing.values())  # each has its own deadline; nobody may still be starting when all are stopped
+            return {name: done.result() for name, done in doing.items()}
 
         try:
             sources = {name: [hosts[a].address for a, b in links if b == name] for name in taking_part}

@@ -94,7 +94,7 @@ def orphaned(environment: Mapping[str, str]) -> bool:
     """
     pid, _, rest = environment.get(OWNER, "").partition(":")
     started, _, namespace = rest.partition(":")
-    if RUN not in environment or namespace != _pid_namespace():
+    if RUN not in environment or namespace != _pid_namespace() or not (pid.isdigit() and started.isdigit()):
         return False
     return start_time(int(pid)) != int(started)
 

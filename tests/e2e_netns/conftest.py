@@ -36,9 +36,12 @@ def marked(run_id: str) -> dict[int, str]:
     """Live processes of a run as the machine's own /proc shows them: pid -> command line."""
     found = {}
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and reap.environment(int(entry.name)).get(records.RUN) == run_id:
-            if records.start_time(int(entry.name)) is not None:
-                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        pid = int(entry.name) if entry.name.isdigit() else 0
+        if pid and reap.environment(pid).get(records.RUN) == run_id and records.start_time(pid) is not None:
+            try:
+                found[pid] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            except OSError:
+                continue  # it has just ended
     return found
 
 

@@ -167,10 +167,9 @@ def agent_of(up, name: str) -> int:
     """The pid, out here, of a host's pid 1."""
     inside = up.hosts[name].run("readlink", "/proc/self/ns/pid", timeout_s=5).text
     for pid in marked(up.run_id):
-        status = Path(f"/proc/{pid}/status").read_text()
-        if Path(f"/proc/{pid}/ns/pid").readlink().name == inside and "\nNSpid:" in status:
-            if status.partition("\nNSpid:")[2].splitlines()[0].split()[-1] == "1":
-                return pid
+        numbers = Path(f"/proc/{pid}/status").read_text().partition("\nNSpid:")[2].splitlines()[0].split()
+        if Path(f"/proc/{pid}/ns/pid").readlink().name == inside and numbers[-1] == "1":
+            return pid
     raise AssertionError(f"no agent of {name}")
 
 
@@ -204,19 +203,22 @@ def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, 
     up = sandbox("b1")
     assert reap.leftovers() == []  # we live
     dead = subprocess.Popen(["true"])
-    owner = {records.RUN: "dead-run", records.OWNER: f"{dead.pid}:{records.start_time(dead.pid) or 1}:"}
-    namespace = os.readlink("/proc/self/ns/pid").removeprefix("pid:[").removesuffix("]")
     dead.wait()
-    orphan = subprocess.Popen(["sleep", "600"], env={**os.environ, **owner, records.OWNER: owner[records.OWNER] + namespace})
-    elsewhere = subprocess.Popen(["sleep", "600"], env={**os.environ, **owner, records.OWNER: owner[records.OWNER] + "1"})
+    namespace = records.marker("any")[records.OWNER].rpartition(":")[2]
+
+    def start_owned_in(namespace: str) -> "subprocess.Popen[bytes]":
+        marker = {records.RUN: "dead-run", records.OWNER: f"{dead.pid}:1:{namespace}"}
+        return subprocess.Popen(["sleep", "600"], env={**os.environ, **marker})
+
+    orphan, elsewhere = start_owned_in(namespace), start_owned_in("1")
     home = tmp_path / "home"
     (home / "logs").mkdir(parents=True)
     (home / "logs" / "kept.log").write_text("kept")
     (home / "store").mkdir()
     (home / "file").write_text("data")
     live = next((tmp_path / "cache" / "runs").glob("*.json"))
-    record = json.loads(live.read_text()) | {"pid": dead.pid, "start_time": 1, "run_id": "dead-run", "homes": [str(home)]}
-    (live.parent / "dead-run-1.json").write_text(json.dumps(record))
+    lost = {"pid": dead.pid, "start_time": 1, "run_id": "dead-run", "homes": [str(home)]}
+    (live.parent / "dead-run-1.json").write_text(json.dumps(json.loads(live.read_text()) | lost))
     try:
         until(lambda: reap.environment(orphan.pid) and reap.environment(elsewhere.pid), "both to run")
         found = reap.leftovers()

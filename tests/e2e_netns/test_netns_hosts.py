@@ -62,7 +62,7 @@ def test_run_gives_back_what_the_command_did(sandbox):
     assert host.run("true", stdin=b"unread" * 100_000, timeout_s=5).returncode == 0
     missing = host.run("no-such-program", timeout_s=5)
     assert (missing.returncode, missing.stderr) == (127, b"no-such-program: No such file or directory")
-    with pytest.raises(DeployError, match="sh -c .*: exit 3: oops"):
+    with pytest.raises(DeployError, match=r"sh -c .*: exit 3: oops"):
         done.check()
     with pytest.raises(UsageError, match="b1: a command line beyond 100 KiB"):
         host.run("echo", "x" * 300_000, timeout_s=5)
@@ -73,7 +73,8 @@ def test_commands_see_a_clean_environment(sandbox, monkeypatch):
     monkeypatch.setenv("SECRET_OF_THE_HARNESS", "1")
     up = sandbox("b1")
     names = {line.partition("=")[0] for line in up.hosts["b1"].run("env", timeout_s=5).text.splitlines()}
-    assert names - {"JAVA_HOME", "PWD"} == {"PATH", "LANG", "HOME", "TMPDIR", "XTABLES_LOCKFILE", "CHAOS_RUN", "CHAOS_OWNER"}
+    given = {"PATH", "LANG", "HOME", "TMPDIR", "XTABLES_LOCKFILE", "CHAOS_RUN", "CHAOS_OWNER"}
+    assert names - {"JAVA_HOME", "PWD"} == given
 
 
 def test_many_commands_at_once_on_one_host(sandbox):

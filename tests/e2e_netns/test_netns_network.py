@@ -1,0 +1,137 @@
+"""Rules by their effect, seen from outside: which datagrams arrive."""
+
+import os
+
+import pytest
+from conftest import marked, until
+
+from chaos.core.errors import DeployError, UsageError
+from cluster import facts, matrix, network
+from cluster.network import Rule
+
+pytestmark = pytest.mark.e2e
+
+
+def test_a_cut_stops_exactly_its_direction(sandbox):
+    up = sandbox("b1", "b2", "b3")
+    hosts = up.hosts
+    network.apply(hosts["b1"], up.run_id, [Rule(hosts["b2"].address), Rule(hosts["client"].address)])
+    seen = matrix.measure(hosts, 20)
+    assert seen.silent() == {("b2", "b1"), ("client", "b1")}
+    assert seen.complete() == seen.received.keys() - seen.silent()
+    counted = {counter.rule.address: counter.packets for counter in network.counters(hosts["b1"], up.run_id)}
+    assert counted == {hosts["b2"].address: 20, hosts["client"].address: 20}
+
+
+def test_rules_are_replaced_whole_and_clear_restores(sandbox):
+    up = sandbox("b1", "b2", "b3")
+    hosts = up.hosts
+    empty = network.listed(hosts["b1"])
+    for _ in range(2):
+        network.apply(hosts["b1"], up.run_id, [Rule(hosts["b2"].address)])
+    network.apply(hosts["b1"], up.run_id, [Rule(hosts["b3"].address)])
+    assert matrix.measure(up.nodes(), 10).silent() == {("b3", "b1")}
+    jumps = [line for line in network.listed(hosts["b1"]) if " -j CHAOS-" in line]
+    assert len(jumps) == 2
+    for _ in range(2):
+        network.clear(hosts["b1"], up.run_id)
+    assert network.listed(hosts["b1"]) == empty == ()
+    assert network.counters(hosts["b1"], up.run_id) == ()
+    seen = matrix.measure(up.nodes(), 10)
+    assert seen.complete() == seen.received.keys()
+
+
+def test_rules_of_others_and_of_other_runs_stay(sandbox):
+    up = sandbox("b1", "b2")
+    host = up.hosts["b1"]
+    iptables = network.variant(host)
+    host.run(iptables, "-A", "INPUT", "-s", "198.19.0.1", "-j", "DROP", timeout_s=5).check()
+    network.apply(host, up.run_id, [Rule(up.hosts["b2"].address)])
+    network.apply(host, f"{up.run_id}0", [Rule("198.19.0.2")])
+    network.clear(host, up.run_id)
+    left = host.run(iptables, "-S", timeout_s=5).text
+    assert "-A INPUT -s 198.19.0.1/32 -j DROP" in left
+    assert "198.19.0.2" in left
+    assert up.hosts["b2"].address not in left
+    assert len(network.listed(host)) == 4  # the other run's chain, its rule and its two jumps
+
+
+def test_loss_is_the_share_that_was_asked_for(sandbox):
+    up = sandbox("b1", "b2", "b3")
+    rules = {"b1": ["b2"], "b2": ["b1"]}
+    for name, sources in rules.items():
+        network.apply(up.hosts[name], up.run_id, [Rule(up.hosts[s].address, "INPUT", 0.8) for s in sources])
+    seen = matrix.measure(up.nodes(), 200)
+    low, high = matrix.binomial_bounds(200, 0.2)
+    for link in (("b1", "b2"), ("b2", "b1")):
+        assert low <= seen.received[link] <= high
+        assert 0 < seen.received[link] < 200
+    assert seen.complete() == seen.received.keys() - {("b1", "b2"), ("b2", "b1")}
+    assert [counter.rule.probability for counter in network.counters(up.hosts["b1"], up.run_id)] == [0.8]
+
+
+def test_an_output_rule_drops_at_the_sender(sandbox):
+    up = sandbox("b1", "b2")
+    network.apply(up.hosts["b1"], up.run_id, [Rule(up.hosts["b2"].address, "OUTPUT")])
+    assert matrix.measure(up.nodes(), 10).silent() == {("b1", "b2")}
+    (counter,) = network.counters(up.hosts["b1"], up.run_id)
+    assert (counter.rule, counter.packets) == (Rule(up.hosts["b2"].address, "OUTPUT"), 10)
+
+
+def test_only_the_pairs_that_were_asked_for_are_probed(sandbox):
+    up = sandbox("b1", "b2", "b3")
+    seen = matrix.measure(up.hosts, 3, [("b1", "b3"), ("client", "b1"), ("b1", "b3")])
+    assert seen == matrix.Matrix(3, {("b1", "b3"): 3, ("client", "b1"): 3})
+    assert matrix.measure(up.hosts, 3, []) == matrix.Matrix(3, {})
+    with pytest.raises(UsageError, match="0 probes per link"):
+        matrix.measure(up.hosts, 0)
+
+
+def test_the_largest_measurement_loses_nothing_by_itself(sandbox):
+    up = sandbox(*(f"b{n}" for n in range(1, 7)))
+    seen = matrix.measure(up.hosts, matrix.MAX_PROBES)
+    assert seen.complete() == seen.received.keys()
+    for host in up.hosts.values():
+        assert ".echo" not in host.run("ls", "-A", timeout_s=5).text
+
+
+def test_a_measurement_with_a_dead_host_says_so_and_leaves_no_program(sandbox):
+    up = sandbox("b1", "b2")
+    hosts = dict(up.hosts)
+    other = sandbox("b9")
+    other.backend.down()
+    hosts["b9"] = other.hosts["b9"]
+    with pytest.raises(DeployError, match="host b9 is gone"):
+        matrix.measure(hosts, 5)
+    until(lambda: not any("python3 -I -S - " in line for line in marked(up.run_id).values()), "the programs to end")
+    assert not any(".echo" in path.name for path in up.work.glob("*/*"))
+
+
+def test_a_packet_filter_that_refuses_is_an_error_with_its_words(sandbox):
+    up = sandbox("b1")
+    with pytest.raises(DeployError, match="exit"):
+        network.apply(up.hosts["b1"], up.run_id, [Rule("not-an-address")])
+    assert all("DROP" not in line for line in network.listed(up.hosts["b1"]))
+
+
+def test_a_packet_filter_that_does_nothing_is_not_noticed_here_but_by_the_probes(sandbox, tmp_path, monkeypatch):
+    """The negative control: `iptables` replaced by `true` on the hosts' PATH."""
+    fake = tmp_path / "fake"
+    fake.mkdir()
+    for name in ("iptables", "iptables-restore"):
+        (fake / name).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
+    up = sandbox("b1", "b2")
+    network.apply(up.hosts["b1"], up.run_id, [Rule(up.hosts["b2"].address)])
+    assert matrix.measure(up.nodes(), 10).silent() == frozenset()
+    network.clear(up.hosts["b1"], up.run_id)
+
+
+def test_facts_of_this_machine_are_found_by_doing():
+    found = {fact.name: fact for fact in facts.facts()}
+    for name in ("python", "network, mount, pid, UTS and IPC namespaces", "mounts in namespaces", "veth and bridge"):
+        assert found[name].ok, found[name]
+    assert "probes pass on 6 of 6 links" in found["hosts"].detail
+    assert found["iptables"].ok
+    assert "iptables" in found["iptables"].detail
+    assert all(fact.ok or fact.help for fact in found.values())
