@@ -167,6 +167,15 @@ def test_the_same_seed_is_the_same_plan_and_every_row_can_be_healed_in_time(name
 
 @untimed
 @given(st.integers(0, 2**32))
+def test_rows_are_drawn_independently_of_each_other(seed):
+    rows = plan("random-kill", 3, 3, seed)
+    assert len({tuple(sorted(row.draw.items())) for row in rows}) == len(rows) == 6
+    fewer = plan("random-kill", 3, 3, seed, time_limit_s=50)
+    assert rows[: len(fewer)] == fewer, "a longer run begins with the same faults"
+
+
+@untimed
+@given(st.integers(0, 2**32))
 def test_another_node_shifts_no_other_draw(seed):
     few, many = plan("random-loss", 3, 3, seed), plan("random-loss", 3, 4, seed)
     for a, b in zip(few, many, strict=True):

@@ -124,3 +124,15 @@ def test_a_broken_plan_file_is_named(tmp_path):
     path.write_text("{\n")
     with pytest.raises(HistoryError, match=r"plan\.jsonl:1: "):
         read_plan(path)
+
+
+def test_a_seed_keeps_its_plan_from_version_to_version():
+    drawn = [choose(row, TOPOLOGY, Leadership()) for row in rows("random-partition", time_limit_s=240, seed=9133702)]
+    assert [targets.description for targets in drawn if targets] == [
+        "{b1 | b2 b3 c1 c2 c3}",
+        "{c2 | b1 b2 b3 c1 c3}",
+        "{b2 c2 | b1 b3 c1 c3}",
+        "{b1 | b2 b3 c1 c2 c3}",
+        "{b2 b3 c3 | b1 c1 c2}",
+        "{c1 c3 | b1 b2 b3 c2}",
+    ]
