@@ -36,6 +36,8 @@ NODES: Final = (
 )
 TIMEOUT_S: Final = 3.0
 DRAIN_CLIENT: Final = 900
+DROPPED: Final = ("3 of 40 probes across the cut arrived", "all probes across the cut dropped")
+ARRIVED: Final = ("3 of 40 probes still dropped", "all probes arrive again")
 
 
 class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -335,8 +337,8 @@ def write_streams(acts: list[Act], folder: Path, *, workers: int, torn: tuple[in
 def _fault_events(fault: FaultLiteral) -> Iterator[Fault]:
     if fault.skipped is not None:
         yield Fault(time_ns=_ns(fault.skipped), id=fault.id, name=fault.name, stage="skipped", note="no leader known")
-    seen = Evidence(kind="matrix", proven=fault.proven, summary="all probes across the cut dropped")
-    gone = Evidence(kind="matrix", proven=fault.mended, summary="all probes arrive again")
+    seen = Evidence(kind="matrix", proven=fault.proven, summary=DROPPED[fault.proven])
+    gone = Evidence(kind="matrix", proven=fault.mended, summary=ARRIVED[fault.mended])
     stages: tuple[tuple[Literal["inject", "active", "heal", "healed"], float | None, Evidence | None], ...] = (
         ("inject", fault.inject, None), ("active", fault.active if fault.active is not None else fault.inject, seen),
         ("heal", fault.heal, None), ("healed", fault.healed if fault.healed is not None else fault.heal, gone),

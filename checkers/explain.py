@@ -100,7 +100,7 @@ def _again(clusters: Sequence[Cluster], context: Context) -> str:
     if not twice:
         return ""
     most = max(twice, key=lambda cluster: (cluster.twice, -cluster.key))
-    giver = most.twice_node or "another node"
+    giver = most.twice_node
     epoch = context.timeline.epoch_of(giver, most.last_ack_ns)
     claims = [claim for claim in context.timeline.claims if claim.node == giver and claim.epoch == epoch]
     since = f", master of epoch {epoch} from {seconds_text(context, claims[0].first_ns)}," if claims else ""
@@ -108,6 +108,8 @@ def _again(clusters: Sequence[Cluster], context: Context) -> str:
     plural = "offsets" if most.twice > 1 else "offset"
     queues = len({cluster.key for cluster in twice})
     more = f" and of {counted(queues - 1, 'more queue')}" if queues > 1 else ""
+    if not giver:
+        return f"; other messages sit at {plural} {span} of queue {most.key}{more}"
     return f"; {giver}{since} gave the same {plural} {span} of queue {most.key}{more} to other messages"
 
 

@@ -174,7 +174,8 @@ def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: 
     if why:
         rows = [_not_ended(row, why) for row in rows]
     rows, anomalies = _grouped(rows, summaries)
-    reasons = list(dict.fromkeys(row.reason for row in rows if row.valid == UNKNOWN and row.reason))
+    told = (row.reason.split("; ") for row in rows if row.valid == UNKNOWN and row.reason)
+    reasons = list(dict.fromkeys(reason for row in told for reason in row))
     traffic = summaries["assumptions"]
     results = Results(
         valid=merged(row.valid for row in rows), sentence="", reason="; ".join(reasons), model=MODEL, engine=engine,

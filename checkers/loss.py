@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.history import NEVER_NS
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.columns import Ints, stabbed
 from checkers.drain import drain_of
@@ -19,6 +20,7 @@ from checkers.findings import (
     Findings,
     added,
     concluded,
+    counted,
     examples,
     findings,
     node_name,
@@ -30,6 +32,7 @@ from checkers.kernel import Context, QueueShard
 from checkers.log import Log
 
 CLUSTERS: Final = 4
+REMOVED: Final = "removed by retention before anybody read it"
 
 
 class Losses(msgspec.Struct, frozen=True):
@@ -64,7 +67,7 @@ class LossSummary(Findings, frozen=True, kw_only=True):
     """Findings with what the headline needs."""
 
     clusters: tuple[Cluster, ...] = ()
-    undrained: tuple[int, ...] = ()
+    undrained: tuple[str, ...] = ()
 
 
 def _covering(log: Log, reads: Ints, offsets: Ints, weight: Ints, none: int) -> Ints:
@@ -124,7 +127,7 @@ def _losses(shard: QueueShard, context: Context) -> Losses:
         missing = ~log.seen(final)[log.acked] & ~(seen & (offset < drained.minimum))
         certain = missing & (offset >= drained.minimum)
         certain |= missing & (offset < 0)
-        why = f"removed from queue {shard.key} by retention before anybody read it"
+        why = REMOVED
     else:
         missing = ~seen
         certain = np.zeros(len(missing), dtype=np.bool_)
@@ -160,8 +163,8 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Clus
     acked_ns = log.complete[ops]
     twice, other = _others(log, vids)
     again = log.offset[ops][twice]
-    by_send = other[other < len(log.sends)]
-    givers = log.node[log.sends[by_send]]
+    by_send = log.sends[other[other < len(log.sends)]]
+    givers = log.node[by_send[log.type[by_send] == Type.OK]]
     giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
     return Cluster(
         key=shard.key, node=node_name(context, node), count=len(vids), first_ack_ns=int(acked_ns.min()),
@@ -235,7 +238,7 @@ class LossKernel:
         )  # fmt: skip
         return LossSummary(
             examined=found.examined, found=found.found, clusters=_clusters(shard, context, losses.lost),
-            undrained=() if drain_of(shard, context).complete else (shard.key,),
+            undrained=() if drain_of(shard, context).complete else (losses.why_unseen,),
         )  # fmt: skip
 
     def merge(self, left: LossSummary, right: LossSummary) -> LossSummary:
@@ -250,9 +253,15 @@ class LossKernel:
         row = concluded(
             self.name, summary, context, noun="acknowledged message", clean="every one is in the final log"
         )
-        if summary is not None and summary.undrained and row.valid is True:
-            queues = ", ".join(map(str, sorted(summary.undrained)))
-            return msgspec.structs.replace(
-                row, valid=UNKNOWN, found="each was read once", reason=f"final reads not complete: queue {queues}"
-            )
-        return row
+        if summary is None or row.valid is False:
+            return row
+        unseen = summary.found.get("unseen")
+        if row.valid is True and not summary.undrained:
+            return row
+        reasons = list(summary.undrained)
+        if unseen is not None:
+            verb = "was" if unseen.count == 1 else "were"
+            why = "" if reasons else f": {REMOVED}"
+            reasons.append(f"{counted(unseen.count, 'acknowledged message')} {verb} read by nobody{why}")
+        found = row.found if unseen is not None else "each was read once, but may be gone since"
+        return msgspec.structs.replace(row, valid=UNKNOWN, found=found, reason="; ".join(reasons))

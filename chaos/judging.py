@@ -1,0 +1,45 @@
+"""Which engine judges a run folder.
+
+``auto`` is Spark wherever a Java of at least 17 is, and this process elsewhere, with a line that says
+so. The module refuses to change a verdict: both engines run the same kernels.
+"""
+
+from pathlib import Path
+from typing import Final, Literal
+
+from chaos.core.verdict import Results
+
+Engine = Literal["auto", "spark", "local"]
+ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
+
+
+def start_early(engine: str) -> None:
+    """Begin to start what the engine needs, in the background; a later ``judge`` waits for it."""
+    if engine == "local":
+        return
+    from spark_checkers import session
+
+    if session.missing() is None:
+        session.start_early()
+
+
+def judge(folder: Path, engine: str = "auto") -> Results:
+    """Judge one run folder; writes results.json, series.json and the folder anomalies.
+
+    Args:
+        folder: the run folder.
+        engine: ``auto``, ``spark`` or ``local``.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here.
+        HistoryError: the folder holds no history, or one that was altered.
+    """
+    from checkers import local
+    from spark_checkers import session
+
+    why = None if engine == "spark" else "" if engine == "local" else session.missing()
+    if why is not None:
+        return local.judge(folder, f"engine local: {why}" if why else "")
+    from spark_checkers.engine import judge as judge_on_spark
+
+    return judge_on_spark(folder)

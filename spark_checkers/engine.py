@@ -1,0 +1,132 @@
+"""Run folders judged on Spark: two jobs whatever their number, summaries added up in the driver.
+
+The first job turns streams and events into tables and facts, the second runs the kernels over every
+queue of every folder. The driver plans, merges summaries and writes verdicts; it opens no table and no
+stream (a test makes every reader and kernel raise in the driver).
+"""
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from chaos.core.errors import ChaosError, HistoryError
+from chaos.core.runinfo import RunInfo, read_run
+from chaos.core.verdict import Results
+from checkers.judge import Judged, Part, conclude
+from checkers.kernel import Context
+from checkers.written import write_judged
+from spark_checkers.session import session
+from spark_checkers.tasks import ANSWERS, TASKS, Failed, run_tasks
+
+
+class Task(NamedTuple):
+    """A row of the table of tasks."""
+
+    kind: str
+    history: Path
+    key: int
+    context: bytes = b""
+
+
+def _run(tasks: Sequence[Task]) -> list[Any]:
+    """Have Spark perform the tasks; their answers in the same order."""
+    if not tasks:
+        return []
+    table = pa.table(
+        {
+            "number": list(range(len(tasks))),
+            "kind": [task.kind for task in tasks],
+            "folder": [str(task.history) for task in tasks],
+            "key": [task.key for task in tasks],
+            "context": [task.context for task in tasks],
+        },
+        schema=TASKS,
+    )
+    answers = session().createDataFrame(table).mapInArrow(run_tasks, ANSWERS).toArrow().to_pydict()
+    by_number = dict(zip(answers["number"], answers["answer"], strict=True))
+    return [pickle.loads(by_number[number]) for number in range(len(tasks))]  # noqa: S301 - our own executors wrote it
+
+
+def _raise(failed: Failed) -> None:
+    if failed.altered:
+        raise HistoryError(failed.why)
+    raise ChaosError(f"a check broke on Spark: {failed.why}")
+
+
+def _workers_in(history: Path) -> list[int]:
+    """The workers that left a stream or tables: names of files, nothing is opened."""
+    names = [path.stem for pattern in ("w*.ops", "operations/w*.parquet") for path in history.glob(pattern)]
+    return sorted({int(name[1:]) for name in names})
+
+
+def _contexts(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[tuple[Context, list[int]] | Failed]:
+    """The first job: tables and timelines. Per folder the context and the queues, or what went wrong."""
+    tasks: list[Task] = []
+    owner: list[int] = []
+    for i, (folder, run) in enumerate(zip(folders, runs, strict=True)):
+        history = folder / "history"
+        tasks += [Task("stream", history, worker) for worker in _workers_in(history)]
+        tasks.append(Task("events", history, 0, pickle.dumps(run)))
+        owner += [i] * (len(tasks) - len(owner))
+    answers = _run(tasks)
+    out: list[tuple[Context, list[int]] | Failed] = []
+    for i, run in enumerate(runs):
+        own = [one for one, number in zip(answers, owner, strict=True) if number == i]
+        failed = [one for one in own if isinstance(one, Failed)]
+        if failed:
+            out.append(failed[0])
+            continue
+        *made, timeline = own
+        context = Context(run=run, streams=tuple(one.facts for one in made), timeline=timeline)
+        out.append((context, sorted({key for one in made for key in one.keys})))
+    return out
+
+
+def judge_each(folders: Sequence[Path]) -> list[Judged | ChaosError]:
+    """Judge several folders in one session and two jobs, without writing the verdicts.
+
+    A folder whose history was altered yields its error and disturbs no other.
+    """
+    runs = [read_run(folder) for folder in folders]
+    for folder in folders:
+        if not (folder / "history").is_dir():
+            raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
+    contexts = _contexts(folders, runs)
+    tasks: list[Task] = []
+    owner: list[int] = []
+    for i, found in enumerate(contexts):
+        if not isinstance(found, Failed):
+            context, keys = found
+            pickled = pickle.dumps(context)
+            tasks += [Task("queue", folders[i] / "history", key, pickled) for key in keys]
+            owner += [i] * len(keys)
+    answers = _run(tasks)
+    out: list[Judged | ChaosError] = []
+    for i, found in enumerate(contexts):
+        own = [one for one, number in zip(answers, owner, strict=True) if number == i]
+        failed = found if isinstance(found, Failed) else next((one for one in own if isinstance(one, Failed)), None)
+        try:
+            if failed is not None:
+                _raise(failed)
+            assert not isinstance(found, Failed)
+            out.append(conclude([part for part in own if isinstance(part, Part)], found[0], "spark"))
+        except ChaosError as error:
+            out.append(error)
+    return out
+
+
+def judge(folder: Path) -> Results:
+    """Judge one run folder on Spark and write the verdict into it.
+
+    Raises:
+        CapabilityError: Spark cannot run here.
+        HistoryError: the history was altered.
+    """
+    found = judge_each([folder])[0]
+    if isinstance(found, ChaosError):
+        raise found
+    write_judged(folder, found)
+    return found.results

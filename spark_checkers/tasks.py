@@ -1,0 +1,72 @@
+"""What runs in an executor: one row names a piece of work, one row carries its small summary back.
+
+A task opens its own files; no row of a history ever travels. The module refuses to let an exception
+kill a job: it travels as a value, and the driver raises it.
+"""
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+
+from chaos.core.errors import HistoryError
+from chaos.core.runinfo import RunInfo
+
+TASKS: Final = pa.schema([
+    ("number", pa.int64()),
+    ("kind", pa.string()),  # stream, events, queue
+    ("folder", pa.string()),  # the history folder
+    ("key", pa.int64()),  # the worker, or the queue
+    ("context", pa.binary()),  # pickled: the run for events, the context for queues
+])  # fmt: skip
+ANSWERS: Final = "number long, answer binary"
+_ANSWER: Final = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A task raised. ``altered``: the history is at fault, not the check."""
+
+    why: str
+    altered: bool
+
+
+def perform(kind: str, history: Path, key: int, context: Any) -> Any:
+    """Do one piece of work.
+
+    Args:
+        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queue`` (run the kernels).
+        history: the run's history folder.
+        key: the worker or the queue.
+        context: the run for ``events``, the context for ``queue``.
+    """
+    from checkers.judge import examine
+    from checkers.shards import load_shard, load_timeline, materialise
+
+    if kind == "stream":
+        return materialise(history, key)
+    if kind == "events":
+        assert isinstance(context, RunInfo)
+        return load_timeline(history, context)
+    return examine(load_shard(history, key), context)
+
+
+def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:
+    """``perform`` with its result, or what it raised, pickled."""
+    try:
+        found = perform(kind, Path(folder), key, pickle.loads(context) if context else None)  # noqa: S301 - our own
+    except HistoryError as error:
+        found = Failed(str(error), altered=True)
+    except Exception as error:  # noqa: BLE001 - the driver raises it
+        found = Failed(f"{type(error).__name__}: {error}", altered=False)
+    return pickle.dumps(found)
+
+
+def run_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The body of ``mapInArrow``: a row of answers per row of tasks."""
+    for batch in batches:
+        for row in batch.to_pylist():
+            found = answer(row["kind"], row["folder"], row["key"], row["context"])
+            yield pa.RecordBatch.from_pylist([{"number": row["number"], "answer": found}], schema=_ANSWER)
