@@ -19,7 +19,10 @@ _STALE: Final = (
 
 
 class RocketMQ:
-    """Implements ``cluster.system.System``; every method but ``fetch`` is pure."""
+    """Apache RocketMQ 5.5.0 in controller mode: one name server, three controllers, one group of three brokers.
+
+    Implements ``cluster.system.System``; every method but ``fetch`` is pure.
+    """
 
     name = "rocketmq"
     version = jars.VERSION
