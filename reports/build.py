@@ -73,7 +73,7 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
     facts = [
         run.id,
         f"seed {run.seed}",
-        f"{words.seconds(run.time_limit_s)} of load",
+        f"{words.given(run.time_limit_s)} of load",
         f"{run.rate:g} sends/s · {words.plural(run.clients, 'client')} · {words.plural(run.queues, 'queue')}",
         "" if operations is None else words.plural(operations, "operation"),
         run.backend,

@@ -107,11 +107,11 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         ("workers", str(run.workers)),
         ("queues", str(run.queues)),
         ("message body", words.size(run.body_bytes)),
-        ("operation deadline", words.seconds(run.op_timeout_s)),
-        ("time limit", words.seconds(run.time_limit_s)),
-        ("fault interval", words.seconds(run.fault_interval_s)),
-        ("fault duration", words.seconds(run.fault_duration_s)),
-        ("route refresh", "—" if run.route_poll_interval_s is None else words.seconds(run.route_poll_interval_s)),
+        ("operation deadline", words.given(run.op_timeout_s)),
+        ("time limit", words.given(run.time_limit_s)),
+        ("fault interval", words.given(run.fault_interval_s)),
+        ("fault duration", words.given(run.fault_duration_s)),
+        ("route refresh", "—" if run.route_poll_interval_s is None else words.given(run.route_poll_interval_s)),
         *((f"mix {f}", f"{share:g}") for f, share in run.mix.items()),
     ]
     versions = [

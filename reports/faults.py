@@ -108,7 +108,10 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
         ]
         if any(cell.tone != "none" for cell in cells):
             table.append((by_id[fault.id], tuple(cell for cell in cells if cell.tone != "none")))
-    lines = [_rto_line(f, faults, budget) for f in dict.fromkeys(rto.f for fault in faults for rto in fault.rto)]
+    alike: dict[str, list[str]] = {}
+    for f in dict.fromkeys(rto.f for fault in faults for rto in fault.rto):
+        alike.setdefault(_rto_words(f, faults, budget), []).append(f)
+    lines = [f"RTO of {words.listed(kinds)}: {said}" for said, kinds in alike.items()]
     lost = sum(fault.lost for fault in faults)
     if faults and parts.results is not None:
         where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
@@ -116,7 +119,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
     return Recovery(
         lines=tuple(lines),
         rows=tuple(table),
-        budget="" if budget is None else words.seconds(budget),
+        budget="" if budget is None else words.given(budget),
         budget_share=None if budget is None else round(budget / scale, 4),
         scale=words.seconds(scale),
     )
@@ -144,8 +147,8 @@ def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None) -
     )
 
 
-def _rto_line(f: str, faults: Sequence[FaultResult], budget: float | None) -> str:
-    """``RTO of send: worst 2.9 s (fault 3), median 2.6 s; 1 fault without outage``."""
+def _rto_words(f: str, faults: Sequence[FaultResult], budget: float | None) -> str:
+    """``worst 2.9 s (fault 3), median 2.6 s; 1 fault without an outage``."""
     worst = {fault.id: max((rto for rto in fault.rto if rto.f == f), key=_weight, default=None) for fault in faults}
     known = {number: rto for number, rto in worst.items() if rto is not None}
     never = [number for number, rto in known.items() if not rto.recovered]
@@ -157,10 +160,12 @@ def _rto_line(f: str, faults: Sequence[FaultResult], budget: float | None) -> st
         )
     if ended:
         at = max(ended, key=lambda number: ended[number])
-        said.append(f"worst {words.seconds(ended[at])} (fault {at}), median {words.seconds(median(ended.values()))}")
+        many = len(ended) > 1
+        middle = f", median {words.seconds(median(ended.values()))}" if many else ""
+        said.append(f"{'worst ' if many else ''}{words.seconds(ended[at])} (fault {at}){middle}")
     quiet = len(known) - len(never) - len(ended)
     if quiet:
         said.append(f"{words.plural(quiet, 'fault')} without an outage")
     if budget is not None:
-        said.append(f"budget {words.seconds(budget)}")
-    return f"RTO of {f}: " + "; ".join(said)
+        said.append(f"budget {words.given(budget)}")
+    return "; ".join(said)

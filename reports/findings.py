@@ -12,6 +12,9 @@ from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
 from reports.timeline import Band, Change
 from reports.trace import trace
 
+ROW_REASON: Final = 120
+"""Characters of a reason that a row of the verdict table holds."""
+
 MEANINGS: Final[Mapping[str, str]] = {
     "lost-write": "acknowledged, yet no read returned it although reads went past its place",
     "unseen": "acknowledged, and no read came far enough to show whether it is there",
@@ -106,24 +109,32 @@ def _headline(name: str, found: Mapping[str, Anomaly]) -> str:
 
 
 def why_unknown(results: Results | None) -> tuple[tuple[str, str], ...]:
-    """(check, reason) for everything that is unknown, the run's own reason first under no name."""
+    """(checks, reason) for everything that is unknown; a reason that no check gives stands first, without a name.
+
+    Several reasons in one text are told apart at their semicolons.
+    """
     if results is None:
         return ()
-    rows = [("", results.reason)] if results.reason and results.valid == "unknown" else []
-    rows += [(check.name, check.reason) for check in results.checks if check.valid == "unknown" and check.reason]
+    rows = [(check.name, check.reason) for check in results.checks if check.valid == "unknown" and check.reason]
+    said = list(dict.fromkeys(reason for _, reason in rows))
+    if results.valid == "unknown" and results.reason and results.reason not in (*said, "; ".join(said)):
+        rows.insert(0, ("", results.reason))
     grouped: dict[str, list[str]] = {}
-    for name, reason in rows:
-        grouped.setdefault(reason, []).extend([name] if name else [])
+    for name, reasons in rows:
+        for reason in reasons.split("; "):
+            grouped.setdefault(reason, []).extend([name] if name else [])
     return tuple((", ".join(names), reason) for reason, names in grouped.items())
 
 
 def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
-    """The verdict table; a reason that is the whole run's stands once, above it."""
+    """The verdict table; a reason that is long or that several rows share stands above it only."""
     if results is None:
         return ()
+    reasons = [check.reason for check in results.checks]
     rows = []
     for check in results.checks:
         word, tone = word_of(check.valid)
+        own = check.reason != check.found and reasons.count(check.reason) == 1 and len(check.reason) <= ROW_REASON
         shown = [name for name in check.anomalies if name in results.anomalies]
         rows.append(
             CheckRow(
@@ -131,7 +142,7 @@ def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
                 word=word,
                 tone=tone,
                 found=check.found,
-                reason=check.reason if check.reason not in (check.found, results.reason) else "",
+                reason=check.reason if own else "",
                 examined=check.examined or "—",
                 took=words.seconds(check.took_s) if check.took_s else "—",
                 link=f"anomaly-{shown[0]}" if shown else "",

@@ -37,7 +37,8 @@ def lines(data: ReportData) -> list[str]:
     out = ["", f"{data.stamp.word}  {data.heading}" + "".join(f"  ({chip})" for chip in data.chips)]
     out += _wrapped(data.sentence)
     for names, reason in data.why:
-        out += _wrapped(f"unknown: {reason}" + (f" ({names})" if names else ""))
+        if reason not in data.sentence:
+            out += _wrapped(f"unknown: {reason}" + (f" ({names})" if names else ""))
     for notice in data.notices:
         out += _wrapped(notice)
     if data.checks:

@@ -28,6 +28,7 @@ _LABEL_ROW_PX: Final = 15
 _CHAR_PX: Final = 6.3
 _MIN_BAR_PX: Final = 7
 _MAX_CUTS: Final = 4
+_LABEL_PX: Final = 62
 _STEPS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 
@@ -93,13 +94,19 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Axis:
-    """Seconds to pixels, piecewise linear: the stretches between cuts share one scale."""
+    """Seconds to pixels, piecewise linear: the stretches between cuts share one scale.
 
-    def __init__(self, times: Sequence[float]) -> None:
-        points = sorted(set(times))
+    Args:
+        spans: when each operation was invoked and completed, None if it never was.
+    """
+
+    def __init__(self, spans: Sequence[tuple[float, float | None]]) -> None:
+        points = sorted({time for span in spans for time in span if time is not None})
         span = points[-1] - points[0]
-        gaps = [(b - a, a, b) for a, b in pairwise(points)]
-        self.cuts = _cuts(gaps)
+        ended = [(start, end) for start, end in spans if end is not None]
+        # A gap in the middle of an operation is part of that operation: it is shown.
+        gaps = [(b - a, a, b) for a, b in pairwise(points) if not any(s <= a and b <= e for s, e in ended)]
+        self.cuts = _cuts(gaps, span)
         kept = span - sum(b - a for a, b in self.cuts)
         pad = max(0.04 * kept, 0.0005)
         self.start, self.end = points[0] - pad, points[-1] + pad
@@ -127,14 +134,15 @@ class Axis:
         return round(x, 1)
 
 
-def _cuts(gaps: Sequence[tuple[float, float, float]]) -> list[tuple[float, float]]:
-    """The gaps that dwarf all shorter ones together, without the margin beside their ends."""
-    ordered = sorted(gaps, reverse=True)
+def _cuts(gaps: Sequence[tuple[float, float, float]], span: float) -> list[tuple[float, float]]:
+    """The gaps that dwarf all that would be left without them, but for a margin beside their ends."""
     cuts: list[tuple[float, float]] = []
-    for i, (length, start, end) in enumerate(ordered[:_MAX_CUTS]):
-        rest = sum(gap for gap, _, _ in ordered[i + 1 :])
+    left = span
+    for length, start, end in sorted(gaps, reverse=True)[:_MAX_CUTS]:
+        rest = left - length
         if rest <= 0 or length < 1.5 * rest:
             break
+        left = rest
         margin = min(0.1 * length, 0.08 * rest)
         cuts.append((start + margin, end - margin))
     return sorted(cuts)
@@ -211,7 +219,7 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
     drawn = timed[:MAX_OPS]
     if not drawn:
         return None
-    axis = Axis([t for _, span, _ in drawn for t in span if t is not None])
+    axis = Axis([span for _, span, _ in drawn])
     marks, top = _marks(axis, faults, changes)
     bars, lanes, bottom = _bars(axis, sorted(drawn, key=lambda row: row[1][0]), top, example.offset)
     shaded = [
@@ -344,6 +352,7 @@ def _ticks(axis: Axis) -> list[tuple[float, str]]:
         times = [n * step for n in range(math.ceil(start / step), math.floor(end / step) + 1)][:40]
         for time in times or [(start + end) / 2]:
             x = axis.x(time)
-            if not ticks or x - ticks[-1][0] >= 58:  # noqa: PLR2004 - a label's width
+            clear = all(abs(x - axis.x((a + b) / 2)) >= _LABEL_PX for a, b in axis.cuts)
+            if clear and (not ticks or x - ticks[-1][0] >= _LABEL_PX):
                 ticks.append((x, f"{time:.{digits}f} s"))
     return ticks

@@ -35,7 +35,12 @@ def seconds(value_s: float) -> str:
         return f"{value_s:.0f} s"
     if size >= 1 or size == 0:
         return f"{value_s:.1f} s"
-    return f"{value_s * 1000:.3g} ms"
+    return f"{value_s * 1000:.0f} ms" if size >= 0.01 else f"{value_s * 1000:.1f} ms"  # noqa: PLR2004 - ten milliseconds
+
+
+def given(value_s: float) -> str:
+    """A duration somebody chose, as it was chosen: ``20 s``, ``0.5 s``."""
+    return f"{value_s:g} s"
 
 
 def at(value_s: float | None) -> str:

@@ -35,8 +35,8 @@ const lane = new Map();
   lane.rows = Math.max(1, ends.length);
 }
 const lagNames = Object.keys(D.lag);
-const lagMost = Math.max(1, ...lagNames.flatMap(n => D.lag[n].map(p => p[1] ?? 0)));
-const unreadMost = Math.max(1, ...D.unread);
+const lagAll = lagNames.flatMap(n => D.lag[n].map(p => p[1] ?? 0)), lagMost = lagAll.reduce((a, b) => Math.max(a, b), 1), lagAhead = -lagAll.reduce((a, b) => Math.min(a, b), 0);
+const unreadMost = D.unread.reduce((a, b) => Math.max(a, b), 1);
 
 /* ---- state ---- */
 let from = 0, to = D.end, cursor = null, picked = -1, width = 0, height = 0, gutter = 124, panels = [], colours = {}, queued = false;
@@ -157,8 +157,9 @@ const ratePanel = { label: 'operations/s', narrow: 'op/s', h: () => 96,
   tips(t, p) { const s = Math.floor(t / D.step); if (s >= steps) return []; const c = counts(s, s + 1); return [[p.y + 3, kindsSeen.map(k => `${WORDS[k].split(' ')[0]} ${group(Math.round(c[k]))}`).join('   ')]]; } };
 const lagPanel = { label: 'offset lag', narrow: 'offset lag (acknowledged − replica)', h: () => 120,
   draw(p) {
-    const zero = p.y + 10, Y = v => Math.max(p.y + 2, zero + v / lagMost * (p.h - 28));
+    const scale = (p.h - 32) / (lagMost + lagAhead), zero = p.y + 10 + lagAhead * scale, Y = v => zero + v * scale;
     rule(zero); text('acked', gutter - 10, zero + 4, 'right'); text('−' + group(lagMost), gutter - 10, Y(lagMost) + 4, 'right');
+    if (lagAhead * scale > 12) text('+' + group(lagAhead), gutter - 10, Y(-lagAhead) + 4, 'right');
     clip(p, () => lagNames.forEach((n, i) => line(D.lag[n].map(([t, v]) => [X(t), v == null ? null : Y(v)]), HUES[i % 6], DASHES[i % 6])));
     let x = gutter + 8;
     lagNames.forEach((n, i) => { line([[x, p.y + p.h - 8], [x + 20, p.y + p.h - 8]], HUES[i % 6], DASHES[i % 6], 2); text(n, x + 25, p.y + p.h - 4, 'left', HUES[i % 6]); x += 40 + g.measureText(n).width; });
@@ -337,7 +338,7 @@ window.addEventListener('beforeprint', () => { closed = [...document.querySelect
 window.addEventListener('afterprint', () => { closed.forEach(d => { d.open = false; }); delete root.dataset.print; draw(); });
 window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 box.append(canvas, brush, rule_, time, ring_, card);
-let lastWidth = 0;
+let lastWidth = box.clientWidth;
 new ResizeObserver(() => { if (box.clientWidth !== lastWidth) { lastWidth = box.clientWidth; redraw(); } }).observe(box);
 draw();
 document.body.dataset.done = 1;

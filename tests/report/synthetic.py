@@ -285,7 +285,7 @@ def anomalies(kind: str) -> dict[str, Anomaly]:
         return {"stale-tail": stale} if kind == "valid" else {}
     twice = Example(sentence="offset 1204 of queue 2 was given to 5:233 by b1 and to 3:871 by b2.", key=2, offset=1204)
     return {
-        "lost-write": Anomaly(count=328, allowed=False, examples=(lost_example(), lost_example())),
+        "lost-write": Anomaly(count=328, allowed=False, examples=(lost_example(),) * 3),
         "inconsistent-offsets": Anomaly(count=328, allowed=False, examples=(twice,), part_of="lost-write"),
         "stale-tail": stale,
     }

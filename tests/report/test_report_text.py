@@ -29,8 +29,8 @@ rto                   true   worst 2.9 s (fault 3)                            3 
 1  leader-partition           20.0 s   40.0 s  3.0 s   328  12 of 12 links across the cut dropped all 20 …
 2  major-suspend@controller   60.0 s   80.0 s   none     0  12 of 12 links across the cut dropped all 20 …
 3  random-loss               100.0 s  116.0 s  never     0  12 of 12 links across the cut dropped all 20 …
-RTO of send: never recovered from fault 3; worst 3.0 s (fault 1), median 3.0 s; 1 fault without an outage; budget 10.0 s
-RTO of poll: 3 faults without an outage; budget 10.0 s
+RTO of send: never recovered from fault 3; 3.0 s (fault 1); 1 fault without an outage; budget 10 s
+RTO of poll: 3 faults without an outage; budget 10 s
 RPO: 328 acknowledged messages lost (328 after fault 1)
 
 run again   chaos run --system rocketmq --nemesis leader-partition,random-loss --seed 9133702

@@ -12,7 +12,8 @@ from chaos.core.verdict import Example
 from reports import trace
 from reports.timeline import Band, Change
 
-TIMES = st.lists(st.floats(0, 10_000, allow_nan=False).map(lambda t: round(t, 6)), min_size=1, max_size=30)
+TIME = st.floats(0, 10_000, allow_nan=False).map(lambda t: round(t, 6))
+SPANS = st.lists(st.tuples(TIME, st.none() | st.floats(0, 5).map(lambda t: round(t, 6))), min_size=1, max_size=20)
 
 
 def band(number: int, start: float, end: float) -> Band:
@@ -36,22 +37,29 @@ def send(process: int, start: float, end: float | None, **more: Any) -> dict[str
     return {"f": "send", "type": "ok", "process": process, "invoke_s": start, "complete_s": end, "value": "1:2", **more}
 
 
-@given(TIMES)
-def test_the_axis_keeps_order_and_stays_inside(times: list[float]) -> None:
-    axis = trace.Axis(times)
-    xs = [axis.x(t) for t in sorted(times)]
+@given(SPANS)
+def test_the_axis_keeps_order_and_stays_inside(drawn: list[tuple[float, float | None]]) -> None:
+    spans = [(start, None if took is None else start + took) for start, took in drawn]
+    axis = trace.Axis(spans)
+    times = sorted(t for span in spans for t in span if t is not None)
+    xs = [axis.x(t) for t in times]
     assert xs == sorted(xs)
     assert all(trace.LEFT <= x <= trace.WIDTH - trace.RIGHT + 0.1 for x in xs)
     assert all(axis.shows(t) for t in times)
+    assert not any(start < cut and end > cut for start, end in spans if end for pair in axis.cuts for cut in pair)
 
 
 def test_a_gap_that_dwarfs_the_rest_is_cut() -> None:
-    axis = trace.Axis([10.0, 10.1, 10.3, 150.0, 150.2])
+    axis = trace.Axis([(10.0, 10.1), (10.3, None), (150.0, 150.2)])
     ((start, end),) = axis.cuts
     assert 10.3 < start < 11
     assert 149 < end < 150.0
     assert axis.x(10.3) - axis.x(10.0) > 300, "what happened within 0.3 s must be seen"
-    assert trace.Axis([1.0, 2.0, 3.5, 5.0]).cuts == []
+    assert trace.Axis([(1.0, 2.0), (3.5, 5.0)]).cuts == []
+
+
+def test_the_middle_of_an_operation_is_not_cut() -> None:
+    assert trace.Axis([(1.0, 90.0), (2.0, 2.1)]).cuts == []
 
 
 def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
