@@ -33,6 +33,7 @@ class Agent:
         self._config = config
         self._barrier = barrier
         self._control = socket.socket(fileno=host["fd"])
+        self._control.set_inheritable(False)
         self._running: dict[int, socket.socket] = {}
         self._env: dict[str, str] = {**config["env"], **host["env"]}
         self._originals: dict[str, int] = {}
@@ -85,7 +86,7 @@ class Agent:
         for path in self._config["keep"]:
             for hidden, fd in self._originals.items():
                 original = f"/proc/self/fd/{fd}{path.removeprefix(hidden)}"
-                if path.startswith(hidden + "/") and Path(original).is_dir():
+                if path.startswith(hidden + "/") and os.path.isdir(original):  # noqa: PTH112 - false where it is forbidden
                     Path(path).mkdir(parents=True, exist_ok=True)
                     linux.mount(original, path, flags=linux.MS_BIND | linux.MS_REC)
 
@@ -126,9 +127,11 @@ class Agent:
                     self._abandon(fd, poller)
 
     def _start(self, poller: select.poll) -> None:
-        packet, fds, _, _ = socket.recv_fds(self._control, linux.PACKET_BYTES, 4, socket.MSG_CMSG_CLOEXEC)
+        packet, fds, _, _ = socket.recv_fds(self._control, linux.PACKET_BYTES, 4)
         if not packet:
             os._exit(0)
+        for fd in fds:  # recv_fds knows no flag for it; a command gets three descriptors and no more
+            os.set_inheritable(fd, False)
         status = socket.socket(fileno=fds[0])
         argv = json.loads(packet)["argv"]
         try:

@@ -36,13 +36,17 @@ class Completed(msgspec.Struct, frozen=True):
         """Standard output, decoded and stripped."""
         return self.stdout.decode(errors="replace").strip()
 
-    def check(self) -> "Completed":
-        """Return self, or raise DeployError naming the command and what it wrote to standard error."""
-        from chaos.core.errors import DeployError  # noqa: PLC0415 - keeps this module's import light
+    def check(self, doing: str = "") -> "Completed":
+        """Return self, or raise DeployError with what it wrote to standard error.
+
+        ``doing``: the host and what was tried there, for people; without it the command is shown.
+        """
+        from chaos.core.errors import DeployError
 
         if self.returncode != 0:
             said = self.stderr.decode(errors="replace").strip() or self.text
-            raise DeployError(f"{' '.join(self.argv)[:200]}: exit {self.returncode}: {said[:500]}")
+            shown = doing or " ".join(" ".join(self.argv).split())[:200]
+            raise DeployError(f"{shown}: exit {self.returncode}: {' | '.join(said.splitlines())[:500]}")
         return self
 
 

@@ -132,13 +132,15 @@ class _Echo:
     def start(self, sources: list[str]) -> dict[str, int]:
         """Start it; returns the port that counts each source."""
         command = ("python3", "-I", "-S", "-", self._folder, str(_HOLD_S), str(self._nonce), *sources)
-        done = self._host.run(*command, stdin=_ECHO.read_bytes(), timeout_s=_TIMEOUT_S).check()
+        done = self._host.run(*command, stdin=_ECHO.read_bytes(), timeout_s=_TIMEOUT_S)
+        done.check(f"{self._host.name}: starting the probe program")
         return self._decoded(done.stdout, dict[str, int])
 
     def ask(self, command: Mapping[str, Any]) -> dict[str, int]:
         """Give it a line, return its answer."""
         line = json.dumps(command)
-        done = self._host.run("sh", "-c", _OBEY, "sh", self._folder, line, timeout_s=_TIMEOUT_S).check()
+        done = self._host.run("sh", "-c", _OBEY, "sh", self._folder, line, timeout_s=_TIMEOUT_S)
+        done.check(f"{self._host.name}: asking the probe program")
         return self._decoded(done.stdout, dict[str, int])
 
     def stop(self) -> None:

@@ -130,7 +130,8 @@ class NetnsHost:
             source = os.open(os.devnull, os.O_RDONLY) if not stdin else pipes.reader_of(stdin)
             status = self._spawn(argv, (source, pipes.collector(), pipes.collector()))
             with status:
-                told = pipes.pump(status, Deadline(f"`{' '.join(argv)[:200]}` on {self.name}", timeout_s))
+                shown = " ".join(" ".join(argv).split())[:100]
+                told = pipes.pump(status, Deadline(f"`{shown}` on {self.name}", timeout_s))
             if told is None:
                 raise self._gone()
             stdout, stderr = pipes.collected()
@@ -142,10 +143,11 @@ class NetnsHost:
         """See ``Host.put``."""
         argv = ("sh", "-c", _PUT, "sh", target, f"{mode:o}")
         if isinstance(source, bytes):
-            self.run(*argv, stdin=source, timeout_s=_COPY_TIMEOUT_S).check()
+            self.run(*argv, stdin=source, timeout_s=_COPY_TIMEOUT_S).check(f"{self.name}: writing {target}")
             return
         with source.open("rb") as file:
-            self._with_file(argv, (os.dup(file.fileno()), os.open(os.devnull, os.O_WRONLY))).check()
+            done = self._with_file(argv, (os.dup(file.fileno()), os.open(os.devnull, os.O_WRONLY)))
+        done.check(f"{self.name}: writing {target}")
 
     def get(self, source: str, target: Path) -> None:
         """See ``Host.get``."""
@@ -156,7 +158,7 @@ class NetnsHost:
                 done = self._with_file(argv, (os.open(os.devnull, os.O_RDONLY), os.dup(file.fileno())))
             if done.returncode == _MISSING:
                 raise FileNotFoundError(f"{self.name}:{source}")
-            done.check()
+            done.check(f"{self.name}: reading {source}")
             partial.rename(target)
         finally:
             partial.unlink(missing_ok=True)
@@ -316,7 +318,8 @@ class NetnsBackend:
             for folder, fd in hidden.items():
                 if source.is_relative_to(folder):
                     inside = f"{fd}/{source.relative_to(folder)}"
-                    self._hosts[name].run("sh", "-c", _BIND, "sh", inside, str(source), timeout_s=10).check()
+                    done = self._hosts[name].run("sh", "-c", _BIND, "sh", inside, str(source), timeout_s=10)
+                    done.check(f"{name}: showing {source}")
         return str(source)
 
     def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -145,7 +145,8 @@ def apply(host: Host, run_id: str, rules: Sequence[Rule]) -> None:
     """
     name = chain(run_id)
     text = program(name, rules).encode()
-    host.run("sh", "-c", _APPLY, "sh", variant(host), name, stdin=text, timeout_s=_TIMEOUT_S).check()
+    done = host.run("sh", "-c", _APPLY, "sh", variant(host), name, stdin=text, timeout_s=_TIMEOUT_S)
+    done.check(f"{host.name}: packet filter rules of {name}")
 
 
 def clear(host: Host, run_id: str) -> None:
@@ -154,7 +155,8 @@ def clear(host: Host, run_id: str) -> None:
     Raises:
         DeployError: the packet filter refused, with what it said.
     """
-    host.run("sh", "-c", _CLEAR, "sh", variant(host), chain(run_id), timeout_s=_TIMEOUT_S).check()
+    done = host.run("sh", "-c", _CLEAR, "sh", variant(host), chain(run_id), timeout_s=_TIMEOUT_S)
+    done.check(f"{host.name}: removing packet filter chain {chain(run_id)}")
 
 
 def counters(host: Host, run_id: str) -> tuple[Counter, ...]:
@@ -165,5 +167,5 @@ def counters(host: Host, run_id: str) -> tuple[Counter, ...]:
 
 def listed(host: Host) -> tuple[str, ...]:
     """Every line of the packet filter that names a chain of ours, of whichever run: empty after a heal."""
-    lines = host.run(variant(host), "-w", "5", "-S", timeout_s=_TIMEOUT_S).check().text.splitlines()
-    return tuple(line for line in lines if _PREFIX in line)
+    done = host.run(variant(host), "-w", "5", "-S", timeout_s=_TIMEOUT_S).check(f"{host.name}: listing packet filters")
+    return tuple(line for line in done.text.splitlines() if _PREFIX in line)

@@ -162,7 +162,7 @@ def start(node: Node, run_id: str) -> ProcId:
     done = host.run("sh", "-c", _START, "sh", host.home, *env, *launch.argv, timeout_s=_RUN_TIMEOUT_S)
     if done.returncode == _ALREADY:
         raise DeployError(f"{node.name}: its process runs already; kill it before starting it again")
-    pid, begun, offset = done.check().text.split()
+    pid, begun, offset = done.check(f"{node.name}: starting its process").text.split()
     return ProcId(int(pid), int(begun), int(offset))
 
 
@@ -231,12 +231,14 @@ def await_ready(node: Node, deadline: Deadline) -> None:
 def _output(node: Node, position: int) -> tuple[ProcState, bytes]:
     """The process' state, and then what its log holds from ``position`` on, up to a bound."""
     script = ("sh", "-c", _OUTPUT, "sh", node.host.home, str(position))
-    head, _, chunk = node.host.run(*script, timeout_s=_RUN_TIMEOUT_S).check().stdout.partition(b"\n\n")
+    done = node.host.run(*script, timeout_s=_RUN_TIMEOUT_S).check(f"{node.name}: reading the log of its process")
+    head, _, chunk = done.stdout.partition(b"\n\n")
     return parse_state(head.decode()), chunk
 
 
 def _run(node: Node, script: str, *arguments: str) -> str:
-    return node.host.run("sh", "-c", script, "sh", node.host.home, *arguments, timeout_s=_RUN_TIMEOUT_S).check().text
+    done = node.host.run("sh", "-c", script, "sh", node.host.home, *arguments, timeout_s=_RUN_TIMEOUT_S)
+    return done.check(f"{node.name}: looking at its process").text
 
 
 def _signal(node: Node, name: str, reached: Callable[[ProcState], bool], timeout_s: float) -> ProcState:

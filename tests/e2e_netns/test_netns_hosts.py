@@ -77,6 +77,15 @@ def test_commands_see_a_clean_environment(sandbox, monkeypatch):
     assert names - {"JAVA_HOME", "PWD"} == given
 
 
+def test_commands_and_processes_inside_get_three_descriptors(sandbox):
+    up = sandbox("b1")
+    count = "ls /proc/$$/fd"  # the shell's own; it opens nothing before
+    assert up.hosts["b1"].run("sh", "-c", count, timeout_s=5).text.split() == ["0", "1", "2"]
+    assert up.hosts["b1"].run("sh", "-c", count, stdin=b"x", timeout_s=5).text.split() == ["0", "1", "2"]
+    inside = up.backend.popen_inside(["sh", "-c", count], {}).communicate(timeout=20)[0]
+    assert inside.split() == [b"0", b"1", b"2"]
+
+
 def test_many_commands_at_once_on_one_host(sandbox):
     host = sandbox("b1").hosts["b1"]
     answers: dict[int, str] = {}
@@ -129,7 +138,7 @@ def test_files_go_both_ways_whole_or_not_at_all(sandbox, tmp_path):
     with pytest.raises(FileNotFoundError, match="b1:/no/such"):
         host.get("/no/such", tmp_path / "none")
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["back", "big", "empty"]
-    with pytest.raises(DeployError, match="exit"):
+    with pytest.raises(DeployError, match=r"^b1: writing /proc/no/such/place: exit 1: mkdir: .*$"):
         host.put(b"x", "/proc/no/such/place")
 
 

@@ -109,7 +109,7 @@ def test_a_measurement_with_a_dead_host_says_so_and_leaves_no_program(sandbox):
 
 def test_a_packet_filter_that_refuses_is_an_error_with_its_words(sandbox):
     up = sandbox("b1")
-    with pytest.raises(DeployError, match="exit"):
+    with pytest.raises(DeployError, match=r"^b1: packet filter rules of CHAOS-.*: exit 2: .*not-an-address.*$"):
         network.apply(up.hosts["b1"], up.run_id, [Rule("not-an-address")])
     assert all("DROP" not in line for line in network.listed(up.hosts["b1"]))
 
