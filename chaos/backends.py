@@ -18,9 +18,9 @@ def chosen(name: str) -> tuple[Any, str]:
     """
     if name != "auto":
         return plugins.load("backends", name)(), ""
-    from cluster.facts import netns_obstacle
+    from cluster.facts import namespaces
 
-    obstacle = netns_obstacle()
-    if obstacle is None:
+    missing = [fact for fact in namespaces() if not fact.ok and not fact.optional]
+    if not missing:
         return plugins.load("backends", "netns")(), " (auto: this machine can make rootless network namespaces)"
-    raise CapabilityError(f"no backend can run here: {obstacle}")
+    raise CapabilityError(f"no backend can run here: {missing[0].name}: {missing[0].detail}; {missing[0].help}")

@@ -21,6 +21,7 @@ from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
 from chaos.core.errors import ChaosError, DeadlineError, RunInterrupted
 from chaos.core.events import EventLog, Note
 from chaos.core.history import SCHEMA_VERSION
+from chaos.core.op import F
 from chaos.core.runinfo import RunInfo, write_run
 from chaos.core.verdict import EXIT_CODES, Results
 from chaos.deploy import Deployed, bring_up, on_all, prepare, start_observer
@@ -87,7 +88,8 @@ class Run:
         self.stopper = Stopper(say)
         self.backend = backend
         self.system: System = plugins.load("systems", experiment.system)()
-        self.workload: Any = plugins.load("workloads", experiment.workload)
+        workload: Any = plugins.load("workloads", experiment.workload)
+        self.mix: dict[F, float] = workload.mix_of(self.system.operations(experiment.settings))
         self.topology = self.system.topology(experiment.settings)
         self.plan = self._plan()
         group = f"{experiment.system}-{experiment.workload}-{experiment.nemesis}".replace("@", "-").replace("+", "-")
@@ -121,7 +123,7 @@ class Run:
             fault_interval_s=e.fault_interval_s, fault_duration_s=e.fault_duration_s,
             route_poll_interval_s=float(poll) if poll else None, rto_budget_s=e.rto_budget_s,
             promises=self.system.promises(e.settings), planned_faults=len(self.plan),
-            mix={f.word: share for f, share in self.workload.mix.items()}, body_bytes=e.body_bytes,
+            mix={f.word: share for f, share in self.mix.items()}, body_bytes=e.body_bytes,
         )  # fmt: skip
 
     def note(self, **changes: Any) -> None:
@@ -179,7 +181,7 @@ class Run:
 
     def _under_load(self, deployed: Deployed, observer: Inside, undo: ExitStack) -> None:
         e = self.experiment
-        workers = Workers(e, deployed, self.folder, sum(self.workload.mix.values()))
+        workers = Workers(e, deployed, self.folder, sum(self.mix.values()))
         undo.callback(workers.kill)
         probe = self.system.probe(deployed.view)
 

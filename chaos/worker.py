@@ -37,8 +37,9 @@ class Worker:
         self._clients: dict[int, Client] = {n: self._client(n) for n in self._own}
         workload = plugins.load("workloads", spec.workload)
         self._workload = workload(
-            queues=spec.view.queues, seed=spec.seed, body_bytes=spec.body_bytes, op_timeout_s=spec.op_timeout_s
-        )
+            queues=spec.view.queues, seed=spec.seed, body_bytes=spec.body_bytes, op_timeout_s=spec.op_timeout_s,
+            operations=self._system.operations(spec.view.settings),
+        )  # fmt: skip
         nodes = tuple(node.name for node in spec.view.nodes)
         self._recorder = Recorder(Path(spec.folder) / "history", spec.worker, nodes)
         self._free: dict[int, list[int]] = {n: [] for n in self._own}

@@ -63,7 +63,7 @@ class Java(msgspec.Struct, frozen=True):
 
 def facts() -> list[Fact]:
     """Everything, in the order in which it is shown; takes a second or two."""
-    groups: Sequence[Callable[[], list[Fact]]] = (_machine, _namespaces, _java, _maven, _docker)
+    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker)
     with ThreadPoolExecutor(len(groups)) as pool:
         return [fact for group in pool.map(lambda group: group(), groups) for fact in group]
 
@@ -107,7 +107,7 @@ def _machine() -> list[Fact]:
     ]
 
 
-def _namespaces() -> list[Fact]:
+def namespaces() -> list[Fact]:
     specs = [NodeSpec(name="a", role="probe"), NodeSpec(name="b", role="probe")]
     with tempfile.TemporaryDirectory(prefix="chaos-doctor-") as work:
         began = time.monotonic()

@@ -13,6 +13,7 @@ import msgspec
 
 from chaos.core.client import Client
 from chaos.core.events import Observation
+from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.host import NodeSpec
 
@@ -127,6 +128,10 @@ class System(Protocol):
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; the settings decide which of them are pinned."""
+        ...
+
+    def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
+        """Pure: the kinds of operation that clients make under these settings; a workload leaves out the others."""
         ...
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

@@ -65,7 +65,7 @@ def clean_command(dry_run: bool) -> int:
 
     found = leftovers()
     for leftover in found:
-        click.echo(f"{'would remove' if dry_run else 'removing'}  {leftover.description}")
+        click.echo(f"{'would remove' if dry_run else 'removing'}  {leftover.kind} of run {leftover.run_id}: {leftover.what}")
         if not dry_run:
             remove(leftover)
     if not found:

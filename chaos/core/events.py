@@ -111,8 +111,10 @@ class EventLog:
         self.emit(Phase(time_ns=now_ns(), name=name, edge=edge, ok=ok, note=note))
 
     def close(self) -> None:
-        """Close the file; further events raise."""
-        os.close(self._fd)
+        """Close the file; further events raise. Safe to call twice."""
+        fd, self._fd = self._fd, -1  # a late event must not land in whatever file gets this number next
+        if fd >= 0:
+            os.close(fd)
 
 
 def read_events(path: Path) -> Iterator[Event]:

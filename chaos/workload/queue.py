@@ -43,9 +43,12 @@ class QueueWorkload:
 
     name: Final = "queue"
     mix: Final[Mapping[F, float]] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
-    """Operations of each kind per send."""
+    """Operations of each kind per send, as far as the system's clients make them."""
 
-    def __init__(self, *, queues: int, seed: int, body_bytes: int, op_timeout_s: float) -> None:
+    def __init__(
+        self, *, queues: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
+    ) -> None:
+        self._mix = self.mix_of(operations)
         self._queues = queues
         self._seed = seed
         self._body_bytes = body_bytes
@@ -53,6 +56,11 @@ class QueueWorkload:
         self._sequence: dict[int, int] = {}
         self._cursor: dict[tuple[int, int], int] = {}
         self._end: dict[tuple[int, int], int] = {}
+
+    @classmethod
+    def mix_of(cls, operations: frozenset[F]) -> dict[F, float]:
+        """The mix for a system whose clients make these kinds of operation."""
+        return {f: share for f, share in cls.mix.items() if f in operations}
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """The operations of these clients in order of time, without end; none at a rate of 0.
@@ -68,10 +76,10 @@ class QueueWorkload:
         def kind(f: F) -> Iterator[Arrival]:
             when = stream(self._seed, "when", f.word, label)
             who = stream(self._seed, "who", f.word, label)
-            for at_ns in _stagger(when, rate * self.mix[f]):
+            for at_ns in _stagger(when, rate * self._mix[f]):
                 yield Arrival(at_ns, f, who.choice(clients), who.randrange(self._queues))
 
-        yield from heapq.merge(*(kind(f) for f in self.mix if self.mix[f] > 0))
+        yield from heapq.merge(*(kind(f) for f in self._mix))
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation:
         """What to ask for this arrival; counts the sequence number of a send."""

@@ -9,7 +9,7 @@ from chaos.workload.queue import QueueWorkload
 
 
 def workload(seed: int = 1) -> QueueWorkload:
-    return QueueWorkload(queues=4, seed=seed, body_bytes=100, op_timeout_s=3)
+    return QueueWorkload(queues=4, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
 
 
 def test_the_same_seed_asks_the_same_questions() -> None:
@@ -32,6 +32,14 @@ def test_arrivals_ascend_and_keep_the_rate_of_every_kind() -> None:
         assert sum(a.f is f for a in arrivals) == pytest.approx(rate * share * seconds, abs=1)
     assert {a.client for a in arrivals} == {0, 1}
     assert {a.key for a in arrivals} == {0, 1, 2, 3}
+
+
+def test_kinds_that_the_system_does_not_serve_are_left_out() -> None:
+    operations = frozenset(F) - {F.SLAVE_READ}
+    it = QueueWorkload(queues=4, seed=1, body_bytes=100, op_timeout_s=3, operations=operations)
+    kinds = {arrival.f for arrival in islice(it.arrivals([0, 1], 50), 400)}
+    assert kinds == {F.SEND, F.POLL, F.READ}
+    assert set(QueueWorkload.mix_of(operations)) == kinds
 
 
 def test_no_rate_asks_nothing() -> None:

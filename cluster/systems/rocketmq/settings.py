@@ -19,6 +19,8 @@ CLIENT_HELP: Final[Mapping[str, str]] = {
     "client.routePollInterval": "seconds between two looks of a client at the route (default 1)",
     "client.routing": "follow: all clients follow the route; pinned: each stays on one broker; "
     "mixed (default): three eighths of them are pinned, one per broker in turn",
+    "client.slaveReads": "on: slaves are read on purpose, whatever the route says; off: never; "
+    "default: off with client.routing=follow, whose clients go where an ordinary client goes, else on",
 }
 
 _CLIENT_DEFAULTS: Final = {"client.routePollInterval": "1", "client.routing": "mixed"}
@@ -36,7 +38,6 @@ _BROKER_DEFAULTS: Final = {
     "totalReplicas": "3",
     "flushDiskType": "ASYNC_FLUSH",
     "autoCreateTopicEnable": "false",
-    "slaveReadEnable": "true",  # the workload reads slaves on purpose; nothing but pulls looks at it
     "controllerHeartBeatTimeoutMills": "3000",  # 10000
     "haMaxTimeSlaveNotCatchup": "3000",  # 15000
     "haSendHeartbeatInterval": "1000",  # 5000; below it the SyncStateSet of an idle group flaps
@@ -127,7 +128,13 @@ def resolve(settings: Mapping[str, str]) -> dict[str, str]:
     given.update(exact)  # broker.KEY is more particular than KEY, in whatever order they came
     for name, value in given.items():
         _check(name, value)
-    return {**defaults(), **given}
+    resolved = {**defaults(), **given}
+    on = resolved.setdefault("client.slaveReads", "off" if resolved["client.routing"] == "follow" else "on") == "on"
+    # Stock is false, and a slave then refuses; nothing but the pull processor of 5.5.0 looks at it.
+    resolved.setdefault("broker.slaveReadEnable", str(on).lower())
+    if on and resolved["broker.slaveReadEnable"] != "true":
+        raise UsageError("--set client.slaveReads=on: slaves refuse with slaveReadEnable=false; leave one of them out")
+    return resolved
 
 
 def of_component(settings: Mapping[str, str], component: str) -> dict[str, str]:
@@ -149,6 +156,11 @@ def _jvm_option(key: str, value: str) -> str:
     if value in {"true", "false"}:
         return f"-XX:{'+' if value == 'true' else '-'}{key}"
     return f"-XX:{key}={value}"
+
+
+def slaves_are_read(settings: Mapping[str, str]) -> bool:
+    """Whether clients read slaves on purpose under these resolved settings."""
+    return settings["client.slaveReads"] == "on"
 
 
 def unsafe(settings: Mapping[str, str]) -> str | None:
@@ -207,6 +219,8 @@ def _check(name: str, value: str) -> None:
 def _check_client(name: str, value: str) -> None:
     if name == "client.routing" and value not in _ROUTINGS:
         raise UsageError(f"--set {name}={value}: one of {', '.join(_ROUTINGS)}")
+    if name == "client.slaveReads" and value not in ("on", "off"):
+        raise UsageError(f"--set {name}={value}: on or off")
     if name == "client.routePollInterval" and not _is_positive(value):
         raise UsageError(f"--set {name}={value}: a number of seconds above 0")
 

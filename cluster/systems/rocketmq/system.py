@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from chaos.core.client import Client
+from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -62,6 +63,10 @@ class RocketMQ:
         from cluster.systems.rocketmq.client import RocketMQClient
 
         return RocketMQClient(view, number, clients, seed)
+
+    def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
+        """All kinds; slave reads only where slaves are read on purpose."""
+        return frozenset(F) if keys.slaves_are_read(settings) else frozenset(F) - {F.SLAVE_READ}
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """For each client number, whether it stays on one broker."""
