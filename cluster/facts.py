@@ -108,6 +108,7 @@ def _machine() -> list[Fact]:
 
 
 def namespaces() -> list[Fact]:
+    """Whether hosts in namespaces work here, step by step, and what can be done on them; half a second."""
     specs = [NodeSpec(name="a", role="probe"), NodeSpec(name="b", role="probe")]
     with tempfile.TemporaryDirectory(prefix="chaos-doctor-") as work:
         began = time.monotonic()
