@@ -1,0 +1,46 @@
+"""What the model makes is valid; every mutation is found and called by its name."""
+
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from log_model import MUTATIONS, model
+
+from chaos.core.verdict import UNKNOWN
+from chaos.testing import write_run_folder
+from checkers import local
+
+SEEDS = st.integers(min_value=0, max_value=1 << 32)
+SLOW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def judged(literal):
+    with tempfile.TemporaryDirectory() as folder:
+        write_run_folder(literal, Path(folder) / "run")
+        return local.judged(Path(folder) / "run").results
+
+
+@given(SEEDS)
+@settings(SLOW, max_examples=50)
+def test_a_correct_log_is_valid(seed):
+    results = judged(model(seed))
+    assert results.valid is True, (results.sentence, dict(results.anomalies))
+    assert not results.anomalies
+    assert all(row.valid is True for row in results.checks)
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
+@given(seed=SEEDS)
+@settings(SLOW)
+def test_a_mutation_is_found(mutation, seed):
+    mutated = mutation(random.Random(seed), model(seed))
+    assume(mutated is not None)
+    literal, name = mutated
+    results = judged(literal)
+    assert name in results.anomalies, (name, dict(results.anomalies), results.sentence)
+    assert not results.anomalies[name].allowed
+    assert results.valid == (UNKNOWN if name == "drain-incomplete" else False)
+    assert results.sentence != "Invalid."

@@ -1,0 +1,62 @@
+"""The rank scan against the published cases and against an exhaustive search."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from small_logs import linearizable, shard_of, small_history
+
+from chaos.testing import RunLiteral, run_info
+from checkers.duplicates import DuplicatesKernel
+from checkers.failed_read import FailedReadKernel
+from checkers.kernel import Context
+from checkers.linearizable import LinearizableKernel
+from checkers.offsets import OffsetsKernel
+from checkers.order import OrderKernel
+from checkers.phantom import PhantomKernel
+from checkers.timeline import timeline_of
+
+CASES = [json.loads(line) for line in (Path(__file__).parent.parent / "data" / "log_cases.jsonl").open()]
+CONTENT = (DuplicatesKernel(), FailedReadKernel(), OffsetsKernel(), OrderKernel(), PhantomKernel())
+
+
+def context():
+    run = run_info(RunLiteral(), "small")
+    return Context(run=run, streams=(), timeline=timeline_of([], run))
+
+
+def verdict(ops):
+    shard = shard_of(ops)
+    found = dict(LinearizableKernel().examine(shard, context()).found)
+    for kernel in CONTENT:
+        found |= kernel.examine(shard, context()).found
+    return found
+
+
+def test_the_cases_hold_both_answers():
+    assert len(CASES) == 200
+    assert 0 < sum(case["linearizable"] for case in CASES) < 200
+
+
+@pytest.mark.parametrize("start", range(0, 200, 50))
+def test_published_cases(start):
+    for case in CASES[start : start + 50]:
+        found = verdict(case["ops"])
+        assert (not found) == case["linearizable"], (case["id"], found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_agrees_with_exhaustive_search(seed):
+    rng = random.Random(seed)
+    answers = {True: 0, False: 0}
+    by_scan_alone = 0
+    for _ in range(500):
+        ops = small_history(rng)
+        found = verdict(ops)
+        truth = linearizable(ops)
+        assert (not found) == truth, (ops, found)
+        answers[truth] += 1
+        by_scan_alone += bool(found) and set(found) <= {"nonlinearizable-offset", "stale-tail"}
+    assert min(answers.values()) > 50  # else the comparison would show nothing
+    assert by_scan_alone > 15

@@ -1,0 +1,22 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from spark_checkers import session
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "property"))
+
+
+def pytest_collection_modifyitems(items):
+    why = session.missing()
+    for item in items:
+        if why is not None and item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_session():
+    session.start_early()
+    yield
+    session.stop()

@@ -1,0 +1,157 @@
+"""The Spark engine: the same verdicts, rows read in executors only, loud when something is wrong."""
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from log_model import MUTATIONS, model
+
+import chaos.core.events
+import chaos.core.history
+import checkers.judge
+import checkers.shards
+from chaos import judging
+from chaos.core.clock import Deadline
+from chaos.core.errors import ChaosError, HistoryError
+from chaos.testing import differences, load_history, write_run_folder
+from checkers import local
+from checkers.registry import EVERY
+from spark_checkers import engine, session
+from spark_checkers.tasks import Failed
+
+HISTORIES = Path(__file__).resolve().parent.parent / "histories"
+pytestmark = pytest.mark.spark
+
+
+def comparable(judged):
+    """Everything but how long it took and who did it."""
+    checks = tuple(msgspec.structs.replace(row, took_s=0.0) for row in judged.results.checks)
+    results = msgspec.structs.replace(judged.results, checks=checks, engine="", engine_note="")
+    return msgspec.to_builtins(results), msgspec.to_builtins(judged.series)
+
+
+@pytest.fixture(scope="module")
+def literals():
+    out = [load_history(path) for path in sorted(HISTORIES.glob("*.yaml"))]
+    for seed in range(24):
+        good = model(seed)
+        out.append(good)
+        mutated = MUTATIONS[seed % len(MUTATIONS)](random.Random(seed), good)
+        if mutated is not None:
+            out.append(msgspec.structs.replace(mutated[0], name=f"mutated-{seed}"))
+    return out
+
+
+@pytest.fixture(scope="module")
+def folders(literals, tmp_path_factory):
+    top = tmp_path_factory.mktemp("runs")
+    for literal in literals:
+        write_run_folder(literal, top / literal.name)
+    return [top / literal.name for literal in literals]
+
+
+@pytest.fixture(scope="module")
+def on_spark(folders):
+    return engine.judge_each(folders)
+
+
+def test_every_history_gets_its_verdict_on_spark(literals, on_spark):
+    assert len(literals) > 100
+    wrong = {
+        literal.name: differences(found.results, literal.expect)
+        for literal, found in zip(literals, on_spark, strict=True)
+        if not literal.name.startswith("m")  # the model's say only that they are valid; mutated ones nothing
+    }
+    assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def test_both_engines_agree_on_everything(folders, on_spark):
+    for folder, found in zip(folders, on_spark, strict=True):
+        assert comparable(found) == comparable(local.judged(folder)), folder.name
+
+
+def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
+    """Every reader and every kernel raises in this process; the executors are other processes."""
+    literal = load_history(HISTORIES / "an-old-master-acknowledges-alone.yaml")
+    write_run_folder(literal, tmp_path / "run")
+
+    def forbidden(*_args, **_kwargs):
+        raise AssertionError("rows were touched in the driver")
+
+    for module, names in (
+        (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
+        (chaos.core.events, ("read_events",)),
+        (checkers.shards, ("load_shard", "load_timeline", "materialise", "read_stream", "materialise_stream",
+                           "materialise_events", "_open", "_rows", "_keys", "_facts")),
+        (checkers.judge, ("examine",)),
+    ):  # fmt: skip
+        for name in names:
+            monkeypatch.setattr(module, name, forbidden)
+    for kernel in EVERY:
+        monkeypatch.setattr(type(kernel), "examine", forbidden)
+    monkeypatch.setattr(checkers.shards.pq, "ParquetFile", forbidden)
+    monkeypatch.setattr(checkers.shards.pq, "read_table", forbidden)
+    with pytest.raises(AssertionError):
+        local.judged(tmp_path / "run")
+    results = engine.judge(tmp_path / "run")
+    assert not differences(results, literal.expect)
+    assert results.engine == "spark"
+    assert (tmp_path / "run" / "history" / "operations" / "w0.parquet").exists()
+
+
+def test_an_altered_history_is_named_and_disturbs_no_other(tmp_path):
+    names = ("lost-in-the-middle", "gaps-are-legal")
+    for name in names:
+        write_run_folder(load_history(HISTORIES / f"{name}.yaml"), tmp_path / name)
+    path = tmp_path / names[0] / "history" / "w0.ops"
+    data = bytearray(path.read_bytes())
+    data[128:192] = data[64:128]  # the second record once more in place of the third
+    path.write_bytes(data)
+    broken, fine = engine.judge_each([tmp_path / name for name in names])
+    assert isinstance(broken, HistoryError)
+    assert "w0.ops" in str(broken)
+    assert fine.results.valid is True
+    with pytest.raises(HistoryError, match=r"w0\.ops"):
+        local.judged(tmp_path / names[0])
+
+
+def test_a_task_that_breaks_is_a_broken_harness(tmp_path):
+    (failed,) = engine._run([engine.Task("queue", tmp_path, 0, b"no pickle")])
+    assert isinstance(failed, Failed)
+    assert not failed.altered
+    with pytest.raises(ChaosError, match="broke on Spark"):
+        engine._raise(failed)
+
+
+def test_auto_is_spark_here(tmp_path):
+    write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
+    results = judging.judge(tmp_path / "run", "auto")
+    assert (results.engine, results.engine_note, results.valid) == ("spark", "", True)
+
+
+def test_nothing_is_printed(tmp_path):
+    """A whole verdict in a fresh process writes to neither stream, and its JVM is gone with it."""
+    write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
+    code = (
+        "import sys; from pathlib import Path; from chaos import judging; judging.start_early('spark'); "
+        "r = judging.judge(Path(sys.argv[1]), 'spark'); assert r.engine == 'spark' and r.valid is True; "
+        "from spark_checkers import session; open(sys.argv[2], 'w').write(str(session._held.gateway.proc.pid))"
+    )
+    pid = tmp_path / "pid"
+    done = subprocess.run(
+        [sys.executable, "-W", "default::UserWarning", "-c", code, tmp_path / "run", pid],
+        capture_output=True, text=True, timeout=180, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    jvm = Path(f"/proc/{pid.read_text()}/cmdline")
+    deadline = Deadline("the JVM to end with its process", 30)
+    while jvm.exists() and b"java" in jvm.read_bytes():
+        deadline.check()
+        Deadline("a moment", 0.05).wait()
+
+
+def test_the_session_is_one():
+    assert session.session() is session.session()

@@ -1,0 +1,156 @@
+"""Which engine judges, what a check that breaks leads to, and what a verdict leaves in the folder."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+
+from chaos import judging
+from chaos.core.errors import CapabilityError, HistoryError
+from chaos.core.series import Series
+from chaos.core.verdict import UNKNOWN, Results
+from chaos.testing import load_history, write_run_folder
+from checkers import local
+from checkers.registry import KERNELS, described
+from spark_checkers import session
+
+HISTORIES = Path(__file__).resolve().parent.parent / "histories"
+
+
+def folder_of(name, tmp_path):
+    write_run_folder(load_history(HISTORIES / f"{name}.yaml"), tmp_path / name)
+    return tmp_path / name
+
+
+@pytest.fixture
+def no_java(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_auto_without_java_is_local_and_says_so(no_java, tmp_path):
+    results = judging.judge(folder_of("gaps-are-legal", tmp_path), "auto")
+    assert results.engine == "local"
+    assert "no Java" in results.engine_note
+    assert "apt-get install" in results.engine_note
+
+
+def test_spark_without_java_names_the_command(no_java, tmp_path):
+    with pytest.raises(CapabilityError, match="apt-get install"):
+        judging.judge(folder_of("gaps-are-legal", tmp_path), "spark")
+
+
+def test_an_old_java_is_not_enough(monkeypatch, tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_412\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert session.java() == (str(java), 8)
+    assert "Java 8" in (session.missing() or "")
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_a_check_that_breaks_is_loud(kernel, monkeypatch, tmp_path):
+    def broken(*_):
+        raise RuntimeError("out of paper")
+
+    monkeypatch.setattr(type(kernel), "examine", broken)
+    results = local.judge(folder_of("gaps-are-legal", tmp_path))
+    row = next(row for row in results.checks if row.name == kernel.name)
+    assert row.valid == UNKNOWN
+    assert results.valid == UNKNOWN
+    assert "out of paper" in results.reason
+
+
+def test_a_check_that_breaks_hides_no_anomaly(monkeypatch, tmp_path):
+    def broken(*_):
+        raise RuntimeError("out of paper")
+
+    monkeypatch.setattr(type(KERNELS[2]), "conclude", broken)
+    results = local.judge(folder_of("lost-in-the-middle", tmp_path))
+    assert results.valid is False
+    assert "lost-write" in results.anomalies
+
+
+def test_files_of_a_verdict(tmp_path):
+    folder = folder_of("an-old-master-acknowledges-alone", tmp_path)
+    results = local.judge(folder)
+    assert msgspec.json.decode((folder / "results.json").read_bytes(), type=Results) == results
+    series = msgspec.json.decode((folder / "series.json").read_bytes(), type=Series)
+    assert series.operations == 12
+    assert series.acked[-1] == 12
+    assert series.read[-1] == 8
+    assert sum(series.rate["send"]["ok"]) == 12
+    assert len(series.points.t_s) == series.shown == 12
+    places = sorted(path.name for path in (folder / "anomalies").iterdir())
+    assert places == ["001-lost-write", "002-inconsistent-offsets", "003-nonlinearizable-offset"]
+    assert "1:3 was acknowledged by b1" in (folder / "anomalies" / "001-lost-write" / "explain.txt").read_text()
+    rows = [json.loads(line) for line in (folder / "anomalies" / "001-lost-write" / "ops.jsonl").open()]
+    assert rows[0]["value"] == "1:3"
+    assert rows[0]["node"] == "b1"
+    assert rows[1]["value"] == "2:0"
+
+
+def test_a_verdict_replaces_the_last_one(tmp_path):
+    folder = folder_of("lost-in-the-middle", tmp_path)
+    (folder / "anomalies" / "009-old").mkdir(parents=True)
+    local.judge(folder)
+    assert not (folder / "anomalies" / "009-old").exists()
+
+
+def test_without_an_ended_drain_nothing_is_valid_at_any_depth(tmp_path):
+    folder = folder_of("drain-did-not-end", tmp_path)
+    local.judge(folder)
+
+    def answers(node):
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if key == "valid":
+                    yield value
+                yield from answers(value)
+        elif isinstance(node, list):
+            for value in node:
+                yield from answers(value)
+
+    assert True not in set(answers(json.loads((folder / "results.json").read_bytes())))
+
+
+def test_tables_are_the_history_once_they_are_made(tmp_path):
+    """A record removed from the tables is seen; a stream that is newer than its tables replaces them."""
+    folder = folder_of("gaps-are-legal", tmp_path)
+    assert local.judge(folder).valid is True
+    path = folder / "history" / "reads" / "w0.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.filter([offset != 2 for offset in table["offset"].to_pylist()]), path)
+    results = local.judge(folder)
+    assert results.valid is False
+    assert results.anomalies["lost-write"].count == 1
+    (folder / "history" / "w0.ops").touch()
+    assert local.judge(folder).valid is True
+
+
+def test_not_a_run_folder(tmp_path):
+    with pytest.raises(HistoryError, match=r"run\.json"):
+        local.judge(tmp_path)
+
+
+def test_a_damaged_table_is_named(tmp_path):
+    folder = folder_of("gaps-are-legal", tmp_path)
+    local.judge(folder)
+    (folder / "history" / "reads" / "w0.parquet").write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(HistoryError, match=r"reads/w0\.parquet"):
+        local.judge(folder)
+
+
+def test_every_check_is_described():
+    names = [name for name, _ in described()]
+    assert len(names) == len(set(names)) == 11
+    assert all(text for _, text in described())
+
+
+def test_every_rule_a_history_can_show_has_one():
+    shown = {rule for path in HISTORIES.glob("*.yaml") for rule in load_history(path).rules}
+    assert {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 18, 19} <= shown
