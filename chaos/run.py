@@ -7,6 +7,7 @@ leaves. The module refuses to decide anything that a pure function elsewhere can
 
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from chaos.core.verdict import EXIT_CODES, Results
 from chaos.deploy import Deployed, bring_up, on_all, prepare, start_observer
 from chaos.experiment import Experiment, as_yaml
 from chaos.inside import Inside
+from chaos.judging import start_early
 from chaos.load import Workers
 from chaos.messages import End, Observe, Seen
 from chaos.store import make_run_folder, point
@@ -153,6 +155,7 @@ class Run:
         self.note(status="ran", interrupted=self.stopper.asked.is_set())
 
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
+        start_early(self.experiment.engine)
         with self.phase("fetch"):
             artefacts = self.system.fetch(self.say)
         self.say(f"deploy   {self._shape()} on {self.backend.name}")
@@ -321,7 +324,11 @@ class Run:
         results = judge(self.folder, self.experiment.engine)
         self.timings_s["check"] = round((now_ns() - began_ns) / NS_PER_S, 3)
         self.note(status="checked")
-        render(self.folder)
+        try:
+            render(self.folder)
+        except Exception as error:  # noqa: BLE001 - a page that cannot be drawn must not swallow the verdict
+            (self.folder / "logs" / "report.log").write_text(traceback.format_exc())
+            self.say(f"warning  no report: {type(error).__name__}: {error}; see logs/report.log")
         point(self.folder.parent.parent / "latest", self.folder)
         return results
 

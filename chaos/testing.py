@@ -141,6 +141,7 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     rate: float = 2.0
     mix: dict[str, float] = {}
     promises: dict[str, str] = {}
+    readable_after_s: float = 0.0
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False
@@ -413,7 +414,7 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
         settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
         rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
-        promises=Promises(allowed=run.promises),
+        promises=Promises(allowed=run.promises, readable_after_s=run.readable_after_s),
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
         interrupted=run.interrupted,
     )  # fmt: skip

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
@@ -87,6 +88,13 @@ def rank_scan(log: Log) -> tuple[Scan, Scan]:
     return out[0], out[1]
 
 
+def just_acknowledged(log: Log, context: Context, read: int, witness: int) -> bool:
+    """Whether all that a stale read misses may not be readable yet (``readable_after_s``, SEMANTICS 13)."""
+    age_ns = int(log.invoke[read]) - int(log.complete[witness])
+    same = log.node[read] == log.node[witness]
+    return bool(same) and log.row_count[witness] == 0 and age_ns <= context.run.promises.readable_after_s * NS_PER_S
+
+
 def at_old_master(log: Log, context: Context, read: int, witness: int) -> bool:
     """Whether a stale read was served by a node of a lower epoch than what it missed (SEMANTICS 13)."""
     reader, giver = (node_name(context, int(log.node[op])) for op in (read, witness))
@@ -117,7 +125,10 @@ class LinearizableKernel:
         """Look at one queue."""
         log = shard.log
         appends, stale = rank_scan(log)
-        excused = [at_old_master(log, context, int(a), int(b)) for a, b in zip(stale.ops, stale.witnesses, strict=True)]
+        excused = [
+            at_old_master(log, context, int(a), int(b)) or just_acknowledged(log, context, int(a), int(b))
+            for a, b in zip(stale.ops, stale.witnesses, strict=True)
+        ]
 
         def reordered() -> Iterator[Example]:
             for op, place, witness in zip(*map(list, appends), strict=True):

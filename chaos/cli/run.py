@@ -93,9 +93,10 @@ def run_command(pairs: tuple[str, ...], **options: Any) -> int:
     backend, why = chosen(experiment.backend)
     say(f"backend  {backend.name}{why}")
     folder, results, code = run(experiment, backend, tuple(sys.argv), say)
-    click.echo(summary(folder))
+    if results is not None:
+        click.echo(summary(folder))
     report = folder / "report.html"
-    click.echo(_relative(report) if results is not None else _relative(folder))
+    click.echo(_relative(report if report.exists() else folder))
     return code
 
 

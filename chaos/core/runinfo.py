@@ -22,9 +22,12 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     """What a system promises under its settings (SEMANTICS 13).
 
     ``allowed``: anomalies that are by design here, with the reason; everything else is an error.
+    ``readable_after_s``: how long after its acknowledgement a message may be missing from strong reads
+    at its own master, for systems that build what readers see behind the log; 0 promises nothing.
     """
 
     allowed: dict[str, str] = {}
+    readable_after_s: float = 0.0
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

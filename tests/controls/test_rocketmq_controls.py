@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-from .conftest import Ran, Runner, argv_of, environment, folder_in
+from control_runs import Ran, Runner, argv_of, environment, folder_in
 
 pytestmark = pytest.mark.controls
 
