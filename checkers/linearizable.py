@@ -91,8 +91,8 @@ def rank_scan(log: Log) -> tuple[Scan, Scan]:
 def just_acknowledged(log: Log, context: Context, read: int, witness: int) -> bool:
     """Whether all that a stale read misses may not be readable yet (``readable_after_s``, SEMANTICS 13)."""
     age_ns = int(log.invoke[read]) - int(log.complete[witness])
-    same = log.node[read] == log.node[witness]
-    return bool(same) and log.row_count[witness] == 0 and age_ns <= context.run.promises.readable_after_s * NS_PER_S
+    of_its_own_master = log.node[read] == log.node[witness] and log.row_count[witness] == 0
+    return bool(of_its_own_master and age_ns <= context.run.promises.readable_after_s * NS_PER_S)
 
 
 def at_old_master(log: Log, context: Context, read: int, witness: int) -> bool:

@@ -15,9 +15,13 @@ from reports import words
 from reports.findings import word_of
 from reports.folder import Parts
 from reports.model import Assumption, Table
+from reports.timeline import phase_spans
 
 SHARE_OF_RATE: Final = 0.95
 """Below this share of the asked rate the page marks the figure; whether it matters, the checks decide."""
+
+LOADED: Final = ("load", "heal", "recovery")
+"""Phases in which sends are due."""
 
 
 def outcome_counts(series: Series | None, results: Results | None) -> Table:
@@ -48,18 +52,18 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
         for check in checks
         if check.name == "assumptions"
     ]
-    traffic = () if parts.series is None else (_rate(parts.run, parts.series), _dispatch(parts.series))
+    traffic = () if parts.series is None else (_rate(parts, parts.series), _dispatch(parts.series))
     return (*judged, *traffic, _faults(parts.run, faults), _final_reads(parts.events), _observations(parts.events))
 
 
-def _rate(run: RunInfo, series: Series) -> Assumption:
-    sends = series.rate.get("send", {})
+def _rate(parts: Parts, series: Series) -> Assumption:
+    sends, asked = series.rate.get("send", {}), parts.run.rate
     left = sum(sum(n) for word, n in sends.items() if word != Type.NOT_SENT.word)
-    timings = run.timings_s
-    loaded_s = timings.get("load", run.time_limit_s) + timings.get("heal", 0) + timings.get("recovery", 0)
+    loaded = [span for span in phase_spans(parts.events, series.origin_ns, series.duration_s) if span.name in LOADED]
+    loaded_s = max((span.end for span in loaded), default=series.duration_s)
     a_second = left / loaded_s if loaded_s > 0 else 0.0
-    kept_up = run.rate > 0 and a_second >= SHARE_OF_RATE * run.rate
-    text = f"{a_second:.0f} sends a second left, {run.rate:g} were asked for"
+    kept_up = asked > 0 and a_second >= SHARE_OF_RATE * asked
+    text = f"{a_second:.0f} sends a second left over {words.seconds(loaded_s)}, {asked:g} were asked for"
     return Assumption(name="rate", tone="good" if kept_up else "warn", text=text)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from chaos.core.verdict import EXIT_CODES, Anomaly, Results, Valid
+from checkers.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
 from reports.timeline import Band, Change
@@ -15,6 +16,7 @@ from reports.trace import trace
 ROW_REASON: Final = 120
 """Characters of a reason that a row of the verdict table holds."""
 
+WEIGHTS: Final = ("error", "undecided", "allowed")
 MEANINGS: Final[Mapping[str, str]] = {
     "lost-write": "acknowledged, yet no read returned it although reads went past its place",
     "unseen": "acknowledged, and no read came far enough to show whether it is there",
@@ -82,7 +84,7 @@ def anomaly_views(
             anchor=f"anomaly-{name}",
             meaning=MEANINGS.get(name, ""),
             count=anomaly.count,
-            allowed=anomaly.allowed,
+            weight=_weight(name, anomaly),
             why_allowed=reasons.get(name, "") if anomaly.allowed else "",
             examples=tuple(examples),
             parts=parts,
@@ -90,11 +92,19 @@ def anomaly_views(
 
     found = results.anomalies
     heads = {name: _headline(name, found) for name in found}
-    ordered = sorted((name for name in found if heads[name] == name), key=lambda name: found[name].allowed)
+    ordered = sorted(
+        (name for name in found if heads[name] == name), key=lambda name: WEIGHTS.index(_weight(name, found[name]))
+    )
     return tuple(
         view(head, found[head], tuple(view(n, a, ()) for n, a in found.items() if heads[n] == head and n != head))
         for head in ordered
     )
+
+
+def _weight(name: str, anomaly: Anomaly) -> str:
+    """What the anomaly does to the verdict, in the checks' own words."""
+    valid = validity({name: anomaly})
+    return "allowed" if valid is True else "error" if valid is False else "undecided"
 
 
 def _headline(name: str, found: Mapping[str, Anomaly]) -> str:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event
+from chaos.core.history import all_events
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.series import Series
 from chaos.core.verdict import Results
@@ -85,13 +87,9 @@ def _events(history: Path) -> tuple[Event, ...]:
     table = history / "events.parquet"
     try:
         if any(history.glob("*.events")):
-            from chaos.core.history import all_events
-
             return tuple(all_events(history))
         if not table.exists():
             return ()
-        import pyarrow.parquet as pq
-
         decoder = msgspec.json.Decoder(Event)
         return tuple(decoder.decode(text) for text in pq.read_table(table, columns=["event"])["event"].to_pylist())
     except msgspec.DecodeError as error:

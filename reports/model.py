@@ -88,13 +88,16 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of anomaly; ``parts`` are kinds that have the same cause."""
+    """One kind of anomaly; ``parts`` are kinds that have the same cause.
+
+    ``weight``: error, undecided (makes a verdict unknown, not false) or allowed.
+    """
 
     name: str
     anchor: str
     meaning: str
     count: int
-    allowed: bool
+    weight: str
     why_allowed: str
     examples: tuple[ExampleView, ...]
     parts: tuple["AnomalyView", ...]

@@ -354,5 +354,5 @@ def _ticks(axis: Axis) -> list[tuple[float, str]]:
             x = axis.x(time)
             clear = all(abs(x - axis.x((a + b) / 2)) >= _LABEL_PX for a, b in axis.cuts)
             if clear and (not ticks or x - ticks[-1][0] >= _LABEL_PX):
-                ticks.append((x, f"{time:.{digits}f} s"))
+                ticks.append((min(x, WIDTH - _LABEL_PX / 2), f"{time:.{digits}f} s"))
     return ticks

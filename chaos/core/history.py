@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from chaos.core.checksums import crc32
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event, read_events
 from chaos.core.op import READS, F, Type
@@ -115,11 +116,9 @@ def _whole(path: Path, dtype: np.dtype[np.void], *, numbered: bool) -> tuple[npt
     records = np.frombuffer(data, dtype=dtype, count=len(data) // size)
     filled = records["crc"] != 0
     count = len(records) if filled.all() else int(np.argmin(filled))
-    view = memoryview(data)
-    for i in range(count):
-        if zlib.crc32(view[i * size + 4 : (i + 1) * size]) != records["crc"][i]:
-            count = i
-            break
+    raw = np.frombuffer(data, dtype=np.uint8, count=count * size).reshape(count, size)
+    torn = np.flatnonzero(crc32(raw[:, 4:]) != records["crc"][:count])
+    count = int(torn[0]) if len(torn) else count
     if numbered and count and not np.array_equal(records["sequence"][:count], np.arange(1, count + 1, dtype="<u4")):
         wrong = int(np.argmax(records["sequence"][:count] != np.arange(1, count + 1, dtype="<u4")))
         raise HistoryError(f"{path}: record {wrong + 1} carries another number; the file was altered")

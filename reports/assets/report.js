@@ -174,7 +174,7 @@ const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet 
     });
     text(group(unreadMost), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
     const left = D.unread.at(-1);
-    text(left ? group(left) + ' never read' : 'all read at the end', gutter + plotWidth() - 6, left ? p.y + 14 : p.y + p.h - 8, 'right', left ? 'bad' : 'good');
+    text(left ? group(left) + ' unread at the end' : 'all read at the end', gutter + plotWidth() - 6, left ? p.y + 14 : p.y + p.h - 8, 'right', left ? 'bad' : 'good');
   },
   tips(t, p) { const v = D.unread[Math.floor(t / D.step)]; return v == null ? [] : [[p.y + 20, group(v) + ' unread']]; } };
 const axisPanel = { label: '', h: () => 20, bare: true,

@@ -102,14 +102,21 @@ def test_recovery_lines_and_rows(reports_by_kind: dict[str, ReportData]) -> None
 
 def test_anomalies_with_one_cause_stand_under_their_headline(reports_by_kind: dict[str, ReportData]) -> None:
     lost, stale = reports_by_kind["invalid"].anomalies
-    assert (lost.name, lost.count, lost.allowed, [part.name for part in lost.parts]) == (
+    assert (lost.name, lost.count, lost.weight, [part.name for part in lost.parts]) == (
         "lost-write",
         328,
-        False,
+        "error",
         ["inconsistent-offsets"],
     )
-    assert (stale.name, stale.allowed) == ("stale-tail", True)
+    assert (stale.name, stale.weight) == ("stale-tail", "allowed")
     assert stale.why_allowed == "no leases: an old master answers until it learns of the new one"
+
+
+def test_what_leaves_a_verdict_open_is_no_error() -> None:
+    found = {name: Anomaly(count=1, allowed=name == "stale-tail") for name in ("stale-tail", "unseen", "duplicate")}
+    results = Results(valid=False, sentence="", reason="", model="queue", engine="local", anomalies=found)
+    shown = [(view.name, view.weight) for view in anomaly_views(results, (), (), {})]
+    assert shown == [("duplicate", "error"), ("unseen", "undecided"), ("stale-tail", "allowed")]
 
 
 def test_chains_and_rings_of_causes_lose_nobody() -> None:
