@@ -52,7 +52,7 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
         for check in checks
         if check.name == "assumptions"
     ]
-    traffic = () if parts.series is None else (_rate(parts, parts.series), _dispatch(parts.series))
+    traffic = () if parts.series is None else (_rate(parts, parts.series), _in_flight(parts.series))
     return (*judged, *traffic, _faults(parts.run, faults), _final_reads(parts.events), _observations(parts.events))
 
 
@@ -67,12 +67,12 @@ def _rate(parts: Parts, series: Series) -> Assumption:
     return Assumption(name="rate", tone="good" if kept_up else "warn", text=text)
 
 
-def _dispatch(series: Series) -> Assumption:
+def _in_flight(series: Series) -> Assumption:
     unsent = sum(sum(by_type.get(Type.NOT_SENT.word, [])) for by_type in series.rate.values())
     if unsent:
-        text = f"{words.plural(unsent, 'operation')} not sent because too many were in flight"
-        return Assumption(name="dispatch", tone="warn", text=text)
-    return Assumption(name="dispatch", tone="good", text="every operation that was due left")
+        text = f"{words.plural(unsent, 'operation')} not sent: the bound was reached"
+        return Assumption(name="in flight", tone="warn", text=text)
+    return Assumption(name="in flight", tone="good", text="no operation was held back by the bound")
 
 
 def _faults(run: RunInfo, faults: Sequence[FaultResult]) -> Assumption:

@@ -195,8 +195,11 @@ def _returned(op: dict[str, Any], around: int | None) -> str:
     records, (start, stop) = op.get("records"), covered(op)
     if around is None or records is None or start is None or stop is None or not start <= around < stop:
         return ""
-    at = next((text for text in map(str, records) if text.startswith(f"{around}=")), None)
-    return f": nothing at {around}" if at is None else f": {at}"
+    shown = {int(text.partition("=")[0]): text for text in map(str, records)}
+    if around in shown:
+        return f": {shown[around]}"
+    # Only some of the records are listed: one is missing for certain only between two that are.
+    return f": nothing at {around}" if shown and min(shown) < around < max(shown) else ""
 
 
 def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:

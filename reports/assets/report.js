@@ -133,8 +133,13 @@ const latencyPanel = { label: 'latency', h: () => 220,
     clip(p, () => {
       const dense = b - a, alpha = Math.min(.75, Math.max(.13, 9000 / Math.max(1, dense) * .3));
       if (shownKinds.has(2)) { g.fillStyle = css('ok'); g.globalAlpha = alpha; const r = dense > 20000 ? 1.5 : 2; for (let i = a; i < b; i++) if (KIND[i] === 2 && shownOps.has(D.ops[OP[i]])) g.fillRect(X(T[i]) - r / 2, pointY(p, i) - r / 2, r, r); }
+      if (shownKinds.has(3)) { /* many refusals must not hide what succeeded: then small, thin and up to 20 000 each stroked alone, so that they shade */
+        let many = 0; for (let i = a; i < b; i++) if (KIND[i] === 3) many++;
+        const r = many > 800 ? 1.7 : 2.4; g.globalAlpha = many > 800 ? Math.max(.22, Math.min(.9, 500 / many)) : .9; g.strokeStyle = css('fail'); g.lineWidth = many > 800 ? 1 : 1.2; g.beginPath();
+        for (let i = a; i < b; i++) if (KIND[i] === 3 && shownOps.has(D.ops[OP[i]])) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); if (many > 800 && many <= 20000) { g.stroke(); g.beginPath(); } }
+        g.stroke();
+      }
       g.globalAlpha = .9;
-      if (shownKinds.has(3)) { g.strokeStyle = css('fail'); g.lineWidth = 1.2; g.beginPath(); for (let i = a; i < b; i++) if (KIND[i] === 3 && shownOps.has(D.ops[OP[i]])) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x - 2.4, y - 2.4); g.lineTo(x + 2.4, y + 2.4); g.moveTo(x + 2.4, y - 2.4); g.lineTo(x - 2.4, y + 2.4); } g.stroke(); }
       if (shownKinds.has(4)) { g.fillStyle = css('info'); g.beginPath(); for (let i = a; i < b; i++) if (KIND[i] === 4 && shownOps.has(D.ops[OP[i]])) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x, y - 3.2); g.lineTo(x + 3, y + 2.2); g.lineTo(x - 3, y + 2.2); } g.fill(); }
       g.globalAlpha = 1;
       for (const [word, dash, how] of [['p50', [], middle], ['p99', [5, 3], most], ['max', [1, 3], most]]) {

@@ -83,7 +83,8 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
     ("op", "said"),
     [
         ({"f": "poll", "type": "ok", "from": 4, "next": 4, "node": "b2"}, "poll from 4: nothing (b2)"),
-        ({"f": "read", "type": "ok", "from": 0, "next": 9, "records": ["3=1:1"]}, "read 0…8: nothing at 7"),
+        ({"f": "read", "type": "ok", "from": 0, "next": 9, "records": ["3=1:1", "8=?"]}, "read 0…8: nothing at 7"),
+        ({"f": "read", "type": "ok", "from": 0, "next": 30, "records": ["28=1:1", "29=1:2"]}, "read 0…29"),
         ({"f": "read", "type": "ok", "from": 0, "next": 7, "records": []}, "read 0…6"),
         ({"f": "read", "type": "fail", "from": 3, "error": "not master"}, "read from 3: not master"),
         ({"f": "drain", "type": "info", "from": None, "error": "deadline"}, "drain: deadline"),
