@@ -248,10 +248,12 @@ def _reads(operations: pa.Table, records: npt.NDArray[np.void], worker: int) -> 
 
 def _sorted(table: pa.Table) -> pa.Table:
     """Rows by (key, invoke_ns, op); stable, so positions within a read keep their order."""
-    order = np.lexsort((table["op"].to_numpy(), table["invoke_ns"].to_numpy(), table["key"].to_numpy()))
-    if bool((order[1:] > order[:-1]).all()):
-        return table  # one queue, one worker: the stream was in order already
-    return table.take(pa.array(order))
+    key, time_ns, op = (table[name].to_numpy() for name in ("key", "invoke_ns", "op"))
+    same_key, same_time = key[1:] == key[:-1], time_ns[1:] == time_ns[:-1]
+    later = (time_ns[1:] > time_ns[:-1]) | (same_time & (op[1:] >= op[:-1]))
+    if bool(((key[1:] > key[:-1]) | (same_key & later)).all()):
+        return table  # one queue: the stream was in order already
+    return table.take(pa.array(np.lexsort((op, time_ns, key))))
 
 
 def write_by_key(table: pa.Table, path: Path) -> None:
