@@ -30,6 +30,7 @@ from chaos.experiment import Experiment, as_yaml
 from chaos.inside import Inside
 from chaos.judging import start_early
 from chaos.load import Workers
+from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
 from chaos.store import make_run_folder, point
 from cluster import process
@@ -126,6 +127,7 @@ class Run:
             route_poll_interval_s=float(poll) if poll else None, rto_budget_s=e.rto_budget_s,
             promises=self.system.promises(e.settings), planned_faults=len(self.plan),
             mix={f.word: share for f, share in self.mix.items()}, body_bytes=e.body_bytes,
+            machine=machine_facts(),
         )  # fmt: skip
 
     def note(self, **changes: Any) -> None:

@@ -63,7 +63,7 @@ class Java(msgspec.Struct, frozen=True):
 
 def facts() -> list[Fact]:
     """Everything, in the order in which it is shown; takes a second or two."""
-    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker)
+    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker, _chromium)
     with ThreadPoolExecutor(len(groups)) as pool:
         return [fact for group in pool.map(lambda group: group(), groups) for fact in group]
 
@@ -175,6 +175,18 @@ def _maven() -> list[Fact]:
     if said is None:
         return [Fact("maven", False, "not found", "apt-get install maven")]
     return [Fact("maven", True, said.splitlines()[0])]
+
+
+def find_chromium() -> str | None:
+    """The path of a Chromium or Chrome, which the tests of the report page drive."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def _chromium() -> list[Fact]:
+    program = find_chromium()
+    if program is None:
+        return [Fact("chromium", False, "not found; only tests need it", "apt-get install chromium", optional=True)]
+    return [Fact("chromium", True, program, optional=True)]
 
 
 def _docker() -> list[Fact]:

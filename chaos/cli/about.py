@@ -51,7 +51,8 @@ def doctor_command(as_json: bool) -> int:
         return 0
     width = max(len(fact.name) for fact in found)
     for fact in found:
-        click.echo(f"{'ok     ' if fact.ok else 'missing'}  {fact.name:<{width}}  {fact.detail}")
+        word = "ok" if fact.ok else "absent" if fact.optional else "missing"
+        click.echo(f"{word:<7}  {fact.name:<{width}}  {fact.detail}")
         if not fact.ok and fact.help:
             click.echo(f"{'':<{width + 11}}{fact.help}")
     return 0
@@ -65,7 +66,8 @@ def clean_command(dry_run: bool) -> int:
 
     found = leftovers()
     for leftover in found:
-        click.echo(f"{'would remove' if dry_run else 'removing'}  {leftover.kind} of run {leftover.run_id}: {leftover.what}")
+        verb = "would remove" if dry_run else "removing"
+        click.echo(f"{verb}  {leftover.kind} of run {leftover.run_id}: {leftover.what}")
         if not dry_run:
             remove(leftover)
     if not found:

@@ -1,13 +1,15 @@
 """Synthetic run folders, rendered once per session, and a headless browser where there is one."""
 
-import shutil
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import synthetic
+from playwright.sync_api import sync_playwright
 
+from cluster.facts import find_chromium
 from reports.build import report_data
 from reports.folder import read_parts
 from reports.html import render
@@ -43,12 +45,12 @@ def reports_by_kind(folders: dict[str, Path]) -> dict[str, ReportData]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Debian's chromium; skipped only where it or its driver is not installed."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """A real browser; skipped only where ``chaos doctor`` reports none, and never in CI."""
+    program = find_chromium()
     if program is None:
+        assert not os.environ.get("CI"), "CI runs without chromium; .ci/setup should have installed it"
         pytest.skip("no chromium on this machine: apt-get install chromium")
-    driver = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install -e '.[dev]'")
-    with driver.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield started
         started.close()
