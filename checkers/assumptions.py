@@ -14,7 +14,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.drain import drain_of
-from checkers.findings import Finding, anomaly, counted, examples
+from checkers.findings import Finding, anomaly, counted, examples, incomplete, numbers
 from checkers.kernel import Context, QueueShard
 
 ENOUGH: Final = 10
@@ -74,21 +74,21 @@ def _unproven(context: Context) -> list[str]:
     return out
 
 
-def _undrained(traffic: Traffic, context: Context) -> list[str]:
+def _undrained(traffic: Traffic, context: Context) -> tuple[list[str], int]:
+    """What is missing of the drain, and of how many queues and workers."""
     run = context.run
-    out = []
-    for key in range(run.queues):
-        why = traffic.drains.get(key, "no final read")
-        if why:
-            out.append(f"the final reads of queue {key} are not complete: {why}")
-    ended = {stream.worker for stream in context.streams if stream.ended}
+    undrained = {key: why for key in range(run.queues) if (why := traffic.drains.get(key, "no final read"))}
+    out = incomplete(undrained)
     seen = {stream.worker for stream in context.streams}
-    out += [f"the record of worker {worker} was cut off" for worker in sorted(seen - ended)]
-    if len(seen) < run.workers:
+    cut = sorted(seen - {stream.worker for stream in context.streams if stream.ended})
+    if cut:
+        out.append(f"the record of {numbers('worker', cut)} was cut off")
+    gone = max(0, run.workers - len(seen))
+    if gone:
         out.append(f"{run.workers} workers were started and {len(seen)} left a record")
     if not out and not context.timeline.drain_ended:
         out.append("the phase of the final drain did not end well")
-    return out
+    return out, max(len(undrained) + len(cut) + gone, len(out))
 
 
 def ended(context: Context) -> str:
@@ -149,10 +149,10 @@ class AssumptionsKernel:
         if behind:
             lag.append(f"{counted(behind, 'operation')} left more than 250 ms late")
         clock = [f"{counted(traffic.backwards, 'time')} went backwards"] if traffic.backwards else []
-        breaches = {
+        breaches: dict[str, tuple[list[str], int | None]] = {
             "too-little-traffic": (_little(traffic, context), None),
             "fault-unproven": (_unproven(context), None),
-            "drain-incomplete": (_undrained(traffic, context), None),
+            "drain-incomplete": _undrained(traffic, context),
             "dispatch-lag": (lag, not_sent + behind),
             "clock": (clock, traffic.backwards),
         }

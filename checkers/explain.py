@@ -20,15 +20,26 @@ STRENGTH: Final = (
     "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll",
     "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
 )  # fmt: skip
-WORDS: Final[Mapping[str, str]] = {
-    "lost-write": "lost acknowledged message", "phantom": "value that nobody sent", "corrupt": "damaged record",
-    "G1a": "failed send that was read", "inconsistent-offsets": "offset given twice", "duplicate": "duplicated value",
-    "dual-master": "epoch with two leaders", "epoch-regression": "step back of an epoch",
-    "nonlinearizable-offset": "send with an offset against real time", "nonmonotonic-send": "send that went back",
-    "int-nonmonotonic-poll": "read that went back", "nonmonotonic-poll": "read that began too low",
-    "int-poll-skip": "read that passed over a record", "poll-skip": "read that left out a record",
-    "stale-tail": "stale strong read", "rto-budget": "fault over the RTO budget", "unseen": "message read by nobody",
-}  # fmt: skip
+WORDS: Final[Mapping[str, tuple[str, str]]] = {
+    "lost-write": ("lost acknowledged message", "lost acknowledged messages"),
+    "phantom": ("value that nobody sent", "values that nobody sent"),
+    "corrupt": ("damaged record", "damaged records"),
+    "G1a": ("failed send that was read", "failed sends that were read"),
+    "inconsistent-offsets": ("offset given twice", "offsets given twice"),
+    "duplicate": ("duplicated value", "duplicated values"),
+    "dual-master": ("epoch with two leaders", "epochs with two leaders"),
+    "epoch-regression": ("step back of an epoch", "steps back of epochs"),
+    "nonlinearizable-offset": ("send with an offset against real time", "sends with offsets against real time"),
+    "nonmonotonic-send": ("send that went back", "sends that went back"),
+    "int-nonmonotonic-poll": ("read that went back", "reads that went back"),
+    "nonmonotonic-poll": ("read that began too low", "reads that began too low"),
+    "int-poll-skip": ("read that passed over a record", "reads that passed over records"),
+    "poll-skip": ("read that left out a record", "reads that left out records"),
+    "stale-tail": ("stale strong read", "stale strong reads"),
+    "rto-budget": ("fault over the RTO budget", "faults over the RTO budget"),
+    "unseen": ("message read by nobody", "messages read by nobody"),
+}
+REASONS: Final = 2
 _VERBS: Final = (("partition", "cut off"), ("kill", "killed"), ("suspend", "suspended"), ("bridge", "cut off"))
 
 
@@ -137,9 +148,14 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
     )
 
 
+def _counted(name: str, one: Anomaly) -> str:
+    single, several = WORDS.get(name, (name, name))
+    return f"{one.count} {single if one.count == 1 else several}"
+
+
 def _headline(name: str, one: Anomaly) -> str:
     example = f": {one.examples[0].sentence}" if one.examples else ""
-    return f"{counted(one.count, WORDS.get(name, name))}{example}"
+    return f"{_counted(name, one)}{example}"
 
 
 def sentence_invalid(anomalies: Mapping[str, Anomaly], clusters: Sequence[Cluster], context: Context) -> str:
@@ -155,7 +171,7 @@ def sentence_invalid(anomalies: Mapping[str, Anomaly], clusters: Sequence[Cluste
         text = loss_sentence(clusters, anomalies[first].count, context)
     else:
         text = f"{_headline(first, anomalies[first])}."
-    also = ", ".join(counted(anomalies[name].count, WORDS.get(name, name)) for name in others)
+    also = ", ".join(_counted(name, anomalies[name]) for name in others)
     return f"{text} Also: {also}." if also else text
 
 
@@ -166,3 +182,10 @@ def sentence_valid(acked: int, faults: int, context: Context) -> str:
         f"All {counted(acked, 'acknowledged message')} of {counted(context.run.queues, 'queue')} "
         f"{'was' if acked == 1 else 'were'} read back in order{under}; nothing was lost or given twice."
     )
+
+
+def sentence_unknown(reasons: Sequence[str]) -> str:
+    """The first sentence of a run that nobody can judge: the first reasons, and how many more there are."""
+    shown = "; ".join(reasons[:REASONS])
+    more = len(reasons) - REASONS
+    return f"Unknown: {shown}." if more <= 0 else f"Unknown: {shown}; and {counted(more, 'more reason')}."

@@ -99,6 +99,20 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
+def numbers(noun: str, which: Iterable[int]) -> str:
+    """``queue 3``, ``queues 0, 2 and 3``."""
+    *most, last = map(str, sorted(which))
+    return f"{noun}s {', '.join(most)} and {last}" if most else f"{noun} {last}"
+
+
+def incomplete(undrained: Mapping[int, str]) -> list[str]:
+    """Why final reads are not complete, queues of one reason together."""
+    by_reason: dict[str, list[int]] = {}
+    for key, why in sorted(undrained.items()):
+        by_reason.setdefault(why, []).append(key)
+    return [f"the final reads of {numbers('queue', keys)} are not complete: {why}" for why, keys in by_reason.items()]
+
+
 def validity(anomalies: Mapping[str, Anomaly]) -> Valid:
     """False for an error, unknown for a breach of an assumption, true otherwise."""
     names = {name for name, one in anomalies.items() if not one.allowed}

@@ -153,7 +153,7 @@ def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> 
         clusters = loss.clusters if isinstance(loss, LossSummary) else ()
         return explain.sentence_invalid(results.anomalies, clusters, context)
     if results.valid == UNKNOWN:
-        return f"Unknown: {results.reason}."
+        return explain.sentence_unknown(results.reason.split("; "))
     loss = summaries["no-loss"]
     acked = loss.examined if isinstance(loss, LossSummary) else 0
     return explain.sentence_valid(acked, len(context.timeline.injected()), context)

@@ -36,11 +36,15 @@ from checkers.log import Log
 
 
 class Scan(NamedTuple):
-    """Operations invoked after one of higher rank had completed, each with that one as its witness."""
+    """Operations invoked after one of higher rank had completed, each with the earliest such as its witness.
+
+    ``shown``: whether one of those of higher rank was a read.
+    """
 
     ops: Ints
     places: Ints
     witnesses: Ints
+    shown: Mask
 
 
 def _appends(log: Log) -> tuple[Ints, Ints]:
@@ -79,19 +83,21 @@ def rank_scan(log: Log) -> tuple[Scan, Scan]:
     done_rank = np.concatenate((2 * place[settled], 2 * log.last_record[reads] + 1))
     order = np.argsort(done_rank, kind="stable")
     done_ops, done_rank = done_ops[order], done_rank[order]
+    by_read = log.row_count[done_ops] > 0
     strong = log.strong_reads
     out = []
     for ops, places, rank in ((appends, place, 2 * place), (strong, log.tail[strong], 2 * log.tail[strong] - 1)):
         bad = _scan(log, ops, rank, done_rank, done_ops)
         witnesses = _witnesses(log, rank[bad], done_rank, done_ops) if bad.any() else np.zeros(0, dtype=np.int64)
-        out.append(Scan(ops[bad], places[bad], witnesses))
+        shown = _scan(log, ops[bad], rank[bad], done_rank[by_read], done_ops[by_read])
+        out.append(Scan(ops[bad], places[bad], witnesses, shown))
     return out[0], out[1]
 
 
 def just_acknowledged(log: Log, context: Context, read: int, witness: int) -> bool:
-    """Whether all that a stale read misses may not be readable yet (``readable_after_s``, SEMANTICS 13)."""
+    """Whether the oldest of what a stale read misses may not be readable yet (``readable_after_s``, SEMANTICS 13)."""
     age_ns = int(log.invoke[read]) - int(log.complete[witness])
-    of_its_own_master = log.node[read] == log.node[witness] and log.row_count[witness] == 0
+    of_its_own_master = log.node[read] == log.node[witness]
     return bool(of_its_own_master and age_ns <= context.run.promises.readable_after_s * NS_PER_S)
 
 
@@ -125,13 +131,13 @@ class LinearizableKernel:
         """Look at one queue."""
         log = shard.log
         appends, stale = rank_scan(log)
-        excused = [
-            at_old_master(log, context, int(a), int(b)) or just_acknowledged(log, context, int(a), int(b))
-            for a, b in zip(stale.ops, stale.witnesses, strict=True)
-        ]
+        excused = []
+        for read, witness, shown in zip(stale.ops.tolist(), stale.witnesses.tolist(), stale.shown, strict=True):
+            young = not shown and just_acknowledged(log, context, read, witness)
+            excused.append(young or at_old_master(log, context, read, witness))
 
         def reordered() -> Iterator[Example]:
-            for op, place, witness in zip(*map(list, appends), strict=True):
+            for op, place, witness, _ in zip(*appends, strict=True):
                 value = log.value(int(np.searchsorted(log.sends, op)))
                 yield Example(
                     sentence=f"{value} was sent at {seconds_text(context, int(log.invoke[op]))} and has offset {place} "
@@ -142,7 +148,7 @@ class LinearizableKernel:
 
         def missed() -> Iterator[Example]:
             order = np.argsort(np.asarray(excused), kind="stable")
-            for op, place, witness in zip(*(column[order] for column in stale), strict=True):
+            for op, place, witness, _ in zip(*(column[order] for column in stale), strict=True):
                 yield Example(
                     sentence=f"a strong read of queue {shard.key} at {node_name(context, int(log.node[op]))} at "
                     f"{seconds_text(context, int(log.invoke[op]))} found the end at offset {place}, but "

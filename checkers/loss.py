@@ -23,6 +23,7 @@ from checkers.findings import (
     counted,
     examples,
     findings,
+    incomplete,
     node_name,
     ranges_of,
     seconds_text,
@@ -67,7 +68,7 @@ class LossSummary(Findings, frozen=True, kw_only=True):
     """Findings with what the headline needs."""
 
     clusters: tuple[Cluster, ...] = ()
-    undrained: tuple[str, ...] = ()
+    undrained: dict[int, str] = {}  # noqa: RUF012 - msgspec copies defaults
 
 
 def _covering(log: Log, reads: Ints, offsets: Ints, weight: Ints, none: int) -> Ints:
@@ -221,7 +222,7 @@ class LossKernel:
 
     def examine(self, shard: QueueShard, context: Context) -> LossSummary:
         """Look at one queue."""
-        losses, log = losses_of(shard, context), shard.log
+        losses, log, drained = losses_of(shard, context), shard.log, drain_of(shard, context)
         by_offset = losses.lost[np.argsort(log.offset[log.sends[losses.lost]], kind="stable")]
         found = findings(
             len(log.acked),
@@ -238,14 +239,14 @@ class LossKernel:
         )  # fmt: skip
         return LossSummary(
             examined=found.examined, found=found.found, clusters=_clusters(shard, context, losses.lost),
-            undrained=() if drain_of(shard, context).complete else (losses.why_unseen,),
+            undrained={} if drained.complete else {shard.key: drained.reason},
         )  # fmt: skip
 
     def merge(self, left: LossSummary, right: LossSummary) -> LossSummary:
         """Add two queues."""
         return LossSummary(
             examined=left.examined + right.examined, found=added(left.found, right.found),
-            clusters=(*left.clusters, *right.clusters), undrained=(*left.undrained, *right.undrained),
+            clusters=(*left.clusters, *right.clusters), undrained={**left.undrained, **right.undrained},
         )  # fmt: skip
 
     def conclude(self, summary: LossSummary | None, context: Context) -> CheckResult:
@@ -258,7 +259,7 @@ class LossKernel:
         unseen = summary.found.get("unseen")
         if row.valid is True and not summary.undrained:
             return row
-        reasons = list(summary.undrained)
+        reasons = incomplete(summary.undrained)
         if unseen is not None:
             verb = "was" if unseen.count == 1 else "were"
             why = "" if reasons else f": {REMOVED}"

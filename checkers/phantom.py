@@ -79,4 +79,4 @@ class PhantomKernel:
 
     def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
-        return concluded(self.name, summary, context, noun="record read", clean="every record had been sent")
+        return concluded(self.name, summary, context, noun="record", clean="every record read had been sent")

@@ -61,22 +61,8 @@ def model(seed):
         if rng.random() < 0.6:
             value = f"{client}:{sequence}"
             sequence += 1
-            outcome = rng.choices(["ok", "fail", "info", "open"], [8, 1, 1, 1])[0]
-            if outcome == "ok":
-                offset = _append(rng, logs, ends, key, value)
-                ops.append(msgspec.structs.replace(base, send=value, ok=offset))
-            elif outcome == "fail":
-                ops.append(msgspec.structs.replace(base, send=value, fail="refused"))
-            else:
-                fate = rng.choice(["never", "now", "late"])
-                if fate == "now":
-                    _append(rng, logs, ends, key, value)
-                elif fate == "late":
-                    late.append((effect + rng.random() * 3, key, value))
-                changes = {"info": "no answer", "hint": rng.choice([None, 0, 99])}
-                if outcome == "open":
-                    changes = {"at": (invoke,)}
-                ops.append(msgspec.structs.replace(base, send=value, **changes))
+            ops.append(_send(rng, base, value, effect, (logs, ends, late)))
+            if ops[-1].ok is None and ops[-1].fail is None:
                 processes[client] += 100  # a process that does not know never returns
         else:
             kind = rng.choice(["poll", "read", "slave_read"])
@@ -100,6 +86,24 @@ def model(seed):
             final={key: _text(log) for key, log in logs.items()}, max=last, node=masters[-1].node, wait_s=12.0
         ),
     )  # fmt: skip
+
+
+def _send(rng, base, value, effect, state):
+    """A send with its outcome, and what became of it in the log."""
+    logs, ends, late = state
+    outcome = rng.choices(["ok", "fail", "info", "open"], [8, 1, 1, 1])[0]
+    if outcome == "ok":
+        return msgspec.structs.replace(base, send=value, ok=_append(rng, logs, ends, base.to, value))
+    if outcome == "fail":
+        return msgspec.structs.replace(base, send=value, fail="refused")
+    fate = rng.choice(["never", "now", "late"])
+    if fate == "now":
+        _append(rng, logs, ends, base.to, value)
+    elif fate == "late":
+        late.append((effect + rng.random() * 3, base.to, value))
+    if outcome == "open":
+        return msgspec.structs.replace(base, send=value, at=base.at[:1])
+    return msgspec.structs.replace(base, send=value, info="no answer", hint=rng.choice([None, 0, 99]))
 
 
 def _append(rng, logs, ends, key, value):
