@@ -5,7 +5,9 @@ remapped in this one place. The module refuses to import a command before it is 
 """
 
 import importlib
+import importlib.util
 import sys
+from pathlib import Path
 from typing import Final
 
 import click
@@ -13,6 +15,7 @@ import click
 from chaos import __version__
 from chaos.core.errors import ChaosError
 
+PACKAGES: Final = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
 COMMANDS: Final = {
     "run": ("chaos.cli.run", "Deploy, load, break, heal, drain, check, report."),
     "check": ("chaos.cli.check", "Judge stored histories with today's checkers."),
@@ -57,9 +60,29 @@ def cli() -> None:
     """
 
 
+def check_one_home() -> None:
+    """Refuse to run with a package of the same name from elsewhere: our top-level names are generic.
+
+    Raises:
+        ChaosError: naming both places.
+    """
+    homes = {}
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        places = list(spec.submodule_search_locations or ()) if spec is not None else []
+        homes[name] = str(Path(places[0]).resolve().parent) if places else "nowhere"
+    for name, home in homes.items():
+        if home != homes[PACKAGES[0]]:
+            raise ChaosError(
+                f"the package {name!r} comes from {home}, but {PACKAGES[0]!r} from {homes[PACKAGES[0]]};"
+                " uninstall the other distribution or use a fresh virtual environment"
+            )
+
+
 def main() -> None:
     """Entry point; ends the process."""
     try:
+        check_one_home()
         code = cli.main(standalone_mode=False)
     except click.UsageError as error:
         error.show()

@@ -1,10 +1,14 @@
 """The command line as a process: exit codes, speed of --help, what is imported."""
 
+import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+from chaos.cli.main import PACKAGES
 
 CHAOS = [sys.executable, "-m", "chaos"]
 
@@ -66,3 +70,20 @@ def test_version_is_printed() -> None:
     from chaos import __version__
 
     assert __version__ in chaos("--version").stdout
+
+
+def test_a_package_of_the_same_name_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "__init__.py").write_text("")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    argv = [sys.executable, "-P", "-m", "chaos", "--version"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
+    assert done.returncode == 255
+    assert f"'cluster' comes from {tmp_path}" in done.stderr
+
+
+def test_the_distribution_holds_exactly_the_six_packages() -> None:
+    root = Path(__file__).resolve().parents[2]
+    found = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
+    assert sorted(found) == sorted(f"{name}*" for name in PACKAGES)
+    assert sorted(path.parent.name for path in root.glob("*/__init__.py")) == sorted(PACKAGES)

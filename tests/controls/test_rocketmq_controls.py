@@ -1,13 +1,16 @@
 """Negative controls: settings and obstacles under which a harness that is worth anything must not say valid."""
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
+import doctored
 import pytest
 from control_runs import Ran, Runner, argv_of, environment, folder_in
 
@@ -35,10 +38,38 @@ def test_acknowledging_before_the_replicas_loses_messages_in_four_of_five_seeds(
     assert len(red) >= 4, red
 
 
-def test_acknowledging_after_the_replicas_loses_nothing(chaos_run: Runner) -> None:
+def judged(folder: Path, engine: str) -> "tuple[int, dict[str, dict[str, object]]]":
+    """``chaos check`` of a folder: exit code and anomalies."""
+    argv = [sys.executable, "-m", "chaos", "check", str(folder), "--engine", engine, "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode, json.loads(done.stdout)["anomalies"]
+
+
+def test_acknowledging_after_the_replicas_loses_nothing_until_the_history_is_altered(
+    chaos_run: Runner, tmp_path: Path
+) -> None:
     ran = chaos_run(*KILL, "--set", "allAckInSyncStateSet=true", "--seed", "1")
     assert ran.code == 0, ran.output
     assert "lost-write" not in ran.results["anomalies"]
+    sends = doctored.acknowledged(ran.folder / "history", key=0)
+    early, late = sends[len(sends) // 3], sends[2 * len(sends) // 3]
+    assert early.complete_ns < late.invoke_ns
+    alterations = {
+        "lost-write": lambda history: doctored.lose(history, early),
+        "nonlinearizable-offset": lambda history: doctored.swap(history, early, late),
+        "duplicate": lambda history: doctored.copy(history, early, onto=late),
+    }
+    for name, alter in alterations.items():
+        folder = tmp_path / name
+        shutil.copytree(ran.folder, folder, ignore=shutil.ignore_patterns("*.parquet", "anomalies"))
+        alter(folder / "history")
+        for engine in ("spark", "local"):
+            code, anomalies = judged(folder, engine)
+            assert code == 1, (name, engine)
+            found = anomalies[name]
+            assert not found["allowed"], (name, engine)
+            named = json.dumps(found["examples"])
+            assert f"{early.writer}:{early.sequence}" in named, (name, engine, named)
 
 
 def test_unclean_election_loses_messages(chaos_run: Runner, tmp_path: Path) -> None:
@@ -142,6 +173,19 @@ def test_final_reads_that_are_blocked_make_the_verdict_unknown(started) -> None:
     assert process.returncode == 2, output
     ran = Ran(2, folder_in(store), output)
     assert "final read" in ran.results["reason"] or "drain" in ran.results["reason"]
+
+
+def test_a_killed_worker_is_said_and_the_verdict_is_not_valid(started) -> None:  # type: ignore[no-untyped-def]
+    process, store = started("--nemesis", "noop", "--time-limit", "25", "--set", "client.routing=follow")
+    wait_for("the load", lambda: phase_began(store, "load"), 180)
+    folder = folder_in(store)
+    wait_for("recorded operations", (folder / "history" / "w0.ops").exists, 60)
+    os.kill(worker_pid(folder.name), signal.SIGKILL)
+    output, _ = process.communicate(timeout=400)
+    assert process.returncode == 2, output
+    ran = Ran(2, folder, output)
+    assert "worker" in ran.results["reason"]
+    assert "lost-write" not in ran.results["anomalies"]
 
 
 def test_an_interrupt_heals_drains_judges_and_ends_in_130(started) -> None:  # type: ignore[no-untyped-def]

@@ -1,0 +1,108 @@
+"""Alters a recorded history on disk as a faulty broker would have written it, record by record, seals included."""
+
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from chaos.core.op import F, Type
+from chaos.core.recorder import OP, OP_SIZE, READ, READ_SIZE
+
+# Positions in chaos.core.recorder.OP and READ.
+_TIME, _OP, _TYPE, _F, _KEY, _A, _B, _REF = 2, 3, 4, 5, 8, 9, 10, 12
+_R_OP, _R_OFFSET, _R_WRITER, _R_SEQUENCE = 1, 2, 3, 5
+
+
+class Sent(NamedTuple):
+    """An acknowledged send of one queue, and where its records are."""
+
+    key: int
+    writer: int
+    sequence: int
+    offset: int
+    invoke_ns: int
+    complete_ns: int
+    stream: str
+    completion: int
+
+
+def _records(path: Path, layout: struct.Struct, size: int) -> list[list[int]]:
+    data = path.read_bytes()
+    return [list(layout.unpack_from(data, at)) for at in range(0, len(data) - size + 1, size)]
+
+
+def _write(path: Path, layout: struct.Struct, records: list[list[int]]) -> None:
+    bodies = (layout.pack(0, *record[1:]) for record in records)
+    path.write_bytes(b"".join(struct.pack("<I", zlib.crc32(body[4:])) + body[4:] for body in bodies))
+
+
+def acknowledged(history: Path, key: int) -> list[Sent]:
+    """The acknowledged sends of a queue, by offset."""
+    found = []
+    for path in sorted(history.glob("w*.ops")):
+        invoked: dict[int, list[int]] = {}
+        for position, record in enumerate(_records(path, OP, OP_SIZE)):
+            if record[_TYPE] == Type.INVOKE:
+                invoked[record[_OP]] = record
+            elif record[_TYPE] == Type.OK and record[_F] == F.SEND and invoked[record[_OP]][_KEY] == key:
+                began = invoked[record[_OP]]
+                found.append(
+                    Sent(key, began[_REF], began[_B], record[_A], began[_TIME], record[_TIME], path.name, position)
+                )
+    return sorted(found, key=lambda sent: sent.offset)
+
+
+def _rewrite_reads(history: Path, key: int, change: Callable[[list[int]], list[int] | None]) -> None:
+    """Pass every read record of a queue through ``change``; None removes it and corrects its operation's count."""
+    for path in sorted(history.glob("w*.ops")):
+        ops = _records(path, OP, OP_SIZE)
+        keys = {record[_OP]: record[_KEY] for record in ops if record[_TYPE] == Type.INVOKE}
+        kept, removed = [], dict[int, int]()
+        reads = path.with_suffix(".reads")
+        for record in _records(reads, READ, READ_SIZE):
+            changed = change(list(record)) if keys[record[_R_OP]] == key else record
+            if changed is None:
+                removed[record[_R_OP]] = removed.get(record[_R_OP], 0) + 1
+            else:
+                kept.append(changed)
+        _write(reads, READ, kept)
+        for record in ops:
+            if Type.OK <= record[_TYPE] <= Type.INFO and record[_OP] in removed:
+                record[_KEY] -= removed[record[_OP]]
+        _write(path, OP, ops)
+
+
+def lose(history: Path, sent: Sent) -> None:
+    """Remove one message from everything that was read."""
+    value = (sent.writer, sent.sequence)
+    _rewrite_reads(history, sent.key, lambda r: None if (r[_R_WRITER], r[_R_SEQUENCE]) == value else r)
+
+
+def swap(history: Path, one: Sent, other: Sent) -> None:
+    """Give each of two messages the other's offset, in its acknowledgement and wherever it was read."""
+    values = {(s.writer, s.sequence): o for s, o in ((one, other), (other, one))}
+    at = {one.offset: other, other.offset: one}
+    for sent, taken in ((one, other.offset), (other, one.offset)):
+        ops = _records(history / sent.stream, OP, OP_SIZE)
+        ops[sent.completion][_A] = taken
+        _write(history / sent.stream, OP, ops)
+
+    def change(record: list[int]) -> list[int]:
+        if (record[_R_WRITER], record[_R_SEQUENCE]) in values and record[_R_OFFSET] in at:
+            there = at[record[_R_OFFSET]]
+            record[_R_WRITER], record[_R_SEQUENCE] = there.writer, there.sequence
+        return record
+
+    _rewrite_reads(history, one.key, change)
+
+
+def copy(history: Path, sent: Sent, onto: Sent) -> None:
+    """Show one message at the offset of another as well, wherever that offset was read."""
+
+    def change(record: list[int]) -> list[int]:
+        if record[_R_OFFSET] == onto.offset:
+            record[_R_WRITER], record[_R_SEQUENCE] = sent.writer, sent.sequence
+        return record
+
+    _rewrite_reads(history, sent.key, change)
