@@ -1,15 +1,15 @@
 """Pages under docs/ that are generated from stored run data are exactly what their generator makes of it."""
 
-import importlib.util
+import importlib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_rocketmq_page_is_what_the_stored_runs_say() -> None:
-    spec = importlib.util.spec_from_file_location("rocketmq_matrix", ROOT / "benchmarks" / "rocketmq_matrix.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.page(module.rows()) == (ROOT / "docs" / "rocketmq.md").read_text()
+@pytest.mark.parametrize(("generator", "page"), [("rocketmq_matrix", "rocketmq.md"), ("findings", "findings.md")])
+def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    module = importlib.import_module(generator)
+    assert module.page(module.stored(module.ROWS)) == (ROOT / "docs" / page).read_text()

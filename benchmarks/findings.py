@@ -1,0 +1,139 @@
+"""What was found in real systems: runs each finding's command over seeds and writes docs/findings.md.
+
+    .venv/bin/python benchmarks/findings.py run [--only NAME] [--seeds 1-5] [--store DIR]
+    .venv/bin/python benchmarks/findings.py render
+
+Rows go to docs/data/findings.jsonl; ``render`` is a pure function of that file and of the texts below.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from runs import DATA, ROOT, keep, perform, row_of, stored
+
+ROWS = DATA / "findings.jsonl"
+PAGE = ROOT / "docs" / "findings.md"
+COLUMNS = ("f", "type", "process", "node", "value", "offset", "from", "next", "invoke_s", "complete_s")
+
+
+class Finding(NamedTuple):
+    """A finding: its command with a place for the seed, the anomaly that shows it, and what it means."""
+
+    name: str
+    title: str
+    command: str
+    anomaly: str
+    text: str
+
+
+FINDINGS = (
+    Finding(
+        "old-master-acknowledges-alone",
+        "RocketMQ 5.5.0: a master that is cut off acknowledges alone, and its messages are lost",
+        "chaos run --system rocketmq --nemesis leader-partition --fault-interval 40 --time-limit 80 --seed {seed}",
+        "lost-write",
+        "Controller mode, safe settings (allAckInSyncStateSet=true, minInSyncReplicas=1, unclean election off). The"
+        " master is cut off from the other brokers and all controllers for 40 s; clients reach everybody, and three"
+        " of eight stay on one broker each. The controllers elect a new master after about 4 s. For the first 20 s the"
+        " old master answers FLUSH_SLAVE_TIMEOUT, an unknown outcome, which is right. Then its replication connections"
+        " expire (haHousekeepingInterval, 20 s by default), it clears its local SyncStateSet without the controllers'"
+        " consent, and acknowledges alone what no other broker has. After the heal it truncates its log to the new"
+        " master's: every one of those messages is gone, and their offsets belong to others. Clients that follow the"
+        " route do not meet it, because the route has moved by then. A master must not shrink its SyncStateSet by"
+        " itself.",
+    ),
+    Finding(
+        "slave-shows-what-vanishes",
+        "RocketMQ 5.5.0: after a partition a slave shows messages that nobody acknowledged and that then vanish",
+        "chaos run --system rocketmq --nemesis random-partition --set client.routing=follow --set client.slaveReads=on"
+        " --fault-interval 20 --time-limit 120 --seed {seed}",
+        "inconsistent-offsets",
+        "Safe settings, and slaveReadEnable=true so that slaves can be read. The master and a slave are on the side of"
+        " the cut that has no majority of controllers. Sends to the old master end unknown, and it keeps what it"
+        " appended. After the heal, until it learns that it was replaced, it moves its confirm offset past these"
+        " messages and tells its slave; for about two seconds readers of that slave get messages that were never"
+        " acknowledged, at offsets that the new master has given to others. Then both truncate. With slaveReadEnable"
+        " false, the stock setting, no ordinary client sees it; `client.routing=follow` therefore leaves slave reads"
+        " out unless `client.slaveReads=on` asks for them.",
+    ),
+)
+
+
+def minimal(folder: Path, anomaly: str) -> list[dict[str, Any]]:
+    """The first example's operations, the columns a reader needs."""
+    found = json.loads((folder / "results.json").read_text())["anomalies"].get(anomaly)
+    if not found or not found["examples"]:
+        return []
+    return [{c: op.get(c) for c in COLUMNS if op.get(c) is not None} for op in found["examples"][0]["ops"]]
+
+
+def run_all(only: str | None, seeds: list[int], store: Path) -> None:
+    """Run what is not stored yet, one cluster at a time."""
+    done = {row["command"] for row in stored(ROWS)}
+    for finding in FINDINGS:
+        for seed in seeds:
+            command = finding.command.format(seed=seed)
+            if command in done or only not in (None, finding.name):
+                continue
+            folder, code = perform(command, store)
+            row = {"finding": finding.name, **row_of(folder, command, code)}
+            row["minimal"] = minimal(folder, finding.anomaly) if row["valid"] is not None else []
+            keep(ROWS, row)
+            print(f"{finding.name:<32} seed {seed}  exit {row['exit']}  {row['sentence'] or row['reason']}", flush=True)
+
+
+def section(finding: Finding, rows: list[dict[str, Any]]) -> list[str]:
+    """One finding as Markdown lines."""
+    out = [f"## {finding.title}", "", finding.text, "", "```", finding.command.format(seed="SEED"), "```", ""]
+    if not rows:
+        return [*out, "Not run yet.", ""]
+    out += [f"| seed | exit | acknowledged | {finding.anomaly} | what the run said | commit |"]
+    out += ["|---|---|---|---|---|---|"]
+    for row in rows:
+        acked, count = row["counts"].get("send ok", 0), row["anomalies"].get(finding.anomaly, 0)
+        said = row["sentence"] or row["reason"]
+        out.append(f"| {row['seed']} | {row['exit']} | {acked} | {count} | {said} | {row['commit']} |")
+    shown = next((row for row in rows if row["minimal"]), None)
+    if shown is not None:
+        out += ["", f"Minimal history, from seed {shown['seed']}:", "", "```"]
+        out += [json.dumps(op) for op in shown["minimal"]]
+        out += ["```"]
+    return [*out, ""]
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """docs/findings.md as a pure function of the rows."""
+    lines = [
+        "# Findings",
+        "",
+        (
+            "What chaos found in real systems. Each entry has the command that shows it and the runs that were made;"
+            " generated by `benchmarks/findings.py render` from `docs/data/findings.jsonl`, rows are added by"
+            " `.venv/bin/python benchmarks/findings.py run`."
+        ),
+        "",
+    ]
+    for finding in FINDINGS:
+        mine = sorted((row for row in rows if row["finding"] == finding.name), key=lambda row: row["seed"])
+        lines += section(finding, mine)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    """Parse and act."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["run", "render"])
+    parser.add_argument("--only", choices=[finding.name for finding in FINDINGS])
+    parser.add_argument("--seeds", default="1-5", help="FIRST-LAST")
+    parser.add_argument("--store", type=Path, default=ROOT / "store")
+    args = parser.parse_args()
+    if args.what == "run":
+        first, last = map(int, args.seeds.split("-"))
+        run_all(args.only, list(range(first, last + 1)), args.store)
+    PAGE.write_text(page(stored(ROWS)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Runs of the command, and the rows that are kept of them.
+
+A row holds what run.json and results.json said, with the command and the commit that made it. Files of
+rows are appended to, so a series of runs can be cut off and taken up again. Nothing here judges.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = ROOT / "docs" / "data"
+DEADLINE_S = 900
+
+
+def stored(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file, oldest first."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def commit() -> str:
+    """The commit that is run, with a mark if the tree has changes."""
+    out = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return out.stdout.strip()
+
+
+def perform(command: str, store: Path) -> tuple[Path, int]:
+    """Run ``chaos …`` to its end; returns its folder and its exit code."""
+    out = subprocess.run(
+        [sys.executable, "-m", "chaos", *command.split()[1:], "--store", str(store)],
+        cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
+    )  # fmt: skip
+    folder = (store / "current").resolve()
+    if out.returncode not in (0, 1, 2) or not (folder / "results.json").exists():
+        print(out.stdout[-3000:], out.stderr[-3000:], sep="\n", flush=True)
+    return folder, out.returncode
+
+
+def row_of(folder: Path, command: str, code: int) -> dict[str, Any]:
+    """One run as a row."""
+    info = json.loads((folder / "run.json").read_text())
+    path = folder / "results.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
+    return {
+        "command": command,
+        "exit": code,
+        "valid": results.get("valid"),
+        "reason": results.get("reason", "") or info.get("error") or "",
+        "sentence": results.get("sentence", ""),
+        "engine": results.get("engine"),
+        "commit": commit(),
+        "run": folder.name,
+        "began": info["origin_utc"],
+        "seed": info["seed"],
+        "counts": results.get("counts", {}),
+        "anomalies": {name: found["count"] for name, found in results.get("anomalies", {}).items()},
+        "allowed": [name for name, found in results.get("anomalies", {}).items() if found["allowed"]],
+        "faults": [
+            {
+                "name": fault["name"],
+                "targets": fault["targets"],
+                "proven": fault["proven"],
+                "healed": fault["healed"],
+                "skipped": fault["skipped"],
+                "lost": fault["lost"],
+                "rto": [rto for rto in fault["rto"] if rto["key"] == -1],
+            }
+            for fault in results.get("faults", [])
+        ],
+    }
+
+
+def keep(path: Path, row: dict[str, Any]) -> None:
+    """Append a row."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a") as file:
+        file.write(json.dumps(row) + "\n")
