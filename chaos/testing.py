@@ -22,7 +22,38 @@ from chaos.core.history import SCHEMA_VERSION
 from chaos.core.op import Completion, F, Invocation, Record, Type, Value
 from chaos.core.recorder import OP_SIZE, Recorder
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
-from chaos.core.verdict import Results, Valid
+from chaos.core.verdict import Results
+from chaos.literals import (
+    DrainLiteral,
+    Expected,
+    FaultLiteral,
+    HistoryLiteral,
+    OpLiteral,
+    Range,
+    Reign,
+    RunLiteral,
+    Sends,
+)
+
+__all__ = [
+    "Act",
+    "DrainLiteral",
+    "Expected",
+    "FaultLiteral",
+    "HistoryLiteral",
+    "OpLiteral",
+    "Range",
+    "Reign",
+    "RunLiteral",
+    "Sends",
+    "acts_of",
+    "assert_verdict",
+    "differences",
+    "load_history",
+    "run_info",
+    "write_run_folder",
+    "write_streams",
+]
 
 ORIGIN_NS: Final = 1_000 * NS_PER_S
 """Second 0 of a literal."""
@@ -38,145 +69,6 @@ TIMEOUT_S: Final = 3.0
 DRAIN_CLIENT: Final = 900
 DROPPED: Final = ("3 of 40 probes across the cut arrived", "all probes across the cut dropped")
 ARRIVED: Final = ("3 of 40 probes still dropped", "all probes arrive again")
-
-
-class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Literals refuse words they do not know: a misspelt expectation would pass for ever."""
-
-
-class Range(_Strict, frozen=True, kw_only=True):
-    """A read: where it began, what it returned ("0=0:1 1=0:2", "?" for a damaged body), where it ended."""
-
-    begin: int | None = msgspec.field(default=None, name="from")
-    got: str = ""
-    next: int | None = None
-    min: int | None = None
-    max: int | None = None
-
-
-class Sends(_Strict, frozen=True, kw_only=True):
-    """A row of sends: ``count`` of them, one every ``every_s`` from ``start``."""
-
-    start: float
-    count: int
-    every_s: float = 0.5
-    took_s: float = 0.01
-    late_s: float = 0.0
-    first: int = 0
-    offset: int | None = None
-    outcome: Literal["ok", "fail", "info", "not-sent"] = "ok"
-
-
-class OpLiteral(_Strict, frozen=True, kw_only=True):
-    """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds."""
-
-    at: tuple[float, ...] = ()
-    send: str | None = None
-    poll: Range | None = None
-    read: Range | None = None
-    slave_read: Range | None = msgspec.field(default=None, name="slave-read")
-    drain: Range | None = None
-    sends: Sends | None = None
-    to: int = 0
-    p: int | None = None
-    w: int = 0
-    writer: int = 0
-    client: int = 0
-    pinned: bool = False
-    due: float | None = None
-    ok: int | None = None
-    hint: int | None = None
-    fail: str | None = None
-    info: str | None = None
-    not_sent: bool = False
-    node: str | None = "b1"
-
-
-class FaultLiteral(_Strict, frozen=True, kw_only=True):
-    """One fault: times of its stages; a stage without a time did not happen."""
-
-    id: int = 1
-    name: str = "leader-partition"
-    targets: tuple[str, ...] = ("b1",)
-    inject: float | None = None
-    active: float | None = None
-    heal: float | None = None
-    healed: float | None = None
-    skipped: float | None = None
-    proven: bool = True
-    mended: bool = True
-
-
-class Reign(_Strict, frozen=True, kw_only=True):
-    """A node that said each second that it leads. ``end`` None: to the end of the run."""
-
-    node: str
-    epoch: int
-    start: float = 0.0
-    end: float | None = None
-
-
-class DrainLiteral(_Strict, frozen=True, kw_only=True):
-    """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``."""
-
-    ended: bool = True
-    passes: int = 2
-    gap_s: float = 6.0
-    wait_s: float = 8.0
-    final: dict[int, str] = {}
-    first: dict[int, str] = {}
-    min: dict[int, int] = {}
-    max: dict[int, int] = {}
-    next: dict[int, int] = {}
-    skip: tuple[int, ...] = ()
-    node: str = "b1"
-    sync_changes: bool = False
-    observed: bool = True
-
-
-class RunLiteral(_Strict, frozen=True, kw_only=True):
-    """What differs from the settings of the literal's run."""
-
-    queues: int = 1
-    rate: float = 2.0
-    mix: dict[str, float] = {}
-    promises: dict[str, str] = {}
-    readable_after_s: float = 0.0
-    planned_faults: int | None = None
-    rto_budget_s: float | None = None
-    interrupted: bool = False
-    workers: int | None = None
-
-
-class Expected(_Strict, frozen=True, kw_only=True):
-    """The verdict. ``anomalies`` is complete; ``sentence`` and ``reason`` are parts that must occur."""
-
-    valid: Valid
-    anomalies: dict[str, int] = {}
-    allowed: tuple[str, ...] = ()
-    part_of: dict[str, str | None] = {}
-    sentence: str = ""
-    reason: str = ""
-    rto_s: dict[int, dict[str, float | str | None]] = {}
-    lost: dict[int, int] = {}
-    rpo_span_s: dict[int, float] = {}
-
-
-class HistoryLiteral(_Strict, frozen=True, kw_only=True):
-    """A whole history with its verdict."""
-
-    name: str
-    rules: tuple[int, ...]
-    about: str
-    ops: tuple[OpLiteral, ...]
-    expect: Expected
-    run: RunLiteral = RunLiteral()
-    faults: tuple[FaultLiteral, ...] = ()
-    masters: tuple[Reign, ...] = (Reign(node="b1", epoch=1),)
-    controllers: tuple[Reign, ...] = (Reign(node="c1", epoch=1),)
-    drain: DrainLiteral | None = DrainLiteral()
-    torn_workers: tuple[int, ...] = ()
-    """Workers whose stream has no end record, as after kill -9."""
 
 
 def load_history(path: Path) -> HistoryLiteral:

@@ -10,7 +10,8 @@ PACKAGES = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "report
 ALLOWED = {
     "chaos.core": {"chaos.core"},
     "chaos.workload": {"chaos.core", "chaos.workload"},
-    "chaos.testing": {"chaos.core", "chaos.__version__"},
+    "chaos.literals": {"chaos.core"},
+    "chaos.testing": {"chaos.core", "chaos.__version__", "chaos.literals"},
     "cluster": {"chaos.core", "cluster"},
     "nemesis": {"chaos.core", "cluster", "nemesis"},
     "checkers": {"chaos.core", "checkers"},
