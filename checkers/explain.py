@@ -49,10 +49,10 @@ def rank(name: str) -> int:
 
 
 def _touches(own: Sequence[Range], other: Sequence[Range]) -> bool:
-    """Whether each of the ranges overlaps or adjoins one of the other's in the same queue."""
+    """Whether each of the ranges overlaps one of the other's in the same queue."""
     by_key: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for key, first, last in other:
-        by_key[key].append((first - 1, last + 1))
+        by_key[key].append((first, last))
     return bool(own) and all(any(first <= b and last >= a for a, b in by_key[key]) for key, first, last in own)
 
 
