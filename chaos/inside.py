@@ -28,6 +28,9 @@ _STATES: Final = (Stats, Seen)
 
 _OUT_FD: Final = 1
 
+PRIORITY: Final = -10
+"""Nice value of workers and observer where the user may set it."""
+
 
 class Inside:
     """A process in the cluster's network, seen from the main process."""
@@ -142,6 +145,10 @@ def serve(
     spec_type: type[Any], body: Callable[[Any, Pipe], Awaitable[None]], log: Callable[[Any], str]
 ) -> None:
     """Run a child: read its specification, then ``body``; standard error goes to its log file."""
+
+    # On a machine it shares with the nodes, who measures must not wait for who is measured; only root may say so.
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
 
     async def start() -> None:
         loop = asyncio.get_running_loop()

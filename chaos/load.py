@@ -112,8 +112,8 @@ class Workers:
                 drained[answer.key] = answer
         return drained
 
-    def agreed(self, first: dict[int, Drained], second: dict[int, Drained]) -> str | None:
-        """None if both passes read every queue to its end alike; else the first thing that is not so."""
+    def differ(self, first: dict[int, Drained], second: dict[int, Drained]) -> str | None:
+        """None if both passes read every queue to its maximum alike; else the first thing that is not so."""
         for key in range(self._experiment.queues):
             a, b = first.get(key), second.get(key)
             if a is None or b is None or not a.ok or not b.ok:
@@ -121,9 +121,16 @@ class Workers:
                 return f"queue {key}: {failed.error if failed is not None else 'not read'}"
             if a.digest != b.digest:
                 return f"queue {key}: two passes read different content"
-            if b.next_offset != b.max_offset or (b.next_offset or 0) <= self._highest.get(key, -1):
-                acked = self._highest.get(key, -1)
-                return f"queue {key}: read to {b.next_offset} of {b.max_offset}, acknowledged up to {acked}"
+            if b.next_offset != b.max_offset:
+                return f"queue {key}: read to {b.next_offset} of {b.max_offset}"
+        return None
+
+    def short(self, drained: dict[int, Drained]) -> str | None:
+        """The first queue that ends below an acknowledged offset, None if none does."""
+        for key, one in sorted(drained.items()):
+            acked = self._highest.get(key, -1)
+            if (one.next_offset or 0) <= acked:
+                return f"queue {key}: it ends at {one.next_offset}, acknowledged up to {acked}"
         return None
 
     def end(self) -> None:

@@ -34,6 +34,7 @@ from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
 from chaos.store import make_run_folder, point
 from cluster import process
+from cluster.cluster import Node
 from cluster.system import Leadership, System
 from nemesis.plan import Row, make_plan, read_plan, write_plan
 from nemesis.runner import Nemesis
@@ -42,6 +43,9 @@ STABLE_S = 5.0
 """Master, epoch and SyncStateSet must have stood still this long before the final reads (SEMANTICS 10)."""
 
 BETWEEN_PASSES_S = 5.5
+LOST_AFTER_S = 120.0
+"""Equal final reads that end below an acknowledged offset for so long prove its loss (SEMANTICS 10)."""
+
 HEARTBEAT_S = 10.0
 Say = Callable[[str], None]
 
@@ -210,6 +214,7 @@ class Run:
         faults.join(timeout=e.fault_duration_s + 120)
         with self.phase("heal"):
             nemesis.heal_all()
+        self._note_dead_nodes(deployed)
         if not self.stopper.asked.is_set():
             with self.phase("recovery"):
                 self._watch(workers, now_ns() + int(e.recovery_s * NS_PER_S), leadership)
@@ -246,6 +251,16 @@ class Run:
                     f"master {lead.master or '?'} epoch {lead.epoch if lead.epoch is not None else '?'}"
                 )
 
+    def _note_dead_nodes(self, deployed: Deployed) -> None:
+        """Say which nodes have ended by themselves: all faults are healed, so every process should live."""
+
+        def look(node: Node) -> None:
+            if not process.state(node).alive:
+                self.events.emit(Note(time_ns=now_ns(), name="node-ended", node=node.name, text="ended by itself"))
+                self.say(f"warning  {node.name} has ended by itself; its log is in nodes/{node.name}/logs")
+
+        on_all(look, deployed.cluster.nodes.values())
+
     def _settle(self, leadership: Callable[[], Leadership], replicas: int) -> None:
         """Wait until leadership stood still; a complete SyncStateSet is waited for, but not for ever."""
         e = self.experiment
@@ -269,18 +284,23 @@ class Run:
     def _drain(self, workers: Workers) -> None:
         """Pairs of passes until two agree or the time is up; which it was, the checks decide."""
         deadline = Deadline("two equal final reads", self.experiment.drain_deadline_s)
-        number = 1
+        number, pause_s = 1, BETWEEN_PASSES_S
         try:
             with self.phase("drain"):
-                before = workers.drain_pass(1)
+                before, equal_since_ns = workers.drain_pass(1), now_ns()
                 while True:
-                    self.stopper.insisted.wait(BETWEEN_PASSES_S)
+                    self.stopper.insisted.wait(pause_s)
                     self.stopper.check_insisted()
-                    number += 1
+                    number, began_ns = number + 1, now_ns()
                     after = workers.drain_pass(number)
-                    why = workers.agreed(before, after)
+                    why = workers.differ(before, after)
                     if why is None:
-                        break
+                        why = workers.short(after)
+                        if why is None or began_ns - equal_since_ns > LOST_AFTER_S * NS_PER_S:
+                            break
+                        pause_s = LOST_AFTER_S / 4  # whole queues are read each time; the tail has time to come back
+                    else:
+                        equal_since_ns, pause_s = now_ns(), BETWEEN_PASSES_S
                     deadline.check(why)
                     before = after
         except DeadlineError as error:
@@ -291,7 +311,7 @@ class Run:
     def _collect(self, deployed: Deployed) -> None:
         """Copy every node's logs into the run folder; one that cannot be had is said, not fatal."""
 
-        def fetch(node: Any) -> None:
+        def fetch(node: Node) -> None:
             for name in node.launch.logs:
                 target = self.folder / "nodes" / node.name / name
                 if Path(node.host.home, name) == target:
@@ -307,7 +327,7 @@ class Run:
     def _remove_data(self, deployed: Deployed) -> None:
         """End the processes and remove what they stored; logs stay."""
 
-        def remove(node: Any) -> None:
+        def remove(node: Node) -> None:
             with suppress(ChaosError):
                 process.kill(node)
                 paths = [f"{node.host.home}/{name}" for name in node.launch.data]

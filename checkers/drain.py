@@ -15,12 +15,15 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
 from checkers.columns import Ints
+from checkers.findings import node_name
 from checkers.kernel import Context, QueueShard
 from checkers.log import Log
 from checkers.timeline import Timeline
 
 APART_NS: Final = 5 * NS_PER_S
 STABLE_NS: Final = 5 * NS_PER_S
+PATIENCE_NS: Final = 120 * NS_PER_S
+"""So long may what was acknowledged stay out of sight before it is called lost."""
 
 
 class Drained(msgspec.Struct, frozen=True):
@@ -106,8 +109,32 @@ def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
         return f"the last pass ended at {log.next[last]}, but the maximum is {log.max[last]}"
     highest = int(log.offset[log.sends[log.acked]].max(initial=-1))
     if int(log.max[last]) <= highest:
-        return f"the maximum is {log.max[last]}, but offset {highest} was acknowledged"
+        waited = _waited_in_vain(log, context, passes, last)
+        if waited:
+            return f"the maximum is {log.max[last]}, but offset {highest} was acknowledged, and {waited}"
     return _before_the_passes(log, context, first)
+
+
+def _waited_in_vain(log: Log, context: Context, passes: Ints, last: int) -> str:
+    """Why a log that ends below an acknowledged offset may yet grow, or be the wrong node's; empty if neither.
+
+    Equal passes for two minutes, all of them at the one node that says to be master, in the newest epoch.
+    """
+    equal = last
+    for op in passes[::-1]:
+        if _content_differs(log, int(op), last) or log.node[op] != log.node[last]:
+            break
+        equal = int(op)
+    if int(log.invoke[last]) - int(log.complete[equal]) < PATIENCE_NS:
+        return "no equal passes of one node were 120 s apart"
+    reader, since_ns = node_name(context, int(log.node[last])), int(log.invoke[equal])
+    claims = [claim for claim in context.timeline.claims if claim.kind == "replica"]
+    if any(claim.node != reader and claim.last_ns >= since_ns for claim in claims):
+        return "another node said to be master during the passes"
+    newest = max((claim.epoch for claim in claims), default=None)
+    if newest is None or context.timeline.epoch_of(reader, int(log.complete[last])) != newest:
+        return f"{reader} was not observed to be master of the newest epoch"
+    return ""
 
 
 def drain_of(shard: QueueShard, context: Context) -> Drained:
