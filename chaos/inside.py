@@ -145,7 +145,6 @@ def serve(
     spec_type: type[Any], body: Callable[[Any, Pipe], Awaitable[None]], log: Callable[[Any], str]
 ) -> None:
     """Run a child: read its specification, then ``body``; standard error goes to its log file."""
-
     # On a machine it shares with the nodes, who measures must not wait for who is measured; only root may say so.
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
