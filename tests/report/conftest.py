@@ -43,7 +43,7 @@ def reports_by_kind(folders: dict[str, Path]) -> dict[str, ReportData]:
     return {kind: report_data(read_parts(folder)) for kind, folder in folders.items()}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A real browser; skipped only where ``chaos doctor`` reports none, and never in CI."""
     program = find_chromium()
