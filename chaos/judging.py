@@ -7,6 +7,7 @@ so. The module refuses to change a verdict: both engines run the same kernels.
 from pathlib import Path
 from typing import Final, Literal
 
+from chaos.core.errors import CapabilityError
 from chaos.core.verdict import Results
 
 Engine = Literal["auto", "spark", "local"]
@@ -14,13 +15,20 @@ ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
 
 
 def start_early(engine: str) -> None:
-    """Begin to start what the engine needs, in the background; a later ``judge`` waits for it."""
+    """Begin to start what the engine needs, in the background; a later ``judge`` waits for it.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here; better said before a run than after it.
+    """
     if engine == "local":
         return
     from spark_checkers import session
 
-    if session.missing() is None:
+    missing = session.missing()
+    if missing is None:
         session.start_early()
+    elif engine == "spark":
+        raise CapabilityError(missing)
 
 
 def judge(folder: Path, engine: str = "auto") -> Results:
