@@ -21,11 +21,13 @@ def stored(path: Path) -> list[dict[str, Any]]:
 
 
 def commit() -> str:
-    """The commit that is run, with a mark if the tree has changes."""
-    out = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return out.stdout.strip()
+    """The commit that is run, with a mark if anything but docs/ has changes."""
+
+    def git(*argv: str) -> str:
+        return subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs")
+    return git("rev-parse", "--short=10", "HEAD") + ("-dirty" if changed else "")
 
 
 def perform(command: str, store: Path) -> tuple[Path, int]:
