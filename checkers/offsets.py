@@ -6,7 +6,18 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
-from checkers.findings import Finding, Findings, concluded, examples, findings, merged, node_name, ranges_of, told
+from checkers.findings import (
+    Finding,
+    Findings,
+    concluded,
+    examples,
+    findings,
+    merged,
+    node_name,
+    ranges_of,
+    seconds_text,
+    told,
+)
 from checkers.kernel import Context, QueueShard
 
 
@@ -25,13 +36,16 @@ class OffsetsKernel:
 
         def holder(vid: int, offset: int) -> tuple[str, int]:
             """How a value is known to be at an offset, and the operation that shows it."""
+            never = ""
             if vid < len(log.sends):
                 send = int(log.sends[vid])
                 if log.type[send] == Type.OK and log.offset[send] == offset:
                     return f"{log.value(vid)} (acknowledged by {node_name(context, int(log.node[send]))})", send
+                never = "" if log.type[send] == Type.OK else "never acknowledged, "
             row = int(np.flatnonzero((log.row_vid == vid) & (log.row_offset == offset))[0])
             op = int(log.row_op[row])
-            return f"{log.value(vid)} (read from {node_name(context, int(log.node[op]))})", op
+            when = seconds_text(context, int(log.complete[op]))
+            return f"{log.value(vid)} ({never}read from {node_name(context, int(log.node[op]))} at {when})", op
 
         def told_of() -> Iterator[Example]:
             for offset in map(int, bad):
