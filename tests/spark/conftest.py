@@ -1,3 +1,4 @@
+import os
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "property"))
 
 
 def pytest_collection_modifyitems(items):
-    why = session.missing()
+    why = None if os.environ.get("CI") else session.missing()  # in CI they fail, they do not skip
     for item in items:
         if why is not None and item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.skip(reason=why))
