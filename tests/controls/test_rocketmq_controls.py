@@ -146,8 +146,9 @@ def started(tmp_path: Path):  # type: ignore[no-untyped-def]
     def start(*argv: str) -> "tuple[subprocess.Popen[str], Path]":
         store = tmp_path / "store"
         process = subprocess.Popen(
-            argv_of(argv, store), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment()
-        )
+            argv_of(argv, store), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
+            start_new_session=True,
+        )  # fmt: skip
         began.append(process)
         return process, store
 
@@ -194,7 +195,7 @@ def test_an_interrupt_heals_drains_judges_and_ends_in_130(started) -> None:  # t
         "--nemesis", "random-partition", "--time-limit", "120", "--fault-interval", "10", "--fault-duration", "60"
     )
     wait_for("a fault to be active", lambda: _fault_stage(store, "active"), 180)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: everybody in the foreground group gets it
     output, _ = process.communicate(timeout=400)
     assert process.returncode == 130, output
     ran = Ran(130, folder_in(store), output)
