@@ -6,7 +6,7 @@ Pure. The module refuses to decide whether an assumption holds well enough; the 
 from collections.abc import Sequence
 from typing import Final
 
-from chaos.core.events import Event, Observation, Phase
+from chaos.core.events import Event, Note, Observation, Phase
 from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.series import Series
@@ -19,6 +19,9 @@ from reports.timeline import phase_spans
 
 SHARE_OF_RATE: Final = 0.95
 """Below this share of the asked rate the page marks the figure; whether it matters, the checks decide."""
+
+ENDED: Final = ("node-ended", "worker-ended")
+"""Notes of the harness about a process that should live."""
 
 LOADED: Final = ("load", "heal", "recovery")
 """Phases in which sends are due."""
@@ -53,7 +56,8 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
         if check.name == "assumptions"
     ]
     traffic = () if parts.series is None else (_rate(parts, parts.series), _in_flight(parts.series))
-    return (*judged, *traffic, _faults(parts.run, faults), _final_reads(parts.events), _observations(parts.events))
+    events = parts.events
+    return (*judged, *traffic, _faults(parts.run, faults), _final_reads(events), _ended(events), _observations(events))
 
 
 def _rate(parts: Parts, series: Series) -> Assumption:
@@ -91,6 +95,15 @@ def _final_reads(events: Sequence[Event]) -> Assumption:
         return Assumption(name="final reads", tone="good", text="ended: two equal passes over every queue")
     text = (edges[-1].note or "began and did not end") if edges else "never began"
     return Assumption(name="final reads", tone="warn", text=text)
+
+
+def _ended(events: Sequence[Event]) -> Assumption:
+    """Nodes and workers that ended by themselves, as the harness noted them."""
+    gone = [event for event in events if isinstance(event, Note) and event.name in ENDED]
+    if not gone:
+        return Assumption(name="processes", tone="good", text="no node and no worker ended by itself")
+    names = ", ".join(sorted({event.node or event.text for event in gone}))
+    return Assumption(name="processes", tone="warn", text=f"{names} ended by itself; see the logs in the run folder")
 
 
 def _observations(events: Sequence[Event]) -> Assumption:

@@ -7,8 +7,9 @@ import pytest
 import synthetic
 
 from chaos.core.errors import HistoryError
+from chaos.core.events import Note
 from chaos.core.verdict import Anomaly, CheckResult, Results
-from reports import words
+from reports import context, words
 from reports.build import report_data
 from reports.findings import anomaly_views, exit_of
 from reports.folder import Parts, read_parts
@@ -235,3 +236,9 @@ def test_numbers_and_names() -> None:
         ("cores", "2"),
         ("tags", "a, b"),
     ]
+
+
+def test_a_process_that_ended_by_itself_is_on_the_page() -> None:
+    note = Note(time_ns=1, name="node-ended", node="b2", text="ended by itself")
+    assert (context._ended([note]).tone, context._ended([]).tone) == ("warn", "good")
+    assert "b2 ended by itself" in context._ended([note]).text
