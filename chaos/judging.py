@@ -1,13 +1,13 @@
 """Which engine judges a run folder.
 
-``auto`` is Spark wherever a Java of at least 17 is, and this process elsewhere, with a line that says
-so. The module refuses to change a verdict: both engines run the same kernels.
+``auto`` is Spark wherever its session starts (a Java of at least 17), and this process elsewhere, with a
+line that says why. The module refuses to change a verdict: both engines run the same kernels.
 """
 
 from pathlib import Path
 from typing import Final, Literal
 
-from chaos.core.errors import CapabilityError
+from chaos.core.errors import CapabilityError, ChaosError
 from chaos.core.verdict import Results
 
 Engine = Literal["auto", "spark", "local"]
@@ -31,6 +31,17 @@ def start_early(engine: str) -> None:
         raise CapabilityError(missing)
 
 
+def _obstacle() -> str | None:
+    """Why Spark does not run here, None if its session is up. A verdict must not be lost to it."""
+    from spark_checkers import session
+
+    try:
+        session.session()
+    except ChaosError as error:
+        return str(error)
+    return None
+
+
 def judge(folder: Path, engine: str = "auto") -> Results:
     """Judge one run folder; writes results.json, series.json and the folder anomalies.
 
@@ -43,9 +54,8 @@ def judge(folder: Path, engine: str = "auto") -> Results:
         HistoryError: the folder holds no history, or one that was altered.
     """
     from checkers import local
-    from spark_checkers import session
 
-    why = None if engine == "spark" else "" if engine == "local" else session.missing()
+    why = None if engine == "spark" else "" if engine == "local" else _obstacle()
     if why is not None:
         return local.judge(folder, f"engine local: {why}" if why else "")
     from spark_checkers.engine import judge as judge_on_spark
