@@ -54,13 +54,14 @@ FINDINGS = (
         "chaos run --system rocketmq --nemesis random-partition --set client.routing=follow --fault-interval 20"
         " --time-limit 120 --seed {seed}",
         "lost-write",
-        "Safe settings, clients that follow the route. The second fault of this plan cuts the three controllers off from"
-        " the three brokers for 20 s. The brokers go on among themselves and lose nothing; the controllers hear no"
-        " heartbeat and end with no master. After the heal they elect the broker whose heartbeat comes first, in a new"
-        " epoch, although the old master is alive. The new master and the other slave close their replication"
-        " connections to the old one, which takes both out of its own SyncStateSet, asks the controllers to agree (they"
-        " refuse, the epoch is over), and until it is told that it is a slave (42 ms later when"
-        " this was first seen) acknowledges alone what the route still brings it. The cause is that of the first finding, without any client that stays.",
+        "Safe settings, clients that follow the route. The second fault of this plan cuts the three "
+        "controllers off from the three brokers for 20 s. The brokers go on among themselves and lose "
+        "nothing; the controllers hear no heartbeat and end with no master. After the heal they elect the "
+        "broker whose heartbeat comes first, in a new epoch, although the old master is alive. The new master "
+        "and the other slave close their replication connections to the old one, which takes both out of its "
+        "own SyncStateSet, asks the controllers to agree (they refuse, the epoch is over), and until it is "
+        "told that it is a slave (42 ms later when this was first seen) acknowledges alone what the route "
+        "still brings it. The cause is that of the first finding, without any client that stays.",
         seeds=(667880820,),
     ),
     Finding(
