@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 
 import chaos
 from chaos.core.clock import Deadline
-from chaos.core.errors import DeployError
+from chaos.core.errors import ChaosError, DeployError
 from chaos.core.runinfo import NodeInfo
 from chaos.experiment import Experiment
 from chaos.inside import Inside
@@ -71,14 +71,29 @@ def bring_up(
         for info in infos
     }
     cluster = Cluster(run_id, nodes, dict(system.roles))
+    undo.callback(remove_data, cluster)
     deadline = Deadline("every node's process to come up", experiment.ready_deadline_s)
 
     def start(node: Node) -> None:
         process.start(node, run_id)
         process.await_ready(node, deadline)
 
-    on_all(start, nodes.values())
+    for roles in system.start_order:
+        on_all(start, [node for node in nodes.values() if node.info.role in roles])
     return Deployed(cluster, view, hosts["client"], backend)
+
+
+def remove_data(cluster: Cluster) -> None:
+    """End the processes and remove what they stored; logs stay."""
+
+    def remove(node: Node) -> None:
+        with suppress(ChaosError):
+            process.kill(node)
+            paths = [f"{node.host.home}/{name}" for name in node.launch.data]
+            if paths:
+                node.host.run("rm", "-rf", "--", *paths, timeout_s=30)
+
+    on_all(remove, cluster.nodes.values())
 
 
 def on_all(act: Callable[[Node], Any], nodes: Iterable[Node]) -> None:
@@ -98,14 +113,14 @@ def start_observer(experiment: Experiment, deployed: Deployed, folder: Path) -> 
     return Inside(deployed.backend, "observer", python_inside("chaos.observer"), env, spec)
 
 
-def prepare(observer: Inside, experiment: Experiment, interrupted: Callable[[], None]) -> None:
+def prepare(observer: Inside, timeout_s: float, interrupted: Callable[[], None]) -> None:
     """Wait until the cluster is complete, create what the workload needs, and see it complete again.
 
     Raises:
         DeadlineError: not ready in time; the message says what was missing last.
         DeployError: the system refused.
     """
-    deadline = Deadline("the cluster to be ready", experiment.ready_deadline_s)
+    deadline = Deadline("the cluster to be ready", timeout_s)
     _await_readiness(observer, deadline, interrupted)
     observer.send(Prepare())
     answer = observer.take(Answer, Deadline("the queues to be created", deadline.remaining_s()))

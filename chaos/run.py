@@ -9,7 +9,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -19,7 +19,7 @@ import msgspec
 
 from chaos import __version__, plugins
 from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
-from chaos.core.errors import ChaosError, DeadlineError, RunInterrupted
+from chaos.core.errors import ChaosError, DeadlineError, DeployError, RunInterrupted
 from chaos.core.events import EventLog, Note
 from chaos.core.history import SCHEMA_VERSION
 from chaos.core.op import F
@@ -41,6 +41,9 @@ from nemesis.runner import Nemesis
 
 STABLE_S = 5.0
 """Master, epoch and SyncStateSet must have stood still this long before the final reads (SEMANTICS 10)."""
+
+DEPLOY_ATTEMPTS = 2
+"""A cluster that does not come up is replaced once; both attempts share ``--ready-deadline``."""
 
 BETWEEN_PASSES_S = 5.5
 LOST_AFTER_S = 120.0
@@ -165,20 +168,39 @@ class Run:
         with self.phase("fetch"):
             artefacts = self.system.fetch(self.say)
         self.say(f"deploy   {self._shape()} on {self.backend.name}")
+        for attempt in range(1, DEPLOY_ATTEMPTS + 1):
+            with ExitStack() as own:
+                try:
+                    deployed, observer = self._deploy_once(artefacts, own)
+                except (DeadlineError, DeployError) as error:
+                    if attempt == DEPLOY_ATTEMPTS:
+                        raise
+                    failed = str(error)
+                else:
+                    undo.push(own.pop_all())
+                    self.say(f"ready    after {self.timings_s['deploy'] + self.timings_s['ready']:.1f} s")
+                    return deployed, observer
+            # Nothing has been asked of the cluster yet, so a new one hides nothing; that it came to this is kept.
+            self.say(f"warning  deploying again, the first cluster did not come up: {failed}")
+            self.events.emit(Note(time_ns=now_ns(), name="deployed-again", text=failed))
+            (self.folder / "nodes").rename(self.folder / "nodes-that-did-not-come-up")
+            (self.folder / "nodes").mkdir()
+            self.backend = type(self.backend)()
+        raise AssertionError("the last attempt returns or raises")
+
+    def _deploy_once(self, artefacts: Path, undo: ExitStack) -> tuple[Deployed, Inside]:
         with self.phase("deploy"):
             deployed = bring_up(self.experiment, self.system, self.backend, self.folder, artefacts, undo)
-            undo.callback(self._remove_data, deployed)
         self.note(nodes=deployed.view.nodes, status="running")
         with self.phase("ready"):
             observer = start_observer(self.experiment, deployed, self.folder)
             undo.callback(observer.close)
-            prepare(observer, self.experiment, self.stopper.check_asked)
+            prepare(observer, self.experiment.ready_deadline_s / DEPLOY_ATTEMPTS, self.stopper.check_asked)
             observer.send(Observe())
             observer_seen = Deadline("the first observations", 15)
             while observer.latest(Seen) is None:
                 observer_seen.check()
                 Deadline("a moment", 0.1).wait()
-        self.say(f"ready    after {self.timings_s['deploy'] + self.timings_s['ready']:.1f} s")
         return deployed, observer
 
     def _shape(self) -> str:
@@ -323,18 +345,6 @@ class Run:
                     self.events.emit(Note(time_ns=now_ns(), name="log-missing", node=node.name, text=str(error)))
 
         on_all(fetch, deployed.cluster.nodes.values())
-
-    def _remove_data(self, deployed: Deployed) -> None:
-        """End the processes and remove what they stored; logs stay."""
-
-        def remove(node: Node) -> None:
-            with suppress(ChaosError):
-                process.kill(node)
-                paths = [f"{node.host.home}/{name}" for name in node.launch.data]
-                if paths:
-                    node.host.run("rm", "-rf", "--", *paths, timeout_s=30)
-
-        on_all(remove, deployed.cluster.nodes.values())
 
     def judge(self) -> Results:
         """Run the checks, write the report, and move ``latest`` here."""

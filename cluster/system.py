@@ -89,6 +89,8 @@ class System(Protocol):
     name: str
     version: str
     roles: Mapping[str, RoleKind]
+    start_order: tuple[tuple[str, ...], ...]
+    """Roles in the order in which their processes are started; those of one group start at once."""
     settings_help: Mapping[str, str]
     """Settings of the harness' own for this system (``client.…``) with a line of help each."""
 
