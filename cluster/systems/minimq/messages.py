@@ -37,7 +37,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """The controllers' state. Of two, the one with the higher ``version`` (a log index) is newer; ``topics``: queues."""
+    """The controllers' state; ``topics``: queues. Of two, that with the higher ``version`` (a log index) is newer."""
 
     version: int = 0
     topics: dict[str, int] = msgspec.field(default_factory=dict)
