@@ -235,7 +235,10 @@ class Raft:
             self._leader_heard_ms is not None and self._now_ms - self._leader_heard_ms < self.settings.election_ms
         )
         current = raft_rules.is_up_to_date((body.last_term, body.last_index), self.log.last)
-        granted = body.term > self.term and current and not leader_lives
+        vote_is_free = body.term > self.term or (
+            body.term == self.term and self.leader is None and raft_rules.may_vote(self.voted_for, sender)
+        )
+        granted = vote_is_free and current and not leader_lives
         answer = PreVoteAnswer(term=body.term if granted else self.term, granted=granted)
         self._send_when_durable(sender, answer)
 
