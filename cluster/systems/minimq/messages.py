@@ -16,7 +16,7 @@ import msgspec
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker that belongs to the replica group, in its present life: ``incarnation`` differs at each start."""
+    """A broker that belongs to the replica group, in its present life: of two, the later ``incarnation`` is greater."""
 
     broker: str
     incarnation: str
@@ -48,7 +48,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RegisterBroker(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A broker has started. Of a master with a new ``incarnation`` another life is over: its mastership ends."""
+    """A broker has started, in a life greater than any before. If it was the master, its mastership ends."""
 
     broker: str
     incarnation: str

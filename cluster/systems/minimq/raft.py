@@ -110,6 +110,11 @@ class Raft:
         self._first_of_term = 0
         self._reads: list[tuple[str, int, int]] = []
 
+    @property
+    def has_own_commit(self) -> bool:
+        """Whether this node leads and has put out its own first entry, so all that earlier leaders committed."""
+        return self.role == "leader" and self._applied >= self._first_of_term
+
     # ------------------------------------------------------------ what the owner calls
 
     def start(self, now_ms: int) -> list[Output]:
