@@ -1,4 +1,4 @@
-"""Three broker cores in a world of their own: a lossy network, stores that forget, and one trivially right controller.
+"""Three broker cores in a world of their own: a lossy network, stores that forget, one controller that never fails.
 
 The world knows the truth that no broker knows, and holds what clients were told against it.
 """
@@ -6,6 +6,7 @@ The world knows the truth that no broker knows, and holds what clients were told
 from collections import defaultdict, deque
 from typing import Any
 
+from cluster.systems.minimq import metadata
 from cluster.systems.minimq.broker import Broker
 from cluster.systems.minimq.broker_messages import (
     DATA,
@@ -39,7 +40,7 @@ from cluster.systems.minimq.messages import (
     Accepted,
     AlterSyncStateSet,
     Answer,
-    Group,
+    ElectMaster,
     Heartbeat,
     Metadata,
     MetadataPush,
@@ -56,15 +57,12 @@ QUEUES = 2
 DEAD_AFTER_MS = 1500
 
 
-def eligible_masters(sync_state_set, alive):
-    return [name for name in sync_state_set if name in alive]
-
-
 class Controller:
-    """All that three controllers agree on, in one process that never fails."""
+    """The controllers' own rules in one process that never fails, with a crude failure detector."""
 
     def __init__(self, send):
         self.metadata = Metadata(topics={TOPIC: QUEUES})
+        self.index = 0
         self.heard_ms = {}
         self.masters = {}
         self.send = send
@@ -74,64 +72,48 @@ class Controller:
     def group(self):
         return self.metadata.group
 
-    def change(self, **fields):
-        group = {name: getattr(self.group, name) for name in Group.__struct_fields__} | fields
-        if "sync_state_set" in fields:
-            group["sss_epoch"] = self.group.sss_epoch + 1
-        self.metadata = Metadata(version=self.metadata.version + 1, topics={TOPIC: QUEUES}, group=Group(**group))
-        for broker in self.group.brokers:
-            self.send(broker.broker, MetadataPush(metadata=self.metadata))
+    def apply(self, command):
+        self.index += 1
+        before = self.metadata
+        self.metadata, refused = metadata.applied(before, self.index, command)
+        if self.metadata is not before:
+            for broker in self.group.brokers:
+                self.send(broker.broker, MetadataPush(metadata=self.metadata))
+        return refused
 
     def handle(self, sender, ask, now_ms):
-        request, refusal = ask.request, None
-        incarnations = {each.broker: each.incarnation for each in self.group.brokers}
+        request, refused = ask.request, None
         match request:
-            case RegisterBroker(broker=name, incarnation=incarnation):
-                if incarnations.get(name, "") < incarnation:
-                    incarnations[name] = incarnation
-                    brokers = tuple(Registered(broker=each, incarnation=incarnations[each]) for each in incarnations)
-                    master = None if self.group.master == name else self.group.master
-                    self.change(brokers=brokers, master=master)
-                    self.heard_ms[name] = now_ms
-                elif incarnations[name] != incarnation:
-                    refusal = "unknown-broker"
-            case Heartbeat(broker=name, incarnation=incarnation):
-                if incarnations.get(name) == incarnation:
-                    self.heard_ms[name] = now_ms
+            case Heartbeat(broker=broker, incarnation=incarnation):
+                if Registered(broker=broker, incarnation=incarnation) in self.group.brokers:
+                    self.heard_ms[broker] = now_ms
                 else:
-                    refusal = "unknown-broker"
-            case AlterSyncStateSet():
-                refusal = self.judge_alter(request, incarnations)
-                if refusal is None:
-                    self.change(sync_state_set=request.new_set)  # also an unchanged set gets a new number
+                    refused = "unknown-broker"
+            case AlterSyncStateSet(new_set=new_set):
+                dead = not set(new_set) <= self.alive(now_ms) | set(self.group.sync_state_set)
+                refused = "dead-member" if dead else self.apply(request)
+            case RegisterBroker(broker=broker):
+                refused = self.apply(request)
+                if refused is None:
+                    self.heard_ms[broker] = now_ms
             case _:
                 pass
         answer = Accepted(metadata=self.metadata)
-        if refusal is not None:
-            answer = Refused(reason=refusal, metadata=self.metadata)
+        if refused is not None:
+            answer = Refused(reason=refused, metadata=self.metadata)
         self.send(sender, Answer(number=ask.number, answer=answer))
 
-    def judge_alter(self, request, registered):
-        if request.master != self.group.master:
-            return "not-master"
-        if (request.epoch, request.sss_epoch) != (self.group.epoch, self.group.sss_epoch):
-            return "stale-epoch"
-        if request.master not in request.new_set or not set(request.new_set) <= set(registered):
-            return "bad-set"
-        return None
+    def alive(self, now_ms):
+        return {name for name, heard_ms in self.heard_ms.items() if now_ms - heard_ms <= DEAD_AFTER_MS}
 
     def look(self, now_ms):
-        alive = {name for name, heard_ms in self.heard_ms.items() if now_ms - heard_ms <= DEAD_AFTER_MS}
-        if self.group.master in alive:
-            return
-        candidates = eligible_masters(self.group.sync_state_set if self.group.epoch else tuple(alive), alive)
-        if candidates:
-            master = sorted(candidates)[self.prefer % len(candidates)]
-            members = {name for name in self.group.sync_state_set if name in alive} | {master}
-            self.masters[self.group.epoch + 1] = master
-            self.change(master=master, epoch=self.group.epoch + 1, sync_state_set=tuple(sorted(members)))
-        elif self.group.master is not None:
-            self.change(master=None)
+        alive = self.alive(now_ms)
+        candidates = metadata.eligible_masters(self.group, alive, unclean=False)
+        if self.group.master not in alive and candidates:
+            master = candidates[self.prefer % len(candidates)]
+            members = tuple(name for name in self.group.sync_state_set if name in alive)
+            self.apply(ElectMaster(master=master, after_epoch=self.group.epoch, sync_state_set=members))
+            self.masters[self.group.epoch] = self.group.master
 
 
 class Node:
@@ -235,13 +217,23 @@ class World:
         self.now_ms = until_ms
         self.controller.look(self.now_ms)
 
-    def calm(self, rounds, step_ms=50):
-        """Time in which all that is not cut works."""
+    def calm(self, rounds, step_ms=50, stalled=(), rough=None):
+        """Time in which all that is not cut works, but for the disks of the ``stalled``.
+
+        With a generator ``rough`` messages are overtaken, lost and repeated.
+        """
         for _ in range(rounds):
             for _ in range(len(self.network)):
-                self.deliver(0)
+                fate = rough.random() if rough else 1.0
+                if fate < 0.1:
+                    self.drop(0)
+                elif fate < 0.5:
+                    self.deliver(rough.randrange(len(self.network)), keep=fate < 0.2)
+                else:
+                    self.deliver(0)
             for name in BROKERS:
-                self.flush(name, len(self.nodes[name].pending))
+                if name not in stalled:
+                    self.flush(name, len(self.nodes[name].pending))
             self.pass_time(step_ms)
 
     def crash(self, name, kept):
@@ -272,11 +264,20 @@ class World:
 
     def heal(self):
         self.cuts.clear()
-        for name in BROKERS:
-            self.restart(name)
 
     def masters(self):
-        return [node.core for node in self.nodes.values() if node.core is not None and node.core.role == "master"]
+        """Those who believe it, the oldest epoch first."""
+        cores = [node.core for node in self.nodes.values() if node.core is not None]
+        return sorted((core for core in cores if core.role == "master"), key=lambda core: core.epoch)
+
+    def who(self, role):
+        """A broker by its name, or the "first" or "last" of those who believe to be master."""
+        masters = self.masters()
+        if role in self.nodes:
+            return role
+        if not masters:
+            return BROKERS[0]
+        return masters[0 if role == "first" else -1].name
 
     # ------------------------------------------------------------ clients, and what they were told
 
@@ -395,6 +396,8 @@ class World:
     def check_recovers(self):
         """With everything up and connected, the brokers agree, all are in sync, and a message is taken."""
         self.heal()
+        for name in BROKERS:
+            self.restart(name)
         self.calm(150)
         asked = [self.ask(name, Produce(topic=TOPIC, queue=0, body=name.encode())) for name in BROKERS]
         reads = [self.ask(name, GetOffsets(topic=TOPIC, queue=0)) for name in BROKERS]

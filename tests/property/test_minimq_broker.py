@@ -1,16 +1,14 @@
 """Any schedule of messages, disks, crashes, cuts and elections: what a broker told its clients stays true."""
 
-from collections.abc import Callable
-from typing import Any
+from random import Random
 
-import minimq_world
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from minimq_world import BROKERS, CONTROLLER, QUEUES, TOPIC, World
 
-from cluster.systems.minimq import broker_rules
+from cluster.systems.minimq import broker_rules, metadata
 from cluster.systems.minimq.broker_messages import (
     Commit,
     FetchCommitted,
@@ -19,11 +17,11 @@ from cluster.systems.minimq.broker_messages import (
     Produce,
     Produced,
     Read,
-    Rejected,
 )
 from cluster.systems.minimq.replica import BrokerSettings
 
 brokers = st.sampled_from(BROKERS)
+chosen = st.sampled_from([*BROKERS, "first", "last", "last"])
 queues = st.integers(0, QUEUES - 1)
 places = st.integers(0, 30)
 GROUP = "g"
@@ -42,13 +40,13 @@ class Brokers(RuleBasedStateMachine):
 
     # ------------------------------------------------------------ clients
 
-    @rule(name=brokers, queue=queues, count=st.integers(1, 4))
+    @rule(name=chosen, queue=queues, count=st.integers(1, 4))
     def produce(self, name: str, queue: int, count: int) -> None:
         for _ in range(count):
             self.values += 1
-            self.world.ask(name, Produce(topic=TOPIC, queue=queue, body=b"%d" % self.values))
+            self.world.ask(self.world.who(name), Produce(topic=TOPIC, queue=queue, body=b"%d" % self.values))
 
-    @rule(name=brokers, queue=queues)
+    @rule(name=chosen, queue=queues)
     def produce_in_sequence(self, name: str, queue: int) -> None:
         """One idempotent producer per queue: it repeats a message until it is told what became of it."""
         sequence, asked, body = self.sequenced.get(queue, (-1, None, None))
@@ -61,26 +59,28 @@ class Brokers(RuleBasedStateMachine):
         elif asked in self.world.open:
             asked = asked if self.values % 2 else None
         assert body is not None
-        asked = self.world.ask(name, body)
+        asked = self.world.ask(self.world.who(name), body)
         self.sequenced[queue] = (sequence, asked or "nobody", body)
 
-    @rule(name=brokers, queue=queues)
+    @rule(name=chosen, queue=queues)
     def commit(self, name: str, queue: int) -> None:
         self.committed += 1
-        self.world.ask(name, Commit(group=GROUP, topic=TOPIC, queue=queue, offset=self.committed))
+        self.world.ask(self.world.who(name), Commit(group=GROUP, topic=TOPIC, queue=queue, offset=self.committed))
 
-    @rule(name=brokers, queue=queues, offset=st.integers(0, 6), wait_ms=st.sampled_from([0, 1000]))
+    @rule(name=chosen, queue=queues, offset=st.integers(0, 6), wait_ms=st.sampled_from([0, 1000]))
     def poll(self, name: str, queue: int, offset: int, wait_ms: int) -> None:
-        self.world.ask(name, Poll(topic=TOPIC, queue=queue, offset=offset, records_max=100, wait_ms=wait_ms))
+        self.world.ask(
+            self.world.who(name), Poll(topic=TOPIC, queue=queue, offset=offset, records_max=100, wait_ms=wait_ms)
+        )
 
-    @rule(name=brokers, queue=queues, kind=st.sampled_from([0, 1, 2]))
+    @rule(name=chosen, queue=queues, kind=st.sampled_from([0, 1, 2]))
     def read_strongly(self, name: str, queue: int, kind: int) -> None:
         body = [
             GetOffsets(topic=TOPIC, queue=queue),
             FetchCommitted(group=GROUP, topic=TOPIC, queue=queue),
             Read(topic=TOPIC, queue=queue, offset=0, records_max=100),
         ][kind]
-        self.world.ask(name, body)
+        self.world.ask(self.world.who(name), body)
 
     # ------------------------------------------------------------ the world
 
@@ -100,28 +100,66 @@ class Brokers(RuleBasedStateMachine):
     def pass_time(self, ms: int) -> None:
         self.world.pass_time(ms)
 
-    @rule(rounds=st.sampled_from([1, 2, 5, 20, 60]), prefer=st.integers(0, 2))
-    def calm(self, rounds: int, prefer: int) -> None:
+    @rule(rounds=st.sampled_from([1, 2, 4, 20, 60]), prefer=st.integers(0, 2), stalled=st.sets(brokers, max_size=2))
+    def calm(self, rounds: int, prefer: int, stalled: set[str]) -> None:
         self.world.controller.prefer = prefer
-        self.world.calm(rounds)
+        self.world.calm(rounds, stalled=stalled)
 
-    @rule(name=brokers, kept=st.integers(0, 3), again=st.booleans())
+    @rule(rounds=st.sampled_from([2, 10, 60]), prefer=st.integers(0, 2), seed=st.integers(0, 1 << 16))
+    def rough(self, rounds: int, prefer: int, seed: int) -> None:
+        self.world.controller.prefer = prefer
+        self.world.calm(rounds, step_ms=20, rough=Random(seed))
+
+    @rule(name=chosen, kept=st.integers(0, 3), again=st.booleans())
     def crash(self, name: str, kept: int, again: bool) -> None:
+        name = self.world.who(name)
         self.world.crash(name, kept)
         if again:
             self.world.restart(name)
+
+    @rule(
+        states=st.tuples(*[st.sampled_from(["up", "up", "isolated", "down"])] * len(BROKERS)),
+        rounds=st.sampled_from([1, 3, 60]), asks=st.booleans(), prefer=st.integers(0, 2),
+    )  # fmt: skip
+    def episode(self, states: tuple[str, ...], rounds: int, asks: bool, prefer: int) -> None:
+        """A new state of the whole, a message for whoever is master, and time for it to be felt."""
+        self.world.controller.prefer = prefer
+        self.world.heal()
+        for name, state in zip(BROKERS, states, strict=True):
+            if state == "down":
+                self.world.crash(name, 0)
+            else:
+                self.world.restart(name)
+            if state == "isolated":
+                self.world.isolate(name)
+        self.world.calm(rounds)
+        if asks:
+            self.produce("last", 0, 1)
+            self.world.calm(4)
+            for name in ("first", "last"):
+                self.poll(name, 0, 0, 0)
+                self.read_strongly(name, 0, 0)
+
+    @rule(outsider=st.integers(0, len(BROKERS) - 1), prefer=st.integers(0, 2))
+    def fall_behind(self, outsider: int, prefer: int) -> None:
+        """One broker is left behind; then it is the only one left."""
+        behind = tuple("isolated" if place == outsider else "up" for place in range(len(BROKERS)))
+        alone = tuple("up" if place == outsider else "down" for place in range(len(BROKERS)))
+        self.episode(behind, 60, asks=True, prefer=prefer)
+        self.episode(alone, 60, asks=True, prefer=prefer)
 
     @rule(name=brokers)
     def restart(self, name: str) -> None:
         self.world.restart(name)
 
-    @rule(name=brokers)
+    @rule(name=chosen)
     def isolate(self, name: str) -> None:
-        self.world.isolate(name)
+        self.world.isolate(self.world.who(name))
 
-    @rule(name=brokers, other=st.sampled_from([*BROKERS, CONTROLLER]))
+    @rule(name=chosen, other=st.sampled_from([*BROKERS, CONTROLLER]))
     def cut(self, name: str, other: str) -> None:
-        self.world.cut(name, other)
+        if self.world.who(name) != other:
+            self.world.cut(self.world.who(name), other)
 
     @rule()
     def heal(self) -> None:
@@ -136,10 +174,70 @@ class Brokers(RuleBasedStateMachine):
 
 
 BUDGET = settings(
-    max_examples=60,
+    max_examples=100,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
-TestBrokers = Brokers.TestCase
-TestBrokers.settings = BUDGET
+SEARCH = settings(
+    BUDGET,
+    max_examples=300,
+    phases=[Phase.generate],
+    derandomize=True,
+    database=None,
+    report_multiple_bugs=False,
+)
+
+
+class TestBrokers(Brokers.TestCase):
+    settings = BUDGET
+
+
+def ack_before_replicate(index, confirmed, own_held, *, sync_replication):
+    return index < own_held
+
+
+def ack_before_fsync(log_end, durable_end, *, sync_flush):
+    return log_end
+
+
+def no_truncation(epochs, end, follower_epoch, follower_end):
+    return None
+
+
+def unclean_election(group, alive, *, unclean):
+    return tuple(sorted(alive))
+
+
+def read_uncommitted(confirmed, log_end):
+    return log_end
+
+
+def append_again(expected, sequence):
+    return "append"
+
+
+def forget_the_least(held, counted, confirmed):
+    return max(confirmed, sorted(held.values())[-2] if len(held) > 1 else confirmed)
+
+
+NOT_KEPT = "which may be elected, has it not"
+LOST = "was told of offset|one offset, two values"
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "bent", "found"),
+    [
+        (broker_rules, "may_acknowledge", ack_before_replicate, NOT_KEPT),
+        (broker_rules, "held_end", ack_before_fsync, NOT_KEPT),
+        (broker_rules, "confirmed_by", forget_the_least, NOT_KEPT),
+        (broker_rules, "truncation_point", no_truncation, f"{NOT_KEPT}|{LOST}|confirmed prefix"),
+        (metadata, "eligible_masters", unclean_election, f"{NOT_KEPT}|{LOST}|confirmed prefix"),
+        (broker_rules, "readable_end", read_uncommitted, LOST),
+        (broker_rules, "judge_sequence", append_again, "twice|two offsets"),
+    ],
+)
+def test_a_bent_rule_is_found(monkeypatch, where, name, bent, found):
+    monkeypatch.setattr(where, name, bent)
+    with pytest.raises(AssertionError, match=found):
+        run_state_machine_as_test(Brokers, settings=SEARCH)

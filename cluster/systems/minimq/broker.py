@@ -22,6 +22,7 @@ from cluster.systems.minimq.broker_messages import (
     Held,
     Poll,
     Produce,
+    Read,
     Record,
     Rejected,
     ReplicaStatus,
@@ -129,9 +130,7 @@ class Broker:
             self._ask(RegisterBroker(broker=self.name, incarnation=self._incarnation))
         else:
             self._ask(
-                Heartbeat(
-                    broker=self.name, incarnation=self._incarnation, epoch=replica.epoch, log_end=replica.log.end
-                )
+                Heartbeat(broker=self.name, incarnation=self._incarnation, epoch=replica.epoch, log_end=replica.log.end)
             )
         replica.set_timer(HEARTBEAT, replica.settings.heartbeat_ms)
 
@@ -203,9 +202,10 @@ class Broker:
     # ------------------------------------------------------------ clients
 
     def _on_request(self, request_id: str, body: msgspec.Struct) -> None:
+        if not isinstance(body, BrokerRequest):
+            self.replica.reply(request_id, Rejected(reason="bad-request"))
+            return
         try:
-            if not isinstance(body, BrokerRequest):
-                raise ClientError("bad-request")
             self._serve(request_id, body)
         except ClientError as error:
             self.replica.reply(request_id, Rejected(reason=error.reason, master=self.replica.master))
@@ -218,6 +218,8 @@ class Broker:
             raise ClientError("not-master")
         if not 0 <= body.queue < self._metadata.topics.get(body.topic, 0):
             raise ClientError("unknown-queue")
+        if isinstance(body, Poll | Read) and (body.offset < LEAST_OFFSET or body.records_max < 1):
+            raise ClientError("bad-request")
         if isinstance(body, Poll):
             self._poll(request_id, body)
             return
@@ -232,8 +234,6 @@ class Broker:
                 self._place.strong_read(request_id, body)
 
     def _poll(self, request_id: str, body: Poll) -> None:
-        if body.offset < LEAST_OFFSET or body.records_max < 1:
-            raise ClientError("bad-request")
         if len(self._polls) >= WAITING_MAX:
             raise ClientError("busy")
         wait_ms = min(max(body.wait_ms, 0), self.replica.settings.wait_max_ms)
