@@ -46,8 +46,8 @@ class Brokers(RuleBasedStateMachine):
             self.values += 1
             self.world.ask(self.world.who(name), Produce(topic=TOPIC, queue=queue, body=b"%d" % self.values))
 
-    @rule(name=chosen, queue=queues)
-    def produce_in_sequence(self, name: str, queue: int) -> None:
+    @rule(name=chosen, queue=queues, twice=st.booleans())
+    def produce_in_sequence(self, name: str, queue: int, twice: bool) -> None:
         """One idempotent producer per queue: it repeats a message until it is told what became of it."""
         sequence, asked, body = self.sequenced.get(queue, (-1, None, None))
         answers = {request_id: answer for request_id, _, answer in self.world.answers}
@@ -56,11 +56,11 @@ class Brokers(RuleBasedStateMachine):
             self.values += 1
             text = b"%d" % self.values
             body = Produce(topic=TOPIC, queue=queue, body=text, producer=f"p{queue}", sequence=sequence)
-        elif asked in self.world.open:
-            asked = asked if self.values % 2 else None
         assert body is not None
         asked = self.world.ask(self.world.who(name), body)
         self.sequenced[queue] = (sequence, asked or "nobody", body)
+        if twice:
+            self.world.ask(self.world.who("last"), body)
 
     @rule(name=chosen, queue=queues)
     def commit(self, name: str, queue: int) -> None:
@@ -228,7 +228,7 @@ def forget_the_least(held, counted, confirmed):
 
 
 NOT_KEPT = "which may be elected, has it not"
-LOST = "was told of|one offset, two values|confirmed prefix|offsets of a poll have gaps|not dense"
+LOST = "was told of|one offset, two values|confirmed prefix|offsets of a poll have gaps|not dense|acknowledged"
 
 
 @pytest.mark.parametrize(
