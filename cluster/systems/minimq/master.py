@@ -273,10 +273,12 @@ class Master:
     def expire(self) -> None:
         """Tell those whose deadline has passed that nobody knows."""
         now_ms = self._replica.now_ms
-        for wait in (*self._acknowledgements.expire(now_ms), *self._strong.expire(now_ms)):
-            self._replica.reply(wait.request_id, Indefinite(reason="deadline"))
+        strong = [wait.request_id for wait in self._strong.expire(now_ms)]
+        for request_id in self._acknowledgements.expire(now_ms) + strong:
+            self._replica.reply(request_id, Indefinite(reason="deadline"))
 
     def step_down(self) -> None:
         """Another epoch has begun: what waits may or may not survive it."""
-        for wait in (*self._acknowledgements.clear(), *self._strong.clear()):
-            self._replica.reply(wait.request_id, Indefinite(reason="stepped-down"))
+        strong = [wait.request_id for wait in self._strong.clear()]
+        for request_id in self._acknowledgements.clear() + strong:
+            self._replica.reply(request_id, Indefinite(reason="stepped-down"))

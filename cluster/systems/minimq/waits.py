@@ -14,9 +14,9 @@ from cluster.systems.minimq.broker_messages import Poll, StrongRead
 
 
 class Acknowledgement(NamedTuple):
-    """``answer`` is due to the client once the record at ``index`` is kept; first by index, then by arrival."""
+    """``answer`` is due to the client once the record at ``position`` is kept; by position, then by arrival."""
 
-    index: int
+    position: int
     serial: int
     request_id: str
     deadline_ms: int
@@ -50,30 +50,30 @@ class Acknowledgements:
     def __len__(self) -> int:
         return len(self._heap)
 
-    def add(self, index: int, request_id: str, deadline_ms: int, answer: msgspec.Struct) -> None:
-        """Wait for the record at ``index``."""
+    def add(self, position: int, request_id: str, deadline_ms: int, answer: msgspec.Struct) -> None:
+        """Wait for the record at ``position``."""
         self._serial += 1
-        heapq.heappush(self._heap, Acknowledgement(index, self._serial, request_id, deadline_ms, answer))
+        heapq.heappush(self._heap, Acknowledgement(position, self._serial, request_id, deadline_ms, answer))
 
     def take(self, may_acknowledge: Callable[[int], bool]) -> list[Acknowledgement]:
         """Remove those that may go out, the lowest positions first, up to the first that may not."""
         taken = []
-        while self._heap and may_acknowledge(self._heap[0].index):
+        while self._heap and may_acknowledge(self._heap[0].position):
             taken.append(heapq.heappop(self._heap))
         return taken
 
-    def expire(self, now_ms: int) -> list[Acknowledgement]:
-        """Remove those whose deadline has passed."""
+    def expire(self, now_ms: int) -> list[str]:
+        """Remove those whose deadline has passed; returns the requests."""
         late = [wait for wait in self._heap if wait.deadline_ms <= now_ms]
         if late:
             self._heap = [wait for wait in self._heap if wait.deadline_ms > now_ms]
             heapq.heapify(self._heap)
-        return late
+        return [wait.request_id for wait in late]
 
-    def clear(self) -> list[Acknowledgement]:
-        """Remove all."""
+    def clear(self) -> list[str]:
+        """Remove all; returns the requests."""
         taken, self._heap = self._heap, []
-        return taken
+        return [wait.request_id for wait in taken]
 
 
 Wait = TypeVar("Wait", Strong, Parked)
