@@ -5,7 +5,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 from minimq_world import BROKERS, CONTROLLER, QUEUES, TOPIC, World
 
 from cluster.systems.minimq import broker_rules, metadata
@@ -32,11 +32,15 @@ class Brokers(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(BrokerSettings(fetch_retry_ms=400))
-        self.world.calm(30)
+        self.begin(min_in_sync=2)
         self.values = 0
         self.committed = 0
         self.sequenced: dict[int, tuple[int, str | None, Produce]] = {}
+
+    @initialize(min_in_sync=st.sampled_from([2, 2, 1]))
+    def begin(self, min_in_sync: int) -> None:
+        self.world = World(BrokerSettings(fetch_retry_ms=400, min_in_sync=min_in_sync))
+        self.world.calm(30)
 
     # ------------------------------------------------------------ clients
 

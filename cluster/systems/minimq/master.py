@@ -42,27 +42,30 @@ RESEND_MS: Final = 300
 
 
 class _FollowerView:
-    """What the master knows of one follower in this epoch."""
+    """What the master knows of one follower in this epoch.
 
-    def __init__(self, now_ms: int) -> None:
+    A probe is an end that the master's log had at ``probe_ms``. It is renewed only when it was reached: under a steady
+    load a follower is always some messages behind the newest end, and yet in time.
+    """
+
+    def __init__(self, log_end: int, now_ms: int) -> None:
         self.held = 0
         self.round = 0
+        self.agrees = False
         self.caught_up_ms = now_ms
-        self.heard_ms = now_ms
-        self.end_when_heard: int | None = None
         self.parked: Fetch | None = None
         self.parked_ms = 0
+        self._probe_end = log_end
+        self._probe_ms = now_ms
 
     def hear(self, held: int, round_: int, log_end: int, now_ms: int) -> None:
         """Note a message of this epoch from a follower whose log agrees."""
+        self.agrees = True
         self.held = max(self.held, held)
         self.round = max(self.round, round_)
-        if self.held >= log_end:
-            self.caught_up_ms = now_ms
-        elif self.end_when_heard is not None and self.held >= self.end_when_heard:
-            self.caught_up_ms = max(self.caught_up_ms, self.heard_ms)
-        self.heard_ms = now_ms
-        self.end_when_heard = log_end
+        if self.held >= self._probe_end:
+            self.caught_up_ms = now_ms if self.held >= log_end else max(self.caught_up_ms, self._probe_ms)
+            self._probe_end, self._probe_ms = log_end, now_ms
 
 
 class Master:
@@ -89,7 +92,7 @@ class Master:
         self._group = group
         for broker in group.brokers:
             if broker.broker != self._replica.name and broker.broker not in self._followers:
-                self._followers[broker.broker] = _FollowerView(self._replica.now_ms)
+                self._followers[broker.broker] = _FollowerView(self._replica.log.end, self._replica.now_ms)
 
     @property
     def _counted(self) -> frozenset[str]:
@@ -101,9 +104,7 @@ class Master:
         wanted = {replica.name}
         for name, view in self._followers.items():
             in_time = broker_rules.is_in_time(view.caught_up_ms, replica.now_ms, replica.settings.lag_max_ms)
-            joins = view.end_when_heard is not None and broker_rules.has_caught_up(
-                view.held, replica.confirmed, self._takeover_end
-            )
+            joins = view.agrees and broker_rules.has_caught_up(view.held, replica.confirmed, self._takeover_end)
             if in_time and (name in agreed or joins):
                 wanted.add(name)
         return frozenset(wanted)
