@@ -13,7 +13,7 @@ from cluster.systems.minimq.messages import (
     RequestVote,
     VoteAnswer,
 )
-from cluster.systems.minimq.raft import Committed, Raft, RaftSettings, ReadReady
+from cluster.systems.minimq.raft import QUORUM, Committed, Raft, RaftSettings, ReadReady
 from cluster.systems.minimq.raft_log import recover
 from cluster.systems.minimq.raft_rules import quorum_of
 
@@ -191,24 +191,23 @@ class World:
             self.handle(self.nodes[to], Message(sender=sender, body=body))
 
     def deliver_between(self, pair, kinds, count):
-        """Messages of these kinds among the named nodes, of the newest term first, the oldest of it first."""
+        """Messages of these kinds among the named nodes, the newest of the newest term first; others stay behind."""
         for _ in range(count):
             found = [
-                (-body.term, position)
+                (body.term, position)
                 for position, (sender, to, body) in enumerate(self.in_flight)
                 if sender in pair and to in pair and isinstance(body, kinds)
             ]
             if not found:
                 return
-            self.deliver(min(found)[1])
+            self.deliver(max(found)[1])
 
-    def fire(self, name):
-        """The node's next timer, at its time or late."""
+    def fire(self, name, timer=None):
+        """This or the next of the node's timers, at its time or late."""
         node = self.nodes[name]
         if node.timers:
-            due_ms, timer = min((due_ms, timer) for timer, due_ms in node.timers.items())
-            del node.timers[timer]
-            self.now_ms = max(self.now_ms, due_ms)
+            timer = timer if timer in node.timers else min(node.timers, key=lambda each: (node.timers[each], each))
+            self.now_ms = max(self.now_ms, node.timers.pop(timer))
             self.handle(node, Timer(name=timer))
 
     def elapse(self, delay_ms):
@@ -224,11 +223,13 @@ class World:
         node = self.nodes[name]
         electors = self.electors(name, rivals)
         was_leading = node.core is not None and node.core.role == "leader"
-        for _ in range(24):
+        for _ in range(10):
             if node.core is None or (node.core.role == "leader" and not was_leading):
                 return
             was_leading = was_leading and node.core.role == "leader"
-            self.fire(name)
+            self.fire(name, QUORUM)  # a leader steps down first, as nobody answers it
+            for elector in electors:
+                self.flush(elector)  # votes wait for the disk, what a leader then appends does not
             self.deliver_between(electors, VOTES, 12)
 
     def propose(self, name):
@@ -237,13 +238,14 @@ class World:
             self.asked += 1
             self.carry_out(node, node.core.propose(CreateTopic(topic=f"t{self.asked}", queues=1)))
 
-    def read(self, name):
-        node = self.nodes[name]
-        if node.core is not None and node.core.role == "leader":
-            self.asked += 1
-            id_ = f"r{self.asked}"
-            self.properties.read_asked(id_)
-            self.carry_out(node, node.core.read(id_))
+    def read(self):
+        """Asked of whoever believes to lead."""
+        for node in self.nodes.values():
+            if node.core is not None and node.core.role == "leader":
+                self.asked += 1
+                id_ = f"r{self.asked}"
+                self.properties.read_asked(id_)
+                self.carry_out(node, node.core.read(id_))
 
     # ------------------------------------------------------------ liveness
 
@@ -254,22 +256,27 @@ class World:
             self.restart(name)
             self.flush(name)
 
+    def tick(self):
+        """A few milliseconds in which what is under way arrives."""
+        self.elapse(self.random.randint(1, 10))
+        for _ in range(len(self.in_flight)):
+            self.deliver(self.random.randrange(len(self.in_flight)))
+
     def settle(self):
         """With all links and disks well again, a leader emerges and a command commits everywhere in bounded time."""
         self.heal()
         deadline_ms = self.now_ms + SETTLE_MS
-        proposed = None
+        proposed = (0, 0)  # (term, index) of the command that is waited for
         while self.now_ms < deadline_ms:
-            self.elapse(self.random.randint(1, 10))
-            for _ in range(len(self.in_flight)):
-                self.deliver(self.random.randrange(len(self.in_flight)))
+            self.tick()
             leading = [node for node in self.nodes.values() if node.core.role == "leader"]
-            if proposed is None and len(leading) == 1:
+            if len(leading) == 1 and leading[0].core.term > proposed[0]:
+                # What an earlier leader was given may be gone with its term, as it may.
                 self.propose(leading[0].name)
-                proposed = leading[0].core.log.last_index, leading[0].core.term
-            if proposed is not None and all(node.applied >= proposed[0] for node in self.nodes.values()):
-                entry, _ = self.properties.committed[proposed[0]]
-                if entry.term == proposed[1]:
+                proposed = leading[0].core.log.last
+            term, index = proposed
+            if term and all(node.applied >= index for node in self.nodes.values()):
+                entry, _ = self.properties.committed[index]
+                if entry.term == term:
                     return
-                proposed = None  # another leader overwrote it before it was committed, as it may
         check(False, f"liveness: nothing commits everywhere within {SETTLE_MS} ms of the healing")

@@ -60,24 +60,19 @@ class RaftMachine(RuleBasedStateMachine):
         if not one_way:
             self.world.cut |= {(b, a) for a, b in self.world.cut}
 
-    @rule(node=ANY, slow=st.booleans())
-    def disk(self, node, slow):
+    @rule(node=ANY, what=st.sampled_from(["slow disk", "quick disk", "crash", "restart"]), kept=st.integers(0, 3))
+    def machine(self, node, what, kept):
         name = self.name(node)
-        self.world.nodes[name].slow_disk = slow
-        self.world.flush(name)
-
-    @rule(node=ANY, kept=st.integers(min_value=0, max_value=3), stays_down=st.booleans())
-    def crash(self, node, kept, stays_down):
-        name = self.name(node)
-        self.world.crash(name, kept)
-        if not stays_down:
+        if what == "crash":
+            self.world.crash(name, kept)
+        elif what == "restart":
+            self.world.crash(name, kept)
             self.world.restart(name)
+        else:
+            self.world.nodes[name].slow_disk = what == "slow disk"
+            self.world.flush(name)
 
-    @rule(node=ANY)
-    def restart(self, node):
-        self.world.restart(self.name(node))
-
-    @rule(rivals=ANY, terms=st.lists(TERM, min_size=2, max_size=6))
+    @rule(rivals=ANY, terms=st.lists(TERM, min_size=2, max_size=8))
     def rivalry(self, rivals, terms):
         """Two nodes lead in turn by votes of the same others and get little done, as in the paper's figure 8."""
         pairs = list(permutations(self.world.names, 2))
@@ -85,20 +80,23 @@ class RaftMachine(RuleBasedStateMachine):
         self.world.cut.clear()
         for name, (proposals, appends, crashed) in zip(cycle(pair), terms, strict=False):
             self.world.campaign(name, pair)
+            self.world.read()
             for _ in range(proposals):
                 self.world.propose(name)
             self.world.deliver_between(self.world.electors(name, pair), APPENDS, appends)
+            self.world.read()
             if crashed is not None:
                 self.world.crash(self.name(crashed), 0)
                 self.world.restart(self.name(crashed))
 
-    @rule(node=ANY)
-    def propose(self, node):
-        self.world.propose(self.name(node))
-
-    @rule(node=ANY)
-    def read(self, node):
-        self.world.read(self.name(node))
+    @rule(ticks=st.integers(min_value=1, max_value=60))
+    def calm(self, ticks):
+        self.world.cut.clear()
+        for name in self.world.names:
+            self.world.propose(name)
+        for _ in range(ticks):
+            self.world.tick()
+        self.world.read()
 
     def teardown(self):
         if hasattr(self, "world"):
