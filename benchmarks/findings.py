@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runs import DATA, ROOT, keep, perform, row_of, stored
+from runs import DATA, ROOT, keep, perform, row_of, seeds_of, stored
 
 ROWS = DATA / "findings.jsonl"
 PAGE = ROOT / "docs" / "findings.md"
@@ -176,8 +176,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=ROOT / "store")
     args = parser.parse_args()
     if args.what == "run":
-        first, last = map(int, args.seeds.split("-"))
-        run_all(args.only, list(range(first, last + 1)), args.store)
+        run_all(args.only, seeds_of(args.seeds), args.store)
     PAGE.write_text(page(stored(ROWS)))
 
 

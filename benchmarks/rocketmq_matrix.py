@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from runs import DATA, ROOT, keep, perform, row_of, stored
+from runs import DATA, ROOT, keep, perform, row_of, seconds, seeds_of, stored
 
 ROWS = DATA / "rocketmq.jsonl"
 PAGE = ROOT / "docs" / "rocketmq.md"
@@ -45,13 +45,6 @@ def run_all(nemeses: list[str], seeds: list[int], store: Path) -> None:
             row = {"nemesis": nemesis, **row_of(folder, command, code)}
             keep(ROWS, row)
             print(f"{nemesis:<26} seed {seed}  exit {row['exit']}  {row['sentence'] or row['reason']}", flush=True)
-
-
-def seconds(rto: dict[str, Any]) -> float | None:
-    """An RTO as a number: None for no outage, infinity for one that did not end."""
-    if rto["seconds"] is None:
-        return None
-    return float(rto["seconds"]) if rto["recovered"] else float("inf")
 
 
 def page(rows: list[dict[str, Any]]) -> str:
@@ -107,8 +100,7 @@ def main() -> None:
     parser.add_argument("--store", type=Path, default=ROOT / "store")
     args = parser.parse_args()
     if args.what == "run":
-        first, last = map(int, args.seeds.split("-"))
-        run_all(args.nemesis or list(NEMESES), list(range(first, last + 1)), args.store)
+        run_all(args.nemesis or list(NEMESES), seeds_of(args.seeds), args.store)
     PAGE.write_text(page(stored(ROWS)))
 
 

@@ -81,3 +81,16 @@ def keep(path: Path, row: dict[str, Any]) -> None:
     path.parent.mkdir(exist_ok=True)
     with path.open("a") as file:
         file.write(json.dumps(row) + "\n")
+
+
+def seeds_of(text: str) -> list[int]:
+    """The seeds of ``FIRST-LAST``."""
+    first, last = map(int, text.split("-"))
+    return list(range(first, last + 1))
+
+
+def seconds(rto: dict[str, Any]) -> float | None:
+    """An RTO as a number: None for no outage, infinity for one that did not end."""
+    if rto["seconds"] is None:
+        return None
+    return float(rto["seconds"]) if rto["recovered"] else float("inf")
