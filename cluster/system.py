@@ -136,6 +136,10 @@ class System(Protocol):
         """Pure: the kinds of operation that clients make under these settings; a workload leaves out the others."""
         ...
 
+    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:
+        """Pure: whether a send under a producer's name and sequence takes effect once however often it is tried."""
+        ...
+
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """Pure: for each client number, whether it stays on one node."""
         ...

@@ -9,6 +9,7 @@ from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.systems import routing
 from cluster.systems.rocketmq import artefacts as jars
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq import settings as keys
@@ -70,9 +71,14 @@ class RocketMQ:
         return RocketMQClient(view, number, clients, seed)
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
-        """All kinds; slave reads only where slaves are read on purpose."""
-        return frozenset(F) if keys.slaves_are_read(settings) else frozenset(F) - {F.SLAVE_READ}
+        """What needs no consumer group; slave reads only where slaves are read on purpose."""
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN})
+        return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
+
+    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
+        """No: brokers do not know producers' sequence numbers."""
+        return False
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """For each client number, whether it stays on one broker."""
-        return config.is_pinned(settings["client.routing"], clients)
+        return routing.is_pinned(settings["client.routing"], clients)
