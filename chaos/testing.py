@@ -302,7 +302,8 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
     return RunInfo(
         id=name, status="ran", argv=("chaos", "run"), chaos_version=__version__, schema_version=SCHEMA_VERSION,
         boot_id=boot_id(), origin_ns=ORIGIN_NS, origin_utc="2026-01-01T00:00:00+00:00", system="literal",
-        system_version="1", backend="none", workload="queue", nemesis=faults[0].name if faults else "noop", seed=1,
+        system_version="1", backend="none", workload="queue", seed=1,
+        nemesis=",".join(dict.fromkeys(fault.name for fault in faults)) or "noop",
         settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
         rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,

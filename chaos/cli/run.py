@@ -53,7 +53,7 @@ def _option(
 @_option("--system", "system", "System under test (chaos list systems).")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable.")
 @_option("--backend", "backend", "Where the nodes live: auto or one of `chaos list backends`.")
-@_option("--nemesis", "nemesis", "NAME[@role[+role]] (chaos list nemeses).")
+@_option("--nemesis", "nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).")
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
 @_option("--rate", "rate", "Sends a second; reads come on top.", type=float)
