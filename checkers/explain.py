@@ -16,9 +16,9 @@ from checkers.loss import Cluster
 from checkers.timeline import FaultSpan
 
 STRENGTH: Final = (
-    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "dual-master",
-    "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll",
-    "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
+    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
+    "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send", "int-nonmonotonic-poll",
+    "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
 )  # fmt: skip
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-write": ("lost acknowledged message", "lost acknowledged messages"),
@@ -27,6 +27,8 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "G1a": ("failed send that was read", "failed sends that were read"),
     "inconsistent-offsets": ("offset given twice", "offsets given twice"),
     "duplicate": ("duplicated value", "duplicated values"),
+    "undelivered": ("message that the group passed over", "messages that the group passed over"),
+    "lost-commit": ("lost commit of the group", "lost commits of the group"),
     "dual-master": ("epoch with two leaders", "epochs with two leaders"),
     "epoch-regression": ("step back of an epoch", "steps back of epochs"),
     "nonlinearizable-offset": ("send with an offset against real time", "sends with offsets against real time"),

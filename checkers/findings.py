@@ -18,7 +18,9 @@ from checkers.log import Log
 
 EXAMPLES: Final = 8
 RANGES: Final = 64
-NEVER_ALLOWED: Final = frozenset({"lost-write", "phantom", "G1a", "inconsistent-offsets", "corrupt"})
+NEVER_ALLOWED: Final = frozenset(
+    {"lost-write", "phantom", "G1a", "inconsistent-offsets", "corrupt", "lost-commit", "undelivered"}
+)
 """No setting and no promise excuses these (SEMANTICS 13)."""
 
 ASSUMED: Final = frozenset(
@@ -170,6 +172,10 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
     if f is F.SEND:
         row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
         return row
+    if f is F.COMMIT:
+        return row | {"offset": _known(int(log.offset[op]))}
+    if f is F.COMMITTED_READ:
+        return row | {"committed": "none" if log.next[op] < 0 else int(log.next[op])}
     rows = log.rows_of(op)
     offsets = log.row_offset[rows]
     near = np.arange(len(offsets))

@@ -6,6 +6,7 @@ from checkers import roles
 from checkers.assumptions import AssumptionsKernel
 from checkers.duplicates import DuplicatesKernel
 from checkers.failed_read import FailedReadKernel
+from checkers.group import GroupKernel
 from checkers.kernel import QueueKernel
 from checkers.linearizable import LinearizableKernel
 from checkers.loss import LossKernel
@@ -25,6 +26,7 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     OffsetsKernel(),
     LinearizableKernel(),
     OrderKernel(),
+    GroupKernel(),
     RtoKernel(),
     RpoKernel(),
 )
