@@ -1,8 +1,8 @@
 """One logical client: one attempt and one deadline per operation, ok / fail / info and nothing swallowed.
 
-A client follows the route or is pinned to one broker. Sends, polls and strong reads go to the master of its route or
-to the pinned broker, whatever that one is now. Slave reads go to a replica that the route does not call master. A
-strong read may take several requests; all of them must have been answered in one epoch.
+A client follows the route or is pinned to one broker. Whatever needs the master goes to the master of its route or
+to the pinned broker, whatever that one is now, and so do polls. Slave reads go to a replica that the route does not
+call master. A strong read may take several requests; all of them must have been answered in one epoch.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,10 @@ from chaos.core.op import Completion, F, Invocation, Record, Type
 from chaos.core.rand import stream
 from cluster.system import ClusterView
 from cluster.systems.minimq.broker_messages import (
+    Commit,
+    CommitDone,
+    Committed,
+    FetchCommitted,
     GetOffsets,
     Offsets,
     Poll,
@@ -28,6 +32,9 @@ from cluster.systems.minimq.outcomes import expected
 from cluster.systems.minimq.route import Controllers
 from cluster.systems.minimq.rpc import Link
 from cluster.systems.routing import RoutePoller, pinned_node
+
+GROUP: Final = "chaos"
+"""The consumer group that all clients are members of."""
 
 POLL_RECORDS: Final = 32
 READ_RECORDS: Final = 1024
@@ -45,6 +52,10 @@ class MiniMQClient:
         self._route = RoutePoller(controllers, "the controllers", float(settings["client.routePollInterval"]))
         self._run = payload.run_hash(view.run_id)
         self._random = stream(seed, "client", number)
+        self._by_kind = {
+            F.SEND: self._send, F.POLL: self._weak_read, F.READ: self._strong_read, F.SLAVE_READ: self._weak_read,
+            F.DRAIN: self._strong_read, F.COMMIT: self._commit, F.COMMITTED_READ: self._committed,
+        }  # fmt: skip
 
     async def invoke(self, op: Invocation) -> Completion:
         """Try the operation once, before its deadline."""
@@ -52,11 +63,7 @@ class MiniMQClient:
         node: str | None = None
         try:
             node = await self._node(op, deadline_ns)
-            if op.f is F.SEND:
-                return await self._send(op, node, deadline_ns)
-            if op.f in (F.READ, F.DRAIN):
-                return await self._strong_read(op, node, deadline_ns)
-            return await self._weak_read(op, node, deadline_ns)
+            return await self._by_kind[op.f](op, node, deadline_ns)
         except Definite as error:
             return Completion(type=Type.FAIL, node=node, error=str(error))
         except Indefinite as error:
@@ -89,9 +96,22 @@ class MiniMQClient:
     async def _send(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         assert op.value is not None
         body = payload.encode(op.value, op.key, self._run, op.body_bytes)
-        request = Produce(topic=TOPIC, queue=op.key, body=body)
+        request = Produce(
+            topic=TOPIC, queue=op.key, body=body, producer=op.producer, sequence=op.producer_sequence
+        )  # fmt: skip
         produced = expected(await self._links[node].ask(request, deadline_ns), Produced)
         return Completion(type=Type.OK, node=node, offset=produced.offset)
+
+    async def _commit(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        assert op.offset is not None
+        request = Commit(group=GROUP, topic=TOPIC, queue=op.key, offset=op.offset)
+        expected(await self._links[node].ask(request, deadline_ns), CommitDone)
+        return Completion(type=Type.OK, node=node)
+
+    async def _committed(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        request = FetchCommitted(group=GROUP, topic=TOPIC, queue=op.key)
+        committed = expected(await self._links[node].ask(request, deadline_ns), Committed)
+        return Completion(type=Type.OK, node=node, next_offset=committed.offset)
 
     async def _weak_read(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         at = op.offset or 0
