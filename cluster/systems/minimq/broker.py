@@ -84,6 +84,11 @@ class Broker:
         """The newest epoch that this life has heard of."""
         return self.replica.epoch
 
+    @property
+    def sync_state_set(self) -> tuple[str, ...]:
+        """The SyncStateSet as this life last heard of it."""
+        return self._metadata.group.sync_state_set if self._metadata is not None else ()
+
     def start(self, now_ms: int) -> list[Effect]:
         """Register, and begin to count time."""
         self.replica.now_ms = now_ms
