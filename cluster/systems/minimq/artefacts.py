@@ -1,10 +1,12 @@
-"""What a node's process imports, once per user and content: this package and msgspec in a folder of their own.
+"""What a node's process imports, once per user and content: the modules behind ``node``, and msgspec.
 
-Nodes run from that folder alone, so a change of the source tree changes no cluster that runs, and a start reads few
-files. The folder is named by the digest of its content and is complete or absent: it is filled under another name and
-one rename makes it visible, so two at once both end with a whole one. The module refuses to fetch anything.
+They lie in a folder of their own, and nodes run from it alone: a change of the source tree changes no cluster that
+runs, and a start reads few files. The folder is named by the digest of its content and is complete or absent: it is
+filled under another name and one rename makes it visible, so two at once both end with a whole one. The module
+refuses to fetch anything.
 """
 
+import ast
 import compileall
 import hashlib
 import importlib.util
@@ -13,14 +15,14 @@ import py_compile
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import CapabilityError, DeployError
 from cluster.systems.cache import cache_root
 
-_PACKAGES: Final = ("cluster", "cluster/systems", "cluster/systems/minimq")
+_NODE: Final = "cluster/systems/minimq/node.py"
 _KEPT: Final = frozenset({".py", ".so"})
 
 
@@ -55,19 +57,35 @@ def fetch(say: Callable[[str], None], environment: Mapping[str, str] | None = No
 def _content() -> dict[str, Path]:
     """Path in the folder → file."""
     top = Path(__file__).resolve().parents[3]
-    files = {f"{package}/{path.name}": path for package in _PACKAGES for path in (top / package).glob("*.py")}
-    files = {name: path for name, path in files.items() if _is_part(name)}
     found = importlib.util.find_spec("msgspec")
     if found is None or found.origin is None:
         raise CapabilityError("minimq needs the package msgspec; pip install msgspec")
-    library = Path(found.origin).parent
-    files |= {f"msgspec/{path.name}": path for path in library.iterdir() if path.suffix in _KEPT}
-    return dict(sorted(files.items()))
+    library = [path for path in Path(found.origin).parent.iterdir() if path.suffix in _KEPT]
+    content = {f"msgspec/{path.name}": path for path in library} | {name: top / name for name in _own(top)}
+    return dict(sorted(content.items()))
 
 
-def _is_part(name: str) -> bool:
-    """Of the packages above this one only what makes them packages: their modules are the harness'."""
-    return name.startswith(f"{_PACKAGES[-1]}/") or name.endswith("/__init__.py")
+def _own(top: Path) -> set[str]:
+    """The modules of ours that the node's imports, wherever they stand in a file."""
+    own: set[str] = set()
+    waiting = {_NODE}
+    while waiting:
+        name = waiting.pop()
+        own.add(name)
+        for module in _imported(ast.parse((top / name).read_bytes())):
+            parts = module.split(".")
+            files = {f"{'/'.join(parts[:end])}/__init__.py" for end in range(1, len(parts) + 1)}
+            waiting |= {file for file in {*files, f"{'/'.join(parts)}.py"} - own if (top / file).is_file()}
+    return own
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _digest(content: Mapping[str, Path]) -> str:
