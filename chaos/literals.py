@@ -47,6 +47,8 @@ class OpLiteral(_Strict, frozen=True, kw_only=True):
     read: Range | None = None
     slave_read: Range | None = msgspec.field(default=None, name="slave-read")
     drain: Range | None = None
+    commit: int | None = None
+    committed_read: int | Literal["none"] | None = msgspec.field(default=None, name="committed-read")
     sends: Sends | None = None
     to: int = 0
     p: int | None = None
@@ -88,7 +90,11 @@ class Reign(_Strict, frozen=True, kw_only=True):
 
 
 class DrainLiteral(_Strict, frozen=True, kw_only=True):
-    """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``."""
+    """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``.
+
+    Where there is a consumer group each pass ends with a committed-read: ``committed`` is its answer (by default
+    what was committed last), None for none; queues in ``skip_committed`` have none.
+    """
 
     ended: bool = True
     passes: int = 2
@@ -100,6 +106,8 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
     max: dict[int, int] = {}
     next: dict[int, int] = {}
     skip: tuple[int, ...] = ()
+    committed: dict[int, int | None] = {}
+    skip_committed: tuple[int, ...] = ()
     node: str = "b1"
     sync_changes: bool = False
     observed: bool = True

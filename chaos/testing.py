@@ -8,6 +8,7 @@ from the raw stream to the verdict. The module refuses to judge.
 
 import os
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -128,7 +129,11 @@ def _kind(op: OpLiteral) -> tuple[F, Range]:
     for f, asked in ((F.POLL, op.poll), (F.READ, op.read), (F.SLAVE_READ, op.slave_read), (F.DRAIN, op.drain)):
         if asked is not None:
             return f, asked
-    raise HistoryError(f"an operation that is neither send nor read: {op}")
+    if op.commit is not None:
+        return F.COMMIT, Range(begin=op.commit)
+    if op.committed_read is not None:
+        return F.COMMITTED_READ, Range(next=None if op.committed_read == "none" else op.committed_read)
+    raise HistoryError(f"an operation that is neither send nor read nor commit: {op}")
 
 
 def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
@@ -140,6 +145,8 @@ def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
     error = op.fail or op.info
     if f is F.SEND:
         return Completion(type=kind, node=op.node, offset=op.ok if kind is Type.OK else op.hint, error=error)
+    if f in (F.COMMIT, F.COMMITTED_READ):
+        return Completion(type=kind, node=op.node, error=error, next_offset=asked.next)
     records = _records(asked.got)
     after = max((record.offset + 1 for record in records), default=asked.begin or 0)
     return Completion(
@@ -198,7 +205,30 @@ def _drains(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin
             asked = Range(got=text, next=drain.next.get(key, highest), min=lowest, max=highest)
             op = OpLiteral(at=(at, at + 0.02), drain=asked, to=key, client=DRAIN_CLIENT, node=drain.node)
             out.append(_act(op, 100_000 + number * 1000 + key))
+            if _has_group(literal, acts) and key not in drain.skip_committed:
+                answer = drain.committed.get(key, _last_commit(acts, key))
+                last = OpLiteral(
+                    at=(at + 0.03, at + 0.04), committed_read="none" if answer is None else answer, to=key,
+                    client=DRAIN_CLIENT, node=drain.node,
+                )  # fmt: skip
+                out.append(_act(last, 200_000 + number * 1000 + key))
     return out
+
+
+def _has_group(literal: HistoryLiteral, acts: list[Act]) -> bool:
+    """Whether the clients are a consumer group."""
+    kinds = {act.invocation.f for act in acts}
+    return F.COMMIT in kinds or F.COMMITTED_READ in kinds or F.COMMIT.word in literal.run.mix
+
+
+def _last_commit(acts: list[Act], key: int) -> int | None:
+    """Where the group must go on if nothing went wrong and no commit is in doubt."""
+    commits = [
+        (act.complete_ns, act.invocation.offset) for act in acts
+        if act.invocation.f is F.COMMIT and act.invocation.key == key
+        and act.completion is not None and act.completion.type is Type.OK
+    ]  # fmt: skip
+    return max(commits, key=itemgetter(0))[1] if commits else None
 
 
 def write_streams(acts: list[Act], folder: Path, *, workers: int, torn: tuple[int, ...] = ()) -> None:
