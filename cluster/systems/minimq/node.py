@@ -268,7 +268,6 @@ async def serve(config: NodeConfig) -> int:
     folder = Folder(Path(config.data))
     core, store = build(config, folder)
     # What was recovered stays until the end: the collector need not look at it again and again.
-    gc.collect()
     gc.freeze()
     return await Node(config, core, store, take_notes).run()
 
