@@ -176,8 +176,8 @@ def _java() -> list[Fact]:
 def _maven() -> list[Fact]:
     said = _said("mvn", "-B", "-v")
     if said is None:
-        return [Fact("maven", False, "not found", "apt-get install maven")]
-    return [Fact("maven", True, said.splitlines()[0])]
+        return [Fact("maven", False, "not found; only RocketMQ needs it", "apt-get install maven", optional=True)]
+    return [Fact("maven", True, said.splitlines()[0], optional=True)]
 
 
 def find_chromium() -> str | None:

@@ -53,9 +53,9 @@ def test_what_nodes_are_told():
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"minInSyncReplica": "1"}, "--set minInSyncReplica: minimq has no such setting; did you mean"),
+        ({"minInSyncReplica": "1"}, "--set minInSyncReplica: minimq has no such setting; did you mean minInSyncReplicas?"),
         ({"broker.flsh": "sync"}, "did you mean broker.flush?"),
-        ({"MININSYNCREPLICAS": "1"}, "did you mean broker.minInSyncReplicas?"),
+        ({"MININSYNCREPLICAS": "1"}, "did you mean minInSyncReplicas?"),
         ({"allAckInSyncStateSet": "false"}, "minimq has no such setting"),
         ({"zzz": "1"}, "known: broker.minInSyncReplicas, "),
         ({"minInSyncReplicas": "4"}, "broker.minInSyncReplicas=4: a whole number from 1 to 3"),

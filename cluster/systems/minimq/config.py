@@ -13,6 +13,7 @@ from chaos.core import payload
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import NodeInfo
 from cluster.host import NodeSpec
+from cluster.process import STDOUT
 from cluster.system import ClusterView, Launch, RoleKind
 from cluster.systems.minimq import settings as keys
 from cluster.systems.minimq.nodeconfig import NodeConfig
@@ -65,6 +66,6 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         env={"PYTHONPATH": artefacts, "PYTHONUNBUFFERED": "1", "HOME": home},
         files={_CONFIG: msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"},
         ready_pattern=r"\bready\b",
-        logs=(_CONFIG, "node.log"),
+        logs=(_CONFIG, STDOUT),
         data=(_DATA,),
     )

@@ -148,6 +148,6 @@ def _full_name(name: str) -> str:
 
 
 def _guess(word: str, known: Mapping[str, object]) -> str:
-    names = {part.lower(): name for name in known for part in (name, name.rpartition(".")[2])}
+    names = {text.lower(): text for name in known for text in (name, name.rpartition(".")[2])}
     near = difflib.get_close_matches(word.lower(), names, n=1)
     return f"; did you mean {names[near[0]]}?" if near else f"; known: {', '.join(known)}"
