@@ -40,6 +40,8 @@ def test_help_names_every_command_and_loads_nothing_heavy() -> None:
         (["run", "--set", "novalue"], "key=value"),
         (["run", "--nemesis", "random-partitoin"], "did you mean random-partition"),
         (["run", "--nemesis", "random-kill@brokr"], "broker"),
+        (["run", "--system", "rocketmq", "--workload", "group"], "clients of rocketmq make no commit"),
+        (["run", "--system", "rocketmq", "--workload", "idempotent"], "clients of rocketmq make no idempotent send"),
         (["run", "--backend", "netnz"], "did you mean netns?"),
         (["run", "--time-limit", "0"], "--time-limit"),
         (["run", "--rate", "-1"], "--rate"),
