@@ -48,7 +48,7 @@ WAITING_MAX = 1024
 """Requests that wait for the log or for a quorum; more are refused as busy."""
 
 
-class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
+class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``look_ms`` is the grain of the failure detector and of deadlines."""
 
     raft: RaftSettings = msgspec.field(default_factory=RaftSettings)
