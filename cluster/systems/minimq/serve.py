@@ -18,7 +18,7 @@ from cluster.systems.minimq.wire import PROTOCOL, Back, Call, Frames, Hello, Nod
 HELLO_S: Final = 5.0
 """How long a new connection may stay silent."""
 CONNECTIONS_MAX: Final = 1024
-UNREAD_BYTES_MAX: Final = 8 << 20
+UNREAD_BYTES_MAX: Final = 16 << 20
 _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3))
 
 
@@ -43,6 +43,7 @@ class Incoming(asyncio.Protocol):
         self._from = "?"
         self._patience: asyncio.TimerHandle | None = None
         self._out: list[bytes] = []
+        self._out_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Wait for the greeting, but not for long."""
@@ -103,6 +104,8 @@ class Incoming(asyncio.Protocol):
     def _hand_on(self, values: list[Any]) -> None:
         node = self.node
         for value in values:
+            if self._transport is None:
+                return  # ended over one of them
             if node is not None:
                 self._doors.on_message(node, value)
             else:
@@ -111,19 +114,22 @@ class Incoming(asyncio.Protocol):
     # ------------------------------------------------------------ answers
 
     def answer(self, number: int, body: Any) -> None:
-        """Answer the call of this number with the next ``flush``, if the client is still there."""
-        if self._transport is not None:
-            self._out.append(frame(Back(number, body)))
+        """Answer the call of this number with the next ``flush``, if the client is still there and reads."""
+        transport = self._transport
+        if transport is None:
+            return
+        data = frame(Back(number, body))
+        self._out.append(data)
+        self._out_bytes += len(data)
+        if self._out_bytes + transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
+            self.end(f"more than {UNREAD_BYTES_MAX} bytes of answers were not read")
 
     def flush(self) -> None:
         """Hand the answers to the network."""
-        transport = self._transport
-        if transport is None or not self._out:
-            return
-        transport.write(self._out[0] if len(self._out) == 1 else b"".join(self._out))
-        self._out.clear()
-        if transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
-            self.end(f"more than {UNREAD_BYTES_MAX} bytes of answers were not read")
+        if self._transport is not None and self._out:
+            self._transport.write(self._out[0] if len(self._out) == 1 else b"".join(self._out))
+            self._out.clear()
+            self._out_bytes = 0
 
     # ------------------------------------------------------------ ending
 
@@ -133,9 +139,10 @@ class Incoming(asyncio.Protocol):
         self.abort()
 
     def abort(self) -> None:
-        """End the connection at once."""
+        """End the connection at once; what was said on it and not yet read is not read any more."""
         if self._transport is not None:
             self._transport.abort()
+            self._transport = None
 
     def _lose_patience(self) -> None:
         if self._hello is None:
