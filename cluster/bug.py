@@ -4,7 +4,12 @@ It says what the bug does wrong, what brings it to light and what the verdict mu
 import anything of the harness: a node's process reads the same declarations.
 """
 
+from typing import Final
+
 import msgspec
+
+SETTING: Final = "bug"
+"""The setting of a system that names the bug; empty for none."""
 
 
 class Bug(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,5 +26,5 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
     nemesis: str
     anomaly: str
     settings: dict[str, str] = {}
-    options: dict[str, float] = {}
+    options: dict[str, int | float] = {}
     waits_for: str = ""

@@ -15,6 +15,7 @@ from chaos.core.client import Client
 from chaos.core.events import Observation
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
+from cluster.bug import Bug
 from cluster.host import NodeSpec
 
 RoleKind = Literal["replica", "controller", "other"]
@@ -91,6 +92,8 @@ class System(Protocol):
     roles: Mapping[str, RoleKind]
     start_order: tuple[tuple[str, ...], ...]
     """Roles in the order in which their processes are started; those of one group start at once."""
+    bugs: Mapping[str, Bug]
+    """The bugs that the setting ``bug`` can switch on, by name; empty for a system that carries none."""
     settings_help: Mapping[str, str]
     """Settings of the harness' own for this system (``client.…``) with a line of help each."""
 

@@ -7,12 +7,14 @@ from chaos import __version__
 from chaos.core.client import Client
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
+from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems import routing
 from cluster.systems.minimq import artefacts as modules
 from cluster.systems.minimq import config
 from cluster.systems.minimq import settings as keys
+from cluster.systems.minimq.bugs import BUGS
 
 
 class MiniMQ:
@@ -25,6 +27,7 @@ class MiniMQ:
     version = __version__
     roles: Mapping[str, RoleKind] = config.ROLES
     start_order = (("controller", "broker"),)
+    bugs: Mapping[str, Bug] = BUGS
     settings_help: Mapping[str, str] = keys.HELP
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:

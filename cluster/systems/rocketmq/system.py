@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from chaos.core.client import Client
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
+from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems import routing
@@ -34,6 +36,7 @@ class RocketMQ:
     # Seven JVMs that start at once starve each other: a broker elected meanwhile misses its heartbeats, is
     # replaced in an epoch that is as empty as its own, and 5.5.0 then never lets it back in (docs/findings.md).
     start_order = (("namesrv", "controller"), ("broker",))
+    bugs: Mapping[str, Bug] = MappingProxyType({})
     settings_help: Mapping[str, str] = keys.CLIENT_HELP
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
