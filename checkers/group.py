@@ -15,6 +15,7 @@ import numpy as np
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.blame import actor_of, when
 from checkers.columns import Ints, Mask
 from checkers.drain import drain_of
 from checkers.findings import (
@@ -139,13 +140,13 @@ def _stale_example(shard: QueueShard, context: Context, read: int, hiding: int, 
     if hiding >= 0 and (writer >= 0 or answer < 0):
         why = (
             f"but offset {log.offset[hiding]} had been committed at {node_name(context, int(log.node[hiding]))} "
-            f"at {seconds_text(context, int(log.complete[hiding]))}"
+            f"at {when(shard, context, hiding)}"
             f"{f', and {answer} not since' if answer >= 0 else ''}"
         )
     shown = [op for op in (read, hiding, writer) if op >= 0]
-    return Example(
-        sentence=f"{node_name(context, int(log.node[read]))} answered at "
-        f"{seconds_text(context, int(log.complete[read]))} that the group {said} queue {shard.key}, {why}",
+    who = actor_of(shard, context, read, leads=True)
+    return who.example(
+        f"at {when(shard, context, read)} {who.subject} answered that the group {said} queue {shard.key}, {why}",
         key=shard.key, offset=_lost_offset(log, read, hiding), ops=tuple(told(shard, context, op) for op in shown),
     )  # fmt: skip
 
@@ -161,12 +162,20 @@ def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: i
     offset = int(log.offset[send])
     polls = log.ok_reads[log.f[log.ok_reads] == F.POLL]
     passing = polls[(log.begin[polls] <= offset) & (log.end[polls] > offset)]
-    commits = np.flatnonzero((log.f == F.COMMIT) & (log.offset > offset) & np.isin(log.type, TRIED))
+    commits = np.flatnonzero((log.f == F.COMMIT) & (log.offset > offset) & (log.type == Type.OK))
+    # Whoever passed it is behind it; without such a poll, where the group's offset was moved past it.
+    did, guilty = "answered that the group goes on behind it", final
+    if len(passing):
+        did, guilty = "answered a poll that passed it", int(passing[0])
+    elif len(commits):
+        did, guilty = "was given a commit behind it", int(commits[0])
+    who = actor_of(shard, context, guilty, leads=not len(passing))
     shown = [send, *(int(ops[0]) for ops in (passing, commits) if len(ops)), final]
-    return Example(
-        sentence=f"{log.value(vid)}, acknowledged by {node_name(context, int(log.node[send]))} at "
-        f"{seconds_text(context, int(log.complete[send]))} at offset {offset} of queue {shard.key}, was given to no "
-        f"member of the group, which goes on at offset {log.next[final]}",
+    at = seconds_text(context, who.at_ns)
+    return who.example(
+        f"{log.value(vid)}, acknowledged by {node_name(context, int(log.node[send]))} at "
+        f"{when(shard, context, send)} at offset {offset} of queue {shard.key}, was given to no member of the group, "
+        f"which goes on at offset {log.next[final]}; at {at} {who.subject} {did}",
         key=shard.key, offset=offset, value=log.value(vid),
         ops=tuple(told(shard, context, op, around=offset) for op in shown),
     )  # fmt: skip
