@@ -19,11 +19,11 @@ from chaos.workload.base import Workload
 ATTEMPT_NS: Final = 700_000_000
 """An attempt without an answer is made again after so long."""
 
-PAUSE_S: Final = 0.1
-"""Between an attempt that failed and the next: a client looks for a new master about as often."""
+PAUSE_S: Final = 0.2
+"""Between an attempt that failed and the next; clients look for a new master once in a while only."""
 
-LEAST_NS: Final = 50_000_000
-"""A send whose turn comes later than so long before its deadline is not begun."""
+LEAST_NS: Final = 200_000_000
+"""An attempt with less time before the deadline is not begun: it would only make a definite answer unknown."""
 
 BUSY: Final = "its producer was busy until the deadline"
 

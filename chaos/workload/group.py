@@ -28,6 +28,9 @@ POLLS_PER_COMMIT: Final = 2
 WAIT_MS: Final = 500
 """A long poll waits so long for a first record, if the deadline of operations allows it."""
 
+STEPS_OF_REST: Final = 10
+"""So many steps a member lets pass after it was not told where the group goes on: a slave refuses at once."""
+
 MEMBERS_DO: Final = (F.POLL, F.COMMIT, F.COMMITTED_READ)
 
 
@@ -37,6 +40,7 @@ class _Membership(msgspec.Struct):
     slot: int
     cursor: int | None = None
     uncommitted_polls: int = 0
+    rest: int = 0
     asking: int | None = None
     """The process whose answer is out."""
 
@@ -89,7 +93,8 @@ class GroupWorkload(QueueWorkload):
         if arrival.f is not F.POLL:
             return super().invocation(arrival, process, now_ns)
         held = self._membership(arrival)
-        if held.asking is not None:
+        if held.asking is not None or held.rest > 0:
+            held.rest = max(0, held.rest - 1)
             return None
         held.asking = process
         f, wait_ms = F.POLL, self._wait_ms
@@ -124,8 +129,9 @@ class GroupWorkload(QueueWorkload):
         held.asking = None
         if op.f is F.COMMIT:
             held.uncommitted_polls = 0
-        elif done.type is Type.OK and op.f is F.COMMITTED_READ:
-            held.cursor = done.next_offset or 0
+        elif op.f is F.COMMITTED_READ:
+            held.cursor = (done.next_offset or 0) if done.type is Type.OK else None
+            held.rest = 0 if done.type is Type.OK else STEPS_OF_REST
         elif done.type is Type.OK and done.next_offset is not None:
             held.uncommitted_polls += done.next_offset > (held.cursor or 0)
             held.cursor = done.next_offset

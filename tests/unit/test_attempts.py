@@ -111,7 +111,7 @@ def test_an_attempt_without_an_answer_is_made_again_and_taken_once() -> None:
 
 
 def test_only_refusals_are_a_fail_and_the_number_is_used_again() -> None:
-    ops = sends(1, 0.3) + sends(1, first=1)
+    ops = sends(1, 0.5) + sends(1, first=1)
     until_ns = ops[0].deadline_ns
     broker = Broker(lambda _: "refused" if now_ns() < until_ns else "taken")
     done = performed(broker, ops)
@@ -121,7 +121,7 @@ def test_only_refusals_are_a_fail_and_the_number_is_used_again() -> None:
 
 
 def test_one_unanswered_attempt_is_an_info_and_the_producer_is_given_up() -> None:
-    ops = sends(1, 0.3) + sends(1, first=1)
+    ops = sends(1, 0.5) + sends(1, first=1)
     until_ns = ops[0].deadline_ns
     broker = Broker(lambda n: "taken, answer lost" if n == 1 else "refused" if now_ns() < until_ns else "taken")
     done = performed(broker, ops)
@@ -131,7 +131,7 @@ def test_one_unanswered_attempt_is_an_info_and_the_producer_is_given_up() -> Non
 
 
 def test_whose_turn_does_not_come_never_leaves() -> None:
-    ops = sends(1, 0.6) + sends(2, 0.3, first=1)
+    ops = sends(1, 0.9) + sends(2, 0.5, first=1)
     broker = Broker(lambda _: "refused")
     done = performed(broker, ops)
     assert [one.type for one in done] == [Type.FAIL] * 3

@@ -8,7 +8,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.op import Completion, F, Invocation, Type
 from chaos.workload.base import Arrival, check_suited
-from chaos.workload.group import POLLS_PER_COMMIT, REBALANCE_S, GroupWorkload
+from chaos.workload.group import POLLS_PER_COMMIT, REBALANCE_S, STEPS_OF_REST, GroupWorkload
 from chaos.workload.idempotent import IdempotentWorkload
 from chaos.workload.queue import QueueWorkload
 
@@ -78,6 +78,7 @@ def test_a_member_goes_on_only_from_what_it_was_told() -> None:
         op = asked(it, step)
         assert op.f is F.COMMITTED_READ
         it.learn(step.client, op, Completion(type=outcome, next_offset=7))
+        assert [it.invocation(step, 1, 0) for _ in range(STEPS_OF_REST)] == [None] * STEPS_OF_REST
     it.learn(step.client, asked(it, step), Completion(type=OK))
     for done in (Completion(type=Type.INFO, next_offset=9), Completion(type=OK), Completion(type=OK, next_offset=0)):
         poll = asked(it, step)
