@@ -89,6 +89,17 @@ class Reign(_Strict, frozen=True, kw_only=True):
     end: float | None = None
 
 
+class InSyncLiteral(_Strict, frozen=True, kw_only=True):
+    """What a node said each second of a master's SyncStateSet. ``end`` None: to the end of the run."""
+
+    says: str
+    master: str
+    members: tuple[str, ...]
+    number: int
+    start: float = 0.0
+    end: float | None = None
+
+
 class DrainLiteral(_Strict, frozen=True, kw_only=True):
     """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``.
 
@@ -121,6 +132,7 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     mix: dict[str, float] = {}
     promises: dict[str, str] = {}
     readable_after_s: float = 0.0
+    min_in_sync: int = 0
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False
@@ -153,6 +165,7 @@ class HistoryLiteral(_Strict, frozen=True, kw_only=True):
     faults: tuple[FaultLiteral, ...] = ()
     masters: tuple[Reign, ...] = (Reign(node="b1", epoch=1),)
     controllers: tuple[Reign, ...] = (Reign(node="c1", epoch=1),)
+    in_sync: tuple[InSyncLiteral, ...] = ()
     drain: DrainLiteral | None = DrainLiteral()
     torn_workers: tuple[int, ...] = ()
     """Workers whose stream has no end record, as after kill -9."""

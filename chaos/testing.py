@@ -29,6 +29,7 @@ from chaos.literals import (
     Expected,
     FaultLiteral,
     HistoryLiteral,
+    InSyncLiteral,
     OpLiteral,
     Range,
     Reign,
@@ -42,6 +43,7 @@ __all__ = [
     "Expected",
     "FaultLiteral",
     "HistoryLiteral",
+    "InSyncLiteral",
     "OpLiteral",
     "Range",
     "Reign",
@@ -278,21 +280,26 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
     for second in range(int(end_s) + 1):
         at_ns = _ns(second)
 
-        def leads(reign: Reign, second: int = second) -> bool:
+        def leads(reign: Reign | InSyncLiteral, second: int = second) -> bool:
             return reign.start <= second and (reign.end is None or second <= reign.end)
 
+        said = {one.says: one for one in literal.in_sync if leads(one)}
         for reign in filter(leads, literal.masters):
+            own = said.get(reign.node)
             yield Observation(
                 time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="master", epoch=reign.epoch,
-                subject="group",
+                subject="group", master=own.master if own else None, sync_state_set=own.members if own else None,
+                sync_state_set_epoch=own.number if own else None,
             )  # fmt: skip
         master = max(filter(leads, literal.masters), key=lambda reign: reign.epoch, default=None)
         late = literal.drain is not None and literal.drain.sync_changes and second % 2
         for reign in filter(leads, literal.controllers):
+            own = said.get(reign.node)
+            members = own.members if own else ("b1", "b2") if late else ("b1", "b2", "b3")
             yield Observation(
                 time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="leader", epoch=reign.epoch,
-                subject="group", master=master.node if master is not None else None,
-                sync_state_set=("b1", "b2") if late else ("b1", "b2", "b3"),
+                subject="group", master=own.master if own else master.node if master is not None else None,
+                sync_state_set=members, sync_state_set_epoch=own.number if own else None,
             )  # fmt: skip
 
 
@@ -337,7 +344,7 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
         settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
         rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
-        promises=Promises(allowed=run.promises, readable_after_s=run.readable_after_s),
+        promises=Promises(allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync),
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
         interrupted=run.interrupted,
     )  # fmt: skip

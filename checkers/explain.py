@@ -17,8 +17,8 @@ from checkers.loss import Cluster
 
 STRENGTH: Final = (
     "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
-    "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send", "int-nonmonotonic-poll",
-    "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
+    "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
+    "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
 )  # fmt: skip
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-write": ("lost acknowledged message", "lost acknowledged messages"),
@@ -29,6 +29,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "duplicate": ("duplicated value", "duplicated values"),
     "undelivered": ("message that the group passed over", "messages that the group passed over"),
     "lost-commit": ("lost commit of the group", "lost commits of the group"),
+    "min-in-sync": ("acknowledgement with too few in sync", "acknowledgements with too few in sync"),
     "dual-master": ("epoch with two leaders", "epochs with two leaders"),
     "epoch-regression": ("step back of an epoch", "steps back of epochs"),
     "nonlinearizable-offset": ("send with an offset against real time", "sends with offsets against real time"),

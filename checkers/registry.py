@@ -10,6 +10,7 @@ from checkers.group import GroupKernel
 from checkers.kernel import QueueKernel
 from checkers.linearizable import LinearizableKernel
 from checkers.loss import LossKernel
+from checkers.min_in_sync import MinInSyncKernel
 from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
@@ -27,6 +28,7 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     LinearizableKernel(),
     OrderKernel(),
     GroupKernel(),
+    MinInSyncKernel(),
     RtoKernel(),
     RpoKernel(),
 )

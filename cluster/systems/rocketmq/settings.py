@@ -169,6 +169,12 @@ def unsafe(settings: Mapping[str, str]) -> str | None:
     return None
 
 
+def min_in_sync(settings: Mapping[str, str]) -> int:
+    """How many replicas must be in sync for an acknowledgement; 0 where the master alone is enough."""
+    text = settings.get("broker.minInSyncReplicas", "1")
+    return int(text) if text.isdecimal() and int(text) > 1 else 0
+
+
 def _full_names(name: str) -> Iterator[str]:
     head, dot, rest = name.partition(".")
     if dot and head in ("client", "jvm"):

@@ -49,9 +49,12 @@ class RocketMQ:
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """Stale strong reads are by design; with settings that give up safety nothing is."""
+        minimum = keys.min_in_sync(settings)
         if keys.unsafe(settings) is not None:
-            return Promises()
-        return Promises(allowed={"stale-tail": _STALE}, readable_after_s=_READABLE_AFTER_S)
+            return Promises(min_in_sync=minimum)
+        return Promises(
+            allowed={"stale-tail": _STALE}, readable_after_s=_READABLE_AFTER_S, min_in_sync=minimum
+        )  # fmt: skip
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""
