@@ -88,7 +88,10 @@ def test_files_of_a_verdict(tmp_path):
     assert len(series.points.t_s) == series.shown == 12
     places = sorted(path.name for path in (folder / "anomalies").iterdir())
     assert places == ["001-lost-write", "002-inconsistent-offsets", "003-nonlinearizable-offset"]
-    assert "acknowledged 1:3 at 5.0 s at offset 3 of queue 0" in (folder / "anomalies" / "001-lost-write" / "explain.txt").read_text()
+    assert (
+        "acknowledged 1:3 at 5.0 s at offset 3 of queue 0"
+        in (folder / "anomalies" / "001-lost-write" / "explain.txt").read_text()
+    )
     rows = [json.loads(line) for line in (folder / "anomalies" / "001-lost-write" / "ops.jsonl").open()]
     assert rows[0]["value"] == "1:3"
     assert rows[0]["node"] == "b1"
