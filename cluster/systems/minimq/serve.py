@@ -23,11 +23,12 @@ _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 2), (sock
 
 
 class Doors(msgspec.Struct, frozen=True, kw_only=True):
-    """What the listener hands on, and to whom. ``say``: one line for people."""
+    """What the listener hands on, and to whom. ``on_end``: a batch has been handed on; ``say``: one line for people."""
 
     peers: Mapping[str, str]
     on_message: Callable[[str, msgspec.Struct], None]
     on_call: Callable[["Incoming", int, msgspec.Struct], None]
+    on_end: Callable[[], None]
     say: Callable[[str], None]
 
 
@@ -79,6 +80,7 @@ class Incoming(asyncio.Protocol):
                 data = b""
             if self._hello is not None:
                 self._hand_on(self._frames.feed(data))
+                self._doors.on_end()
         except WireError as error:
             self.end(str(error))
 
