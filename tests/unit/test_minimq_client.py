@@ -251,7 +251,7 @@ def test_a_message_that_no_frame_holds_is_not_sent(broker):
 
 def test_a_send_without_an_answer_is_in_doubt(broker):
     broker.silent = {Produce}
-    done = run(broker, op(F.SEND, timeout_s=0.1))
+    _, done = run(broker, op(F.POLL, offset=0), op(F.SEND, timeout_s=0.1))  # the poll opens the connection
     assert done == Completion(type=Type.INFO, node="b1", error="no answer before the deadline")
     assert broker.served.count(Produce) == 1
 

@@ -19,6 +19,7 @@ from cluster.systems.minimq import settings as keys
 from cluster.systems.minimq.nodeconfig import NodeConfig
 from cluster.systems.minimq.wire import PORT
 
+VERSION: Final = "0.1.0"
 ROLES: Final[Mapping[str, RoleKind]] = {"controller": "controller", "broker": "replica"}
 GROUP: Final = "brokers"
 """Name of the one replica group in observations."""
