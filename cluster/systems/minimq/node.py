@@ -7,7 +7,7 @@ worse than one that is gone.
 
 Standard output: a line that begins with ``ready`` once the node listens; then a line for each change of its role,
 stamped with CLOCK_MONOTONIC in seconds; and ``bent`` with a JSON object for each deviation that a bug made. Exit
-codes: 0 after SIGTERM, 1 after a failure, 2 for a configuration that cannot be.
+codes: 0 after SIGTERM or SIGINT, 1 after a failure, 2 for a configuration that cannot be.
 """
 
 import asyncio
@@ -88,7 +88,8 @@ class Node:
         """
         config = self._config
         self._loop.set_exception_handler(self._on_exception)
-        self._loop.add_signal_handler(signal.SIGTERM, self._end, 0)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._end, 0)
         doors = Doors(
             peers=config.peers, on_message=self._on_message, on_call=self._on_call, on_end=self._flush, say=self._say
         )
