@@ -185,8 +185,9 @@ class Node:
         if now != self._standing:
             self._standing = now
             self._say(now)
-        for note in self._take_notes():
-            print(f"bent {note}", flush=True)
+        notes = self._take_notes()
+        if notes:
+            print("\n".join(f"bent {note}" for note in notes), flush=True)
 
     def _say(self, what: str) -> None:
         print(f"{time.monotonic():.3f} {self._config.name} {what}", flush=True)
