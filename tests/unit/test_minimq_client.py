@@ -68,13 +68,17 @@ class Broker:
                 return self.send_answer or Produced(offset=len(self.produced) - 1, epoch=7)
             case GetOffsets():
                 return Offsets(least=self.least, end=self.told_end, epoch=self.epoch())
-            case Commit():
-                self.committed[request.group, request.queue] = request.offset
-                return CommitDone(epoch=7)
-            case FetchCommitted():
-                return Committed(offset=self.committed.get((request.group, request.queue)), epoch=7)
+            case Commit() | FetchCommitted():
+                return self.of_group(request)
             case Poll() | Read():
                 return self.polled(request.offset, min(request.records_max, self.page))
+
+    def of_group(self, request):
+        at = (request.group, request.queue)
+        if isinstance(request, FetchCommitted):
+            return Committed(offset=self.committed.get(at), epoch=7)
+        self.committed[at] = request.offset
+        return CommitDone(epoch=7)
 
     def metadata(self):
         brokers = tuple(Registered(broker=name, incarnation="1") for name in ("b1", "b2", "b3"))
