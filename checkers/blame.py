@@ -5,13 +5,12 @@ one fault: the latest in force that hit this node, else the latest begun before.
 claim a cause: a fault that is named came before, and no more is said.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
 from chaos.core.verdict import Example
-from checkers.findings import NO_NODE, node_name, seconds_text
+from checkers.findings import NO_NODE, listed, node_name, seconds_text
 from checkers.kernel import Context, QueueShard
 from checkers.timeline import LEADING, FaultSpan
 
@@ -63,12 +62,6 @@ def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
     more = f" and {len(fault.targets) - _SHOWN} more" if len(fault.targets) > _SHOWN else ""
     shown = listed(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
     return f"fault {fault.id} ({fault.name}{f' on {shown}' if whom and fault.targets else ''})"
-
-
-def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def fault_words(context: Context, blame: Blame) -> str:
