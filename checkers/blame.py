@@ -1,7 +1,8 @@
 """Who did it, as what, and under or after which fault: the words that every check uses.
 
 A sentence about an anomaly names the node that answered, its role and epoch as the observers heard them, and
-one fault: the latest in force that hit this node, else the latest begun before. The module refuses to
+one fault: the latest in force that hit this node, else the latest begun before; for messages that a node lost
+later the next one that hit it, unless the last one was nearer in time. The module refuses to
 claim a cause: a fault that is named came before, and no more is said.
 """
 
@@ -35,7 +36,8 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
         node: who acted.
         first_ns: the beginning of what it did.
         last_ns: the end of it.
-        later: a fault that hit the node afterwards counts as well, as for messages that it lost.
+        later: a fault that hit the node afterwards counts as well, as for messages that it lost; of the one before
+            and the one after, the nearer.
     """
     faults = context.timeline.injected()
     begun = [fault for fault in faults if (fault.inject_ns or 0) <= last_ns]
@@ -44,6 +46,10 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
         return Blame(hits[-1], hit=True, during=True)
     after = [fault for fault in faults if node in fault.targets and (fault.inject_ns or 0) > last_ns]
     if later and after:
+        before = [fault for fault in begun if node in fault.targets]
+        gone_ns = first_ns - (before[-1].healed_ns or 0) if before else NEVER_NS
+        if gone_ns < (after[0].inject_ns or 0) - last_ns:
+            return Blame(before[-1], hit=False, during=False)
         return Blame(after[0], hit=True, during=True)
     return Blame(begun[-1], hit=False, during=_in_force(begun[-1], first_ns)) if begun else None
 

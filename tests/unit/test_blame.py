@@ -100,3 +100,11 @@ def test_names_in_a_row():
         "queues 0, 2 and 3",
     ]
     assert fault_name(FaultSpan(id=4, name="bridge")) == "fault 4 (bridge)"
+
+
+@pytest.mark.parametrize(("at_s", "fault", "hit"), [(15.0, 2, True), (10.4, 1, False), (19.5, 2, True)])
+def test_for_a_loss_the_nearer_of_the_fault_before_and_the_fault_after_is_named(at_s, fault, hit):
+    both = context_of([(1, "random-loss", ("b1", "b2"), 5.0, 10.0), (2, "leader-kill", ("b1",), 20.0, 25.0)])
+    blame = blamed(both, "b1", ns(at_s), ns(at_s), later=True)
+    assert (blame.fault.id, blame.hit) == (fault, hit)
+    assert blamed(both, "b1", ns(at_s), ns(at_s)).fault.id == 1, "what came later did nothing yet"
