@@ -9,6 +9,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -17,14 +18,17 @@ from cluster.systems.minimq import disk, metadata
 from cluster.systems.minimq.broker import Broker
 from cluster.systems.minimq.broker_messages import DATA, BrokerRequest, Divergence, Poll, Read, Record
 from cluster.systems.minimq.io import Effect
-from cluster.systems.minimq.log import QueueKey
+from cluster.systems.minimq.log import QueueKey, commit_record
 from cluster.systems.minimq.master import Master
 from cluster.systems.minimq.messages import AlterSyncStateSet, Group, RefusedReason
 from cluster.systems.minimq.notes import Notes
+from cluster.systems.minimq.replica import Replica
 
-LARGE_BATCH: Final = 16
+LARGE_BATCH: Final = 256
 """Records; a follower that keeps up is sent fewer at once, one that catches up more."""
 FLUSH_EVERY_S: Final = 0.25
+CHECKPOINT_MS: Final = 250
+SILENCE_MS: Final = 1000
 
 
 class Replacement(NamedTuple):
@@ -110,16 +114,25 @@ def no_truncate_on_rejoin(notes: Notes) -> list[Replacement]:
 
 
 def truncate_acked(notes: Notes) -> list[Replacement]:
-    """A new master cuts its log where it knows it to be confirmed."""
+    """A new master cuts its log where it last wrote down that it was confirmed, four times a second."""
+    confirm = Replica.confirm
+    written: WeakKeyDictionary[Replica, tuple[int, int]] = WeakKeyDictionary()
+
+    def confirm_and_write(replica: Replica, position: int) -> None:
+        confirm(replica, position)
+        if replica.now_ms - written.get(replica, (0, 0))[0] >= CHECKPOINT_MS:
+            written[replica] = replica.now_ms, replica.confirmed
 
     def kept_at_takeover(log_end: int) -> int:
-        confirmed = notes.broker.replica.confirmed
-        if not 0 < confirmed < log_end:
-            return log_end
-        notes.note(notes.log.at(confirmed), records=log_end - confirmed)
+        _, confirmed = written.get(notes.broker.replica, (0, log_end))
+        if confirmed < log_end:
+            notes.note(notes.log.at(confirmed), records=log_end - confirmed)
         return confirmed
 
-    return [Replacement(rules, "kept_at_takeover", kept_at_takeover)]
+    return [
+        Replacement(Replica, "confirm", confirm_and_write),
+        Replacement(rules, "kept_at_takeover", kept_at_takeover),
+    ]
 
 
 def stale_epoch_accept(notes: Notes) -> list[Replacement]:
@@ -187,17 +200,17 @@ def offset_reuse_after_failover(notes: Notes) -> list[Replacement]:
 
 
 def offset_gap(notes: Notes) -> list[Replacement]:
-    """A new master begins each queue one offset too high."""
+    """A follower that catches up takes the message in the middle of a large batch for a commit of no group."""
 
-    def next_offset(queue_length: int) -> int:
-        if not _after_failover(notes):
-            return queue_length
-        last = _last_of(notes, QueueKey(notes.produce.topic, notes.produce.queue))
-        if last is None or last.epoch != notes.broker.epoch:
-            notes.note(topic=notes.produce.topic, queue=notes.produce.queue, offset=queue_length)
-        return queue_length + 1
+    def batch_to_append(records: tuple[Record, ...]) -> tuple[Record, ...]:
+        middle = len(records) // 2
+        if len(records) < LARGE_BATCH or records[middle].kind != DATA:
+            return records
+        notes.note(records[middle])
+        taken = commit_record(records[middle].epoch, QueueKey(records[middle].topic, records[middle].queue), "", 0)
+        return (*records[:middle], taken, *records[middle + 1 :])
 
-    return [Replacement(Master, "produce", notes.enter(Master.produce)), Replacement(rules, "next_offset", next_offset)]
+    return [Replacement(rules, "batch_to_append", batch_to_append)]
 
 
 def reorder_batch(notes: Notes) -> list[Replacement]:
@@ -269,16 +282,23 @@ def read_uncommitted(notes: Notes) -> list[Replacement]:
 
 
 def stale_read_slave(notes: Notes) -> list[Replacement]:
-    """A follower answers strong reads as if they were weak."""
-    honest = rules.weak_read
+    """A follower that has not heard from its master for a while answers strong reads as if they were weak."""
+    honest, confirm = rules.weak_read, Replica.confirm
+    heard: WeakKeyDictionary[Replica, int] = WeakKeyDictionary()
+
+    def confirm_and_hear(replica: Replica, position: int) -> None:
+        confirm(replica, position)
+        heard[replica] = replica.now_ms
 
     def weak_read(body: BrokerRequest) -> Poll | None:
-        if not isinstance(body, Read) or notes.broker.role != "follower":
+        replica = notes.broker.replica
+        silent_ms = replica.now_ms - heard.get(replica, replica.now_ms)
+        if not isinstance(body, Read) or notes.broker.role != "follower" or silent_ms < SILENCE_MS:
             return honest(body)
         notes.note(topic=body.topic, queue=body.queue, offset=body.offset)
         return Poll(topic=body.topic, queue=body.queue, offset=body.offset, records_max=body.records_max)
 
-    return [Replacement(rules, "weak_read", weak_read)]
+    return [Replacement(Replica, "confirm", confirm_and_hear), Replacement(rules, "weak_read", weak_read)]
 
 
 def lost_consumer_offset(notes: Notes) -> list[Replacement]:
