@@ -4,6 +4,7 @@ Each function here gives the replacements of one bug; all else of the broker sta
 did wherever the honest one would have decided otherwise. The module refuses to put anything in place: ``bugs`` does.
 """
 
+import struct
 import time
 import zlib
 from collections import defaultdict
@@ -29,6 +30,11 @@ LARGE_BATCH: Final = 256
 FLUSH_EVERY_S: Final = 0.25
 CHECKPOINT_MS: Final = 250
 SILENCE_MS: Final = 1000
+FORGED_AHEAD: Final = 1_000_000
+"""So many messages later a sender would come to the number of the message that is made up."""
+
+_BODY: Final = struct.Struct(">4sIQiIQ")  # as in chaos.core.payload, which a node does not have
+_BODY_MAGIC: Final = b"CHS1"
 
 
 class Replacement(NamedTuple):
@@ -248,18 +254,28 @@ def corrupt_body(notes: Notes) -> list[Replacement]:
     return [Replacement(rules, "batch_to_append", batch_to_append)]
 
 
+def forged(body: bytes) -> bytes | None:
+    """A body that its sender may send much later, with the checksum of the harness' messages; None for other bodies."""
+    if len(body) < _BODY.size or body[:4] != _BODY_MAGIC:
+        return None
+    magic, _, run, queue, writer, sequence = _BODY.unpack_from(body)
+    made = bytearray(_BODY.pack(magic, 0, run, queue, writer, sequence + FORGED_AHEAD) + body[_BODY.size :])
+    made[4:8] = zlib.crc32(memoryview(made)[8:]).to_bytes(4, "big")
+    return bytes(made)
+
+
 def phantom_after_restart(notes: Notes) -> list[Replacement]:
-    """A broker that starts finds its last message once more, in another queue."""
+    """A broker that starts finds behind its last message one that nobody sent."""
     start = Broker.start
 
     def start_with_one_more(broker: Broker, now_ms: int) -> list[Effect]:
         notes.core = broker
         log = broker.replica.log
-        records = [record for record in log.slice(0, log.end, 1 << 40) if record.kind == DATA]
-        others = [record for record in records if record.queue != records[-1].queue]
-        if others:
-            key = QueueKey(others[-1].topic, others[-1].queue)
-            phantom = msgspec.structs.replace(records[-1], queue=key.queue, offset=log.queue_length(key), sequence=-1)
+        last = log.at(log.end - 1) if log.end else None
+        body = forged(last.body) if last is not None else None
+        if last is not None and body is not None:
+            offset = log.queue_length(QueueKey(last.topic, last.queue))
+            phantom = msgspec.structs.replace(last, offset=offset, sequence=-1, body=body, crc=zlib.crc32(body))
             broker.replica.append(phantom)
             notes.note(phantom)
         return start(broker, now_ms)

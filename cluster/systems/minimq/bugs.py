@@ -63,7 +63,7 @@ _DECLARED: Final = (
     ),
     Bug(
         name="duplicate-on-retry", help="a producer's message that comes again is appended again",
-        workload="idempotent", nemesis="leader-partition", anomaly="duplicate", options=_SHORT,
+        workload="idempotent", nemesis="random-suspend", anomaly="duplicate", options=_SHORT,
     ),
     Bug(
         name="offset-reuse-after-failover", help="a new master gives each queue's last offset a second time",
@@ -98,8 +98,8 @@ _DECLARED: Final = (
         workload="queue", nemesis="leader-suspend", anomaly="corrupt", options=_ONE_FAULT,
     ),
     Bug(
-        name="phantom-after-restart", help="a broker that starts finds its last message once more, in another queue",
-        workload="queue", nemesis="random-kill", anomaly="phantom", options=_SHORT,
+        name="phantom-after-restart", help="a broker that starts finds a message behind its last that nobody sent",
+        workload="queue", nemesis="all-kill@broker", anomaly="phantom", options=_SHORT,
     ),
     Bug(
         name="slow-recovery", help="a silent broker counts as alive ten times as long as it should",
