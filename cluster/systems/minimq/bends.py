@@ -17,7 +17,7 @@ import msgspec
 from cluster.systems.minimq import broker_rules as rules
 from cluster.systems.minimq import disk, metadata
 from cluster.systems.minimq.broker import Broker
-from cluster.systems.minimq.broker_messages import DATA, BrokerRequest, Divergence, Poll, Read, Record
+from cluster.systems.minimq.broker_messages import DATA, BrokerRequest, Divergence, Poll, Polled, Read, Record
 from cluster.systems.minimq.io import Effect
 from cluster.systems.minimq.log import QueueKey, commit_record
 from cluster.systems.minimq.master import Master
@@ -288,13 +288,19 @@ def phantom_after_restart(notes: Notes) -> list[Replacement]:
 
 def read_uncommitted(notes: Notes) -> list[Replacement]:
     """Readers see what is not confirmed."""
+    polled = Replica.polled
 
-    def readable_end(confirmed: int, log_end: int) -> int:
-        if confirmed < log_end:
-            notes.note(notes.log.at(confirmed))
+    def readable_end(confirmed: int, log_end: int) -> int:  # noqa: ARG001 - that it is not used is the bug
         return log_end
 
-    return [Replacement(rules, "readable_end", readable_end)]
+    def polled_and_noted(replica: Replica, key: QueueKey, offset: int, records_max: int) -> Polled:
+        answer = polled(replica, key, offset, records_max)
+        end = replica.log.queue_end(key, replica.confirmed)
+        for record in answer.records[max(0, end - offset) :]:
+            notes.note(record)
+        return answer
+
+    return [Replacement(rules, "readable_end", readable_end), Replacement(Replica, "polled", polled_and_noted)]
 
 
 def stale_read_slave(notes: Notes) -> list[Replacement]:
