@@ -240,10 +240,12 @@ def build(config: NodeConfig, folder: Folder) -> tuple[Core, Store]:
     if config.role == "controller":
         journal = ControllerStore(folder.path / "journal")
         try:
-            stored = raft_log.recover(journal.recovered())
+            kept = list(journal.recovered())
+            stored = raft_log.recover(kept)
         except ValueError as error:
             raise DiskError(f"{folder.path}: {error}; restore the folder") from None
-        rng = Random(f"{config.seed}/{config.name}")
+        # Every life draws anew: two controllers that draw alike would split the votes after each start.
+        rng = Random(f"{config.seed}/{config.name}/{len(kept)}")
         controller = Controller(
             name=config.name, controllers=config.controllers, stored=stored, rng=rng, settings=config.controller
         )  # fmt: skip
