@@ -30,6 +30,7 @@ LARGE_BATCH: Final = 256
 FLUSH_EVERY_S: Final = 0.25
 CHECKPOINT_MS: Final = 250
 SILENCE_MS: Final = 1000
+GOES_ON_MS: Final = 3000
 FORGED_AHEAD: Final = 1_000_000
 """So many messages later a sender would come to the number of the message that is made up."""
 
@@ -142,14 +143,20 @@ def truncate_acked(notes: Notes) -> list[Replacement]:
 
 
 def stale_epoch_accept(notes: Notes) -> list[Replacement]:
-    """A master goes on in its epoch though a later one has begun, and the controllers take its SyncStateSet."""
+    """A master goes on for a while though a later epoch has begun, and the controllers take its SyncStateSet."""
     deposes, is_other_place, may_alter = rules.deposes, rules.is_other_place, metadata.may_alter
+    first_heard_ms: WeakKeyDictionary[Replica, dict[int, int]] = WeakKeyDictionary()
 
-    def deposes_no_master(heard_epoch: int, own_epoch: int) -> bool:
-        return notes.broker.role != "master" and deposes(heard_epoch, own_epoch)
+    def goes_on() -> bool:
+        replica = notes.broker.replica
+        heard_ms = first_heard_ms.setdefault(replica, {}).setdefault(replica.epoch, replica.now_ms)
+        return notes.broker.role == "master" and replica.now_ms - heard_ms < GOES_ON_MS
 
-    def is_place_of_no_master(told: tuple[int, str | None], known: tuple[int, str | None]) -> bool:
-        if notes.broker.role != "master" or told[0] <= known[0]:
+    def deposes_late(heard_epoch: int, own_epoch: int) -> bool:
+        return deposes(heard_epoch, own_epoch) and not goes_on()
+
+    def is_other_place_late(told: tuple[int, str | None], known: tuple[int, str | None]) -> bool:
+        if told[0] <= known[0] or not goes_on():
             return is_other_place(told, known)
         notes.note(later_epoch=told[0], later_master=told[1])
         return False
@@ -162,8 +169,8 @@ def stale_epoch_accept(notes: Notes) -> list[Replacement]:
         return refused
 
     return [
-        Replacement(rules, "deposes", deposes_no_master),
-        Replacement(rules, "is_other_place", is_place_of_no_master),
+        Replacement(rules, "deposes", deposes_late),
+        Replacement(rules, "is_other_place", is_other_place_late),
         Replacement(metadata, "may_alter", may_alter_late),
     ]
 

@@ -42,7 +42,7 @@ _DECLARED: Final = (
         name="commit-old-term", help="a controller that leads takes all of its log for committed, of whatever term",
         workload="queue", nemesis="random-partition", anomaly="inconsistent-offsets",
         settings={"broker.minInSyncReplicas": "1", "broker.lagMax": "0.6", "controller.brokerTimeout": "0.6"},
-        options=_SHORT | {"time_limit_s": 90.0, "fault_interval_s": 1.5, "fault_duration_s": 3.0},
+        options=_SHORT | {"time_limit_s": 72.0, "fault_interval_s": 1.5, "fault_duration_s": 3.0},
     ),
     Bug(
         name="no-truncate-on-rejoin", help="a broker that comes back keeps a tail that the new master has not",
@@ -53,8 +53,8 @@ _DECLARED: Final = (
         workload="queue", nemesis="leader-kill", anomaly="lost-write", options=_SHORT,
     ),
     Bug(
-        name="stale-epoch-accept", help="a deposed master goes on, and controllers take its SyncStateSet",
-        workload="queue", nemesis="leader-suspend", anomaly="inconsistent-offsets",
+        name="stale-epoch-accept", help="a deposed master goes on for seconds, and controllers take its SyncStateSet",
+        workload="queue", nemesis="leader-suspend", anomaly="lost-write",
         settings={"broker.minInSyncReplicas": "1"}, options=_SHORT,
     ),
     Bug(
