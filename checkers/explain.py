@@ -120,8 +120,8 @@ def _stretches(clusters: Sequence[Cluster]) -> list[list[Cluster]]:
 
 
 def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> str:
-    """The headline of a loss: how many, who, under which fault, offsets given twice, the first one."""
-    groups = sorted(_stretches(clusters), key=lambda own: (-sum(one.count for one in own), own[0].first_ack_ns))
+    """The headline of a loss: how many, who lost first, under which fault, offsets given twice, the first message."""
+    groups = sorted(_stretches(clusters), key=lambda own: (own[0].first_ack_ns, -sum(one.count for one in own)))
     own = sorted(groups[0], key=lambda one: one.key)
     whole = Cluster(
         key=own[0].key, node=own[0].node, count=sum(one.count for one in own),
