@@ -1,6 +1,9 @@
 """What a bug declares are defaults of a run: whatever is given wins, and every value says who decided it."""
 
+import json
 import secrets
+import subprocess
+import sys
 
 import pytest
 
@@ -14,6 +17,7 @@ from chaos.plugins import names
 from checkers.explain import STRENGTH
 from cluster.systems.minimq.bends import FORGED_AHEAD, forged
 from cluster.systems.minimq.bugs import _BENDS, BUGS
+from cluster.systems.minimq.notes import NOTES_MAX, Notes
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq.system import RocketMQ
 from nemesis.plan import make_plan
@@ -71,3 +75,24 @@ def test_a_forged_message_is_a_value_that_was_never_sent():
     assert len(made) == len(sent)
     assert payload.decode(made, 3, payload.run_hash("run")) == Value(7, 42 + FORGED_AHEAD)
     assert forged(b"somebody else's message, which has another form") is None
+
+
+def test_a_switched_on_bug_bends_its_process_and_tells_each_deviation_once():
+    code = (
+        "from cluster.systems.minimq import broker_rules, bugs\n"
+        "assert bugs.take_notes() == []\n"
+        "bugs.switch_on('minisr-ignored')\n"
+        "assert broker_rules.enough_in_sync(('b1',), 2) and broker_rules.enough_in_sync(('b1',), 2)\n"
+        "assert broker_rules.enough_in_sync(('b1', 'b2'), 2)\n"
+        "print(*bugs.take_notes(), *bugs.take_notes())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {"bug": "minisr-ignored", "sync_state_set": ["b1"]}
+
+
+def test_notes_are_bounded():
+    notes = Notes("offset-gap")
+    for number in range(3 * NOTES_MAX):
+        notes.note(number=number)
+    assert len(notes.take()) == NOTES_MAX

@@ -3,7 +3,8 @@
 import pytest
 
 from cluster.systems.minimq import broker_rules as rules
-from cluster.systems.minimq.broker_messages import Divergence
+from cluster.systems.minimq.broker_messages import Divergence, Poll, Read
+from cluster.systems.minimq.controller_rules import is_alive
 from cluster.systems.minimq.io import Send, Truncate
 from cluster.systems.minimq.link import ControllerLink
 from cluster.systems.minimq.log import QueueKey, commit_record, data_record, is_intact, recover
@@ -151,3 +152,32 @@ def test_a_silent_controller_is_left_and_a_hint_is_followed():
     link.look()
     link.look()
     assert asked(link) == "c1", "who is not leader and knows none is as good as silent"
+
+
+def test_only_a_later_epoch_deposes_and_any_other_master_ends_a_place():
+    assert [rules.deposes(heard, 3) for heard in (2, 3, 4)] == [False, False, True]
+    assert not rules.is_other_place((3, "b1"), (3, "b1"))
+    assert rules.is_other_place((3, None), (3, "b1"))
+    assert rules.is_other_place((4, "b1"), (3, "b1"))
+
+
+def test_a_takeover_and_a_batch_keep_everything():
+    records = (data_record(1, QueueKey("t", 0), 0, b"one", "", -1), data_record(2, QueueKey("t", 0), 1, b"two", "", -1))
+    assert rules.kept_at_takeover(7) == 7
+    assert rules.batch_to_append(records) == records
+
+
+def test_only_polls_are_weak_and_a_wait_is_for_what_was_asked():
+    poll = Poll(topic="t", queue=0, offset=4, records_max=1)
+    assert rules.weak_read(poll) is poll
+    assert rules.weak_read(Read(topic="t", queue=0, offset=4, records_max=1)) is None
+    assert rules.awaited_offset(4) == 4
+
+
+def test_a_group_goes_on_at_its_last_commit_whoever_took_it():
+    assert rules.group_goes_on_at(None) is None
+    assert rules.group_goes_on_at(commit_record(1, QueueKey("t", 0), "g", 9)) == 9
+
+
+def test_a_silent_broker_is_alive_until_its_time_is_over():
+    assert [is_alive(1000, now_ms, 500) for now_ms in (1000, 1499, 1500)] == [True, True, False]
