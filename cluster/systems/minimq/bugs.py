@@ -30,9 +30,10 @@ _DECLARED: Final = (
     ),
     Bug(
         name="unclean-election", help="without a living member of the SyncStateSet any broker becomes master",
-        workload="queue", nemesis="leader-loss", anomaly="lost-write",
-        settings={"broker.minInSyncReplicas": "1", "broker.lagMax": "0.6", "controller.brokerTimeout": "2.2"},
-        options=_SHORT | {"time_limit_s": 80.0, "fault_interval_s": 3.0},
+        workload="queue", nemesis="leader-partition@broker,leader-kill", anomaly="lost-write",
+        settings={"broker.minInSyncReplicas": "1", "broker.lagMax": "0.6", "controller.brokerTimeout": "0.6"},
+        # The master must die before those that the cut made fall behind are back.
+        options=_SHORT | {"fault_interval_s": 0.3, "fault_duration_s": 2.5},
     ),
     Bug(
         name="forget-vote", help="a controller that restarts knows neither its term nor its vote",
