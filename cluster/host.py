@@ -4,14 +4,24 @@ Systems, faults and the recipe of a run speak to ``Host`` and ``Backend`` only. 
 know how a host is made.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from subprocess import Popen
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
+
+from chaos.core.errors import DeployError, UsageError
+from chaos.core.events import Note
+
+CLIENT: Final = "client"
+"""The name of the host where load and observers run."""
+
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 
 
 class Capability(StrEnum):
@@ -41,8 +51,6 @@ class Completed(msgspec.Struct, frozen=True):
 
         ``doing``: the host and what was tried there, for people; without it the command is shown.
         """
-        from chaos.core.errors import DeployError
-
         if self.returncode != 0:
             said = self.stderr.decode(errors="replace").strip() or self.text
             shown = doing or " ".join(" ".join(self.argv).split())[:200]
@@ -57,6 +65,16 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     role: str
 
 
+class ControlLink(msgspec.Struct, frozen=True):
+    """The TCP connection by which commands reach a host through the network that faults cut.
+
+    ``address``: the far end, as the host sees it. ``port``: the host's own end.
+    """
+
+    address: str
+    port: int
+
+
 class Host(Protocol):
     """One place with a hostname, an address and processes of its own."""
 
@@ -65,6 +83,8 @@ class Host(Protocol):
     home: str
     """An existing folder on the host that belongs to this node; the same path after a restart."""
     capabilities: frozenset[Capability]
+    control: ControlLink | None
+    """What no packet filter rule may cut; None where commands do not come by the network."""
 
     def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run a command to its end. On time-out it and its children are killed.
@@ -116,6 +136,28 @@ class Backend(Protocol):
     def down(self) -> None:
         """Remove everything that ``up`` made; safe to call twice and after a failed ``up``."""
         ...
+
+    def another(self) -> "Backend":
+        """A backend with the same options that is not up."""
+        ...
+
+    def notes(self) -> Sequence[Note]:
+        """What was seen of the hosts since the last call that belongs into the history; ``warning`` in the data."""
+        ...
+
+
+def check_names(run_id: str, specs: Sequence[NodeSpec]) -> None:
+    """Pure: refuse what cannot name a run or a host.
+
+    Raises:
+        UsageError: the name, and what would do.
+    """
+    names = [spec.name for spec in specs]
+    for name in names:
+        if not _NAME.fullmatch(name) or name == CLIENT or names.count(name) > 1:
+            raise UsageError(f"{name!r} cannot name a host: use distinct lower-case names other than {CLIENT!r}")
+    if not _RUN_ID.fullmatch(run_id):
+        raise UsageError(f"{run_id!r} cannot be a run's id: use letters, digits, dots and dashes")
 
 
 @contextmanager

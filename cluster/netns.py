@@ -22,7 +22,6 @@ import errno
 import ipaddress
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -35,11 +34,11 @@ from typing import Any, Final
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError, DeadlineError, DeployError, UsageError
+from chaos.core.events import Note
 from cluster import network, records
-from cluster.host import Capability, Completed, Host, NodeSpec
+from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT
+from cluster.host import CLIENT, Capability, Completed, ControlLink, Host, NodeSpec, check_names
 from cluster.pipes import Pipes
-
-CLIENT: Final = "client"
 
 _NETWORK: Final = ipaddress.ip_network("198.18.0.0/15")
 _FIRST: Final = 10  # low numbers stay free for whoever watches a wire
@@ -50,22 +49,8 @@ _SANDBOX: Final = (
 _UP_TIMEOUT_S: Final = 30.0
 _DOWN_TIMEOUT_S: Final = 10.0
 _SEND_TIMEOUT_S: Final = 10.0
-_COPY_TIMEOUT_S: Final = 600.0
-_MISSING: Final = 44
 _PACKET_BYTES: Final = 1 << 17
 _SBIN: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
-_PUT: Final = """\
-set -e
-mkdir -p "$(dirname "$1")"
-trap 'rm -f "$1.partial.$$"' EXIT
-cat > "$1.partial.$$"
-chmod "$2" "$1.partial.$$"
-mv -f "$1.partial.$$" "$1"
-trap - EXIT
-"""
-_GET: Final = f'[ -f "$1" ] || exit {_MISSING}; exec cat "$1"'
 _BIND: Final = '[ -e "$2" ] && exit 0; mkdir -p "$2" && exec mount -c --bind "/proc/1/fd/$1" "$2"'
 HELP: Final = {
     "user namespace": "`sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000` as root",
@@ -117,6 +102,8 @@ def _sandbox(*arguments: str) -> list[str]:
 class NetnsHost:
     """One host; safe to use from several threads at once."""
 
+    control: ControlLink | None = None
+
     def __init__(self, name: str, address: str, home: str, control: socket.socket) -> None:
         self.name = name
         self.address = address
@@ -141,9 +128,9 @@ class NetnsHost:
 
     def put(self, source: bytes | Path, target: str, *, mode: int = 0o644) -> None:
         """See ``Host.put``."""
-        argv = ("sh", "-c", _PUT, "sh", target, f"{mode:o}")
+        argv = ("sh", "-c", PUT, "sh", target, f"{mode:o}")
         if isinstance(source, bytes):
-            self.run(*argv, stdin=source, timeout_s=_COPY_TIMEOUT_S).check(f"{self.name}: writing {target}")
+            self.run(*argv, stdin=source, timeout_s=COPY_TIMEOUT_S).check(f"{self.name}: writing {target}")
             return
         with source.open("rb") as file:
             done = self._with_file(argv, (os.dup(file.fileno()), os.open(os.devnull, os.O_WRONLY)))
@@ -151,12 +138,12 @@ class NetnsHost:
 
     def get(self, source: str, target: Path) -> None:
         """See ``Host.get``."""
-        argv = ("sh", "-c", _GET, "sh", source)
+        argv = ("sh", "-c", GET, "sh", source)
         partial = target.with_name(target.name + ".partial")
         try:
             with partial.open("wb") as file:
                 done = self._with_file(argv, (os.open(os.devnull, os.O_RDONLY), os.dup(file.fileno())))
-            if done.returncode == _MISSING:
+            if done.returncode == MISSING:
                 raise FileNotFoundError(f"{self.name}:{source}")
             done.check(f"{self.name}: reading {source}")
             partial.rename(target)
@@ -168,7 +155,7 @@ class NetnsHost:
         with Pipes() as pipes:
             status = self._spawn(argv, (*files, pipes.collector()))
             with status:
-                told = pipes.pump(status, Deadline(f"a copy to or from {self.name}", _COPY_TIMEOUT_S))
+                told = pipes.pump(status, Deadline(f"a copy to or from {self.name}", COPY_TIMEOUT_S))
             if told is None:
                 raise self._gone()
             return Completed(argv=argv, returncode=told["returncode"], stdout=b"", stderr=pipes.collected()[0])
@@ -217,17 +204,12 @@ class NetnsBackend:
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""
-        names = [spec.name for spec in specs]
-        for name in names:
-            if not _NAME.fullmatch(name) or name == CLIENT or names.count(name) > 1:
-                raise UsageError(f"{name!r} cannot name a host: use distinct lower-case names other than {CLIENT!r}")
-        if not _RUN_ID.fullmatch(run_id):
-            raise UsageError(f"{run_id!r} cannot be a run's id: use letters, digits, dots and dashes")
+        check_names(run_id, specs)
         if self._process is not None:
             raise UsageError("this backend is up already; make another one")
         self._run_id = run_id
         try:
-            self._start([*names, CLIENT], work.resolve())
+            self._start([*(spec.name for spec in specs), CLIENT], work.resolve())
             capabilities = network.capabilities(self._hosts[CLIENT]) | {Capability.SIGNALS, Capability.RESTART}
             for host in self._hosts.values():
                 host.capabilities = capabilities
@@ -359,6 +341,14 @@ class NetnsBackend:
                 shutil.rmtree(Path(host.home) / "tmp", ignore_errors=True)
             if self._record is not None:
                 self._record.unlink(missing_ok=True)
+
+    def another(self) -> "NetnsBackend":
+        """See ``Backend.another``."""
+        return NetnsBackend()
+
+    def notes(self) -> Sequence[Note]:
+        """See ``Backend.notes``: one machine, one clock, and all of it ends with the namespaces."""
+        return ()
 
     def _await_end(self, process: "subprocess.Popen[bytes]") -> None:
         try:
