@@ -15,7 +15,7 @@ import os
 import signal
 import sys
 
-TOKEN = "CHAOS_COMMAND"
+TOKEN = "CHAOS_COMMAND"  # noqa: S105 - the name of a variable
 """The environment variable that names the command by which a process was started."""
 
 RUN = "CHAOS_RUN"
@@ -29,7 +29,7 @@ def environment(ambient: dict[str, str], token: str, home: str, run_id: str) -> 
         "PATH": ":".join([*path, *[entry for entry in _SBIN if entry not in path]]),
         "LANG": "C.UTF-8",
         "HOME": home,
-        "TMPDIR": home + "/tmp",
+        "TMPDIR": home + "/tmp",  # noqa: S108 - in the node's own home
         TOKEN: token,
         RUN: run_id,
     }
@@ -61,11 +61,11 @@ def main(token: str, home: str, run_id: str, argv: list[str]) -> int:
             setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
         )
     except OSError as error:
-        os.write(2, f"{argv[0]}: {error.strerror}".encode())
+        os.write(2, f"{error.filename or argv[0]}: {error.strerror}".encode())
         code = 127
     else:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    say(f"{token} {code}\n")
+    say(f"{token}:{code}\n")
     return 0
 
 
