@@ -83,8 +83,11 @@ class Host(Protocol):
     home: str
     """An existing folder on the host that belongs to this node; the same path after a restart."""
     capabilities: frozenset[Capability]
-    control: ControlLink | None
-    """What no packet filter rule may cut; None where commands do not come by the network."""
+
+    @property
+    def control(self) -> ControlLink | None:
+        """What no packet filter rule may cut; None where commands do not come by the network."""
+        ...
 
     def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run a command to its end. On time-out it and its children are killed.

@@ -21,7 +21,7 @@ from cluster.pipes import OUTPUT_LIMIT_BYTES
 
 
 def address_towards(address: str) -> str:
-    """This machine's own address on the way to another one; sends nothing.
+    """The address of this machine on the way to another one; sends nothing.
 
     Raises:
         DeployError: there is no way.

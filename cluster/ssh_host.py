@@ -1,11 +1,9 @@
 """A machine reached by SSH as a host like any other. The module refuses to know what runs there."""
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from chaos.core.errors import UsageError
 from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT
 from cluster.host import Capability, Completed, ControlLink
 from cluster.ssh_connection import Bounded, Connection, Greeting
@@ -14,7 +12,8 @@ FOLDER: Final = ".chaos"
 """Below the login's home: everything of ours on a machine."""
 
 _MAKE_HOME: Final = 'umask 077; mkdir -p "$1/logs" "$1/tmp"'
-_TIMEOUT_S: Final = 15.0
+_REMOVE_HOME: Final = 'rm -rf -- "$1" && rmdir --ignore-fail-on-non-empty -- "${1%/*}"'
+_TIMEOUT_S: Final = 60.0
 
 
 class SshHost:
@@ -37,6 +36,10 @@ class SshHost:
     def make_home(self) -> None:
         """Make ``home`` and what is always in it."""
         self._run(("sh", "-c", _MAKE_HOME, "sh", self.home), b"", "/").check(f"{self.name}: making {self.home}")
+
+    def remove_home(self) -> None:
+        """Remove ``home`` with all in it."""
+        self._run(("sh", "-c", _REMOVE_HOME, "sh", self.home), b"", "/").check(f"{self.name}: removing {self.home}")
 
     def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See ``Host.run``. The command has ended when its process has, whatever it left in the background."""

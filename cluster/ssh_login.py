@@ -190,6 +190,7 @@ def _key(login: Login, password: Secret | None) -> paramiko.PKey | None:
 
 def _connected(login: Login, deadline: Deadline) -> socket.socket:
     sock = socket.create_connection((login.address, login.port), deadline.remaining_s())
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # a command is several small packets each way
     # A host that vanished without a word is noticed by what it leaves unacknowledged.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENCE_MS)
     return sock

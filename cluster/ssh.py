@@ -1,0 +1,324 @@
+"""Machines reached by SSH: the hosts of a run are the ones that a file names, and stay when the run is over.
+
+Use::
+
+    backend = SshBackend(nodes_file="nodes.yaml", install=True)
+    with hosts_up(backend, "run-1", [NodeSpec(name="b1", role="broker")], Path("work")) as hosts:
+        print(hosts["b1"].run("hostname", timeout_s=5).check().text)
+
+Load and observers run on the machine of the harness, which must reach the nodes' addresses. What a run makes
+on a machine lies below ``~/.chaos`` and is removed at the end; artefacts stay, by checksum, for the next run.
+A watchdog on each machine heals it when the harness falls silent. The module refuses to make machines, to
+install programs of the distribution, and to put two nodes on one machine, whose links could not be cut.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final, TypeVar
+
+from chaos.core.clock import now_ns
+from chaos.core.errors import ChaosError, DeployError, UsageError
+from chaos.core.events import Note
+from cluster import network, records
+from cluster.host import CLIENT, Capability, Host, NodeSpec, check_names
+from cluster.local import LocalHost, address_towards
+from cluster.ssh_connection import Connection
+from cluster.ssh_host import SshHost
+from cluster.ssh_login import Doorman, Secret, address_of, secrets
+from cluster.ssh_nodes import Defaults, Machine, assign, read
+from cluster.ssh_watch import HEAL_AFTER_S, State, Watch, differences, state_of
+
+_TIMEOUT_S: Final = 60.0
+_INSTALL: Final = """\
+set -e
+mkdir -p "$1"
+partial="$1/.$2.$$"
+trap 'rm -rf "$partial"' EXIT
+mkdir "$partial"
+tar -xf - -C "$partial"
+[ -d "$1/$2" ] || mv -T "$partial" "$1/$2"
+"""
+_LOGS: Final = 'cd "$1" && tar -cf - logs'
+
+
+Result = TypeVar("Result")
+
+
+def at_once(action: Callable[[str], Result], names: Iterable[str]) -> dict[str, Result]:
+    """Do something for each name at the same time; the first failure is raised after all have ended."""
+    wanted = list(names)
+    with ThreadPoolExecutor(max(1, len(wanted)), thread_name_prefix="ssh") as pool:
+        doing = {name: pool.submit(action, name) for name in wanted}
+    failures = [error for future in doing.values() if (error := future.exception()) is not None]
+    if failures:
+        raise failures[0]
+    return {name: future.result() for name, future in doing.items()}
+
+
+def folder_digest(folder: Path) -> str:
+    """What a folder holds, as a word: names, which files are programs, and content."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            kind = "x" if path.stat().st_mode & 0o100 else "-"
+            digest.update(f"{path.relative_to(folder)}\0{kind}{path.stat().st_size}\0".encode())
+            with path.open("rb") as file:
+                while chunk := file.read(1 << 20):
+                    digest.update(chunk)
+    return digest.hexdigest()
+
+
+def unpack(packed: Path, target: Path) -> None:
+    """The plain files of a tar archive, and no path that leads out of ``target``: it comes from elsewhere."""
+    with tarfile.open(packed) as tar:
+        for member in tar:
+            path = (target / member.name).resolve()
+            content = tar.extractfile(member) if member.isfile() else None
+            if content is not None and path.is_relative_to(target.resolve()):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("wb") as file:
+                    shutil.copyfileobj(content, file)
+
+
+def check_ways(machines: Mapping[str, Machine], reached: Mapping[str, str]) -> str:
+    """The address of this machine as all nodes have it.
+
+    Raises:
+        UsageError: nodes that share an address or stand behind each other, or several ways from here to them.
+    """
+    for name, machine in machines.items():
+        same = [other for other, address in reached.items() if address == reached[name] and other != name]
+        if same:
+            raise UsageError(f"{machine.where}: {name} and {same[0]} are both {reached[name]}; each needs a machine")
+        if machine.jump is not None and machine.jump.address in {*reached.values(), *_written(machines)}:
+            raise UsageError(
+                f"{machine.where}: the jump host {machine.jump.address} is a node, so faults would cut {name} off from "
+                "here; use a machine that is none"
+            )
+    ours = {address_towards(address): name for name, address in reached.items()}
+    if len(ours) > 1:
+        ways = ", ".join(f"{address} towards {name}" for address, name in ours.items())
+        raise UsageError(f"this machine has several addresses on the way to the nodes ({ways}); it may have one only")
+    return next(iter(ours), "127.0.0.1")
+
+
+def _written(machines: Mapping[str, Machine]) -> set[str]:
+    return {machine.login.address for machine in machines.values()}
+
+
+class SshBackend:
+    """Machines that a file names, reached by SSH.
+
+    Args:
+        nodes_file: names the machines; see ``cluster/ssh_nodes.py``.
+        user, port, key: hold for machines that the file says nothing else of.
+        known_hosts: the file with the machines' keys.
+        accept_new: learn keys of machines that it does not name.
+        ask_password: ask at the terminal for a password.
+        install: put artefacts on machines that do not have them.
+        sudo: use it where the user is not root and may.
+        watchdog_s: seconds of silence after which a machine heals itself.
+    """
+
+    name = "ssh"
+
+    def __init__(
+        self,
+        *,
+        nodes_file: str | None = None,
+        user: str | None = None,
+        port: int | None = None,
+        key: str | None = None,
+        known_hosts: str = "~/.ssh/known_hosts",
+        accept_new: bool = False,
+        ask_password: bool = False,
+        install: bool = False,
+        sudo: bool = True,
+        watchdog_s: float = HEAL_AFTER_S,
+        passwords: tuple[Secret | None, Secret | None] | None = None,
+    ) -> None:
+        if nodes_file is None:
+            raise UsageError("--backend ssh: name the machines in a file, one a line, and give it as --nodes-file")
+        if watchdog_s <= 0:
+            raise UsageError(f"--watchdog must be above 0, not {watchdog_s:g}")
+        self._nodes_file = nodes_file
+        self._defaults = Defaults(user=user, port=port, key=key)
+        self._install = install
+        self._may_sudo = sudo
+        self._watchdog_s = watchdog_s
+        self._passwords = passwords or secrets(ask=ask_password)
+        self._notes: list[Note] = []
+        self._doorman = Doorman(
+            Path(known_hosts), accept_new=accept_new, password=self._passwords[0], say=lambda text: self._warn("", text)
+        )
+        self._run_id = ""
+        self._work = Path()
+        self._hosts: dict[str, SshHost] = {}
+        self._before: dict[str, State] = {}
+        self._watches: dict[str, Watch] = {}
+        self._lock = threading.Lock()
+
+    def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
+        """See ``Backend.up``."""
+        check_names(run_id, specs)
+        if self._run_id:
+            raise UsageError("this backend is up already; make another one")
+        machines = assign(specs, read(Path(self._nodes_file), self._defaults))
+        reached = {name: address_of(name, machine) for name, machine in machines.items()}
+        own_address = check_ways(machines, reached)
+        self._run_id, self._work = run_id, work.resolve()
+        try:
+            at_once(lambda name: self._enter(name, machines[name], reached[name]), machines)
+            at_once(self._prepare, machines)
+            home = self._work / CLIENT
+            home.mkdir(parents=True, exist_ok=True)
+            client = LocalHost(own_address, home)
+        except BaseException:
+            self.down()
+            raise
+        return {**{spec.name: self._hosts[spec.name] for spec in specs}, CLIENT: client}
+
+    def _enter(self, name: str, machine: Machine, address: str) -> None:
+        connection = Connection(name, machine, self._doorman, self._passwords[1])
+        try:
+            greeting = connection.open(may_sudo=self._may_sudo)
+            host = SshHost(name, address, self._run_id, connection, greeting)
+            host.make_home()
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            self._hosts[name] = host
+        if not connection.is_root:
+            why = {"asks": "sudo asks for a password: give --ask-password or CHAOS_SUDO_PASSWORD"}
+            said = why.get(greeting.sudo, "sudo does not help")
+            self._warn(name, f"the login is not root and {said}; packet filters cannot be changed there")
+
+    def _prepare(self, name: str) -> None:
+        host = self._hosts[name]
+        host.capabilities = network.capabilities(host) | {Capability.SIGNALS, Capability.RESTART}
+        before = state_of(host)
+        self._tell_skew(name, before, "before the run")
+        watch = Watch(host, self._run_id, self._watchdog_s, self._notes.append)
+        with self._lock:
+            self._before[name] = before
+            self._watches[name] = watch
+        watch.start()
+
+    def provide(self, source: Path) -> str:
+        """See ``Backend.provide``: by checksum, so that what is there already is not sent again.
+
+        Raises:
+            UsageError: it is not there and ``install`` was not asked for.
+        """
+        source = source.resolve()
+        if not self._hosts:
+            raise DeployError("the hosts are not up; call up() first")
+        digest = folder_digest(source)
+        bases = {host.base: name for name, host in self._hosts.items()}
+        if len(bases) > 1:
+            apart = " and ".join(f"{base} on {name}" for base, name in bases.items())
+            raise UsageError(f"artefacts must lie at one path everywhere, but homes differ: {apart}; use one user")
+        folder = f"{next(iter(bases))}/artefacts"
+        present = at_once(lambda name: self._has(name, f"{folder}/{digest}"), self._hosts)
+        lacking = [name for name, there in present.items() if not there]
+        if lacking and not self._install:
+            raise UsageError(f"{' '.join(lacking)}: what the system is made of is not there; --install puts it there")
+        if lacking:
+            with tempfile.NamedTemporaryFile(suffix=".tar") as packed:
+                with tarfile.open(packed.name, "w") as tar:
+                    tar.add(source, arcname=".")
+                argv = ("sh", "-c", _INSTALL, "sh", folder, digest)
+
+                def send(name: str) -> None:
+                    done = self._hosts[name].feed(Path(packed.name), argv)
+                    done.check(f"{name}: putting {source.name} into {folder}")
+
+                at_once(send, lacking)
+        return f"{folder}/{digest}"
+
+    def _has(self, name: str, folder: str) -> bool:
+        return self._hosts[name].run("test", "-d", folder, timeout_s=_TIMEOUT_S).returncode == 0
+
+    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        """See ``Backend.popen_inside``: on this machine, which reaches the nodes as it is."""
+        if not self._run_id:
+            raise DeployError("the hosts are not up; call up() first")
+        return subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+            env={**os.environ, **env, **records.marker(self._run_id)},
+        )  # fmt: skip
+
+    def down(self) -> None:
+        """See ``Backend.down``: the machines are as before but for artefacts, and what was logged is in ``work``."""
+        with self._lock:
+            hosts, self._hosts = self._hosts, {}
+
+        def leave(name: str) -> None:
+            try:
+                self._leave(hosts[name])
+            except (ChaosError, OSError, tarfile.TarError) as error:
+                rest = f"it heals itself {self._watchdog_s:g} s after the last heartbeat" if self._before else ""
+                self._warn(name, f"not cleaned up: {error}; {rest}")
+            finally:
+                hosts[name].connection.close()
+
+        at_once(leave, hosts)
+
+    def _leave(self, host: SshHost) -> None:
+        watch, before = self._watches.pop(host.name, None), self._before.pop(host.name, None)
+        if watch is not None:
+            watch.silence()
+        if Capability.IPTABLES in host.capabilities:
+            network.clear(host, self._run_id)
+        try:
+            self._fetch_logs(host)
+        except (DeployError, OSError, tarfile.TarError) as error:
+            self._warn(host.name, f"its logs are lost: {error}")
+        if watch is not None:
+            watch.stop()
+        if before is not None:
+            after = state_of(host)
+            self._tell_skew(host.name, after, "after the run")
+            for phrase in differences(before, after):
+                self._warn(host.name, f"not as before the run: {phrase}", "host-changed")
+        host.remove_home()
+
+    def _fetch_logs(self, host: SshHost) -> None:
+        """What the host logged comes to ``work``, where the namespaces of one machine would have left it."""
+        with tempfile.NamedTemporaryFile(suffix=".tar") as packed:
+            host.take(("sh", "-c", _LOGS, "sh", host.home), packed.write).check(f"{host.name}: fetching its logs")
+            packed.flush()
+            unpack(Path(packed.name), self._work / host.name)
+
+    def another(self) -> "SshBackend":
+        """See ``Backend.another``."""
+        return SshBackend(
+            nodes_file=self._nodes_file, user=self._defaults.user, port=self._defaults.port, key=self._defaults.key,
+            known_hosts=str(self._doorman.known_hosts), accept_new=self._doorman.accept_new, install=self._install,
+            sudo=self._may_sudo, watchdog_s=self._watchdog_s, passwords=self._passwords,
+        )  # fmt: skip
+
+    def notes(self) -> Sequence[Note]:
+        """See ``Backend.notes``."""
+        with self._lock:
+            found, self._notes[:] = list(self._notes), []
+        return found
+
+    def _warn(self, name: str, text: str, kind: str = "ssh") -> None:
+        said = f"{name}: {text}" if name else text
+        note = Note(time_ns=now_ns(), name=kind, node=name or None, text=said, data={"warning": True})
+        self._notes.append(note)
+
+    def _tell_skew(self, name: str, state: State, when: str) -> None:
+        text = f"{name}: clock {state.skew} against this machine, {when}"
+        data = {"ahead_ns": state.skew.ahead_ns, "error_ns": state.skew.error_ns}
+        self._notes.append(Note(time_ns=now_ns(), name="clock-skew", node=name, text=text, data=data))
