@@ -4,24 +4,17 @@ Systems, faults and the recipe of a run speak to ``Host`` and ``Backend`` only. 
 know how a host is made.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from subprocess import Popen
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 
-from chaos.core.errors import DeployError, UsageError
+from chaos.core.errors import DeployError
 from chaos.core.events import Note
-
-CLIENT: Final = "client"
-"""The name of the host where load and observers run."""
-
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 
 
 class Capability(StrEnum):
@@ -147,20 +140,6 @@ class Backend(Protocol):
     def notes(self) -> Sequence[Note]:
         """What was seen of the hosts since the last call that belongs into the history; ``warning`` in the data."""
         ...
-
-
-def check_names(run_id: str, specs: Sequence[NodeSpec]) -> None:
-    """Pure: refuse what cannot name a run or a host.
-
-    Raises:
-        UsageError: the name, and what would do.
-    """
-    names = [spec.name for spec in specs]
-    for name in names:
-        if not _NAME.fullmatch(name) or name == CLIENT or names.count(name) > 1:
-            raise UsageError(f"{name!r} cannot name a host: use distinct lower-case names other than {CLIENT!r}")
-    if not _RUN_ID.fullmatch(run_id):
-        raise UsageError(f"{run_id!r} cannot be a run's id: use letters, digits, dots and dashes")
 
 
 @contextmanager

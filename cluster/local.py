@@ -16,7 +16,8 @@ from pathlib import Path
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeployError
 from cluster import linux
-from cluster.host import CLIENT, Capability, Completed, ControlLink
+from cluster.addressing import CLIENT
+from cluster.host import Capability, Completed, ControlLink
 from cluster.pipes import OUTPUT_LIMIT_BYTES
 
 

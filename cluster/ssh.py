@@ -28,7 +28,8 @@ from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError, DeployError, UsageError
 from chaos.core.events import Note
 from cluster import network, records
-from cluster.host import CLIENT, Capability, Host, NodeSpec, check_names
+from cluster.addressing import CLIENT, names_of
+from cluster.host import Capability, Host, NodeSpec
 from cluster.local import LocalHost, address_towards
 from cluster.ssh_connection import Connection
 from cluster.ssh_host import SshHost
@@ -168,7 +169,7 @@ class SshBackend:
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""
-        check_names(run_id, specs)
+        names_of(run_id, specs)
         if self._run_id:
             raise UsageError("this backend is up already; make another one")
         machines = assign(specs, read(Path(self._nodes_file), self._defaults))
