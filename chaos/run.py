@@ -5,14 +5,12 @@ stops the load and the faults but still heals, drains, checks and reports; the s
 leaves. The module refuses to decide anything that a pure function elsewhere can decide.
 """
 
-import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -32,6 +30,7 @@ from chaos.judging import start_early
 from chaos.load import Workers
 from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
+from chaos.stopper import Stopper
 from chaos.store import make_run_folder, point
 from cluster import process
 from cluster.cluster import Node
@@ -51,42 +50,6 @@ LOST_AFTER_S = 120.0
 
 HEARTBEAT_S = 10.0
 Say = Callable[[str], None]
-
-
-class Stopper:
-    """Counts the interrupts of the user; the first asks to stop, the second to leave."""
-
-    def __init__(self, say: Say) -> None:
-        self.asked = threading.Event()
-        self.insisted = threading.Event()
-        self._say = say
-
-    def _handle(self, _signal: int, _frame: FrameType | None) -> None:
-        if self.asked.is_set():
-            self.insisted.set()
-        else:
-            self._say("interrupted: stopping, healing, reading and judging what there is (again: heal and leave)")
-            self.asked.set()
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Handle SIGINT and SIGTERM while inside."""
-        old = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in old.items():
-                signal.signal(number, handler)
-
-    def check_asked(self) -> None:
-        """Raise RunInterrupted after the first interrupt: for phases with nothing worth keeping yet."""
-        if self.asked.is_set():
-            raise RunInterrupted("interrupted before the load began; nothing to judge")
-
-    def check_insisted(self) -> None:
-        """Raise RunInterrupted after the second interrupt."""
-        if self.insisted.is_set():
-            raise RunInterrupted("left at the second interrupt; the history is kept")
 
 
 class Run:
@@ -158,9 +121,12 @@ class Run:
 
     def execute(self) -> None:
         """Everything from deployment to the end of the final reads; the cluster is gone afterwards."""
-        with ExitStack() as undo:
-            deployed, observer = self._deploy(undo)
-            self._under_load(deployed, observer, undo)
+        try:
+            with ExitStack() as undo:
+                deployed, observer = self._deploy(undo)
+                self._under_load(deployed, observer, undo)
+        finally:
+            self._keep_notes()
         self.note(status="ran", interrupted=self.stopper.asked.is_set())
 
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
@@ -185,12 +151,14 @@ class Run:
             self.events.emit(Note(time_ns=now_ns(), name="deployed-again", text=failed))
             (self.folder / "nodes").rename(self.folder / "nodes-that-did-not-come-up")
             (self.folder / "nodes").mkdir()
+            self._keep_notes()
             self.backend = self.backend.another()
         raise AssertionError("the last attempt returns or raises")
 
     def _deploy_once(self, artefacts: Path, undo: ExitStack) -> tuple[Deployed, Inside]:
         with self.phase("deploy"):
             deployed = bring_up(self.experiment, self.system, self.backend, self.folder, artefacts, undo)
+        self._keep_notes()
         self.note(nodes=deployed.view.nodes, status="running")
         with self.phase("ready"):
             observer = start_observer(self.experiment, deployed, self.folder)
@@ -202,6 +170,13 @@ class Run:
                 observer_seen.check()
                 Deadline("a moment", 0.1).wait()
         return deployed, observer
+
+    def _keep_notes(self) -> None:
+        """What the backend saw goes into the history; what a person should know is also said."""
+        for note in self.backend.notes():
+            self.events.emit(note)
+            if note.data.get("warning"):
+                self.say(f"warning  {note.text}")
 
     def _shape(self) -> str:
         counts: dict[str, int] = {}
@@ -258,6 +233,7 @@ class Run:
         """Wait for the end of a phase under load, one line every heartbeat; a dead worker is noted once."""
         said_ns, dead = now_ns(), set[str]()
         while now_ns() < until_ns and not self.stopper.asked.wait(0.2):
+            self._keep_notes()
             for name in set(workers.dead()) - dead:
                 dead.add(name)
                 self.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))

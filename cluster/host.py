@@ -107,6 +107,8 @@ class Backend(Protocol):
     """
 
     name: str
+    options: Mapping[str, str]
+    """What users may set, with a line of help each; given to the constructor as keyword arguments."""
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """Make one host per spec plus one named ``client`` where load and observers run.

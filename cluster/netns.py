@@ -28,6 +28,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from chaos.core.errors import CapabilityError, ChaosError, DeadlineError, DeployError, UsageError
@@ -66,6 +67,7 @@ class NetnsBackend:
     """Hosts in network namespaces; see the module."""
 
     name = "netns"
+    options: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self) -> None:
         self._run_id = ""

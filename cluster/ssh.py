@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from chaos.core.clock import now_ns
@@ -125,11 +126,25 @@ class SshBackend:
         accept_new: learn keys of machines that it does not name.
         ask_password: ask at the terminal for a password.
         install: put artefacts on machines that do not have them.
-        sudo: use it where the user is not root and may.
+        no_sudo: act as the user alone, also where sudo would make it root.
         watchdog_s: seconds of silence after which a machine heals itself.
     """
 
     name = "ssh"
+    options: Mapping[str, str] = MappingProxyType(
+        {
+            "nodes_file": "names the machines: YAML, or one host a line",
+            "user": "who logs in",
+            "port": "port of sshd",
+            "key": "private key to log in with",
+            "known_hosts": "the machines' keys",
+            "accept_new": "learn keys of new machines",
+            "ask_password": "ask for a password",
+            "install": "put the system on machines that do not have it",
+            "no_sudo": "do not use sudo",
+            "watchdog_s": "seconds of silence until a machine heals itself",
+        }
+    )
 
     def __init__(
         self,
@@ -142,7 +157,7 @@ class SshBackend:
         accept_new: bool = False,
         ask_password: bool = False,
         install: bool = False,
-        sudo: bool = True,
+        no_sudo: bool = False,
         watchdog_s: float = HEAL_AFTER_S,
         passwords: tuple[Secret | None, Secret | None] | None = None,
     ) -> None:
@@ -152,8 +167,9 @@ class SshBackend:
             raise UsageError(f"--watchdog must be above 0, not {watchdog_s:g}")
         self._nodes_file = nodes_file
         self._defaults = Defaults(user=user, port=port, key=key)
+        self._machines = read(Path(nodes_file), self._defaults)
         self._install = install
-        self._may_sudo = sudo
+        self._may_sudo = not no_sudo
         self._watchdog_s = watchdog_s
         self._passwords = passwords or secrets(ask=ask_password)
         self._notes: list[Note] = []
@@ -172,7 +188,7 @@ class SshBackend:
         names_of(run_id, specs)
         if self._run_id:
             raise UsageError("this backend is up already; make another one")
-        machines = assign(specs, read(Path(self._nodes_file), self._defaults))
+        machines = assign(specs, self._machines)
         reached = {name: address_of(name, machine) for name, machine in machines.items()}
         own_address = check_ways(machines, reached)
         self._run_id, self._work = run_id, work.resolve()
@@ -305,7 +321,7 @@ class SshBackend:
         return SshBackend(
             nodes_file=self._nodes_file, user=self._defaults.user, port=self._defaults.port, key=self._defaults.key,
             known_hosts=str(self._doorman.known_hosts), accept_new=self._doorman.accept_new, install=self._install,
-            sudo=self._may_sudo, watchdog_s=self._watchdog_s, passwords=self._passwords,
+            no_sudo=not self._may_sudo, watchdog_s=self._watchdog_s, passwords=self._passwords,
         )  # fmt: skip
 
     def notes(self) -> Sequence[Note]:

@@ -13,11 +13,10 @@ import select
 import shlex
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
-import msgspec
 import paramiko
 from paramiko.ssh_exception import ChannelException, SSHException
 
@@ -25,11 +24,9 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError, UsageError
 from cluster import remote
 from cluster.host import ControlLink
-from cluster.pipes import OUTPUT_LIMIT_BYTES
 from cluster.ssh_login import Doorman, Secret
 from cluster.ssh_nodes import Machine
-
-Write = Callable[[bytes], object]
+from cluster.ssh_streams import GREET, Bounded, Fed, Greeting, Plain, Stream, Write, greeting
 
 CHANNELS: Final = 8
 """Commands at once on one machine; stock sshd allows ten sessions on a connection."""
@@ -40,25 +37,7 @@ _KILL_TIMEOUT_S: Final = 10.0
 _GREET_TIMEOUT_S: Final = 20.0
 _READ_BYTES: Final = 1 << 16
 _REFUSED_PAUSE_S: Final = 0.05
-_CHATTER_BYTES: Final = 500
 
-# $1: a word after which it is us who speak. $2: the tool's name. Standard input: the tool.
-_GREET: Final = """\
-set -e
-cd
-umask 077
-mkdir -p .chaos/tools
-if [ -f ".chaos/tools/$2" ]; then cat > /dev/null; else
-  cat > ".chaos/tools/$2.$$"
-  mv -f ".chaos/tools/$2.$$" ".chaos/tools/$2"
-fi
-echo "$1"
-pwd -P
-id -u
-echo "$SSH_CONNECTION"
-if sudo -n -k true 2> /dev/null; then echo free; elif command -v sudo > /dev/null; then echo asks; else echo none; fi
-python3 -I -S -c 'import sys; print("%d.%d" % sys.version_info[:2])' || echo none
-"""
 # $1: the token of the command whose processes are to end.
 _KILL: Final = f"""\
 for attempt in 1 2 3 4 5 6 7 8 9 10; do
@@ -67,82 +46,6 @@ for attempt in 1 2 3 4 5 6 7 8 9 10; do
 done
 exit 1
 """
-
-
-class Greeting(msgspec.Struct, frozen=True, kw_only=True):
-    """What a machine said of itself.
-
-    ``folder``: the login's home. ``sudo``: "free" of a password, "asks" for one, or "none". ``python``: the
-    release of its python3, "none" without one.
-    """
-
-    folder: str
-    uid: int
-    control: ControlLink | None
-    sudo: str
-    python: str
-
-
-def greeting(said: str, word: str) -> Greeting | None:
-    """Pure: what a machine said after ``word``; None if that is not what a machine says."""
-    lines = said.partition(word + "\n")[2].splitlines()
-    if len(lines) != len(Greeting.__struct_fields__) or not lines[1].isdigit():
-        return None
-    folder, uid, ends, sudo, python = lines
-    words = ends.split()
-    by_ipv4 = len(words) == 4 and "." in words[0] and ":" not in words[0]  # noqa: PLR2004 - both ends, each with a port
-    control = ControlLink(words[0], int(words[3])) if by_ipv4 else None
-    return Greeting(folder=folder, uid=int(uid), control=control, sudo=sudo, python=python)
-
-
-class Stream:
-    """One of a command's two outputs: finds the lines of ``cluster/remote.py`` and passes on what is between."""
-
-    def __init__(self, token: str, write: Write) -> None:
-        self._begin = f"{token}\n".encode()
-        self._end = f"{token}:".encode()
-        self._write = write
-        self._pending = b""
-        self._begun = False
-        self.chatter = b""
-        self.returncode: int | None = None
-
-    def feed(self, data: bytes) -> None:
-        """Take what has arrived."""
-        self._pending += data
-        if not self._begun:
-            before, found, after = self._pending.partition(self._begin)
-            if not found:
-                self.chatter = (self.chatter + self._pending)[-_CHATTER_BYTES:]
-                self._pending = self._pending[-len(self._begin) :]
-                return
-            self._begun, self._pending = True, after
-            self.chatter = before[-_CHATTER_BYTES:]
-        before, found, after = self._pending.partition(self._end)
-        if found:
-            code, newline, _ = after.partition(b"\n")
-            if newline:
-                self._write(before)
-                self.returncode, self._pending = int(code), b""
-            return
-        keep = len(self._end) - 1
-        if len(self._pending) > keep:
-            self._write(self._pending[:-keep])
-            self._pending = self._pending[-keep:]
-
-
-class Bounded:
-    """Collects output up to a bound."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-
-    def __call__(self, data: bytes) -> None:
-        """Take some more."""
-        self.data += data
-        if len(self.data) > OUTPUT_LIMIT_BYTES:
-            limit = OUTPUT_LIMIT_BYTES >> 20
-            raise DeployError(f"a command wrote more than {limit} MiB; let it write to a file, then get that")
 
 
 class Connection:
@@ -233,10 +136,10 @@ class Connection:
             deadline = Deadline(f"a command on {self.name} to be killed", _KILL_TIMEOUT_S)
             words = ("exec", *self._sudo, "sh", "-c", _KILL, "sh", token)
             line = " ".join(map(shlex.quote, words))
-            self._exchange(line, self._stdin_prefix, b"", (_Plain(), _Plain()), deadline)
+            self._exchange(line, self._stdin_prefix, b"", (Plain(), Plain()), deadline)
 
     def _exchange(
-        self, line: str, prefix: bytes, source: bytes | BinaryIO, streams: "tuple[_Fed, _Fed]", deadline: Deadline
+        self, line: str, prefix: bytes, source: bytes | BinaryIO, streams: tuple[Fed, Fed], deadline: Deadline
     ) -> int:
         """Run a line by the login shell over a channel of its own; returns its exit status, -1 if it told none."""
         if not self._free.acquire(timeout=deadline.remaining_s()):
@@ -258,7 +161,7 @@ class Connection:
         finally:
             self._free.release()
 
-    def _pump(self, channel: paramiko.Channel, streams: "tuple[_Fed, _Fed]", deadline: Deadline) -> None:
+    def _pump(self, channel: paramiko.Channel, streams: tuple[Fed, Fed], deadline: Deadline) -> None:
         """Read both outputs until both have ended, or the channel has."""
         out, err = streams
         while out.returncode is None or err.returncode is None:
@@ -317,8 +220,8 @@ class Connection:
     def _greet(self, transport: paramiko.Transport) -> Greeting:
         word = secrets.token_hex(12)
         deadline = Deadline(f"{self.name} to answer after the login", _GREET_TIMEOUT_S)
-        line = " ".join(map(shlex.quote, ("exec", "sh", "-c", _GREET, "sh", word, tool_name())))
-        streams = _Plain(), _Plain()
+        line = " ".join(map(shlex.quote, ("exec", "sh", "-c", GREET, "sh", word, tool_name())))
+        streams = Plain(), Plain()
         with contextlib.closing(self._channel(transport, deadline)) as channel:
             _Feeder(channel, line, b"", _TOOL.read_bytes())
             self._pump(channel, streams, deadline)
@@ -363,19 +266,6 @@ class Connection:
         with self._lock:
             self._closed = True
             self._leave()
-
-
-class _Plain(Bounded):
-    """An output without the tool's lines: it ends with its channel."""
-
-    returncode: int | None = None
-
-    def feed(self, data: bytes) -> None:
-        """Take what has arrived."""
-        self(data)
-
-
-_Fed = Stream | _Plain
 
 
 def tool_name() -> str:

@@ -6,7 +6,8 @@ from typing import Final
 
 from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT
 from cluster.host import Capability, Completed, ControlLink
-from cluster.ssh_connection import Bounded, Connection, Greeting
+from cluster.ssh_connection import Connection
+from cluster.ssh_streams import Bounded, Greeting
 
 FOLDER: Final = ".chaos"
 """Below the login's home: everything of ours on a machine."""

@@ -49,10 +49,32 @@ def _option(
     return click.option(name, field, default=None, help=help_text + shown, **more)
 
 
+_OF_BACKENDS: set[str] = set()
+"""The fields of the options that go to the backend."""
+
+
+def _flag(
+    name: str, field: str, help_text: str, **more: Any
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """An option of a backend: it is not there unless it is given."""
+    _OF_BACKENDS.add(field)
+    return click.option(name, field, default=None, help=help_text, **more)
+
+
 @click.command("run")
 @_option("--system", "system", "System under test (chaos list systems).")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable.")
 @_option("--backend", "backend", "Where the nodes live: auto or one of `chaos list backends`.")
+@_flag("--nodes-file", "nodes_file", "File that names the machines (ssh): YAML, or one host a line.")
+@_flag("--user", "user", "Who logs in on machines that the file says nothing else of (ssh).")
+@_flag("--port", "port", "Port of their sshd (ssh).", type=click.IntRange(1, 65535))
+@_flag("--key", "key", "Private key to log in with; else the agent and the usual files (ssh).")
+@_flag("--known-hosts", "known_hosts", "File of the machines' keys (ssh).  [default: ~/.ssh/known_hosts]")
+@_flag("--accept-new", "accept_new", "Learn the keys of machines that it does not name (ssh).", is_flag=True)
+@_flag("--ask-password", "ask_password", "Ask for a password; else CHAOS_SSH_PASSWORD holds one (ssh).", is_flag=True)
+@_flag("--install", "install", "Put the system on machines that do not have it (ssh).", is_flag=True)
+@_flag("--no-sudo", "no_sudo", "Do not use sudo where the user is not root (ssh).", is_flag=True)
+@_flag("--watchdog", "watchdog_s", "Seconds of silence until a machine heals itself (ssh).  [default: 30]", type=float)
 @_option("--nemesis", "nemesis", "NAME[@role[+role]] (chaos list nemeses).")
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
@@ -84,13 +106,14 @@ def run_command(pairs: tuple[str, ...], **options: Any) -> int:
     given = {name: value for name, value in options.items() if value is not None}
     system = plugins.load("systems", given.get("system", DEFAULTS["system"]))()
     settings = system.resolve(parse_settings(pairs))
+    given["backend_options"] = {name: given.pop(name) for name in sorted(given) if name in _OF_BACKENDS}
     experiment = resolved(given, settings, secrets.randbelow(2**31))
     for name in parse_settings(pairs):
         for key in settings:
             if key == name or key.endswith(f".{name}"):
                 experiment.origins[f"settings.{key}"] = "--set"
     say = progress()
-    backend, why = chosen(experiment.backend)
+    backend, why = chosen(experiment.backend, experiment.backend_options)
     say(f"backend  {backend.name}{why}")
     folder, results, code = run(experiment, backend, tuple(sys.argv), say)
     if results is not None:
