@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from host_contract import Up
 
 from cluster import reap, records
 from cluster.host import NodeSpec
@@ -60,3 +61,12 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     for each in made:
         each.backend.down()
         until(lambda run_id=each.run_id: not marked(run_id), "the sandbox's processes to be gone")
+
+
+@pytest.fixture
+def contract(sandbox: Callable[..., Sandbox]) -> Callable[..., Up]:
+    def up(*names: str) -> Up:
+        made = sandbox(*names)
+        return Up(made.backend, made.hosts)
+
+    return up

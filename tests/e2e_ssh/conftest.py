@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from host_contract import Up
 
 from cluster import linux
 from cluster.host import NodeSpec
@@ -106,16 +107,12 @@ def in_network_of_client(backend: NetnsBackend) -> Iterator[None]:
         os.close(own)
 
 
-@pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Lab]]:
-    monkeypatch.setenv("CHAOS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    tmp_path.chmod(0o755)
+@contextlib.contextmanager
+def laboratory(folder: Path) -> Iterator[Callable[..., Lab]]:
+    """Makes one lab; this thread is in its client's network from then on to the end."""
     with contextlib.ExitStack() as undo:
 
-        def make(*names: str, password: str = "the password") -> Lab:
-            folder = tmp_path / "lab"
-            folder.mkdir()
+        def make(*names: str, password: str = "the word") -> Lab:  # noqa: S107 - of an account that a test makes
             made = Lab(folder, names or ("b1", "b2", "b3"), password)
             undo.callback(made.netns.down)
             undo.enter_context(in_network_of_client(made.netns))
@@ -123,3 +120,22 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
             return made
 
         yield make
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Lab]]:
+    monkeypatch.setenv("CHAOS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    with laboratory(folder) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def contract(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Up]]:
+    """One machine for all tests of a module: a promise is kept again and again."""
+    with laboratory(tmp_path_factory.mktemp("lab")) as make:
+        made = make("b1")
+        hosts = made.up(install=True)
+        yield lambda *_: Up(made.backends[-1], hosts)

@@ -1,0 +1,5 @@
+"""For all tests."""
+
+import pytest
+
+pytest.register_assert_rewrite("host_contract")
