@@ -29,6 +29,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "nonmonotonic-send": "one process' messages in another order than it sent them",
     "nonmonotonic-poll": "offsets that step back within one poll",
     "poll-skip": "a read that passed over a known record",
+    "undelivered": "acknowledged and below the offset that the group committed, yet no member was given it",
+    "lost-commit": "an acknowledged commit of the group that a later answer does not know",
     "corrupt": "a record whose content is damaged",
     "dual-master": "two nodes lead in the same epoch",
     "epoch-regression": "an epoch or term that stepped back",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from group_model import model as group_model
 from log_model import MUTATIONS, model
 
 import chaos.core.events
@@ -42,7 +43,7 @@ def literals():
         mutated = MUTATIONS[seed % len(MUTATIONS)](random.Random(seed), good)
         if mutated is not None:
             out.append(msgspec.structs.replace(mutated[0], name=f"mutated-{seed}"))
-    return out
+    return out + [group_model(seed) for seed in range(8)]
 
 
 @pytest.fixture(scope="module")

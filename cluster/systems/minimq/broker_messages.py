@@ -207,7 +207,10 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A broker's belief of itself; ``end``, ``held`` and ``confirmed`` are positions of its log."""
+    """A broker's belief of itself; ``end``, ``held`` and ``confirmed`` are positions of its log.
+
+    ``queue_ends``: topic → for each of its queues the offset after the last record here, confirmed or not.
+    """
 
     role: Literal["master", "follower", "none"]
     epoch: int
@@ -217,6 +220,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     end: int
     held: int
     confirmed: int
+    queue_ends: dict[str, tuple[int, ...]] = {}
 
 
 BrokerAnswer = Produced | CommitDone | Polled | Offsets | Committed | Rejected | Indefinite | ReplicaStatus

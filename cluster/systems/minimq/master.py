@@ -73,6 +73,7 @@ class Master:
 
     def __init__(self, replica: Replica, group: Group) -> None:
         self._replica = replica
+        replica.truncate(broker_rules.kept_at_takeover(replica.log.end))
         self._takeover_end = replica.log.end
         self._followers: dict[str, _FollowerView] = {}
         self._proposed: frozenset[str] = frozenset()
@@ -201,8 +202,8 @@ class Master:
         if isinstance(body, GetOffsets):
             end = replica.log.queue_end(key, replica.readable_end)
             return Offsets(least=LEAST_OFFSET, end=end, epoch=replica.epoch)
-        committed = replica.log.committed(body.group, key, replica.readable_end)
-        return Committed(offset=committed, epoch=replica.epoch)
+        last = replica.log.last_commit(body.group, key, replica.readable_end)
+        return Committed(offset=broker_rules.group_goes_on_at(last), epoch=replica.epoch)
 
     # ------------------------------------------------------------ followers
 
