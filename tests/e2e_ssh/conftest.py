@@ -18,16 +18,17 @@ from cluster.ssh import SshBackend
 USER, USER_ID = "chaosuser", 23_456
 PORT = 2222
 
-# $1: the folder of the machine. An own user database in its mount namespace; root's home is in the folder.
+# $1: the folder of the machine. User database and homes of its own, which lie at one path on all machines.
 SET_UP = f"""\
 set -e
-mkdir -p "$1/root/.ssh" "$1/user/.ssh" "$1/sudoers.d" "$1/etc" /run/sshd
-sed "s#^root:.*#root:x:0:0:root:$1/root:/bin/sh#; /^{USER}:/d" /etc/passwd > "$1/etc/passwd"
-echo "{USER}:x:{USER_ID}:{USER_ID}::$1/user:/bin/sh" >> "$1/etc/passwd"
+mkdir -p "$1/root/.ssh" "$1/user/.ssh" "$1/sudoers.d" "$1/etc" /run/sshd /run/home/root /run/home/user
+sed "s#^root:.*#root:x:0:0:root:/run/home/root:/bin/sh#; /^{USER}:/d" /etc/passwd > "$1/etc/passwd"
+echo "{USER}:x:{USER_ID}:{USER_ID}::/run/home/user:/bin/sh" >> "$1/etc/passwd"
 sed "/^{USER}:/d" /etc/shadow > "$1/etc/shadow"
 echo "{USER}:$3:19000:0:99999:7:::" >> "$1/etc/shadow"
 chown {USER_ID}:{USER_ID} "$1/user" "$1/user/.ssh"
 for home in root user; do cp "$2" "$1/$home/.ssh/authorized_keys"; done
+for home in root user; do mount --bind "$1/$home" "/run/home/$home"; done
 mount --bind "$1/etc/passwd" /etc/passwd
 mount --bind "$1/etc/shadow" /etc/shadow
 mount --bind "$1/sudoers.d" /etc/sudoers.d
