@@ -232,13 +232,14 @@ class Connection:
         return said
 
     def talk(self, program: str, rounds: int, timeout_s: float) -> list[tuple[int, bytes, int]]:
-        """Send a line to a Python program there and read one, so many times.
+        """Send a line to a Python program there and read one, so many times, once it has said its first argument.
 
         Returns for each: the time before it was sent and after it was answered, in nanoseconds of this machine's
         wall clock, and the answer between them.
         """
+        word = secrets.token_hex(12)
         deadline = Deadline(f"{self.name} to answer {rounds} times", timeout_s)
-        line = " ".join(map(shlex.quote, ("exec", "python3", "-I", "-S", "-u", "-c", program)))
+        line = " ".join(map(shlex.quote, ("exec", "python3", "-I", "-S", "-u", "-c", program, word)))
         found: list[tuple[int, bytes, int]] = []
         transport = self._transport()
         with contextlib.closing(self._channel(transport, deadline)) as channel:
@@ -246,6 +247,7 @@ class Connection:
             try:
                 channel.exec_command(line)
                 answers = channel.makefile("r")
+                _skip_to(word, answers, deadline)
                 while len(found) < rounds:
                     before_ns = time.time_ns()
                     channel.sendall(b"\n")
@@ -266,6 +268,14 @@ class Connection:
         with self._lock:
             self._closed = True
             self._leave()
+
+
+def _skip_to(word: str, answers: paramiko.ChannelFile, deadline: Deadline) -> None:
+    """Leave out what the login shell says first."""
+    while (said := str(answers.readline())).strip() != word:
+        if not said:
+            raise EOFError
+        deadline.check()
 
 
 def tool_name() -> str:

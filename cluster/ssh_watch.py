@@ -30,7 +30,7 @@ _BEATS: Final = 6
 _TIMEOUT_S: Final = 15.0
 _ROUNDS: Final = 8
 _SKEW_CHANGED_NS: Final = NS_PER_S // 2
-_CLOCK: Final = "import sys, time\nfor line in sys.stdin: print(time.time_ns())"
+_CLOCK: Final = "import sys, time\nprint(sys.argv[1])\nfor line in sys.stdin: print(time.time_ns())"
 _PID: Final = "watchdog.pid"
 _BEAT: Final = f"""\
 echo "$1" > heartbeat

@@ -54,13 +54,14 @@ class Lab:
         self.machines = self.netns.up(self.run_id, [NodeSpec(name=name, role="machine") for name in names], folder)
         self.names = names
         self.backends: list[SshBackend] = []
+        self.times_up = 0
         hashed = subprocess.run(
             ["openssl", "passwd", "-6", "-stdin"], input=password, capture_output=True, text=True, check=True
         ).stdout.strip()
         with self.known_hosts.open("w") as known:
             for name in names:
                 home = Path(self.machines[name].home)
-                public = keygen(home / "host_key").with_suffix(".pub").read_text()
+                public = keygen(home / "host_key").with_suffix(".pub").read_text().strip()
                 (home / "sshd_config").write_text(
                     f"ListenAddress {self.machines[name].address}:{PORT}\nHostKey {home}/host_key\n"
                     f"PidFile {home}/sshd.pid\nUsePAM no\nStrictModes no\nPermitRootLogin yes\n"
@@ -68,7 +69,7 @@ class Lab:
                 )
                 set_up = ("sh", "-c", SET_UP, "sh", str(home), f"{self.key}.pub", hashed)
                 self.machines[name].run(*set_up, timeout_s=20).check()
-                known.write(f"[{self.machines[name].address}]:{PORT} {public}")
+                known.write(f"[{self.machines[name].address}]:{PORT} {public}\n")
 
     def nodes_file(self, *names: str, user: str = "root", key: str | None = None) -> str:
         """A nodes file in the order of ``names``, all machines if none are named."""
@@ -86,7 +87,8 @@ class Lab:
     def up(self, *names: str, run_id: str = "run-1", **options):
         """Hosts by SSH to the named machines; the backend is the last of ``backends``."""
         backend = self.backend(*names, **options)
-        work = self.folder / f"work-{len(self.backends)}"
+        self.times_up += 1
+        work = self.folder / f"work-{self.times_up}"
         work.mkdir()
         return backend.up(run_id, [NodeSpec(name=name, role="node") for name in names or self.names], work)
 

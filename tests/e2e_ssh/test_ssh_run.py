@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PORT
 
 pytestmark = pytest.mark.e2e
 
@@ -51,5 +50,5 @@ def test_a_run_with_a_partition_is_valid_and_leaves_the_machines_as_they_were(la
     for name in MINIMQ:
         assert (folder / "nodes" / name / "logs" / "stdout.log").stat().st_size > 0
         machine = made.machines[name]
-        assert os.listdir(f"{machine.home}/root/.chaos/runs") == []
+        assert list(Path(machine.home, "root/.chaos/runs").iterdir()) == []
         assert "CHAOS" not in machine.run("iptables", "-S", timeout_s=10).text
