@@ -126,6 +126,8 @@ class Connection:
         tool = f"{said.folder}/.chaos/tools/{tool_name()}"
         words = ("exec", *self._sudo, "python3", "-I", "-S", tool, token, home, run_id, *argv)
         line = " ".join(map(shlex.quote, words))
+        if "\0" in line:
+            raise UsageError(f"{self.name}: a command line with a NUL byte; pass the data as stdin")
         if len(line.encode()) > COMMAND_LINE_BYTES:
             raise UsageError(f"{self.name}: a command line beyond 100 KiB; pass the data as stdin")
         return line

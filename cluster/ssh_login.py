@@ -12,11 +12,12 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 import paramiko
+from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
 from paramiko.ssh_exception import (
     AuthenticationException,
     BadAuthenticationType,
@@ -113,7 +114,7 @@ class Doorman:
         client = paramiko.SSHClient()
         for path in (self.known_hosts, _SYSTEM_KNOWN_HOSTS):
             if path.exists():
-                client.load_system_host_keys(str(path))
+                add_known(client.get_host_keys(), path.read_text(errors="replace"))
         client.set_missing_host_key_policy(_Learn(self, who))
         with _translated(who, login, self.known_hosts), contextlib.ExitStack() as undo:
             undo.callback(client.close)
@@ -149,11 +150,33 @@ class Doorman:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.seek(0)
                 lines = file.read().splitlines(keepends=True)
-                if any(each.startswith("@revoked") and key.get_base64() in each for each in lines):
+                if key.get_base64() in revoked(lines):
                     raise UsageError(f"{who}: its host key {key.fingerprint} is revoked in {self.known_hosts}")
                 if line not in lines:
                     file.write(line if not lines or lines[-1].endswith("\n") else "\n" + line)
         self._say(f"learned the host key of {who}: {key.fingerprint}, now in {self.known_hosts}")
+
+
+def revoked(lines: Iterable[str]) -> set[str]:
+    """Pure: the keys, in base64, that a known_hosts file withdraws from everybody."""
+    fields = [line.split() for line in lines if line.startswith("@revoked")]
+    return {words[3] for words in fields if len(words) > 3}  # noqa: PLR2004 - marker, names, type, key
+
+
+def add_known(keys: paramiko.HostKeys, text: str) -> None:
+    """What a known_hosts file says, but for keys that it revokes; lines that nobody understands say nothing."""
+    lines = text.splitlines()
+    withdrawn = revoked(lines)
+    for line in lines:
+        if not line.strip() or line.lstrip()[0] in "#@":
+            continue
+        try:
+            entry = HostKeyEntry.from_line(line)
+        except (InvalidHostKey, SSHException):
+            continue
+        if entry is not None and entry.key is not None and entry.key.get_base64() not in withdrawn:
+            for name in entry.hostnames or ():
+                keys.add(name, entry.key.get_name(), entry.key)
 
 
 class _Learn(paramiko.MissingHostKeyPolicy):

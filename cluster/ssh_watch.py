@@ -41,16 +41,17 @@ rm -f heartbeat
 read -r pid < {_PID} || exit 0
 while [ -d "/proc/$pid" ]; do sleep 0.1; done
 """
-# What carries a run's mark, and what is stopped: pid, start time, name, "stopped" or "marked".
+# What carries a run's mark, and what is stopped: "stopped" or "marked", pid, start time, command line.
 _LOOK: Final = """\
 for stat in /proc/[0-9]*/stat; do
   { read -r line < "$stat"; } 2>/dev/null || continue
   pid=${stat#/proc/}; pid=${pid%/stat}
-  name=${line#*(}; name=${name%)*}
   set -- ${line##*) }
-  [ "$1" = T ] && echo "$pid ${20} stopped $name"
-  grep -qsaF -e CHAOS_RUN= "/proc/$pid/environ" && ! grep -qsaF -e "=$CHAOS_COMMAND" "/proc/$pid/environ" &&
-    echo "$pid ${20} marked $name"
+  kind=
+  [ "$1" = T ] && kind=stopped
+  grep -qsaF -e CHAOS_RUN= "/proc/$pid/environ" && ! grep -qsaF -e "$CHAOS_COMMAND" "/proc/$pid/environ" &&
+    kind=marked
+  [ -n "$kind" ] && echo "$kind $pid ${20} $(tr '\\0\\n' '  ' < "/proc/$pid/cmdline" | head -c 80)"
 done
 exit 0
 """
