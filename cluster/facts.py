@@ -30,6 +30,13 @@ _MEMORY_MINIMUM_GIB: Final = 4
 _TOOL_TIMEOUT_S: Final = 15.0
 _PROBES: Final = 5
 _JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_SSHD: Final = {
+    "sshd": "openssh-server",
+    "ssh-keygen": "openssh-client",
+    "sudo": "sudo",
+    "openssl": "openssl",
+    "pkill": "procps",
+}
 _JAVA_HELP: Final = "apt-get install openjdk-17-jre-headless"
 _STEPS: Final = {
     "user namespace": "user namespaces",
@@ -64,7 +71,7 @@ class Java(msgspec.Struct, frozen=True):
 
 def facts() -> list[Fact]:
     """Everything, in the order in which it is shown; takes a second or two."""
-    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker, _chromium)
+    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker, machines, _chromium)
     with ThreadPoolExecutor(len(groups)) as pool:
         return [fact for group in pool.map(lambda group: group(), groups) for fact in group]
 
@@ -190,6 +197,24 @@ def _chromium() -> list[Fact]:
     if program is None:
         return [Fact("chromium", False, "not found; only tests need it", "apt-get install chromium", optional=True)]
     return [Fact("chromium", True, program, optional=True)]
+
+
+def machines() -> list[Fact]:
+    """What reaching machines takes here, and what only tests of it need."""
+    known = Path("~/.ssh/known_hosts").expanduser()
+    keys = [path.name for path in sorted(known.parent.glob("id_*")) if path.suffix != ".pub"]
+    have = [f"keys {', '.join(keys)}" if keys else "no key of the usual names"]
+    have.append("an agent" if os.environ.get("SSH_AUTH_SOCK") else "no agent")
+    have.append(f"{known} is there" if known.exists() else f"no {known}")
+    found = [Fact("ssh", True, ", ".join(have), optional=True)]
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    missing = [package for program, package in _SSHD.items() if shutil.which(program, path=path) is None]
+    if missing:
+        help_text = f"apt-get install {' '.join(dict.fromkeys(missing))}"
+        return [*found, Fact("sshd", False, "not all there; only tests need it", help_text, optional=True)]
+    if os.geteuid() != 0:
+        return [*found, Fact("sshd", False, "logins need root; only tests need them", "run as root", optional=True)]
+    return [*found, Fact("sshd", True, str(shutil.which("sshd", path=path)), optional=True)]
 
 
 def _docker() -> list[Fact]:
