@@ -63,6 +63,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     plan: str | None
     backend_options: dict[str, Any]
+    reuse: str | None
     settings: dict[str, str]
     origins: dict[str, str]
 
@@ -83,7 +84,7 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     Raises:
         UsageError: an impossible value.
     """
-    values = DEFAULTS | {"rto_budget_s": None, "plan": None, "backend_options": {}, "seed": seed} | given
+    values = DEFAULTS | {"rto_budget_s": None, "plan": None, "backend_options": {}, "reuse": None, "seed": seed} | given
     values.setdefault("fault_duration_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
     if "fault_duration_s" not in given:

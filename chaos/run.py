@@ -129,7 +129,7 @@ class Run:
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
         start_early(self.experiment.engine)
         with self.phase("fetch"):
-            artefacts = self.system.fetch(self.say)
+            artefacts = None if self.experiment.reuse else self.system.fetch(self.say)
         self.say(f"deploy   {self._shape()} on {self.backend.name}")
         for attempt in range(1, DEPLOY_ATTEMPTS + 1):
             with ExitStack() as own:
@@ -152,7 +152,7 @@ class Run:
             self.backend = self.backend.another()
         raise AssertionError("the last attempt returns or raises")
 
-    def _deploy_once(self, artefacts: Path, undo: ExitStack) -> tuple[Deployed, Inside]:
+    def _deploy_once(self, artefacts: Path | None, undo: ExitStack) -> tuple[Deployed, Inside]:
         with self.phase("deploy"):
             deployed = bring_up(self.experiment, self.system, self.backend, self.folder, artefacts, undo)
         self._keep_notes()
@@ -308,12 +308,12 @@ class Run:
 
         def fetch(node: Node) -> None:
             for name in node.launch.logs:
-                target = self.folder / "nodes" / node.name / name
+                target = self.folder / "nodes" / node.name / name.removeprefix("/")
                 if Path(node.host.home, name) == target:
                     continue
                 target.parent.mkdir(parents=True, exist_ok=True)
                 try:
-                    node.host.get(f"{node.host.home}/{name}", target)
+                    node.host.get(str(Path(node.host.home, name)), target)
                 except (OSError, ChaosError) as error:
                     self.events.emit(Note(time_ns=now_ns(), name="log-missing", node=node.name, text=str(error)))
 

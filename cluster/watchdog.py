@@ -9,7 +9,7 @@ Silence is measured by this machine's monotonic clock, so neither a skewed clock
 After ``heal_after_s`` the run's chain goes and stopped processes of the run go on; if the harness comes back,
 the watch goes on too. After ``end_after_s`` what the run started is killed, and the watchdog ends. It also
 ends when the file is gone: the harness has cleaned up itself. It refuses to touch processes that do not carry
-the run's mark.
+the run's mark, but for letting the node's own process go on.
 """
 
 import json
@@ -72,7 +72,7 @@ class Watchdog:
                 self._log(f"packet filter chain {chain} is gone")
                 break
             self._log(f"clearing the packet filter: exit {done.returncode}: {done.stderr.decode(errors='replace')}")
-        for pid in self._processes():
+        for pid in {*self._processes(), *self._adopted()}:
             send(pid, signal.SIGCONT)
         self._log("stopped processes go on")
 
@@ -85,6 +85,17 @@ class Watchdog:
             time.sleep(0.1)
             found = [pid for pid in self._processes() if pid in found]
         self._log("the run's processes are killed; the watch ends")
+
+    def _adopted(self) -> list[int]:
+        """The node's process, if it is one that was there before the run and so carries no mark."""
+        try:
+            with open(self.home + "/process.pid", encoding="ascii") as file:  # noqa: PTH123
+                pid, start = file.read().split()[:2]
+            with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+                same = file.read().rpartition(")")[2].split()[19] == start
+        except (OSError, ValueError, IndexError):
+            return []
+        return [int(pid)] if same else []
 
     def _processes(self) -> list[int]:
         """Every process that the run started here, ourselves left out; zombies show no environment."""

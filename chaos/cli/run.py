@@ -80,6 +80,7 @@ def _flag(
 @_flag("--install", "install", "Put the system on machines that do not have it (ssh).", is_flag=True)
 @_flag("--no-sudo", "no_sudo", "Do not use sudo where the user is not root (ssh).", is_flag=True)
 @_flag("--watchdog", "watchdog_s", "Seconds of silence until a machine heals itself (ssh).  [default: 30]", type=float)
+@_option("--reuse", "reuse", "File with the commands of a cluster that is there already, by role.")
 @_option("--nemesis", "nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).")
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
