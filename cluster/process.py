@@ -100,8 +100,8 @@ for folder in /proc/[0-9]*; do
   { read -r line < "$folder/stat"; } 2>/dev/null || continue
   set -- ${line##*) }
   [ "$4" = "$$" ] && continue
-  said=$(tr '\\0\\n' '  ' < "$folder/cmdline" 2> /dev/null)
-  [ -z "$said" ] || echo "${folder#/proc/} ${20} $said"
+  said=$(tr '\\0\\n\\r' ' ' 2> /dev/null < "$folder/cmdline")
+  [ -z "$said" ] || printf '%s\\n' "${folder#/proc/}:${20} $said|"
 done
 """
 # $2 and on: pid, start time.
@@ -173,10 +173,10 @@ def start(node: Node, run_id: str) -> ProcId:
         DeployError: it runs already, or the host refused.
     """
     host, launch = node.host, node.launch
-    if launch.found_by:
-        return _start_elsewhere(node)
     for path, content in launch.files.items():
         host.put(content, f"{host.home}/{path}")
+    if launch.found_by:
+        return _start_elsewhere(node)
     env = [f"{name}={value}" for name, value in {**launch.env, "CHAOS_RUN": run_id}.items()]
     done = host.run("sh", "-c", _START, "sh", host.home, *env, *launch.argv, timeout_s=_RUN_TIMEOUT_S)
     if done.returncode == _ALREADY:
@@ -192,14 +192,14 @@ def adopt(node: Node) -> ProcId | None:
         DeployError: several fit.
     """
     pattern = re.compile(node.launch.found_by)
-    lines = [line.split(" ", 2) for line in _run(node, _LIST).splitlines()]
-    found = [words for words in lines if pattern.search(words[2])]
+    listed = (line.split(" ", 1) for line in _run(node, _LIST).split("\n") if line)
+    found = [(words, said) for words, said in listed if pattern.search(said.rstrip("| "))]
     if len(found) > 1:
-        many = ", ".join(f"{pid} ({line[:60].strip()})" for pid, _, line in found)
+        many = ", ".join(f"{words.partition(':')[0]} ({said[:60].strip()})" for words, said in found)
         raise DeployError(f"{node.name}: {len(found)} processes match {node.launch.found_by!r}: {many}; say more of it")
     if not found:
         return None
-    pid, begun, _ = found[0]
+    pid, _, begun = found[0][0].partition(":")
     _run(node, _ADOPT, pid, begun)
     return ProcId(int(pid), int(begun), 0)
 

@@ -29,11 +29,12 @@ from cluster.system import Launch
 _TEXTS: Final = ("process", "start", "stop")
 _KEYS: Final = (*_TEXTS, "logs")
 
-# $1: the host's home, where output goes. $2: the command. Nothing of a run clings to what it starts.
+# $1: the host's home, where output goes. $2: the file with the command, so that `pkill -f` in it does not find
+# the shell that runs it. Nothing of a run clings to what it starts.
 _BY_LOGIN: Final = """\
 mkdir -p "$1/logs" && exec >> "$1/logs/stdout.log" 2>&1 < /dev/null || exit
 unset CHAOS_RUN CHAOS_COMMAND CHAOS_OWNER TMPDIR
-eval "HOME=~$(id -un)" && export HOME && cd && exec sh -c "$2"
+eval "HOME=~$(id -un)" && export HOME && cd && exec sh "$1/$2"
 """
 
 
@@ -100,11 +101,11 @@ def _commands(where: str, content: Any) -> Commands:
 def launch(commands: Commands, node: NodeInfo, home: str) -> Launch:
     """Pure: how a node's process is found, started and stopped."""
 
-    def by_login(command: str) -> tuple[str, ...]:
-        filled = command.replace("{name}", node.name).replace("{address}", node.address)
-        return ("sh", "-c", _BY_LOGIN, "sh", home, filled)
+    def filled(command: str) -> bytes:
+        return f"{command.replace('{name}', node.name).replace('{address}', node.address)}\n".encode()
 
     return Launch(
-        argv=by_login(commands.start), env={}, files={}, ready_pattern="", logs=commands.logs, data=(),
-        found_by=commands.process, stop=by_login(commands.stop),
+        argv=("sh", "-c", _BY_LOGIN, "sh", home, "start.sh"), env={},
+        files={"start.sh": filled(commands.start), "stop.sh": filled(commands.stop)}, ready_pattern="",
+        logs=commands.logs, data=(), found_by=commands.process, stop=("sh", "-c", _BY_LOGIN, "sh", home, "stop.sh"),
     )  # fmt: skip

@@ -51,7 +51,7 @@ for stat in /proc/[0-9]*/stat; do
   [ "$1" = T ] && kind=stopped
   grep -qsaF -e CHAOS_RUN= "/proc/$pid/environ" && ! grep -qsaF -e "$CHAOS_COMMAND" "/proc/$pid/environ" &&
     kind=marked
-  [ -n "$kind" ] && echo "$kind $pid ${20} $(tr '\\0\\n' '  ' < "/proc/$pid/cmdline" | head -c 80)"
+  [ -n "$kind" ] && printf '%s\\n' "$kind $pid ${20} $(tr '\\0\\n' '  ' < "/proc/$pid/cmdline" | head -c 80)"
 done
 exit 0
 """

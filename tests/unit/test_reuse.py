@@ -23,9 +23,9 @@ def test_commands_are_filled_in_for_each_node():
     commands = parsed(GOOD)
     node = NodeInfo(name="b1", role="broker", address="198.18.0.10")
     launch = reuse.launch(commands["broker"], node, "/home/x")
-    assert launch.argv[-2:] == ("/home/x", "run b1 at 198.18.0.10 &")
-    assert launch.stop[-1] == "end"
-    assert (launch.found_by, launch.logs, launch.data, launch.files) == ("Broker", ("/var/log/b.log",), (), {})
+    assert launch.files == {"start.sh": b"run b1 at 198.18.0.10 &\n", "stop.sh": b"end\n"}
+    assert (launch.argv[-2:], launch.stop[-2:]) == (("/home/x", "start.sh"), ("/home/x", "stop.sh"))
+    assert (launch.found_by, launch.logs, launch.data) == ("Broker", ("/var/log/b.log",), ())
     assert commands["namesrv"].logs == ()
 
 
@@ -50,8 +50,8 @@ def test_what_is_wrong_is_one_clear_line(text, says):
 
 
 def test_a_file_that_is_not_there_or_no_yaml(tmp_path: Path):
-    with pytest.raises(UsageError, match="--reuse .*none: No such file"):
+    with pytest.raises(UsageError, match=r"--reuse .*none: No such file"):
         reuse.read(tmp_path / "none", ("broker",))
     (tmp_path / "odd").write_text("a: [\n")
-    with pytest.raises(UsageError, match="--reuse .*odd: not YAML: "):
+    with pytest.raises(UsageError, match=r"--reuse .*odd: not YAML: "):
         reuse.read(tmp_path / "odd", ("broker",))
