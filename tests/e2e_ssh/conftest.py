@@ -34,6 +34,7 @@ mount --bind "$1/etc/passwd" /etc/passwd
 mount --bind "$1/etc/shadow" /etc/shadow
 mount --bind "$1/sudoers.d" /etc/sudoers.d
 /usr/sbin/sshd -f "$1/sshd_config" -E "$1/sshd.log"
+until [ -s "$1/sshd.pid" ]; do sleep 0.02; done
 """
 
 
