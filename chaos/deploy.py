@@ -6,7 +6,7 @@ module refuses to load, break or judge.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -23,7 +23,7 @@ from chaos.inside import Inside
 from chaos.messages import Answer, AskReady, ObserverSpec, Prepare
 from cluster import process
 from cluster.cluster import Cluster, Node
-from cluster.host import Backend, Host
+from cluster.host import Backend, Host, NodeSpec, check_programs
 from cluster.system import ClusterView, System
 
 OBSERVE_PERIOD_S = 1.0
@@ -62,10 +62,11 @@ def bring_up(
     run_id = folder.name
     specs = system.topology(experiment.settings)
     undo.callback(backend.down)
+    provided = backend.provide(artefacts)
     hosts = backend.up(run_id, specs, folder / "nodes")
+    check_hosts(specs, hosts, backend.name)
     infos = tuple(NodeInfo(name=s.name, role=s.role, address=hosts[s.name].address) for s in specs)
     view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, queues=experiment.queues)
-    provided = backend.provide(artefacts)
     nodes = {
         info.name: Node(info, hosts[info.name], system.launch(info, hosts[info.name].home, provided, view))
         for info in infos
@@ -81,6 +82,13 @@ def bring_up(
     for roles in system.start_order:
         on_all(start, [node for node in nodes.values() if node.info.role in roles])
     return Deployed(cluster, view, hosts["client"], backend)
+
+
+def check_hosts(specs: Sequence[NodeSpec], hosts: Mapping[str, Host], where: str) -> None:
+    """Refuse hosts that lack what their nodes need."""
+    for spec in specs:
+        if spec.programs:
+            check_programs(hosts[spec.name], spec.programs, f"this host ({where})")
 
 
 def remove_data(cluster: Cluster) -> None:

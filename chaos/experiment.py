@@ -37,7 +37,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
-    ``settings`` are the system's, resolved; ``origins`` says for each field who decided it.
+    ``settings`` are the system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each
+    field who decided it.
     """
 
     system: str
@@ -61,6 +62,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     store: str
     plan: str | None
+    backend_options: dict[str, str]
     settings: dict[str, str]
     origins: dict[str, str]
 
@@ -81,7 +83,7 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     Raises:
         UsageError: an impossible value.
     """
-    values = DEFAULTS | {"rto_budget_s": None, "plan": None, "seed": seed} | given
+    values = DEFAULTS | {"rto_budget_s": None, "plan": None, "backend_options": {}, "seed": seed} | given
     values.setdefault("fault_duration_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
     if "fault_duration_s" not in given:

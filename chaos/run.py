@@ -166,6 +166,7 @@ class Run:
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
         start_early(self.experiment.engine)
         with self.phase("fetch"):
+            self.backend.prepare(self.topology, self.say)
             artefacts = self.system.fetch(self.say)
         self.say(f"deploy   {self._shape()} on {self.backend.name}")
         for attempt in range(1, DEPLOY_ATTEMPTS + 1):
@@ -185,7 +186,6 @@ class Run:
             self.events.emit(Note(time_ns=now_ns(), name="deployed-again", text=failed))
             (self.folder / "nodes").rename(self.folder / "nodes-that-did-not-come-up")
             (self.folder / "nodes").mkdir()
-            self.backend = type(self.backend)()
         raise AssertionError("the last attempt returns or raises")
 
     def _deploy_once(self, artefacts: Path, undo: ExitStack) -> tuple[Deployed, Inside]:

@@ -4,12 +4,12 @@ Systems, faults and the recipe of a run speak to ``Host`` and ``Backend`` only. 
 know how a host is made.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from subprocess import Popen
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -51,10 +51,14 @@ class Completed(msgspec.Struct, frozen=True):
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A node that the system wants: ``name`` is also its hostname."""
+    """A node that the system wants: ``name`` is also its hostname.
+
+    ``programs``: what must be on the PATH of its host beside sh, coreutils and python3.
+    """
 
     name: str
     role: str
+    programs: tuple[str, ...] = ()
 
 
 class Host(Protocol):
@@ -91,6 +95,18 @@ class Backend(Protocol):
     """
 
     name: str
+    options: Mapping[str, str]
+    """What users may set, with a line of help each; given to the constructor as keyword arguments, as text."""
+
+    def prepare(self, specs: Sequence[NodeSpec], say: Callable[[str], None]) -> None:
+        """Make sure of what such hosts are made of, and remove what dead runs left; once a machine it takes minutes.
+
+        ``say`` gets one line per step.
+
+        Raises:
+            CapabilityError: the machine cannot do it; the message names the command that helps.
+        """
+        ...
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """Make one host per spec plus one named ``client`` where load and observers run.
@@ -103,7 +119,7 @@ class Backend(Protocol):
         ...
 
     def provide(self, source: Path) -> str:
-        """Make a local read-only folder visible on every host; returns its path there."""
+        """Make a local folder visible, to be read only, on every host; returns its path there. Before ``up``."""
         ...
 
     def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> "Popen[bytes]":
@@ -116,6 +132,25 @@ class Backend(Protocol):
     def down(self) -> None:
         """Remove everything that ``up`` made; safe to call twice and after a failed ``up``."""
         ...
+
+
+_MISSING_PROGRAMS: Final = 'for program; do command -v "$program" >/dev/null || echo "$program"; done'
+_LOOK_TIMEOUT_S: Final = 15.0
+
+
+def check_programs(host: Host, programs: Sequence[str], where: str) -> None:
+    """Refuse a host on which programs are missing.
+
+    ``where``: what has to have them, for people: a machine, an image.
+
+    Raises:
+        CapabilityError: naming them all.
+    """
+    missing = host.run("sh", "-c", _MISSING_PROGRAMS, "sh", *programs, timeout_s=_LOOK_TIMEOUT_S).check().text.split()
+    if missing:
+        from chaos.core.errors import CapabilityError
+
+        raise CapabilityError(f"{host.name}: {where} has no {', no '.join(missing)} on its PATH; install it there")
 
 
 @contextmanager

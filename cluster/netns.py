@@ -26,8 +26,9 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from chaos.core.errors import CapabilityError, ChaosError, DeadlineError, DeployError, UsageError
@@ -65,6 +66,7 @@ class NetnsBackend:
     """Hosts in network namespaces; see the module."""
 
     name = "netns"
+    options: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self) -> None:
         self._run_id = ""
@@ -76,6 +78,9 @@ class NetnsBackend:
         self._provided: list[Path] = []
         self._record: Path | None = None
         self._lock = threading.Lock()
+
+    def prepare(self, specs: Sequence[NodeSpec], say: Callable[[str], None]) -> None:
+        """See ``Backend.prepare``. These hosts are made of nothing but this machine, and leave nothing."""
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""

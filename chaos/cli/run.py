@@ -30,6 +30,10 @@ def parse_settings(pairs: tuple[str, ...]) -> dict[str, str]:
     return settings
 
 
+BACKEND_OPTIONS = ("image", "cpus", "memory")
+"""What is handed to the backend, which may refuse it."""
+
+
 def progress() -> Callable[[str], None]:
     """A function that prints one line with the seconds since the start."""
     began = time.monotonic()
@@ -53,6 +57,9 @@ def _option(
 @_option("--system", "system", "System under test (chaos list systems).")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable.")
 @_option("--backend", "backend", "Where the nodes live: auto or one of `chaos list backends`.")
+@_option("--image", "image", "Image of the hosts (docker), instead of the one of `chaos image build`.")
+@_option("--cpus", "cpus", "Cores that a node may use at most (docker), e.g. 0.5.")
+@_option("--memory", "memory", "Memory that a node may use at most (docker), e.g. 512m.")
 @_option("--nemesis", "nemesis", "NAME[@role[+role]] (chaos list nemeses).")
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
@@ -82,6 +89,8 @@ def run_command(pairs: tuple[str, ...], **options: Any) -> int:
     from reports.text import summary
 
     given = {name: value for name, value in options.items() if value is not None}
+    if options_of_backend := {name: given.pop(name) for name in BACKEND_OPTIONS if name in given}:
+        given["backend_options"] = options_of_backend
     system = plugins.load("systems", given.get("system", DEFAULTS["system"]))()
     settings = system.resolve(parse_settings(pairs))
     experiment = resolved(given, settings, secrets.randbelow(2**31))
@@ -90,7 +99,7 @@ def run_command(pairs: tuple[str, ...], **options: Any) -> int:
             if key == name or key.endswith(f".{name}"):
                 experiment.origins[f"settings.{key}"] = "--set"
     say = progress()
-    backend, why = chosen(experiment.backend)
+    backend, why = chosen(experiment.backend, experiment.backend_options)
     say(f"backend  {backend.name}{why}")
     folder, results, code = run(experiment, backend, tuple(sys.argv), say)
     if results is not None:
