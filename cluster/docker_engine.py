@@ -173,7 +173,8 @@ def _refused(url: str, cause: BaseException) -> CapabilityError:
     if isinstance(cause, TimeoutError) or "timed out" in str(cause):
         return CapabilityError(f"docker: the engine at {url} does not answer; `systemctl restart docker`")
     reason = getattr(cause, "strerror", None) or " ".join(str(cause).split())[:200]
-    return CapabilityError(f"docker: no engine answers at {url}: {reason}; {_START if shutil.which('dockerd') else _INSTALL}")
+    helps = _START if shutil.which("dockerd") else _INSTALL
+    return CapabilityError(f"docker: no engine answers at {url}: {reason}; {helps}")
 
 
 def _cause(error: BaseException) -> BaseException:
