@@ -58,6 +58,9 @@ _REQUIRED: Final = (
 """What ``cluster.process`` and ``cluster.network`` use on a host, beside the shell."""
 
 
+_CONTENT: Final = f"an image for hosts has python3, sh and {', '.join(_REQUIRED)} on its PATH"
+
+
 def nano_cpus(text: str | None) -> int:
     """Pure: what ``--cpus`` asks for in thousand-millionths of a core; 0 for no limit.
 
@@ -190,8 +193,13 @@ class DockerBackend:
             home = str(homes[name])
             wanted = Wanted(name=name, image=image, home=home, network=network_id, addresses=by_name)
             self._containers[name] = self._create(engine, wanted)
-            with engine.doing(f"starting container {name} of image {image}"):
-                engine.api.start(self._containers[name])
+            try:
+                with engine.doing(f"starting container {name} of image {image}"):
+                    engine.api.start(self._containers[name])
+            except DeployError as error:
+                if "python3" not in str(error):
+                    raise
+                raise UsageError(f"image {image} has no python3 (3.10 or newer); {_CONTENT}") from None
             control = self._accept(engine, name, deadline)
             self._hosts[name] = host = AgentHost(name, by_name[name], home, control, lambda: self._fate(name))
             own = {"HOME": home, "TMPDIR": "/tmp", "XTABLES_LOCKFILE": f"{home}/tmp/xtables.lock"}  # noqa: S108
