@@ -184,7 +184,7 @@ def own_engine(tmp_path, run_id, monkeypatch):
         engine.api.load_image(image)
     yield start, folder
     with connect() as engine:
-        for each in docker_reap.leftovers(engine):
+        for each in docker_reap.of_run(engine, run_id, records.marker(run_id)[records.OWNER]):
             docker_reap.remove(engine, each)
     for each in started:
         each.communicate(timeout=60)
@@ -196,12 +196,14 @@ def test_an_engine_killed_in_the_middle(own_engine, tmp_path, run_id):
     backend = DockerBackend()
     (tmp_path / "work").mkdir()
     hosts = backend.up(run_id, SPECS, tmp_path / "work")
-    os.kill(int((folder / "docker.pid").read_text()), signal.SIGKILL)
+    pids = [int((folder / name).read_text()) for name in ("docker.pid", "exec/containerd/containerd.pid")]
+    os.kill(pids[0], signal.SIGKILL)  # the kernel ends containerd with it
     assert hosts["b1"].run("echo", "obeys", timeout_s=10).text == "obeys"  # no engine between us and it
     with pytest.raises(ChaosError, match=r"the engine at unix://.* does not answer any more .*`chaos clean`") as told:
         backend.down()
     assert told.value.exit_code == 255
     until(lambda: not marked(run_id), "the hosts' processes to be gone", 20)
+    until(lambda: not any(records.start_time(pid) for pid in pids), "the engine to be gone", 20)
     start()
     with connect() as engine:
-        assert len(made(engine, run_id)) == 7
+        assert len(made(engine, run_id)) == 7  # we live, so `chaos clean` lets it be; the fixture removes it
