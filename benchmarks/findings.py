@@ -67,6 +67,22 @@ FINDINGS = (
         seeds=(667880820,),
     ),
     Finding(
+        "acknowledges-as-it-steps-down",
+        "RocketMQ 5.5.0: a master that steps down acknowledges what still waits for its slaves, and it is lost",
+        "chaos run --system rocketmq --nemesis random-loss --set client.routing=follow --fault-interval 20"
+        " --time-limit 120 --seed {seed}",
+        "lost-write",
+        "Safe settings, clients that follow the route. 80 % loss on every link of two brokers and a controller for"
+        " 20 s: the controllers elect another master, the old one does not hear of it, and its sends wait for slaves"
+        " that no longer answer, each for the three seconds of syncFlushTimeout. When the loss ends, the old master"
+        " learns that it is a slave and closes its replication connections one after the other; each close takes a"
+        " slave out of its local SyncStateSet (`Notify the syncStateSet has been changed into [1, 3]`, then `[1]`),"
+        " and with the last one everything that waited counts as replicated to all: three seconds of sends, here 581,"
+        " are acknowledged within a tenth of a second by a broker that is already truncating them. A step down must"
+        " end waiting sends as unknown.",
+        seeds=(1,),
+    ),
+    Finding(
         "slave-shows-what-vanishes",
         "RocketMQ 5.5.0: after a partition a slave shows messages that nobody acknowledged and that then vanish",
         "chaos run --system rocketmq --nemesis random-partition --set client.routing=follow --set client.slaveReads=on"

@@ -13,7 +13,7 @@ import yaml
 from chaos.core.errors import UsageError
 
 DEFAULTS: Final[dict[str, Any]] = {
-    "system": "rocketmq",
+    "system": "minimq",
     "backend": "auto",
     "workload": "queue",
     "nemesis": "noop",
@@ -23,8 +23,8 @@ DEFAULTS: Final[dict[str, Any]] = {
     "queues": 4,
     "body_bytes": 128,
     "op_timeout_s": 3.0,
-    "time_limit_s": 120.0,
-    "fault_interval_s": 20.0,
+    "time_limit_s": 60.0,
+    "fault_interval_s": 10.0,
     "recovery_s": 10.0,
     "drain_deadline_s": 180.0,
     "ready_deadline_s": 180.0,

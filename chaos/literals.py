@@ -47,6 +47,8 @@ class OpLiteral(_Strict, frozen=True, kw_only=True):
     read: Range | None = None
     slave_read: Range | None = msgspec.field(default=None, name="slave-read")
     drain: Range | None = None
+    commit: int | None = None
+    committed_read: int | Literal["none"] | None = msgspec.field(default=None, name="committed-read")
     sends: Sends | None = None
     to: int = 0
     p: int | None = None
@@ -87,8 +89,23 @@ class Reign(_Strict, frozen=True, kw_only=True):
     end: float | None = None
 
 
+class InSyncLiteral(_Strict, frozen=True, kw_only=True):
+    """What a node said each second of a master's SyncStateSet. ``end`` None: to the end of the run."""
+
+    says: str
+    master: str
+    members: tuple[str, ...]
+    number: int
+    start: float = 0.0
+    end: float | None = None
+
+
 class DrainLiteral(_Strict, frozen=True, kw_only=True):
-    """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``."""
+    """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``.
+
+    Where there is a consumer group each pass ends with a committed-read: ``committed`` is its answer (by default
+    what was committed last), None for none; queues in ``skip_committed`` have none.
+    """
 
     ended: bool = True
     passes: int = 2
@@ -100,6 +117,8 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
     max: dict[int, int] = {}
     next: dict[int, int] = {}
     skip: tuple[int, ...] = ()
+    committed: dict[int, int | None] = {}
+    skip_committed: tuple[int, ...] = ()
     node: str = "b1"
     sync_changes: bool = False
     observed: bool = True
@@ -113,6 +132,7 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     mix: dict[str, float] = {}
     promises: dict[str, str] = {}
     readable_after_s: float = 0.0
+    min_in_sync: int = 0
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False
@@ -145,6 +165,7 @@ class HistoryLiteral(_Strict, frozen=True, kw_only=True):
     faults: tuple[FaultLiteral, ...] = ()
     masters: tuple[Reign, ...] = (Reign(node="b1", epoch=1),)
     controllers: tuple[Reign, ...] = (Reign(node="c1", epoch=1),)
+    in_sync: tuple[InSyncLiteral, ...] = ()
     drain: DrainLiteral | None = DrainLiteral()
     torn_workers: tuple[int, ...] = ()
     """Workers whose stream has no end record, as after kill -9."""

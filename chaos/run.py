@@ -32,11 +32,13 @@ from chaos.judging import start_early
 from chaos.load import Workers
 from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
+from chaos.planning import plan_of
 from chaos.store import make_run_folder, point
+from chaos.workload.base import check_suited
 from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
-from nemesis.plan import Row, make_plan, read_plan, write_plan
+from nemesis.plan import write_plan
 from nemesis.runner import Nemesis
 
 STABLE_S = 5.0
@@ -99,10 +101,14 @@ class Run:
         self.backend = backend
         self.system: System = plugins.load("systems", experiment.system)()
         workload: Any = plugins.load("workloads", experiment.workload)
-        self.mix: dict[F, float] = workload.mix_of(self.system.operations(experiment.settings))
+        operations = self.system.operations(experiment.settings)
+        idempotent_sends = self.system.idempotent_sends(experiment.settings)
+        check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
+        self.mix: dict[F, float] = workload.mix_of(operations)
         self.topology = self.system.topology(experiment.settings)
-        self.plan = self._plan()
-        group = f"{experiment.system}-{experiment.workload}-{experiment.nemesis}".replace("@", "-").replace("+", "-")
+        self.plan = plan_of(experiment, self.system, say)
+        faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
+        group = f"{experiment.system}-{experiment.workload}-{faults}"
         self.folder = make_run_folder(Path(experiment.store), group)
         self.timings_s: dict[str, float] = {}
         self.info = self._first_info(argv)
@@ -110,15 +116,6 @@ class Run:
         (self.folder / "config.yaml").write_text(as_yaml(experiment))
         write_plan(self.plan, self.folder / "plan.jsonl")
         self.events = EventLog(self.folder / "history" / "run.events")
-
-    def _plan(self) -> tuple[Row, ...]:
-        e = self.experiment
-        if e.plan is not None:
-            return read_plan(Path(e.plan))
-        return make_plan(
-            e.nemesis, self.system.roles, self.topology, interval_s=e.fault_interval_s,
-            duration_s=e.fault_duration_s, time_limit_s=e.time_limit_s, seed=e.seed,
-        )  # fmt: skip
 
     def _first_info(self, argv: tuple[str, ...]) -> RunInfo:
         e = self.experiment
@@ -227,7 +224,7 @@ class Run:
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
         self.say(
             f"load     {e.rate:g} sends/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
-            f"{len(self.plan)} x {e.nemesis}, seed {e.seed}"
+            f"faults: {len(self.plan)} of {e.nemesis}, seed {e.seed}"
         )
         with self.phase("load"):
             workers.load(origin_ns)

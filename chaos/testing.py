@@ -8,6 +8,7 @@ from the raw stream to the verdict. The module refuses to judge.
 
 import os
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -28,6 +29,7 @@ from chaos.literals import (
     Expected,
     FaultLiteral,
     HistoryLiteral,
+    InSyncLiteral,
     OpLiteral,
     Range,
     Reign,
@@ -41,6 +43,7 @@ __all__ = [
     "Expected",
     "FaultLiteral",
     "HistoryLiteral",
+    "InSyncLiteral",
     "OpLiteral",
     "Range",
     "Reign",
@@ -128,7 +131,11 @@ def _kind(op: OpLiteral) -> tuple[F, Range]:
     for f, asked in ((F.POLL, op.poll), (F.READ, op.read), (F.SLAVE_READ, op.slave_read), (F.DRAIN, op.drain)):
         if asked is not None:
             return f, asked
-    raise HistoryError(f"an operation that is neither send nor read: {op}")
+    if op.commit is not None:
+        return F.COMMIT, Range(begin=op.commit)
+    if op.committed_read is not None:
+        return F.COMMITTED_READ, Range(next=None if op.committed_read == "none" else op.committed_read)
+    raise HistoryError(f"an operation that is neither send nor read nor commit: {op}")
 
 
 def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
@@ -140,6 +147,8 @@ def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
     error = op.fail or op.info
     if f is F.SEND:
         return Completion(type=kind, node=op.node, offset=op.ok if kind is Type.OK else op.hint, error=error)
+    if f in (F.COMMIT, F.COMMITTED_READ):
+        return Completion(type=kind, node=op.node, error=error, next_offset=asked.next)
     records = _records(asked.got)
     after = max((record.offset + 1 for record in records), default=asked.begin or 0)
     return Completion(
@@ -198,7 +207,30 @@ def _drains(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin
             asked = Range(got=text, next=drain.next.get(key, highest), min=lowest, max=highest)
             op = OpLiteral(at=(at, at + 0.02), drain=asked, to=key, client=DRAIN_CLIENT, node=drain.node)
             out.append(_act(op, 100_000 + number * 1000 + key))
+            if _has_group(literal, acts) and key not in drain.skip_committed:
+                answer = drain.committed.get(key, _last_commit(acts, key))
+                last = OpLiteral(
+                    at=(at + 0.03, at + 0.04), committed_read="none" if answer is None else answer, to=key,
+                    client=DRAIN_CLIENT, node=drain.node,
+                )  # fmt: skip
+                out.append(_act(last, 200_000 + number * 1000 + key))
     return out
+
+
+def _has_group(literal: HistoryLiteral, acts: list[Act]) -> bool:
+    """Whether the clients are a consumer group."""
+    kinds = {act.invocation.f for act in acts}
+    return F.COMMIT in kinds or F.COMMITTED_READ in kinds or F.COMMIT.word in literal.run.mix
+
+
+def _last_commit(acts: list[Act], key: int) -> int | None:
+    """Where the group must go on if nothing went wrong and no commit is in doubt."""
+    commits = [
+        (act.complete_ns, act.invocation.offset) for act in acts
+        if act.invocation.f is F.COMMIT and act.invocation.key == key
+        and act.completion is not None and act.completion.type is Type.OK
+    ]  # fmt: skip
+    return max(commits, key=itemgetter(0))[1] if commits else None
 
 
 def write_streams(acts: list[Act], folder: Path, *, workers: int, torn: tuple[int, ...] = ()) -> None:
@@ -248,21 +280,26 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
     for second in range(int(end_s) + 1):
         at_ns = _ns(second)
 
-        def leads(reign: Reign, second: int = second) -> bool:
+        def leads(reign: Reign | InSyncLiteral, second: int = second) -> bool:
             return reign.start <= second and (reign.end is None or second <= reign.end)
 
+        said = {one.says: one for one in literal.in_sync if leads(one)}
         for reign in filter(leads, literal.masters):
+            own = said.get(reign.node)
             yield Observation(
                 time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="master", epoch=reign.epoch,
-                subject="group",
+                subject="group", master=own.master if own else None, sync_state_set=own.members if own else None,
+                sync_state_set_epoch=own.number if own else None,
             )  # fmt: skip
         master = max(filter(leads, literal.masters), key=lambda reign: reign.epoch, default=None)
         late = literal.drain is not None and literal.drain.sync_changes and second % 2
         for reign in filter(leads, literal.controllers):
+            own = said.get(reign.node)
+            members = own.members if own else ("b1", "b2") if late else ("b1", "b2", "b3")
             yield Observation(
                 time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="leader", epoch=reign.epoch,
-                subject="group", master=master.node if master is not None else None,
-                sync_state_set=("b1", "b2") if late else ("b1", "b2", "b3"),
+                subject="group", master=own.master if own else master.node if master is not None else None,
+                sync_state_set=members, sync_state_set_epoch=own.number if own else None,
             )  # fmt: skip
 
 
@@ -302,11 +339,12 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
     return RunInfo(
         id=name, status="ran", argv=("chaos", "run"), chaos_version=__version__, schema_version=SCHEMA_VERSION,
         boot_id=boot_id(), origin_ns=ORIGIN_NS, origin_utc="2026-01-01T00:00:00+00:00", system="literal",
-        system_version="1", backend="none", workload="queue", nemesis=faults[0].name if faults else "noop", seed=1,
+        system_version="1", backend="none", workload="queue", seed=1,
+        nemesis=",".join(dict.fromkeys(fault.name for fault in faults)) or "noop",
         settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
         rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
-        promises=Promises(allowed=run.promises, readable_after_s=run.readable_after_s),
+        promises=Promises(allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync),
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
         interrupted=run.interrupted,
     )  # fmt: skip

@@ -2,8 +2,8 @@
 
 It multiplexes many logical processes over its clients. Every invocation is in the history before the
 call goes out. At the bound of operations in flight an operation is recorded as not sent. A process
-whose operation ended as info is retired; its successor has a new number. The worker refuses to judge
-and to retry.
+whose operation ended as info is retired; its successor has a new number. The worker refuses to judge,
+and to try again what is not idempotent.
 """
 
 import asyncio
@@ -14,13 +14,14 @@ from pathlib import Path
 import msgspec
 
 from chaos import plugins
+from chaos.attempts import Turns
 from chaos.core.client import Client, settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, F, Invocation, Type
 from chaos.core.recorder import Recorder
 from chaos.inside import Pipe, serve
 from chaos.messages import Command, Drained, DrainPass, End, Load, Stats, Stop, Stopped, WorkerSpec
-from chaos.workload.queue import Arrival
+from chaos.workload.base import Arrival, Workload
 
 STATS_PERIOD_S = 1.0
 
@@ -36,10 +37,11 @@ class Worker:
         self._own = list(range(spec.worker, spec.clients, spec.workers))
         self._clients: dict[int, Client] = {n: self._client(n) for n in self._own}
         workload = plugins.load("workloads", spec.workload)
-        self._workload = workload(
-            queues=spec.view.queues, seed=spec.seed, body_bytes=spec.body_bytes, op_timeout_s=spec.op_timeout_s,
-            operations=self._system.operations(spec.view.settings),
+        self._workload: Workload = workload(
+            queues=spec.view.queues, clients=spec.clients, seed=spec.seed, body_bytes=spec.body_bytes,
+            op_timeout_s=spec.op_timeout_s, operations=self._system.operations(spec.view.settings),
         )  # fmt: skip
+        self._turns = Turns(self._workload)
         nodes = tuple(node.name for node in spec.view.nodes)
         self._recorder = Recorder(Path(spec.folder) / "history", spec.worker, nodes)
         self._free: dict[int, list[int]] = {n: [] for n in self._own}
@@ -79,26 +81,34 @@ class Worker:
             self._dispatch(arrival, due_ns)
 
     def _dispatch(self, arrival: Arrival, due_ns: int) -> None:
-        op = self._workload.invocation(arrival, self._process(arrival.client), now_ns())
+        process = self._process(arrival.client)
+        op = self._workload.invocation(arrival, process, now_ns())
+        if op is None:
+            self._free[arrival.client].append(process)
+            return
         pinned = self._pinned[arrival.client]
         if len(self._tasks) >= self._spec.max_in_flight:
             self._recorder.not_sent(op, arrival.client, due_ns, pinned=pinned)
+            self._workload.learn(arrival.client, op, Completion(type=Type.NOT_SENT))
             self._free[arrival.client].append(op.process)
-            self._count(arrival.f, Type.NOT_SENT)
+            self._count(op.f, Type.NOT_SENT)
             return
         number, time_ns = self._recorder.invoke(op, arrival.client, due_ns, pinned=pinned)
         self._worst_lag_ns = max(self._worst_lag_ns, time_ns - due_ns)
-        task = asyncio.ensure_future(self._perform(arrival, op, number))
+        task = asyncio.ensure_future(self._perform(arrival.client, op, number))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _perform(self, arrival: Arrival, op: Invocation, number: int) -> None:
-        done = await settled(self._clients[arrival.client], op)
-        ended_ns = self._recorder.complete(number, op, arrival.client, done)
-        self._workload.learn(arrival, done)
-        self._count(arrival.f, done.type)
+    async def _perform(self, client: int, op: Invocation, number: int) -> None:
+        if op.f is F.SEND and self._workload.idempotent:
+            done = await self._turns.send(self._clients[client], client, op)
+        else:
+            done = await settled(self._clients[client], op)
+            self._workload.learn(client, op, done)
+        ended_ns = self._recorder.complete(number, op, client, done)
+        self._count(op.f, done.type)
         if done.type is not Type.INFO:
-            self._free[arrival.client].append(op.process)
+            self._free[client].append(op.process)
         if done.type is Type.OK and op.f is F.SEND:
             self._last_ack_ns = ended_ns
             if done.offset is not None:
@@ -131,29 +141,32 @@ class Worker:
         self._pipe.say(Stopped(worker=self._spec.worker))
 
     async def drain(self, command: DrainPass) -> None:
-        """Read the queues whole, one after another, each through a client that knows nothing yet."""
+        """Read the queues whole, one after another, each through a client that knows nothing yet.
+
+        Where there is a consumer group, the pass ends with the offset at which it goes on.
+        """
         for key in command.keys:
             client = self._system.client(self._spec.view, -1, self._spec.clients, self._spec.seed)
             try:
-                done = await self._drain_queue(client, key, command.timeout_s)
+                done = last = await self._final_read(client, F.DRAIN, key, command.timeout_s)
+                if done.type is Type.OK and F.COMMITTED_READ in self._workload.mix:
+                    last = await self._final_read(client, F.COMMITTED_READ, key, command.timeout_s)
             finally:
                 await client.close()
             drained = Drained(
-                worker=self._spec.worker, number=command.number, key=key, ok=done.type is Type.OK,
-                next_offset=done.next_offset, max_offset=done.max_offset, digest=_digest(done), error=done.error,
+                worker=self._spec.worker, number=command.number, key=key, ok=last.type is Type.OK,
+                next_offset=done.next_offset, max_offset=done.max_offset, digest=_digest(done), error=last.error,
             )  # fmt: skip
             self._pipe.say(drained)
 
-    async def _drain_queue(self, client: Client, key: int, timeout_s: float) -> Completion:
-        op = Invocation(
-            process=self._next_process, f=F.DRAIN, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S)
-        )
+    async def _final_read(self, client: Client, f: F, key: int, timeout_s: float) -> Completion:
+        op = Invocation(process=self._next_process, f=f, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S))
         self._next_process += self._spec.workers
         drain_client = self._spec.clients  # the number after the last client: nobody else's
         number, _ = self._recorder.invoke(op, drain_client, now_ns(), pinned=False)
         done = await settled(client, op)
         self._recorder.complete(number, op, drain_client, done)
-        self._count(F.DRAIN, done.type)
+        self._count(f, done.type)
         return done
 
     async def close(self) -> None:

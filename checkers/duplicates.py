@@ -4,9 +4,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
+from checkers.blame import actor_of, listed, when
 from checkers.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
 from checkers.kernel import Context, QueueShard
+
+
+def _place(shard: QueueShard, context: Context, offset: int, op: int, send: int, guilty: int) -> str:
+    """One of the places and what shows it; the guilty answer with the fault."""
+    who = actor_of(shard, context, op, leads=op == send)
+    verb = "acknowledged" if op == send else "read"
+    return (
+        f"offset {offset} ({verb} at {when(shard, context, op)} {'by' if op == send else 'from'} "
+        f"{who.words if op == guilty else who.plain})"
+    )
 
 
 class DuplicatesKernel:
@@ -24,22 +36,27 @@ class DuplicatesKernel:
         def told_of() -> Iterator[Example]:
             for vid in map(int, doubled):
                 at = offsets[vids == vid]
-                places = ", ".join(map(str, at[:-1])) + f" and {at[-1]}"
-                ops = [told(shard, context, int(log.sends[vid]))] if vid < len(log.sends) else []
                 rows = np.flatnonzero(log.row_vid == vid)
-                reads = {int(log.row_offset[row]): int(log.row_op[row]) for row in rows[::-1]}
-                ops += [told(shard, context, op, around=offset) for offset, op in sorted(reads.items())[:3]]
-                yield Example(
-                    sentence=f"{log.value(vid)} is at offsets {places} of queue {shard.key}",
+                shows = {int(log.row_offset[row]): int(log.row_op[row]) for row in rows[::-1]}
+                ops = [told(shard, context, int(log.sends[vid]))] if vid < len(log.sends) else []
+                ops += [told(shard, context, op, around=offset) for offset, op in sorted(shows.items())[:3]]
+                send = int(log.sends[vid]) if vid < len(log.sends) else -1
+                acked = send >= 0 and bool(log.type[send] == Type.OK)
+                if acked:
+                    shows[int(log.offset[send])] = send
+                # Who acknowledged it is behind it where somebody did; else who showed the last of the places.
+                guilty = send if acked else shows[int(at[-1])]
+                who = actor_of(shard, context, guilty, leads=acked)
+                places = [_place(shard, context, int(offset), shows[int(offset)], send, guilty) for offset in at]
+                yield who.example(
+                    f"{log.value(vid)} sits at {listed(places)} of queue {shard.key}",
                     key=shard.key, offset=int(at[0]), last_offset=int(at[-1]), value=log.value(vid), ops=tuple(ops),
                 )  # fmt: skip
 
         touched = offsets[np.isin(vids, doubled)]
         return findings(
             log.values,
-            duplicate=Finding(
-                count=len(doubled), examples=examples(told_of()), ranges=ranges_of(shard.key, touched)
-            ),
+            duplicate=Finding(count=len(doubled), examples=examples(told_of()), ranges=ranges_of(shard.key, touched)),
         )
 
     def merge(self, left: Findings, right: Findings) -> Findings:

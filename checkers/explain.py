@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from chaos.core.verdict import Anomaly
+from checkers.blame import blamed, fault_words, standing, verb_of
 from checkers.findings import ASSUMED, Finding, Range, counted, seconds_text
 from checkers.kernel import Context
 from checkers.loss import Cluster
-from checkers.timeline import FaultSpan
 
 STRENGTH: Final = (
-    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "dual-master",
-    "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll",
-    "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
+    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
+    "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
+    "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
 )  # fmt: skip
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-write": ("lost acknowledged message", "lost acknowledged messages"),
@@ -27,6 +27,9 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "G1a": ("failed send that was read", "failed sends that were read"),
     "inconsistent-offsets": ("offset given twice", "offsets given twice"),
     "duplicate": ("duplicated value", "duplicated values"),
+    "undelivered": ("message that the group passed over", "messages that the group passed over"),
+    "lost-commit": ("lost commit of the group", "lost commits of the group"),
+    "min-in-sync": ("acknowledgement with too few in sync", "acknowledgements with too few in sync"),
     "dual-master": ("epoch with two leaders", "epochs with two leaders"),
     "epoch-regression": ("step back of an epoch", "steps back of epochs"),
     "nonlinearizable-offset": ("send with an offset against real time", "sends with offsets against real time"),
@@ -40,7 +43,6 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "unseen": ("message read by nobody", "messages read by nobody"),
 }
 REASONS: Final = 2
-_VERBS: Final = (("partition", "cut off"), ("kill", "killed"), ("suspend", "suspended"), ("bridge", "cut off"))
 
 
 def rank(name: str) -> int:
@@ -68,39 +70,19 @@ def parts(found: Mapping[str, Finding]) -> dict[str, str]:
     return out
 
 
-def _cause(cluster: Cluster, faults: Sequence[FaultSpan]) -> tuple[FaultSpan, bool] | None:
-    """The fault behind a loss, and whether it hit the node that had acknowledged."""
-    on_node = [fault for fault in faults if cluster.node in fault.targets]
-    during = [
-        fault for fault in on_node
-        if (fault.inject_ns or 0) <= cluster.last_ack_ns
-        and (fault.healed_ns is None or fault.healed_ns >= cluster.first_ack_ns)
-    ]  # fmt: skip
-    if during:
-        return during[-1], True
-    after = [fault for fault in on_node if (fault.inject_ns or 0) > cluster.last_ack_ns]
-    if after:
-        return after[0], True
-    earlier = [fault for fault in faults if (fault.inject_ns or 0) <= cluster.last_ack_ns]
-    return (earlier[-1], False) if earlier else None
-
-
 def _who(cluster: Cluster, context: Context, number: int) -> str:
     """Who acknowledged, in which epoch, under which fault, from when to when."""
-    epoch = context.timeline.epoch_of(cluster.node, cluster.first_ack_ns)
-    text = cluster.node + (f", master of epoch {epoch}" if epoch is not None else "")
-    cause = _cause(cluster, context.timeline.injected())
+    stands = standing(context, cluster.node, cluster.first_ack_ns, leads=True)
+    text = f"{cluster.node}, {stands}" if stands else cluster.node
+    blame = blamed(context, cluster.node, cluster.first_ack_ns, cluster.last_ack_ns, later=True)
     what = "it" if number == 1 else "them"
     when = seconds_text(context, cluster.first_ack_ns)
     if cluster.first_ack_ns // 100_000_000 != cluster.last_ack_ns // 100_000_000:
         when = f"{when} to {seconds_text(context, cluster.last_ack_ns)}"
-    if cause is None:
-        return f"{text}{', ' if epoch is not None else ' '}had acknowledged {what} at {when}"
-    fault, hit = cause
-    at = seconds_text(context, fault.inject_ns or 0)
-    verb = next((verb for word, verb in _VERBS if word in fault.name), "hit") if hit else ""
-    told = f"{verb + ' by' if hit else 'after'} fault {fault.id} ({fault.name}) at {at}"
-    if hit and verb == "cut off" and cluster.last_ack_ns > (fault.inject_ns or 0):
+    if blame is None:
+        return f"{text}{',' if stands else ''} had acknowledged {what} at {when}"
+    told = fault_words(context, blame)
+    if blame.hit and verb_of(blame) == "cut off" and cluster.last_ack_ns > (blame.fault.inject_ns or 0):
         return f"{text}, {told}, went on acknowledging alone until {seconds_text(context, cluster.last_ack_ns)}"
     return f"{text}, {told}, had acknowledged {what} at {when}"
 

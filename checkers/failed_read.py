@@ -10,6 +10,7 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
+from checkers.blame import actor_of, when
 from checkers.findings import Finding, Findings, concluded, examples, findings, merged, node_name, ranges_of, told
 from checkers.kernel import Context, QueueShard
 
@@ -30,14 +31,16 @@ class FailedReadKernel:
 
         def told_of() -> Iterator[Example]:
             for vid in map(int, bad):
-                row = int(np.flatnonzero(log.row_vid == vid)[0])
-                offset, send = int(log.row_offset[row]), int(log.sends[vid])
+                read, send = log.first_read(vid), int(log.sends[vid])
+                offset = int(log.row_offset[log.rows_of(read)][log.row_vid[log.rows_of(read)] == vid][0])
+                who = actor_of(shard, context, read)
                 why = shard.operations["error"][send] or "no reason recorded"
-                yield Example(
-                    sentence=f"the send of {log.value(vid)} failed at {node_name(context, int(log.node[send]))} "
-                    f"({why}), yet it is at offset {offset} of queue {shard.key}",
+                asked = f" at {node_name(context, int(log.node[send]))}" if log.node[send] >= 0 else ""
+                yield who.example(
+                    f"the send of {log.value(vid)} failed{asked} at {when(shard, context, send)} ({why}), yet at "
+                    f"{when(shard, context, read)} {who.subject} returned it at offset {offset} of queue {shard.key}",
                     key=shard.key, offset=offset, value=log.value(vid),
-                    ops=(told(shard, context, send), told(shard, context, int(log.row_op[row]), around=offset)),
+                    ops=(told(shard, context, send), told(shard, context, read, around=offset)),
                 )  # fmt: skip
 
         places = log.row_offset[np.isin(log.row_vid, bad)] if len(bad) else bad

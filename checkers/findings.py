@@ -18,13 +18,17 @@ from checkers.log import Log
 
 EXAMPLES: Final = 8
 RANGES: Final = 64
-NEVER_ALLOWED: Final = frozenset({"lost-write", "phantom", "G1a", "inconsistent-offsets", "corrupt"})
+NEVER_ALLOWED: Final = frozenset(
+    {"lost-write", "phantom", "G1a", "inconsistent-offsets", "corrupt", "lost-commit", "undelivered", "min-in-sync"}
+)
 """No setting and no promise excuses these (SEMANTICS 13)."""
 
 ASSUMED: Final = frozenset(
     {"unseen", "too-little-traffic", "fault-unproven", "drain-incomplete", "dispatch-lag", "clock"}
 )
 """Names that make a verdict unknown, not false."""
+
+NO_NODE: Final = "an unknown node"
 
 Range = tuple[int, int, int]
 """Queue, first offset, last offset."""
@@ -46,9 +50,10 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     found: dict[str, Finding] = {}
 
 
-def _place(example: Example) -> tuple[int, int, str]:
+def _place(example: Example) -> tuple[bool, int, int, str]:
+    """What no promise covers comes first, then by queue and offset."""
     key = -1 if example.key is None else example.key
-    return key, -1 if example.offset is None else example.offset, example.sentence
+    return example.excused, key, -1 if example.offset is None else example.offset, example.sentence
 
 
 def _added(left: Finding, right: Finding) -> Finding:
@@ -145,7 +150,7 @@ def concluded(name: str, summary: Findings | None, context: Context, *, noun: st
 
 def node_name(context: Context, node: int) -> str:
     """The name of a node by its position in ``run.json``."""
-    return context.run.nodes[node].name if 0 <= node < len(context.run.nodes) else "an unknown node"
+    return context.run.nodes[node].name if 0 <= node < len(context.run.nodes) else NO_NODE
 
 
 def told(shard: QueueShard, context: Context, op: int, around: int | None = None) -> dict[str, Any]:
@@ -170,6 +175,10 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
     if f is F.SEND:
         row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
         return row
+    if f is F.COMMIT:
+        return row | {"offset": _known(int(log.offset[op]))}
+    if f is F.COMMITTED_READ:
+        return row | {"committed": "none" if log.next[op] < 0 else int(log.next[op])}
     rows = log.rows_of(op)
     offsets = log.row_offset[rows]
     near = np.arange(len(offsets))

@@ -8,7 +8,7 @@ ended drain is never valid, at any depth (SEMANTICS 11).
 import time
 import traceback
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,8 +25,6 @@ from checkers.roles import check_roles
 from checkers.rpo import RpoSummary
 from checkers.rto import RtoKernel, RtoSummary
 from checkers.timeline import FaultSpan
-
-MODEL: Final = "queue"
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -87,11 +85,11 @@ def _broken(name: str, why: str) -> CheckResult:
     return CheckResult(name=name, valid=UNKNOWN, found="the check broke", reason=f"the check {name} broke: {why}")
 
 
-def _row(kernel: Any, summary: Any, context: Context) -> CheckResult:
+def _row(kernel: Any, summary: Any, context: Context) -> CheckResult | None:
     if isinstance(summary, Broken):
         return _broken(kernel.name, summary.why)
     try:
-        row: CheckResult = kernel.conclude(summary, context)
+        row: CheckResult | None = kernel.conclude(summary, context)
     except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
         return _broken(kernel.name, _why(error))
     return row
@@ -169,7 +167,8 @@ def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: 
         took_s = sum(part.took_s[kernel.name] for part in ordered)
         if kernel.name == "rto":
             rows.append(_roles_row(context))
-        rows.append(msgspec.structs.replace(row, took_s=round(took_s, 6)))
+        if row is not None:
+            rows.append(msgspec.structs.replace(row, took_s=round(took_s, 6)))
     why = ended(context)
     if why:
         rows = [_not_ended(row, why) for row in rows]
@@ -178,8 +177,8 @@ def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: 
     reasons = list(dict.fromkeys(reason for row in told for reason in row))
     traffic = summaries["assumptions"]
     results = Results(
-        valid=merged(row.valid for row in rows), sentence="", reason="; ".join(reasons), model=MODEL, engine=engine,
-        engine_note=engine_note, checks=tuple(rows), anomalies=anomalies,
+        valid=merged(row.valid for row in rows), sentence="", reason="; ".join(reasons), model=context.run.workload,
+        engine=engine, engine_note=engine_note, checks=tuple(rows), anomalies=anomalies,
         faults=tuple(_fault(span, summaries, context) for span in context.timeline.faults),
         counts=named_counts(traffic) if isinstance(traffic, Traffic) else {}, interrupted=context.run.interrupted,
     )  # fmt: skip

@@ -72,6 +72,6 @@ class QueueKernel(Protocol[Summary]):
         """Add two summaries; associative, and independent of order up to the choice of examples."""
         ...
 
-    def conclude(self, summary: Summary | None, context: Context) -> CheckResult:
-        """The row of the verdict table; None if no queue had any row."""
+    def conclude(self, summary: Summary | None, context: Context) -> CheckResult | None:
+        """The row of the verdict table, None if the check does not apply; no summary if no queue had any row."""
         ...

@@ -18,6 +18,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
+from checkers.blame import actor_of, when
 from checkers.columns import Ints, Mask, suffix_minimum
 from checkers.findings import (
     Finding,
@@ -104,21 +105,65 @@ def just_acknowledged(log: Log, context: Context, read: int, witness: int) -> bo
 def at_old_master(log: Log, context: Context, read: int, witness: int) -> bool:
     """Whether a stale read was served by a node of a lower epoch than what it missed (SEMANTICS 13)."""
     reader, giver = (node_name(context, int(log.node[op])) for op in (read, witness))
-    epochs = [
-        context.timeline.epoch_of(node, int(log.complete[op])) for node, op in ((reader, read), (giver, witness))
-    ]
+    epochs = [context.timeline.epoch_of(node, int(log.complete[op])) for node, op in ((reader, read), (giver, witness))]
     if epochs[0] is None or epochs[1] is None:
         return reader != giver
     return epochs[0] < epochs[1]
 
 
-def _what(log: Log, context: Context, op: int) -> str:
-    """A witness in words."""
-    node, when = node_name(context, int(log.node[op])), seconds_text(context, int(log.complete[op]))
-    if log.row_count[op]:
-        return f"offset {log.last_record[op]} had been read from {node} at {when}"
-    vid = int(np.searchsorted(log.sends, op))
-    return f"{log.value(vid)} had been acknowledged by {node} at offset {log.offset[op]} at {when}"
+class Shown(NamedTuple):
+    """What a witness shows to be in the log: ``what`` and by whom ("acknowledged by b3"), in words."""
+
+    offset: int
+    value: str | None
+    what: str
+    by: str
+
+
+def _shown(log: Log, context: Context, op: int) -> Shown:
+    """The message that a witness appended, or the last that it read."""
+    node = node_name(context, int(log.node[op]))
+    if not log.row_count[op]:
+        value, offset = log.value(_vid(log, op)), int(log.offset[op])
+        return Shown(offset, value, f"{value} at offset {offset}", f"acknowledged by {node}")
+    rows, offset = log.rows_of(op), int(log.last_record[op])
+    vid = int(log.row_vid[rows][np.argmax(log.row_offset[rows])])
+    value_read = log.value(vid) if vid >= 0 else None
+    return Shown(offset, value_read, f"{value_read or 'the record'} at offset {offset}", f"read from {node}")
+
+
+def _vid(log: Log, send: int) -> int:
+    return int(np.searchsorted(log.sends, send))
+
+
+def _reordered_example(shard: QueueShard, context: Context, send: int, place: int, witness: int) -> Example:
+    """A send whose offset is below one that was there before."""
+    log = shard.log
+    value, shown = log.value(_vid(log, send)), _shown(log, context, witness)
+    acked = bool(log.type[send] == Type.OK)
+    who = actor_of(shard, context, send if acked else log.first_read(_vid(log, send)), leads=acked)
+    before_s = (int(log.invoke[send]) - int(log.complete[witness])) / NS_PER_S
+    sent = seconds_text(context, int(log.invoke[send]))
+    did = f"gave {value}, sent at {sent}," if acked else f"showed {value}, sent at {sent}, at"
+    return who.example(
+        f"{who.subject} {did} offset {place} of queue {shard.key}, though {shown.what} "
+        f"had been {shown.by} {before_s:.1f} s before",
+        key=shard.key, offset=place, value=value,
+        ops=(told(shard, context, send), told(shard, context, witness, around=place)),
+    )  # fmt: skip
+
+
+def _stale_example(shard: QueueShard, context: Context, read: int, end: int, witness: int, *, excused: bool) -> Example:
+    """A strong read that ended below what was there before it began."""
+    log = shard.log
+    who, shown = actor_of(shard, context, read, leads=True), _shown(log, context, witness)
+    before_s = (int(log.invoke[read]) - int(log.complete[witness])) / NS_PER_S
+    return who.example(
+        f"at {when(shard, context, read)} {who.subject} answered a strong read of queue {shard.key} that ended at "
+        f"offset {end} and missed {shown.what}, {shown.by} {before_s:.1f} s before it began",
+        key=shard.key, offset=shown.offset, value=shown.value, excused=excused,
+        ops=(told(shard, context, read, around=end), told(shard, context, witness)),
+    )  # fmt: skip
 
 
 class LinearizableKernel:
@@ -137,25 +182,13 @@ class LinearizableKernel:
             excused.append(young or at_old_master(log, context, read, witness))
 
         def reordered() -> Iterator[Example]:
-            for op, place, witness, _ in zip(*appends, strict=True):
-                value = log.value(int(np.searchsorted(log.sends, op)))
-                yield Example(
-                    sentence=f"{value} was sent at {seconds_text(context, int(log.invoke[op]))} and has offset {place} "
-                    f"of queue {shard.key}, but {_what(log, context, int(witness))}, before that",
-                    key=shard.key, offset=int(place), value=value,
-                    ops=(told(shard, context, int(op)), told(shard, context, int(witness), around=int(place))),
-                )  # fmt: skip
+            for op, place, witness, _ in zip(*(column.tolist() for column in appends), strict=True):
+                yield _reordered_example(shard, context, op, place, witness)
 
         def missed() -> Iterator[Example]:
-            order = np.argsort(np.asarray(excused), kind="stable")
-            for op, place, witness, _ in zip(*(column[order] for column in stale), strict=True):
-                yield Example(
-                    sentence=f"a strong read of queue {shard.key} at {node_name(context, int(log.node[op]))} at "
-                    f"{seconds_text(context, int(log.invoke[op]))} found the end at offset {place}, but "
-                    f"{_what(log, context, int(witness))}, before it began",
-                    key=shard.key, offset=int(place),
-                    ops=(told(shard, context, int(op), around=int(place)), told(shard, context, int(witness))),
-                )  # fmt: skip
+            for i in np.argsort(np.asarray(excused), kind="stable").tolist():
+                read, end, witness = (int(column[i]) for column in stale[:3])
+                yield _stale_example(shard, context, read, end, witness, excused=excused[i])
 
         missing_at = np.where(
             log.row_count[stale.witnesses] > 0, log.last_record[stale.witnesses], log.offset[stale.witnesses]

@@ -164,10 +164,18 @@ class Log:
         writer, sequence = self.phantoms[vid - len(self.sends)]
         return f"{writer}:{sequence}"
 
-    def first_read(self, vid: int) -> int | None:
-        """The op of the earliest read that returned a value, None if no read did."""
+    def value_at(self, offset: int) -> int:
+        """The vid of a value known at an offset, an acknowledged one before others; -1 if none is known."""
+        offsets, vids = self.pairs
+        own = vids[int(np.searchsorted(offsets, offset)) : int(np.searchsorted(offsets, offset, side="right"))]
+        sent = own[own < len(self.sends)]
+        acked = sent[(self.type[self.sends[sent]] == Type.OK) & (self.offset[self.sends[sent]] == offset)]
+        return int(acked[0]) if len(acked) else int(own[0]) if len(own) else -1
+
+    def first_read(self, vid: int) -> int:
+        """The op of the earliest read that returned a value; some read did."""
         ops = self.row_op[self.row_vid == vid]
-        return int(ops[np.argmin(self.complete[ops])]) if len(ops) else None
+        return int(ops[np.argmin(self.complete[ops])])
 
 
 def _lookup(sent_w: Ints, sent_s: Ints, writer: Ints, sequence: Ints) -> Ints:

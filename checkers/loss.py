@@ -13,6 +13,7 @@ import numpy as np
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.blame import actor_of, when
 from checkers.columns import Ints, stabbed
 from checkers.drain import drain_of
 from checkers.findings import (
@@ -26,7 +27,6 @@ from checkers.findings import (
     incomplete,
     node_name,
     ranges_of,
-    seconds_text,
     told,
 )
 from checkers.kernel import Context, QueueShard
@@ -192,14 +192,18 @@ def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
     if len(twice):
         fate = f"offset {offset} holds {log.value(int(other[0]))}"
         if other[0] < len(log.sends):
-            ops.append(told(shard, context, int(log.sends[other[0]])))
+            again = int(log.sends[other[0]])
+            ops.append(told(shard, context, again))
+            if log.type[again] == Type.OK:
+                fate += f", acknowledged by {node_name(context, int(log.node[again]))} at {when(shard, context, again)}"
     covering = log.ok_reads[(log.begin[log.ok_reads] <= offset) & (log.end[log.ok_reads] > offset)]
     after = covering[log.complete[covering] > log.complete[op]]
     if len(after):
         ops.append(told(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
-    return Example(
-        sentence=f"{log.value(vid)} was acknowledged by {node_name(context, int(log.node[op]))} at "
-        f"{seconds_text(context, int(log.complete[op]))} at offset {offset} of queue {shard.key}; {fate}",
+    who = actor_of(shard, context, op, leads=True, later=True)
+    return who.example(
+        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} at offset {offset} of queue "
+        f"{shard.key}; {fate}",
         key=shard.key, offset=offset, value=log.value(vid), ops=tuple(ops),
     )  # fmt: skip
 
@@ -207,10 +211,12 @@ def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
 def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> Example:
     log = shard.log
     op = int(log.sends[vid])
-    place = f"offset {log.offset[op]} of queue {shard.key}"
-    return Example(
-        sentence=f"{log.value(vid)}, acknowledged at {place}, was read by nobody: {why}",
-        key=shard.key, offset=int(log.offset[op]), value=log.value(vid), ops=(told(shard, context, op),),
+    offset = int(log.offset[op])
+    who = actor_of(shard, context, op, leads=True, later=True)
+    return who.example(
+        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} at offset {offset} of queue "
+        f"{shard.key}, and nobody read it: {why}",
+        key=shard.key, offset=offset, value=log.value(vid), ops=(told(shard, context, op),),
     )  # fmt: skip
 
 
@@ -251,9 +257,7 @@ class LossKernel:
 
     def conclude(self, summary: LossSummary | None, context: Context) -> CheckResult:
         """Unknown as well if some queue was not drained: what was read may have been removed since."""
-        row = concluded(
-            self.name, summary, context, noun="acknowledged message", clean="every one is in the final log"
-        )
+        row = concluded(self.name, summary, context, noun="acknowledged message", clean="every one is in the final log")
         if summary is None or row.valid is False:
             return row
         unseen = summary.found.get("unseen")

@@ -6,6 +6,7 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
+from checkers.blame import Actor, actor_of, listed, when
 from checkers.findings import (
     Finding,
     Findings,
@@ -13,9 +14,7 @@ from checkers.findings import (
     examples,
     findings,
     merged,
-    node_name,
     ranges_of,
-    seconds_text,
     told,
 )
 from checkers.kernel import Context, QueueShard
@@ -34,28 +33,29 @@ class OffsetsKernel:
         known, counts = np.unique(offsets, return_counts=True)
         bad = known[counts > 1]
 
-        def holder(vid: int, offset: int) -> tuple[str, int]:
-            """How a value is known to be at an offset, and the operation that shows it."""
-            never = ""
-            if vid < len(log.sends):
-                send = int(log.sends[vid])
-                if log.type[send] == Type.OK and log.offset[send] == offset:
-                    return f"{log.value(vid)} (acknowledged by {node_name(context, int(log.node[send]))})", send
-                never = "" if log.type[send] == Type.OK else "never acknowledged, "
+        def holder(vid: int, offset: int) -> tuple[int, str, Actor]:
+            """The operation that shows a value at an offset, how it does in words, and who answered it."""
+            send = int(log.sends[vid]) if vid < len(log.sends) else -1
+            acked = send >= 0 and bool(log.type[send] == Type.OK)
+            if acked and log.offset[send] == offset:
+                said = f"{log.value(vid)} (acknowledged at {when(shard, context, send)} by"
+                return send, said, actor_of(shard, context, send, leads=True)
             row = int(np.flatnonzero((log.row_vid == vid) & (log.row_offset == offset))[0])
             op = int(log.row_op[row])
-            when = seconds_text(context, int(log.complete[op]))
-            return f"{log.value(vid)} ({never}read from {node_name(context, int(log.node[op]))} at {when})", op
+            never = "" if acked or send < 0 else "never acknowledged, "
+            said = f"{log.value(vid)} ({never}read at {when(shard, context, op)} from"
+            return op, said, actor_of(shard, context, op)
 
         def told_of() -> Iterator[Example]:
             for offset in map(int, bad):
-                holders = [holder(int(vid), offset) for vid in vids[offsets == offset]]
-                holders.sort(key=lambda one: int(log.complete[one[1]]))
-                yield Example(
-                    sentence=f"offset {offset} of queue {shard.key} was given to "
-                    + " and to ".join(text for text, _ in holders),
-                    key=shard.key, offset=offset,
-                    ops=tuple(told(shard, context, op, around=offset) for _, op in holders[:4]),
+                holders = [(*holder(int(vid), offset), int(vid)) for vid in vids[offsets == offset]]
+                holders.sort(key=lambda one: int(log.complete[one[0]]))
+                *before, (_, said, who, vid) = holders
+                given = [f"{text} {other.plain})" for _, text, other, _ in before]
+                yield who.example(
+                    f"offset {offset} of queue {shard.key} was given to {listed([*given, f'{said} {who.words})'])}",
+                    key=shard.key, offset=offset, value=log.value(vid),
+                    ops=tuple(told(shard, context, op, around=offset) for op, *_ in holders[:4]),
                 )  # fmt: skip
 
         return findings(

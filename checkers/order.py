@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from chaos.core.op import STRONG_READS, F
 from chaos.core.verdict import CheckResult, Example
+from checkers.blame import READ_WORDS, actor_of, message_at, when
 from checkers.columns import Ints
 from checkers.findings import Finding, Findings, concluded, examples, findings, merged, node_name, ranges_of, told
 from checkers.kernel import Context, QueueShard
 from checkers.log import Log
 
-Say = Callable[[int, int], str]
+Say = Callable[[int, str], str]
 
 
 def _sends_going_back(log: Log, process: Ints) -> tuple[Ints, Ints]:
@@ -82,10 +84,12 @@ class OrderKernel:
 
         def send_back() -> Iterator[Example]:
             for op, before in zip(map(int, sends), map(int, previous), strict=True):
-                value = log.value(int(np.searchsorted(log.sends, op)))
-                yield Example(
-                    sentence=f"process {shard.operations['process'][op]} was given offset {log.offset[op]} of queue "
-                    f"{shard.key} for {value} after {log.offset[before]} for its previous send",
+                value, earlier = (log.value(int(np.searchsorted(log.sends, one))) for one in (op, before))
+                who, other = actor_of(shard, context, op, leads=True), node_name(context, int(log.node[before]))
+                yield who.example(
+                    f"at {when(shard, context, op)} {who.subject} gave {value} offset {log.offset[op]} of queue "
+                    f"{shard.key}, not above offset {log.offset[before]} that {other} had given {earlier}, the "
+                    f"previous send of process {shard.operations['process'][op]}, at {when(shard, context, before)}",
                     key=shard.key, offset=int(log.offset[op]), value=value,
                     ops=(told(shard, context, op), told(shard, context, before)),
                 )  # fmt: skip
@@ -96,16 +100,16 @@ class OrderKernel:
 
             def told_of() -> Iterator[Example]:
                 for op, place in zip(map(int, single), map(int, places[first]), strict=True):
-                    yield Example(
-                        sentence=say(op, place), key=shard.key, offset=place,
-                        ops=(told(shard, context, op, around=place),),
+                    who = actor_of(shard, context, op, leads=int(log.f[op]) in STRONG_READS)
+                    message = message_at(shard, context, place)
+                    read, process = READ_WORDS[F(int(log.f[op]))], shard.operations["process"][op]
+                    yield who.example(
+                        f"at {when(shard, context, op)} {who.subject} answered a {read} of queue {shard.key} by "
+                        f"process {process} from offset {log.begin[op]} that {say(op, message.words)}",
+                        key=shard.key, offset=place, value=message.value, ops=(told(shard, context, op, around=place),),
                     )  # fmt: skip
 
             return Finding(count=len(single), examples=examples(told_of()), ranges=ranges_of(shard.key, places))
-
-        def reader(op: int) -> str:
-            node = node_name(context, int(log.node[op]))
-            return f"a read of queue {shard.key} by process {shard.operations['process'][op]} at {node}"
 
         return findings(
             len(log.sends) + len(log.ok_reads),
@@ -113,19 +117,16 @@ class OrderKernel:
                 count=len(sends), examples=examples(send_back()), ranges=ranges_of(shard.key, log.offset[sends])
             ),
             int_nonmonotonic_poll=of_reads(
-                back_at, back_ops, lambda op, place: f"{reader(op)} went back to offset {place} inside one answer"
+                back_at, back_ops, lambda _, message: f"went back to {message}"
             ),
             nonmonotonic_poll=of_reads(
-                below_at, below_ops,
-                lambda op, place: f"{reader(op)} from offset {log.begin[op]} returned offset {place}",
+                below_at, below_ops, lambda _, message: f"returned what is below, {message}"
             ),
             int_poll_skip=of_reads(
-                passed_at, passed_ops, lambda op, place: f"{reader(op)} passed over the known record at offset {place}"
+                passed_at, passed_ops, lambda _, message: f"passed over {message}"
             ),
             poll_skip=of_reads(
-                edge_at, edge_ops,
-                lambda op, place: f"{reader(op)} from offset {log.begin[op]} to {log.end[op]} left out the known "
-                f"record at offset {place}",
+                edge_at, edge_ops, lambda op, message: f"covered all up to offset {log.end[op]} and left out {message}"
             ),
         )  # fmt: skip
 

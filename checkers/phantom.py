@@ -10,8 +10,9 @@ import numpy as np
 
 from chaos.core.history import StreamFacts
 from chaos.core.verdict import CheckResult, Example
+from checkers.blame import actor_of, message_at, when
 from checkers.columns import Ints, Mask
-from checkers.findings import Finding, Findings, concluded, examples, findings, merged, node_name, ranges_of, told
+from checkers.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
 from checkers.kernel import Context, QueueShard
 
 
@@ -46,9 +47,10 @@ class PhantomKernel:
             for vid in map(int, strange):
                 row = int(np.flatnonzero(log.row_vid == vid)[0])
                 offset, op = int(log.row_offset[row]), int(log.row_op[row])
-                yield Example(
-                    sentence=f"{log.value(vid)} was read at offset {offset} of queue {shard.key} from "
-                    f"{node_name(context, int(log.node[op]))}, and nobody tried to send it there",
+                who = actor_of(shard, context, op)
+                yield who.example(
+                    f"at {when(shard, context, op)} {who.subject} returned {log.value(vid)} at offset {offset} of "
+                    f"queue {shard.key}, and nobody tried to send it there",
                     key=shard.key, offset=offset, value=log.value(vid),
                     ops=(told(shard, context, op, around=offset),),
                 )  # fmt: skip
@@ -56,21 +58,20 @@ class PhantomKernel:
         def corrupt() -> Iterator[Example]:
             for offset, row in zip(map(int, damaged), damaged_rows[first_row], strict=True):
                 op = int(log.row_op[row])
-                yield Example(
-                    sentence=f"the record at offset {offset} of queue {shard.key}, read from "
-                    f"{node_name(context, int(log.node[op]))}, is damaged or not one of ours",
-                    key=shard.key, offset=offset, ops=(told(shard, context, op, around=offset),),
+                who = actor_of(shard, context, op)
+                was = message_at(shard, context, offset)
+                instead = f", in the place of {was.value}{', ' + was.by if was.by else ''}" if was.value else ""
+                yield who.example(
+                    f"at {when(shard, context, op)} {who.subject} returned a record at offset {offset} of queue "
+                    f"{shard.key} that is damaged or not one of ours{instead}",
+                    key=shard.key, offset=offset, value=was.value, ops=(told(shard, context, op, around=offset),),
                 )  # fmt: skip
 
         places = log.row_offset[np.isin(log.row_vid, strange)] if len(strange) else strange
         return findings(
             len(log.row_vid),
-            phantom=Finding(
-                count=len(strange), examples=examples(phantoms()), ranges=ranges_of(shard.key, places)
-            ),
-            corrupt=Finding(
-                count=len(damaged), examples=examples(corrupt()), ranges=ranges_of(shard.key, damaged)
-            ),
+            phantom=Finding(count=len(strange), examples=examples(phantoms()), ranges=ranges_of(shard.key, places)),
+            corrupt=Finding(count=len(damaged), examples=examples(corrupt()), ranges=ranges_of(shard.key, damaged)),
         )
 
     def merge(self, left: Findings, right: Findings) -> Findings:

@@ -6,9 +6,11 @@ from checkers import roles
 from checkers.assumptions import AssumptionsKernel
 from checkers.duplicates import DuplicatesKernel
 from checkers.failed_read import FailedReadKernel
+from checkers.group import GroupKernel
 from checkers.kernel import QueueKernel
 from checkers.linearizable import LinearizableKernel
 from checkers.loss import LossKernel
+from checkers.min_in_sync import MinInSyncKernel
 from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
@@ -25,6 +27,8 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     OffsetsKernel(),
     LinearizableKernel(),
     OrderKernel(),
+    GroupKernel(),
+    MinInSyncKernel(),
     RtoKernel(),
     RpoKernel(),
 )

@@ -7,6 +7,7 @@ epoch, is not an anomaly: it cannot know. The module refuses to judge what follo
 from collections import defaultdict
 
 from chaos.core.verdict import CheckResult, Example
+from checkers.blame import actor, blamed, fault_words, listed
 from checkers.findings import Finding, concluded, examples, findings, seconds_text
 from checkers.kernel import Context
 from checkers.timeline import Claim
@@ -31,9 +32,24 @@ def _doubles(context: Context) -> list[Example]:
                 f"{claim.node} from {seconds_text(context, claim.first_ns)} to {seconds_text(context, claim.last_ns)}"
                 for claim in claims
             )
-            sentence = f"{' and '.join(nodes)} both led in {_word(claims[0])} {epoch} of role {role}: {heard}"
-            out.append(Example(sentence=sentence))
+            second = next(claim for claim in claims if claim.node != claims[0].node)
+            who = actor(context, second.node, second.first_ns)
+            out.append(
+                who.example(
+                    f"{listed(nodes)} {'both' if len(nodes) == 2 else 'all'} led in {_word(claims[0])} {epoch} of role "  # noqa: PLR2004
+                    f"{role}: {heard}{_fault(context, second.node, second.first_ns)}"
+                )
+            )
     return out
+
+
+def _fault(context: Context, node: str, at_ns: int) -> str:
+    """The fault to be named for a claim, as the end of a sentence."""
+    blame = blamed(context, node, at_ns, at_ns)
+    if blame is None:
+        return ""
+    words = fault_words(context, blame)
+    return f"; {node} had been {words}" if blame.hit else f"; {words}"
 
 
 def _steps_back(context: Context) -> list[Example]:
@@ -42,11 +58,14 @@ def _steps_back(context: Context) -> list[Example]:
     for claim in context.timeline.claims:
         before = highest.get(claim.node)
         if before is not None and claim.epoch < before.epoch:
-            sentence = (
-                f"{claim.node} led in {_word(claim)} {before.epoch} until {seconds_text(context, before.last_ns)} and "
-                f"in {_word(claim)} {claim.epoch} from {seconds_text(context, claim.first_ns)}: epochs stepped back"
+            who = actor(context, claim.node, claim.first_ns)
+            out.append(
+                who.example(
+                    f"{claim.node} led in {_word(claim)} {before.epoch} until {seconds_text(context, before.last_ns)} "
+                    f"and again, in {_word(claim)} {claim.epoch}, from {seconds_text(context, claim.first_ns)}"
+                    f"{_fault(context, claim.node, claim.first_ns)}"
+                )
             )
-            out.append(Example(sentence=sentence))
         else:
             highest[claim.node] = claim
     return out

@@ -15,8 +15,9 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
+from checkers.blame import fault_name, listed
 from checkers.columns import Ints, Mask, runs
-from checkers.findings import Finding, anomaly, counted, examples
+from checkers.findings import Finding, anomaly, counted, examples, node_name, seconds_text
 from checkers.kernel import Context, QueueShard
 from checkers.timeline import FaultSpan
 
@@ -28,10 +29,14 @@ BUDGETED: Final = (F.SEND.word, F.POLL.word, F.READ.word)
 
 
 class Outages(NamedTuple):
-    """Outages of one kind on one queue; ``end`` is NEVER_NS where there was no recovery."""
+    """Outages of one kind on one queue.
+
+    ``end`` is NEVER_NS where there was no recovery; ``ender`` is the position of the operation that ended it, or -1.
+    """
 
     start: Ints
     end: Ints
+    ender: Ints
 
 
 class RtoSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,8 +65,9 @@ def outages(invoke: Ints, complete: Ints, ok: Mask) -> Outages:
     first = np.flatnonzero(opens & np.r_[True, ~opens[:-1]]) if len(place) else place
     next_close = np.searchsorted(closing, place[first])
     never = next_close == len(closing)
-    end = np.where(never, NEVER_NS, complete[closing[np.minimum(next_close, len(closing) - 1)]] if len(closing) else 0)
-    return Outages(invoke[place[first]], end)
+    ender = np.where(never, -1, closing[np.minimum(next_close, len(closing) - 1)] if len(closing) else -1)
+    end = np.where(never, NEVER_NS, complete[ender] if len(complete) else NEVER_NS)
+    return Outages(invoke[place[first]], end, ender)
 
 
 def _windows(context: Context) -> list[tuple[FaultSpan, int, int]]:
@@ -112,7 +118,9 @@ class RtoKernel:
                     one = self._rto(fault, f, shard.key, (int(found.start[i]), int(found.end[i])), last_ns)
                     inside = (log.invoke[ops] >= found.start[i]) & (log.invoke[ops] < found.end[i])
                     late = bool((lag[ops][inside] > LAG_NS).any())
-                    one = msgspec.structs.replace(one, lagged=late)
+                    ender = int(found.ender[i])
+                    node = node_name(context, int(log.node[ops[ender]])) if ender >= 0 else ""
+                    one = msgspec.structs.replace(one, lagged=late, node=node)
                     key = (fault.id, f.word, shard.key)
                     longest[key] = worse(longest[key], one) if key in longest else one
         return RtoSummary(longest=longest, lag_ns=lags, not_ok=self._not_ok(shard, context), operations=looked)
@@ -123,7 +131,7 @@ class RtoKernel:
         when = "after-heal" if fault.heal_ns is not None and end > fault.heal_ns else "before-heal"
         return Rto(
             f=f.word, seconds=round(((end if recovered else max(last_ns, start)) - start) / NS_PER_S, 9),
-            recovered=recovered, key=key, when=when if recovered else "",  # type: ignore[arg-type]
+            recovered=recovered, key=key, start_ns=start, when=when if recovered else "",  # type: ignore[arg-type]
         )  # fmt: skip
 
     def _not_ok(self, shard: QueueShard, context: Context) -> dict[int, int]:
@@ -178,8 +186,7 @@ class RtoKernel:
             late = [one for one in own if budget_s is not None and one.seconds is not None
                     and (not one.recovered or one.seconds > budget_s)]  # fmt: skip
             if late:
-                told = ", ".join(f"{one.f} {_length(one)}" for one in late)
-                over.append(Example(sentence=f"fault {fault.id} ({fault.name}): {told}, budget {budget_s:g} s"))
+                over.append(_over_example(context, fault, late, budget_s or 0.0))
         found = f"worst {worst.f} {_length(worst)}" if worst is not None and worst.seconds is not None else "no outage"
         valid: Valid = True
         reason = ""
@@ -197,3 +204,22 @@ class RtoKernel:
 
 def _length(one: Rto) -> str:
     return f"{one.seconds:.1f} s" if one.recovered else "without recovery"
+
+
+def _over_example(context: Context, fault: FaultSpan, late: list[Rto], budget_s: float) -> Example:
+    """A fault over the budget: which kinds stood still, from when to when, and who answered first again."""
+
+    def told(one: Rto) -> str:
+        start_ns = one.start_ns or 0
+        begun = seconds_text(context, start_ns)
+        if not one.recovered or one.seconds is None:
+            return f"{one.f}s from {begun} on without recovery"
+        end = seconds_text(context, start_ns + round(one.seconds * NS_PER_S))
+        return f"{one.f}s for {one.seconds:.1f} s from {begun} until {one.node} answered again at {end}"
+
+    first = late[0]
+    whom = f"{fault_name(fault)} at {seconds_text(context, fault.inject_ns or 0)}"
+    return Example(
+        sentence=f"{whom} stopped {listed([told(one) for one in late])}, over the budget of {budget_s:g} s",
+        node=first.node or next(iter(fault.targets), None), at_ns=first.start_ns, fault=fault.id,
+    )  # fmt: skip

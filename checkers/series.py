@@ -92,7 +92,7 @@ class SeriesKernel:
         for code in np.unique(log.f.astype(np.int64) * 16 + log.type):
             chosen = (log.f == code // 16) & (log.type == code % 16)
             rate[int(code) // 16, int(code) % 16] = np.bincount(at[chosen], minlength=steps)
-        ok = (log.type == Type.OK) & (log.f != F.DRAIN)
+        ok = (log.type == Type.OK) & (log.f != F.DRAIN) & ~self._waits(shard, context)
         bucket = np.log(np.maximum(latency_ms[ok], _FIRST_MS) / _FIRST_MS) / np.log(_GROWTH)
         cell = at[ok] * _BUCKETS + np.clip(bucket.astype(np.int64), 0, _BUCKETS - 1)
         slowest = np.full(steps, -1.0)
@@ -102,10 +102,14 @@ class SeriesKernel:
             rate=rate, histogram=np.bincount(cell, minlength=steps * _BUCKETS).reshape(steps, _BUCKETS),
             slowest_ms=slowest, acked=np.bincount(step_of(acked), minlength=steps),
             read=np.bincount(step_of(read), minlength=steps),
-            ok=self._sample(shard, context, ok, latency_ms, POINTS_OK),
+            ok=self._sample(shard, context, (log.type == Type.OK) & (log.f != F.DRAIN), latency_ms, POINTS_OK),
             not_ok=self._sample(shard, context, (log.type != Type.OK) & (log.f != F.DRAIN), latency_ms, POINTS_NOT_OK),
             operations=int((log.f != F.DRAIN).sum()),
         )  # fmt: skip
+
+    def _waits(self, shard: QueueShard, context: Context) -> Mask:
+        """Polls of a group's members wait for a message: how long says nothing of the system."""
+        return np.equal(shard.log.f, F.POLL) & (F.COMMIT.word in context.run.mix)
 
     def _read_back(self, shard: QueueShard) -> tuple[Ints, Ints]:
         """When each acknowledged send was acknowledged, and when those that were read were first read."""

@@ -57,11 +57,28 @@ class Stretch(msgspec.Struct, frozen=True):
     said: Any
 
 
+class InSync(msgspec.Struct, frozen=True, kw_only=True):
+    """What one node said of a master's SyncStateSet, unchanged from ``first_ns`` to ``last_ns``.
+
+    ``first_ns`` is the end of the first answer and ``last_ns`` the question behind the last, so that what was
+    said held all the time between. ``epoch`` is the speaker's: a master's epoch, a controller's term.
+    ``number`` is the SyncStateSet's own epoch.
+    """
+
+    node: str
+    master: str
+    epoch: int
+    members: tuple[str, ...]
+    number: int
+    first_ns: int
+    last_ns: int
+
+
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """The run beside its operations.
 
     ``statements``: (node, what) → stretches in order of time; what is role, epoch, master or SyncStateSet.
-    ``drain_ended``: the phase of the final reads ended well.
+    ``in_sync``: who was in sync, by speaker and time. ``drain_ended``: the phase of the final reads ended well.
     """
 
     origin_ns: int
@@ -70,6 +87,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FaultSpan, ...]
     claims: tuple[Claim, ...]
     statements: dict[str, dict[str, tuple[Stretch, ...]]]
+    in_sync: tuple[InSync, ...]
     observed: int
 
     def seconds(self, at_ns: int) -> float:
@@ -148,9 +166,7 @@ def _said(observation: Observation, kind: str) -> dict[str, Any]:
     return {what: said for what, said in out.items() if said is not None}
 
 
-def _statements(
-    observations: list[Observation], kinds: dict[str, str]
-) -> dict[str, dict[str, tuple[Stretch, ...]]]:
+def _statements(observations: list[Observation], kinds: dict[str, str]) -> dict[str, dict[str, tuple[Stretch, ...]]]:
     out: dict[str, dict[str, list[Stretch]]] = {}
     for seen in observations:
         if not seen.alive:
@@ -186,6 +202,36 @@ def _claims(observations: list[Observation], roles: dict[str, str], kinds: dict[
     return tuple(sorted([*done, *open_claims.values()], key=lambda claim: (claim.first_ns, claim.node)))
 
 
+def _in_sync(observations: list[Observation]) -> tuple[InSync, ...]:
+    """The stretches of unchanging statements; a node that did not answer has changed nothing by that."""
+    open_ones: dict[str, InSync] = {}
+    done: list[InSync] = []
+    for seen in observations:
+        if not seen.alive:
+            continue
+        said = None
+        if seen.master and seen.epoch is not None and seen.sync_state_set is not None:
+            number = -1 if seen.sync_state_set_epoch is None else seen.sync_state_set_epoch
+            said = InSync(
+                node=seen.node, master=seen.master, epoch=seen.epoch, members=tuple(sorted(seen.sync_state_set)),
+                number=number, first_ns=seen.time_ns, last_ns=seen.asked_ns,
+            )  # fmt: skip
+        last = open_ones.pop(seen.node, None)
+        if last is not None and said is not None and _same_set(last, said):
+            open_ones[seen.node] = msgspec.structs.replace(last, last_ns=seen.asked_ns)
+            continue
+        done += [last] if last is not None else []
+        if said is not None and said.number >= 0:
+            open_ones[seen.node] = said
+    return tuple(sorted([*done, *open_ones.values()], key=lambda one: (one.node, one.first_ns)))
+
+
+def _same_set(left: InSync, right: InSync) -> bool:
+    return (left.master, left.epoch, left.number, left.members) == (
+        right.master, right.epoch, right.number, right.members
+    )  # fmt: skip
+
+
 def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
     """Sum up the events of a run, which are in order of time."""
     observations = sorted(
@@ -201,5 +247,6 @@ def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
         faults=_fault_spans(event for event in events if isinstance(event, Fault)),
         claims=_claims(observations, roles, kinds),
         statements=_statements(observations, kinds),
+        in_sync=_in_sync(observations),
         observed=len(observations),
     )

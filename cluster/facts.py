@@ -44,7 +44,7 @@ class Fact(msgspec.Struct, frozen=True):
     """One thing this machine can do or not.
 
     ``detail``: what was seen. ``help``: the command that gives it, empty if it is there. ``optional``: a run
-    does without.
+    does without. ``gives``: what hosts here can do because of it, and faults may need.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Fact(msgspec.Struct, frozen=True):
     detail: str
     help: str = ""
     optional: bool = False
+    gives: Capability | None = None
 
 
 class Java(msgspec.Struct, frozen=True):
@@ -144,14 +145,16 @@ def _on_hosts(hosts: Mapping[str, Host], took_s: float) -> list[Fact]:
     host = next(iter(hosts.values()))
     try:
         version = host.run(network.variant(host), "--version", timeout_s=_TOOL_TIMEOUT_S).text
-        found.append(Fact("iptables", True, version))
+        found.append(Fact("iptables", True, version, gives=Capability.IPTABLES))
     except CapabilityError as error:
-        found.append(Fact("iptables", False, str(error), "apt-get install iptables"))
-    statistic = Capability.STATISTIC in host.capabilities
+        found.append(Fact("iptables", False, str(error), "apt-get install iptables", gives=Capability.IPTABLES))
+    gives = Capability.STATISTIC
     found.append(
-        Fact("iptables statistic", True, "a share of packets can be dropped")
-        if statistic
-        else Fact("iptables statistic", False, "no share of packets can be dropped", "modprobe xt_statistic")
+        Fact("iptables statistic", True, "a share of packets can be dropped", gives=gives)
+        if gives in host.capabilities
+        else Fact(
+            "iptables statistic", False, "no share of packets can be dropped", "modprobe xt_statistic", gives=gives
+        )
     )
     netem = host.run("tc", "qdisc", "add", "dev", "eth0", "root", "netem", "delay", "1ms", timeout_s=_TOOL_TIMEOUT_S)
     said = " ".join(netem.stderr.decode(errors="replace").split())
@@ -173,8 +176,8 @@ def _java() -> list[Fact]:
 def _maven() -> list[Fact]:
     said = _said("mvn", "-B", "-v")
     if said is None:
-        return [Fact("maven", False, "not found", "apt-get install maven")]
-    return [Fact("maven", True, said.splitlines()[0])]
+        return [Fact("maven", False, "not found; only RocketMQ needs it", "apt-get install maven", optional=True)]
+    return [Fact("maven", True, said.splitlines()[0], optional=True)]
 
 
 def find_chromium() -> str | None:

@@ -15,6 +15,7 @@ from chaos.core.client import Client
 from chaos.core.events import Observation
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
+from cluster.bug import Bug
 from cluster.host import NodeSpec
 
 RoleKind = Literal["replica", "controller", "other"]
@@ -91,6 +92,8 @@ class System(Protocol):
     roles: Mapping[str, RoleKind]
     start_order: tuple[tuple[str, ...], ...]
     """Roles in the order in which their processes are started; those of one group start at once."""
+    bugs: Mapping[str, Bug]
+    """The bugs that the setting ``bug`` can switch on, by name; empty for a system that carries none."""
     settings_help: Mapping[str, str]
     """Settings of the harness' own for this system (``client.…``) with a line of help each."""
 
@@ -134,6 +137,10 @@ class System(Protocol):
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
         """Pure: the kinds of operation that clients make under these settings; a workload leaves out the others."""
+        ...
+
+    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:
+        """Pure: whether a send under a producer's name and sequence takes effect once however often it is tried."""
         ...
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

@@ -1,7 +1,8 @@
 """The names people type: each is whom times how, one row of one table.
 
 A name is ``SELECTOR-FAULT``, as in OpenChaos, with an optional ``@role`` or ``@role+role``. ``noop`` plans
-nothing. The table lists what works and is tested; the module refuses to choose or to act.
+nothing, ``all`` and lists of names are ``nemesis.mix``'s business. The table lists what works and is
+tested; the module refuses to choose or to act.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from chaos.core.errors import UsageError
 from nemesis.topology import Topology
 
 NOOP: Final = "noop"
+ALL: Final = "all"
 
 
 class Selector(StrEnum):
@@ -97,7 +99,8 @@ def parse(text: str, topology: Topology) -> Choice:
     name, at, suffix = text.strip().partition("@")
     entry = CATALOG.get(name)
     if entry is None:
-        raise UsageError(f"--nemesis {text}: no nemesis {name!r}{_guess(name, list(CATALOG))}; see chaos list nemeses")
+        meant = _guess(name, [*CATALOG, ALL])
+        raise UsageError(f"--nemesis {text}: no nemesis {name!r}{meant}; see chaos list nemeses")
     roles = tuple(suffix.split("+")) if at else ()
     known = topology.targeted_roles()
     for role in roles:
@@ -115,8 +118,9 @@ def parse(text: str, topology: Topology) -> Choice:
 
 
 def described() -> list[tuple[str, str]]:
-    """Every nemesis with its line of help, in the catalog's order."""
-    return [(entry.name, entry.help) for entry in CATALOG.values()]
+    """Every nemesis with its line of help, in the catalog's order, and the mix of them all."""
+    everything = (ALL, "a mix of every fault available here, on brokers, on controllers and on all")
+    return [*((entry.name, entry.help) for entry in CATALOG.values()), everything]
 
 
 def _guess(word: str, known: Sequence[str]) -> str:

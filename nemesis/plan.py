@@ -14,7 +14,8 @@ import msgspec
 
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.rand import stream
-from nemesis.catalog import Choice, Kind, Selector, parse
+from nemesis.catalog import Choice, Kind, Selector
+from nemesis.mix import NOTHING, Mix, dealt, parse_mix
 from nemesis.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
@@ -80,62 +81,91 @@ def make_plan(
     duration_s: float,
     time_limit_s: float,
     seed: int,
+    missing: Mapping[Kind, str] = NOTHING,
 ) -> tuple[Row, ...]:
     """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24).
 
-    ``nemesis`` is ``NAME[@role[+role]]``, ``kinds`` are ``System.roles``, ``nodes`` its topology. A row is planned
-    only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that
-    another node or role shifts no other draw.
+    ``nemesis`` is ``NAME[@role[+role]][,NAME…]`` or ``all``, ``kinds`` are ``System.roles``, ``nodes`` its
+    topology, ``missing`` what cannot be done here and why. A row is planned only if it ends within
+    ``time_limit_s``. Each random number comes from a stream of its own name, so that another node or role
+    shifts no other draw.
 
     Raises:
         UsageError: an unknown name or role, times that are not positive, no row fits, or too few nodes.
     """
     topology = Topology.of(nodes, kinds)
-    choice = parse(nemesis, topology)
-    selector, fault = choice.entry.selector, choice.entry.fault
-    if selector is None or fault is None:
+    mix = parse_mix(nemesis, topology, missing)
+    if not mix.choices and not mix.every:
         return ()
     for option, value in (("--fault-interval", interval_s), ("--fault-duration", duration_s)):
         if not (math.isfinite(value) and value > 0):
             raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
-    roles, pools = _pools(choice, topology)
-    _check_enough(choice, pools, roles, topology)
+    possible = _possible(mix, topology)
     rows = int((time_limit_s + _ROUNDING_S) // (interval_s + duration_s))
     if rows < 1:
         raise UsageError(
             f"--time-limit {time_limit_s:g}: no fault fits; one takes {interval_s:g} s of health"
             f" and {duration_s:g} s of fault"
         )
+    times = (round(interval_s + row * (interval_s + duration_s), 9) for row in range(rows))
     return tuple(
-        Row(
-            row=row,
-            at_s=round(interval_s + (row - 1) * (interval_s + duration_s), 9),
-            duration_s=duration_s,
-            name=choice.text,
-            selector=selector,
-            fault=fault,
-            roles=roles,
-            draw=_draw(selector, pools, seed, row),
-        )
-        for row in range(1, rows + 1)
+        _row(number, at_s, duration_s, choice, topology, seed)
+        for number, (at_s, choice) in enumerate(zip(times, dealt(possible, seed), strict=False), 1)
     )
 
 
-def _check_enough(
-    choice: Choice, pools: dict[str, tuple[str, ...]], roles: tuple[str, ...], topology: Topology
-) -> None:
+def _row(number: int, at_s: float, duration_s: float, choice: Choice, topology: Topology, seed: int) -> Row:
     selector, fault = choice.entry.selector, choice.entry.fault
     assert selector is not None
     assert fault is not None
+    roles, pools = _pools(choice, topology)
+    return Row(
+        row=number, at_s=at_s, duration_s=duration_s, name=choice.text, selector=selector, fault=fault, roles=roles,
+        draw=_draw(selector, pools, seed, number),
+    )  # fmt: skip
+
+
+def _possible(mix: Mix, topology: Topology) -> tuple[Choice, ...]:
+    """The choices that these nodes allow; one that was named and cannot be done is refused."""
+    obstacles = {choice: _obstacle(choice, topology) for choice in mix.choices}
+    possible = tuple(choice for choice, why in obstacles.items() if why is None)
+    refused = next(((choice, why) for choice, why in obstacles.items() if why is not None), None)
+    if refused is not None and not (mix.every and possible):
+        raise UsageError(f"--nemesis {refused[0].text}: {refused[1]}")
+    if not possible:
+        raise UsageError("--nemesis all: no fault can be done here; see chaos doctor")
+    return possible
+
+
+def left_out(
+    nemesis: str, kinds: Mapping[str, str], nodes: Iterable[Placed], missing: Mapping[Kind, str]
+) -> tuple[str, ...]:
+    """What ``all`` does not contain here and why, a line each; nothing for names given one by one."""
+    topology = Topology.of(nodes, kinds)
+    mix = parse_mix(nemesis, topology, missing)
+    if not mix.every:
+        return ()
+    few = [choice.text for choice in mix.choices if _obstacle(choice, topology) is not None]
+    out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items()]
+    return (*out, *([f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []))
+
+
+def _obstacle(choice: Choice, topology: Topology) -> str | None:
+    """Why these nodes do not allow a choice, None if they do."""
+    selector, fault = choice.entry.selector, choice.entry.fault
+    assert selector is not None
+    assert fault is not None
+    roles, pools = _pools(choice, topology)
     if not roles:
-        raise UsageError(f"--nemesis {choice.text}: the system has no replicas; name a role as in {choice.text}@ROLE")
+        return f"the system has no replicas; name a role as in {choice.text}@ROLE"
     for key, names in pools.items():
         replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
         if count_bounds(selector, fault, len(names), replicas=replicas)[1] < 1:
-            raise UsageError(
-                f"--nemesis {choice.text}: cannot be done to {len(names)} node(s) of {' and '.join(roles)};"
+            return (
+                f"cannot be done to {len(names)} node(s) of {' and '.join(roles)};"
                 " start more nodes or choose another nemesis"
             )
+    return None
 
 
 def _draw(selector: Selector, pools: dict[str, tuple[str, ...]], seed: int, row: int) -> dict[str, float]:

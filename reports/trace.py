@@ -175,6 +175,8 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
             return f"send {op.get('value')} → {first(op, 'offset')}{node}"
         return f"send {op.get('value')}{why}{node}" if kind == "fail" else f"send {op.get('value')} → ?"
     start, stop = covered(op)
+    if kind == "ok" and f in ("commit", "committed-read"):
+        return f"commit {op.get('offset')}{node}" if f == "commit" else f"{f} → {op.get('committed', 'none')}{node}"
     if kind != "ok":
         return f"{f}{'' if start is None else f' from {start}'}{why}{node}"
     if start is None or stop is None or stop <= start:

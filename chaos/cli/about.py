@@ -3,11 +3,15 @@
 import click
 import msgspec
 
-GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers")
+GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers", "bugs")
 
 
 def rows_of(group: str) -> list[dict[str, str]]:
-    """The rows of one group: name, help and, where it does not load, error."""
+    """The rows of one group: name, what else there is in columns, help and, where it does not load, error."""
+    if group == "bugs":
+        from chaos.bugs import listed
+
+        return listed()
     if group == "nemeses":
         from nemesis.catalog import described
 
@@ -33,9 +37,11 @@ def list_command(group: str, as_json: bool) -> int:
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
         return 0
-    width = max((len(row["name"]) for row in rows), default=0)
+    columns = [name for name in rows[0] if name not in ("help", "error")] if rows else []
+    widths = {name: max(len(row[name]) for row in rows) for name in columns}
     for row in rows:
-        click.echo(f"{row['name']:<{width}}  {row.get('error') or row['help']}")
+        cells = [f"{row[name]:<{widths[name]}}" for name in columns]
+        click.echo("  ".join([*cells, row.get("error") or row["help"]]))
     return 0
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import click
 
-from chaos import plugins
+from chaos import bugs, plugins
 from chaos.core.errors import UsageError
-from chaos.experiment import DEFAULTS, resolved
+from chaos.experiment import DEFAULTS, Experiment, resolved
+from cluster.system import System
 
 
 def parse_settings(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -45,9 +46,7 @@ def progress() -> Callable[[str], None]:
     return say
 
 
-def _option(
-    name: str, field: str, help_text: str, **more: Any
-) -> Callable[[Callable[..., int]], Callable[..., int]]:
+def _option(name: str, field: str, help_text: str, **more: Any) -> Callable[[Callable[..., int]], Callable[..., int]]:
     default = DEFAULTS.get(field)
     shown = "" if default is None else f"  [default: {default}]"
     return click.option(name, field, default=None, help=help_text + shown, **more)
@@ -56,11 +55,17 @@ def _option(
 @click.command("run")
 @_option("--system", "system", "System under test (chaos list systems).")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable.")
+@click.option(
+    "--bug",
+    "bug_name",
+    default=None,
+    help="Switch a bug of the system on (chaos list bugs); what it declares are defaults.",
+)
 @_option("--backend", "backend", "Where the nodes live: auto or one of `chaos list backends`.")
 @_option("--image", "image", "Image of the hosts (docker), instead of the one of `chaos image build`.")
 @_option("--cpus", "cpus", "Cores that a node may use at most (docker), e.g. 0.5.")
 @_option("--memory", "memory", "Memory that a node may use at most (docker), e.g. 512m.")
-@_option("--nemesis", "nemesis", "NAME[@role[+role]] (chaos list nemeses).")
+@_option("--nemesis", "nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).")
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
 @_option("--rate", "rate", "Sends a second; reads come on top.", type=float)
@@ -79,7 +84,7 @@ def _option(
 @_option("--engine", "engine", "What runs the checks.", type=click.Choice(["auto", "spark", "local"]))
 @_option("--seed", "seed", "Repeats plan and load; by default drawn and printed.", type=int)
 @_option("--store", "store", "Where run folders go.")
-def run_command(pairs: tuple[str, ...], **options: Any) -> int:
+def run_command(pairs: tuple[str, ...], bug_name: str | None, **options: Any) -> int:
     """Deploy, load, break, heal, drain, check, report.
 
     The last line printed is the report's path.
@@ -91,13 +96,7 @@ def run_command(pairs: tuple[str, ...], **options: Any) -> int:
     given = {name: value for name, value in options.items() if value is not None}
     if options_of_backend := {name: given.pop(name) for name in BACKEND_OPTIONS if name in given}:
         given["backend_options"] = options_of_backend
-    system = plugins.load("systems", given.get("system", DEFAULTS["system"]))()
-    settings = system.resolve(parse_settings(pairs))
-    experiment = resolved(given, settings, secrets.randbelow(2**31))
-    for name in parse_settings(pairs):
-        for key in settings:
-            if key == name or key.endswith(f".{name}"):
-                experiment.origins[f"settings.{key}"] = "--set"
+    experiment = _experiment(given, parse_settings(pairs), bug_name)
     say = progress()
     backend, why = chosen(experiment.backend, experiment.backend_options)
     say(f"backend  {backend.name}{why}")
@@ -107,6 +106,26 @@ def run_command(pairs: tuple[str, ...], **options: Any) -> int:
     report = folder / "report.html"
     click.echo(_relative(report if report.exists() else folder))
     return code
+
+
+def _experiment(given: dict[str, Any], asked: dict[str, str], bug_name: str | None) -> Experiment:
+    """The run as it was asked for: options by field name, settings, and a bug with what that one declares."""
+    system: System = plugins.load("systems", given.get("system", DEFAULTS["system"]))()
+    declared: dict[str, Any] = {}
+    wanted = asked
+    if bug_name is not None:
+        bug = bugs.find(system, bug_name)
+        declared, wanted = bugs.options_of(bug), bugs.settings_with(bug, asked)
+    experiment = resolved({**declared, **given}, system.resolve(wanted), secrets.randbelow(2**31))
+    origins = experiment.origins
+    origins.update({name: f"--bug {bug_name}" for name in declared if name not in given})
+    for key in experiment.settings:
+        short = key.rpartition(".")[2]
+        if key in asked or short in asked:
+            origins[f"settings.{key}"] = "--set"
+        elif key in wanted:
+            origins[f"settings.{key}"] = f"--bug {bug_name}"
+    return experiment
 
 
 def _relative(path: Path) -> str:

@@ -1,8 +1,10 @@
 """The protocol between a workload and a system's client.
 
 A client makes exactly one attempt per operation and answers before the operation's deadline. It
-never retries, never swallows: what it cannot know is ``info``. ``Definite`` and ``Indefinite`` are
-for client code that is easier to write with exceptions; ``settled`` turns them into completions.
+never retries, never swallows: what it cannot know is ``info``. (An idempotent send is one operation of
+several attempts; each is a call of its own, and ``chaos.attempts`` makes them, not the client.)
+``Definite`` and ``Indefinite`` are for client code that is easier to write with exceptions; ``settled``
+turns them into completions.
 """
 
 import asyncio

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from chaos.core.checksums import crc32
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event, read_events
-from chaos.core.op import READS, F, Type
+from chaos.core.op import F, Type
 from chaos.core.recorder import FLAG_DAMAGED, FLAG_PINNED, NONE, OP_SIZE, READ_SIZE
 
 SCHEMA_VERSION: Final = 1
@@ -47,10 +47,10 @@ OPERATIONS: Final = pa.schema([
     ("pinned", pa.bool_()),  # the client stays on one node whatever the route says
     ("f", pa.int8()),  # chaos.core.op.F
     ("key", pa.int32()),  # the queue
-    ("writer", pa.int32()),  # sends: the value; -1 for reads
+    ("writer", pa.int32()),  # sends: the value; -1 for all others
     ("sequence", pa.int64()),
-    ("offset", pa.int64()),  # sends: the offset answered (a hint unless ok); reads: where the read began
-    ("next_offset", pa.int64()),  # reads: the offset after the last one covered
+    ("offset", pa.int64()),  # sends: the offset answered (a hint unless ok); reads: where it began; commits: what
+    ("next_offset", pa.int64()),  # reads: the offset after the last one covered; committed-reads: the answer
     ("min_offset", pa.int64()),
     ("max_offset", pa.int64()),
     ("count", pa.int32()),  # reads: records returned
@@ -161,12 +161,10 @@ def read_stream(folder: Path, worker: int) -> Stream:
     return Stream(_sorted(operations), _sorted(reads), facts)
 
 
-def _pair(
-    invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker: int, errors: list[str]
-) -> pa.Table:
+def _pair(invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker: int, errors: list[str]) -> pa.Table:
     """Operations in order of their number."""
     n = len(invoked)
-    is_read = np.isin(invoked["f"], [int(f) for f in READS])
+    is_send = invoked["f"] == F.SEND
     at = completed["op"].astype(np.int64) - 1
     kind = np.full(n, int(Type.INFO), dtype=np.int8)
     complete_ns = np.full(n, NEVER_NS, dtype=np.int64)
@@ -193,13 +191,13 @@ def _pair(
             "pinned": (invoked["flags"] & FLAG_PINNED).astype(bool),
             "f": invoked["f"].astype(np.int8),
             "key": invoked["key"].astype(np.int32),
-            "writer": np.where(is_read, NONE, invoked["ref"].astype(np.int64)).astype(np.int32),
-            "sequence": np.where(is_read, NONE, invoked["b"]),
-            "offset": np.where(is_read, invoked["b"], a),
-            "next_offset": np.where(is_read, a, NONE),
+            "writer": np.where(is_send, invoked["ref"].astype(np.int64), NONE).astype(np.int32),
+            "sequence": np.where(is_send, invoked["b"], NONE),
+            "offset": np.where(is_send, a, invoked["b"]),
+            "next_offset": np.where(is_send, NONE, a),
             "min_offset": b,
             "max_offset": c,
-            "count": np.where(is_read, landed("key", np.int32, 0), 0).astype(np.int32),
+            "count": np.where(is_send, 0, landed("key", np.int32, 0)).astype(np.int32),
             "type": kind,
             "scheduled_ns": invoked["a"],
             "invoke_ns": invoked["time_ns"],

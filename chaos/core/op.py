@@ -37,6 +37,8 @@ class F(IntEnum):
     READ = 3  # strong read: from an offset to the broker's maximum, at the master only
     SLAVE_READ = 4  # read at a replica that is not master; always weak
     DRAIN = 5  # the final strong read of a whole queue, minimum to maximum, on a fresh connection
+    COMMIT = 6  # let the consumer group go on at an offset of a queue; an overwritten register, at the master
+    COMMITTED_READ = 7  # strong read of the offset at which the group goes on
 
     @property
     def word(self) -> str:
@@ -68,7 +70,10 @@ class Record(NamedTuple):
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     """What a client is asked to do, once, before ``deadline_ns``.
 
-    ``offset`` is where a read starts (None for sends; for DRAIN the queue's minimum is asked first).
+    ``offset`` is where a read starts (None for sends; for DRAIN the queue's minimum is asked first), or what
+    is committed. ``wait_ms``: how long a POLL that finds nothing may wait at the broker for a first record.
+    ``producer`` and ``producer_sequence``: a SEND that the broker must take at most once however often it is
+    attempted; -1: an ordinary one.
     """
 
     process: int
@@ -78,14 +83,18 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     value: Value | None = None
     offset: int | None = None
     body_bytes: int = 0
+    wait_ms: int = 0
+    producer: str = ""
+    producer_sequence: int = -1
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """What the client was told.
 
     ``offset``: of an ok send; in an info send it is a hint only. ``next_offset``, ``min_offset`` and
-    ``max_offset``: of a read, as the broker said them (None where it did not). ``node``: who served
-    it, by name. ``error``: one short line, stable enough to group by (no numbers that vary).
+    ``max_offset``: of a read, as the broker said them (None where it did not); a COMMITTED_READ has its
+    answer in ``next_offset``, None if the group never committed. ``node``: who served it, by name.
+    ``error``: one short line, stable enough to group by (no numbers that vary).
     """
 
     type: Type

@@ -28,7 +28,9 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 
     ``sentence`` is in the words of a broker engineer. ``ops`` are the rows that show it, each a
     dict with the columns of ``operations`` in words (f, type, node names, value "w:s", times in
-    seconds since the load began), the guilty ones first.
+    seconds since the load began), the guilty ones first. ``node``: who answered wrongly, acknowledged or
+    led, at ``at_ns`` (CLOCK_MONOTONIC). ``fault``: the number of the fault that the sentence names.
+    ``excused``: a promise covers this occurrence, if the system makes it.
     """
 
     sentence: str
@@ -36,6 +38,10 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     offset: int | None = None
     last_offset: int | None = None
     value: str | None = None
+    node: str | None = None
+    at_ns: int | None = None
+    fault: int | None = None
+    excused: bool = False
     ops: tuple[dict[str, Any], ...] = ()
 
 
@@ -71,6 +77,7 @@ class Rto(msgspec.Struct, frozen=True, kw_only=True):
 
     ``seconds``: the longest outage; None means there was none; ``recovered`` false means it did
     not end. ``key``: the queue it was measured on, -1 over all queues. ``when``: relative to the heal.
+    ``start_ns``: when the outage began (CLOCK_MONOTONIC). ``node``: who answered when it ended, empty if nobody.
     """
 
     f: str
@@ -80,6 +87,8 @@ class Rto(msgspec.Struct, frozen=True, kw_only=True):
     when: Literal["before-heal", "after-heal", ""] = ""
     resolution_s: float = 0.0
     lagged: bool = False
+    start_ns: int | None = None
+    node: str = ""
 
 
 class FaultResult(msgspec.Struct, frozen=True, kw_only=True):

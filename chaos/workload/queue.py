@@ -8,48 +8,32 @@ The module is pure: it refuses to send, to wait and to look at a clock.
 """
 
 import heapq
-import random
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, F, Invocation, Type, Value
 from chaos.core.rand import stream
+from chaos.workload.base import Arrival, staggered
 
 STRONG_READ_WINDOW: Final = 64
 """A strong read during the load begins this many offsets below the last end its client saw."""
 
 
-class Arrival(NamedTuple):
-    """An operation that is due. ``at_ns`` counts from the beginning of the load."""
-
-    at_ns: int
-    f: F
-    client: int
-    key: int
-
-
-def _stagger(rng: random.Random, per_s: float) -> Iterator[int]:
-    """Instants in ns: one in each interval of 1/per_s, at a random place in it."""
-    step = NS_PER_S / per_s
-    i = 0
-    while True:
-        yield int((i + rng.random()) * step)
-        i += 1
-
-
 class QueueWorkload:
     """Sends, weak polls, strong reads and slave reads on several queues, then a full drain."""
 
-    name: Final = "queue"
-    mix: Final[Mapping[F, float]] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
-    """Operations of each kind per send, as far as the system's clients make them."""
+    name = "queue"
+    mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    needs = frozenset({F.SEND, F.POLL, F.DRAIN})
+    idempotent = False
 
     def __init__(
-        self, *, queues: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
+        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
     ) -> None:
         self._mix = self.mix_of(operations)
         self._queues = queues
+        self._clients = clients
         self._seed = seed
         self._body_bytes = body_bytes
         self._timeout_ns = int(op_timeout_s * NS_PER_S)
@@ -71,17 +55,20 @@ class QueueWorkload:
         """
         if rate <= 0 or not clients:
             return
+        yield from heapq.merge(*self._streams(clients, rate))
+
+    def _streams(self, clients: list[int], rate: float) -> list[Iterator[Arrival]]:
+        """The arrivals, each kind by itself."""
+        return [self._of_kind(f, clients, rate * share) for f, share in self._mix.items()]
+
+    def _of_kind(self, f: F, clients: list[int], per_s: float) -> Iterator[Arrival]:
         label = ",".join(map(str, clients))
+        when = stream(self._seed, "when", f.word, label)
+        who = stream(self._seed, "who", f.word, label)
+        for at_ns in staggered(when, per_s):
+            yield Arrival(at_ns, f, who.choice(clients), who.randrange(self._queues))
 
-        def kind(f: F) -> Iterator[Arrival]:
-            when = stream(self._seed, "when", f.word, label)
-            who = stream(self._seed, "who", f.word, label)
-            for at_ns in _stagger(when, rate * self._mix[f]):
-                yield Arrival(at_ns, f, who.choice(clients), who.randrange(self._queues))
-
-        yield from heapq.merge(*(kind(f) for f in self._mix))
-
-    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation:
+    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for this arrival; counts the sequence number of a send."""
         client, key = arrival.client, arrival.key
         value = offset = None
@@ -99,14 +86,18 @@ class QueueWorkload:
             deadline_ns=now_ns + self._timeout_ns, body_bytes=self._body_bytes,
         )  # fmt: skip
 
-    def learn(self, arrival: Arrival, done: Completion) -> None:
+    def stamped(self, client: int, op: Invocation) -> Invocation:  # noqa: ARG002 - ordinary sends carry no number
+        """The send as it is."""
+        return op
+
+    def learn(self, client: int, op: Invocation, done: Completion) -> None:
         """Move the client's cursors by what it was told."""
-        at = (arrival.client, arrival.key)
+        at = (client, op.key)
         if done.type is not Type.OK:
             return
-        if arrival.f is F.POLL and done.next_offset is not None:
+        if op.f is F.POLL and done.next_offset is not None:
             self._cursor[at] = done.next_offset
-        if arrival.f is F.SEND and done.offset is not None:
+        if op.f is F.SEND and done.offset is not None:
             self._end[at] = max(self._end.get(at, 0), done.offset + 1)
-        elif done.next_offset is not None and arrival.f is F.READ:
+        elif done.next_offset is not None and op.f is F.READ:
             self._end[at] = done.next_offset

@@ -40,6 +40,11 @@ def test_help_names_every_command_and_loads_nothing_heavy() -> None:
         (["run", "--set", "novalue"], "key=value"),
         (["run", "--nemesis", "random-partitoin"], "did you mean random-partition"),
         (["run", "--nemesis", "random-kill@brokr"], "broker"),
+        (["run", "--system", "rocketmq", "--workload", "group"], "clients of rocketmq make no commit"),
+        (["run", "--system", "rocketmq", "--workload", "idempotent"], "clients of rocketmq make no idempotent send"),
+        (["run", "--bug", "forget-vot"], "did you mean forget-vote?"),
+        (["run", "--bug", "forget-vote", "--set", "bug=offset-gap"], "two bugs at once"),
+        (["run", "--bug", "forget-vote", "--system", "rocketmq"], "rocketmq carries no bugs"),
         (["run", "--backend", "netnz"], "did you mean netns?"),
         (["run", "--time-limit", "0"], "--time-limit"),
         (["run", "--rate", "-1"], "--rate"),
@@ -55,7 +60,7 @@ def test_bad_arguments_end_in_254_with_one_clear_line(argv: list[str], says: str
     assert not any(tmp_path.glob("store/*/*")), "a run that cannot begin leaves no folder"
 
 
-@pytest.mark.parametrize("group", ["systems", "backends", "workloads", "nemeses", "checkers"])
+@pytest.mark.parametrize("group", ["systems", "backends", "workloads", "nemeses", "checkers", "bugs"])
 def test_list_shows_every_group(group: str) -> None:
     done = chaos("list", group, "--json")
     assert done.returncode == 0
@@ -64,6 +69,11 @@ def test_list_shows_every_group(group: str) -> None:
     rows = json.loads(done.stdout)
     assert rows
     assert all(row["name"] and row["help"] and "error" not in row for row in rows)
+
+
+def test_list_bugs_says_what_brings_each_to_light() -> None:
+    lines = chaos("list", "bugs").stdout.splitlines()
+    assert any(line.split()[:5] == ["truncate-acked", "minimq", "queue", "leader-kill", "lost-write"] for line in lines)
 
 
 def test_version_is_printed() -> None:

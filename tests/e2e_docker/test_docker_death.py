@@ -14,7 +14,7 @@ from host_support import make, marked, until
 
 from chaos.core.clock import boot_id
 from chaos.core.errors import ChaosError, DeployError
-from cluster import docker_image, docker_reap, reap
+from cluster import docker_image, docker_reap, reap, records
 from cluster.docker import DockerBackend
 from cluster.docker_engine import BOOT, OWNER, RUN, connect
 from cluster.host import NodeSpec

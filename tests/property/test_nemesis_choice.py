@@ -182,6 +182,34 @@ def test_another_node_shifts_no_other_draw(seed):
         assert a.draw == {name: value for name, value in b.draw.items() if name != "c4"}
 
 
+@untimed
+@given(st.lists(st.sampled_from(FAULTS), min_size=1, max_size=6, unique=True), st.integers(0, 2**32))
+def test_a_mix_shows_as_many_faults_as_it_can_and_mechanisms_first(names, seed):
+    rows = plan(",".join(names), 3, 3, seed, time_limit_s=400)
+    kinds = {CATALOG[name].fault for name in names}
+    for start in range(0, len(rows), len(names)):
+        one = [row.name for row in rows[start : start + len(names)]]
+        assert len(set(one)) == len(one)
+        assert {row.fault for row in rows[start : start + len(kinds)]} <= kinds
+    assert {row.fault for row in rows[: len(kinds)]} == kinds
+
+
+@untimed
+@given(st.lists(st.sampled_from(FAULTS), min_size=2, max_size=6, unique=True), st.integers(0, 2**32), st.data())
+def test_another_name_shifts_as_little_as_possible(names, seed, data):
+    """Times and draws stay; the order of the other names of its mechanism within a round stays."""
+    *others, added = names
+    few = plan(",".join(others), 3, 3, seed, time_limit_s=15 * len(others))
+    many = plan(",".join(data.draw(st.permutations(names))), 3, 3, seed, time_limit_s=15 * len(names))
+    for a, b in zip(few, many, strict=False):
+        assert (a.row, a.at_s, a.duration_s) == (b.row, b.at_s, b.duration_s)
+        assert all(b.draw[name] == value for name, value in a.draw.items() if name in b.draw)
+    for kind in Kind:
+        before = [row.name for row in few if row.fault is kind]
+        after = [row.name for row in many if row.fault is kind and row.name != added]
+        assert before == after
+
+
 def test_seeds_differ_and_every_size_and_node_comes_up():
     topology = Topology.of(specs(3, 3), KINDS)
     chosen = [

@@ -1,16 +1,10 @@
 """A view of the RocketMQ topology with addresses, for the tests beside it."""
 
-from chaos.core.runinfo import NodeInfo
-from cluster.system import ClusterView
+from functools import partial
+
+import system_view
+
 from cluster.systems.rocketmq.system import RocketMQ
 
 SYSTEM = RocketMQ()
-
-
-def view_of(**settings):
-    nodes = tuple(
-        NodeInfo(name=spec.name, role=spec.role, address=f"198.18.0.{10 + position}")
-        for position, spec in enumerate(SYSTEM.topology({}))
-    )
-    resolved = SYSTEM.resolve({name.replace("__", "."): value for name, value in settings.items()})
-    return ClusterView(run_id="run", nodes=nodes, settings=resolved, queues=4)
+view_of = partial(system_view.view_of, SYSTEM)

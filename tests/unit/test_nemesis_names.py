@@ -3,10 +3,12 @@
 import pytest
 
 from chaos.core.errors import HistoryError, UsageError
-from cluster.host import NodeSpec
+from cluster.facts import Fact
+from cluster.host import Capability, NodeSpec
 from cluster.system import Leadership
-from nemesis.catalog import CATALOG, parse
-from nemesis.plan import make_plan, read_plan
+from nemesis.available import unavailable
+from nemesis.catalog import CATALOG, Kind, parse
+from nemesis.plan import left_out, make_plan, read_plan
 from nemesis.targets import aim, choose
 from nemesis.topology import Topology
 
@@ -135,4 +137,81 @@ def test_a_seed_keeps_its_plan_from_version_to_version():
         "{b1 | b2 b3 c1 c2 c3}",
         "{b2 b3 c3 | b1 c1 c2}",
         "{c1 c3 | b1 b2 b3 c2}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("leader-kill,leader-partitoin", "--nemesis leader-partitoin: no nemesis 'leader-partitoin'; did you mean"),
+        ("leader-kill,", "no nemesis ''"),
+        ("leader-kill,random-kill@brokr", "did you mean broker?"),
+        ("leader-kill, random-kill,leader-kill", "leader-kill is named twice"),
+        ("leader-kill@broker+controller,leader-kill@controller+broker", "is named twice"),
+        ("noop,leader-kill", "leave it out of the mix"),
+        ("leader-kill,all", "name it alone"),
+        ("all@broker", "name it alone"),
+        ("al", "did you mean all"),
+    ],
+)
+def test_wrong_mixes_are_said_in_one_line(text, said):
+    with pytest.raises(UsageError) as error:
+        rows(text)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_mix_is_dealt_in_rounds_and_each_row_has_its_own_name():
+    names = "leader-kill,random-partition@broker,major-suspend@controller"
+    plan = rows(names, time_limit_s=240)
+    assert sorted(row.name for row in plan[:3]) == sorted(names.split(","))
+    assert sorted(row.name for row in plan[3:]) == sorted(names.split(","))
+    assert {row.name: (row.fault, row.roles) for row in plan} == {
+        "leader-kill": ("kill", ("broker",)),
+        "random-partition@broker": ("partition", ("broker",)),
+        "major-suspend@controller": ("suspend", ("controller",)),
+    }
+
+
+def test_all_is_every_fault_on_every_role():
+    plan = rows("all", interval_s=1, duration_s=1, time_limit_s=2 * 47)
+    names = {row.name for row in plan}
+    assert len(names) == len(plan) == 47
+    assert {name.partition("@")[0] for name in names} == set(CATALOG) - {"noop"}
+    assert {"leader-kill@broker", "leader-kill@controller", "random-loss", "random-loss@controller"} <= names
+    assert "leader-kill" not in names, "on brokers alone it would come twice"
+    assert [row.fault for row in plan[:4]] != [plan[0].fault] * 4
+    assert {row.fault for row in plan[:4]} == set(Kind), "a short run sees every mechanism"
+
+
+def test_all_leaves_out_what_cannot_be_done_and_says_so():
+    missing = {Kind.LOSS: "iptables statistic: no share (modprobe xt_statistic)"}
+    plan = make_plan("all", KINDS, SPECS, interval_s=1, duration_s=1, time_limit_s=200, seed=1, missing=missing)
+    assert {row.fault for row in plan} == set(Kind) - {Kind.LOSS}
+    assert left_out("all", KINDS, SPECS, missing) == (
+        "all leaves out every loss here: iptables statistic: no share (modprobe xt_statistic)",
+    )
+    assert left_out("random-loss,leader-kill", KINDS, SPECS, missing) == ()
+    few = [spec for spec in SPECS if spec.name not in {"c2", "c3"}]
+    (line,) = left_out("all", KINDS, few, {})
+    assert "needs more nodes: minor-kill@controller" in line
+    assert all("partition@controller" not in row.name for row in rows("all", specs=few, time_limit_s=4000))
+
+
+def test_what_is_missing_is_found_by_the_needs_of_each_fault():
+    there = [Fact("iptables", True, "v1.8", gives=Capability.IPTABLES), Fact("maven", False, "not found")]
+    assert unavailable(there) == {}
+    gone = Fact("iptables statistic", False, "no share", "modprobe xt_statistic", gives=Capability.STATISTIC)
+    assert unavailable([*there, gone]) == {Kind.LOSS: "iptables statistic: no share (modprobe xt_statistic)"}
+
+
+def test_a_seed_keeps_its_mix_from_version_to_version():
+    plan = rows("leader-kill,random-partition,minor-suspend@controller", time_limit_s=240, seed=9133702)
+    assert [row.name for row in plan] == [
+        "leader-kill",
+        "minor-suspend@controller",
+        "random-partition",
+        "minor-suspend@controller",
+        "leader-kill",
+        "random-partition",
     ]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from chaos.core.errors import CapabilityError, DeployError
+from cluster.systems.cache import cache_root
 from cluster.systems.rocketmq import artefacts
 
 MVN = """#!/bin/sh
@@ -173,4 +174,4 @@ def test_maven_is_not_needed_once_the_jars_are_there(place):
     ],
 )
 def test_where_the_cache_is(environment, root):
-    assert artefacts.cache_root(environment) == Path(root)
+    assert cache_root(environment) == Path(root)

@@ -101,7 +101,7 @@ def run(broker, *ops, number=0, routing="follow"):
         view = view_of(client__routing=routing, client__routePollInterval="3600")
         client = RocketMQClient(view, number, 8, seed=1)
         client._links = {name: Link("127.0.0.1", port) for name in client._links}
-        client._route._link = Link("127.0.0.1", port)
+        client._route._source._link = Link("127.0.0.1", port)
         try:
             return [await client.invoke(op()) for op in ops]
         finally:

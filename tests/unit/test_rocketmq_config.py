@@ -9,6 +9,7 @@ from rocketmq_view import SYSTEM, view_of
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import NodeInfo
 from cluster.systems.rocketmq import config
+from cluster.systems.routing import pinned_node
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -84,12 +85,12 @@ def test_how_many_are_pinned(routing, clients, pinned):
 
 def test_pinned_clients_take_the_brokers_in_turn():
     names = ["b1", "b2", "b3"]
-    assert [config.pinned_node("mixed", n, 8, names) for n in range(8)] == [None] * 5 + names
-    assert [config.pinned_node("pinned", n, 4, names) for n in range(4)] == [*names, "b1"]
-    assert [config.pinned_node("follow", n, 4, names) for n in range(4)] == [None] * 4
+    assert [pinned_node("mixed", n, 8, names) for n in range(8)] == [None] * 5 + names
+    assert [pinned_node("pinned", n, 4, names) for n in range(4)] == [*names, "b1"]
+    assert [pinned_node("follow", n, 4, names) for n in range(4)] == [None] * 4
 
 
 @pytest.mark.parametrize("number", [-1, 8, 100])
 @pytest.mark.parametrize("routing", ["mixed", "pinned"])
 def test_whoever_is_no_client_follows_the_route(routing, number):
-    assert config.pinned_node(routing, number, 8, ["b1", "b2", "b3"]) is None
+    assert pinned_node(routing, number, 8, ["b1", "b2", "b3"]) is None

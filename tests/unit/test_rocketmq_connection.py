@@ -8,8 +8,9 @@ import pytest
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
-from cluster.systems.rocketmq import connection as module
-from cluster.systems.rocketmq.connection import NO_ANSWER, Link
+from cluster.systems import link as module
+from cluster.systems.link import NO_ANSWER
+from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import Answer, FrameBuffer, encode_answer
 
 ECHO, SILENT, LATER, CLOSE, RESET, NONSENSE, ASK_FIRST = range(1, 8)  # what the request's code asks the server to do

@@ -5,9 +5,11 @@ from rocketmq_view import view_of
 
 from chaos.core.client import Definite
 from chaos.core.events import Observation
-from cluster.systems.rocketmq.probe import Group, _not_ready, leadership, parse_group, parse_term
+from cluster.systems.leadership import leadership, not_ready
+from cluster.systems.rocketmq.probe import Group, parse_group, parse_term
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError
-from cluster.systems.rocketmq.route import Route, parse
+from cluster.systems.rocketmq.route import parse
+from cluster.systems.routing import Route
 
 NAMES = {"198.18.0.14:10911": "b1", "198.18.0.15:10911": "b2", "198.18.0.16:10911": "b3"}
 ROUTE = (
@@ -106,7 +108,7 @@ READY = {
 
 
 def test_ready():
-    assert _not_ready(READY, view_of()) is None
+    assert not_ready(READY, view_of()) is None
 
 
 @pytest.mark.parametrize(
@@ -123,5 +125,5 @@ def test_ready():
         ),
     ],
 )
-def test_not_ready(change, missing):
-    assert _not_ready({**READY, **change}, view_of()) == missing
+def testnot_ready(change, missing):
+    assert not_ready({**READY, **change}, view_of()) == missing

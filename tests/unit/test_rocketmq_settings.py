@@ -127,3 +127,4 @@ def test_promises(given, allowed):
     promises = system.promises(system.resolve(given))
     assert set(promises.allowed) == allowed
     assert all(promises.allowed.values())
+    assert promises.min_in_sync == (2 if "minInSyncReplicas" in given else 0)

@@ -4,12 +4,19 @@ from itertools import islice
 
 import pytest
 
-from chaos.core.op import Completion, F, Type
+from chaos.core.op import Completion, F, Invocation, Type
+from chaos.workload.base import Arrival
 from chaos.workload.queue import QueueWorkload
 
 
 def workload(seed: int = 1) -> QueueWorkload:
-    return QueueWorkload(queues=4, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+    return QueueWorkload(queues=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+
+
+def again(it: QueueWorkload, arrival: Arrival) -> Invocation:
+    op = it.invocation(arrival, 0, 0)
+    assert op is not None
+    return op
 
 
 def test_the_same_seed_asks_the_same_questions() -> None:
@@ -36,7 +43,7 @@ def test_arrivals_ascend_and_keep_the_rate_of_every_kind() -> None:
 
 def test_kinds_that_the_system_does_not_serve_are_left_out() -> None:
     operations = frozenset(F) - {F.SLAVE_READ}
-    it = QueueWorkload(queues=4, seed=1, body_bytes=100, op_timeout_s=3, operations=operations)
+    it = QueueWorkload(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations)
     kinds = {arrival.f for arrival in islice(it.arrivals([0, 1], 50), 400)}
     assert kinds == {F.SEND, F.POLL, F.READ}
     assert set(QueueWorkload.mix_of(operations)) == kinds
@@ -51,13 +58,14 @@ def test_values_are_unique_and_cursors_follow_answers() -> None:
     values = set()
     for arrival in islice(it.arrivals([0, 1], 50), 400):
         op = it.invocation(arrival, 0, 0)
+        assert op is not None
         if op.f is F.SEND:
             assert op.value is not None
             assert op.value not in values
             values.add(op.value)
         elif op.f is F.POLL:
-            it.learn(arrival, Completion(type=Type.OK, next_offset=(op.offset or 0) + 5))
-            assert it.invocation(arrival, 0, 0).offset == (op.offset or 0) + 5
-            it.learn(arrival, Completion(type=Type.INFO))
-            assert it.invocation(arrival, 0, 0).offset == (op.offset or 0) + 5
+            it.learn(arrival.client, op, Completion(type=Type.OK, next_offset=(op.offset or 0) + 5))
+            assert again(it, arrival).offset == (op.offset or 0) + 5
+            it.learn(arrival.client, op, Completion(type=Type.INFO))
+            assert again(it, arrival).offset == (op.offset or 0) + 5
     assert len(values) > 100

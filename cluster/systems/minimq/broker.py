@@ -18,6 +18,8 @@ from cluster.systems.minimq.broker_messages import (
     Commit,
     Fetch,
     FetchAnswer,
+    FetchCommitted,
+    GetOffsets,
     GetReplica,
     Held,
     Poll,
@@ -83,6 +85,11 @@ class Broker:
     def epoch(self) -> int:
         """The newest epoch that this life has heard of."""
         return self.replica.epoch
+
+    @property
+    def sync_state_set(self) -> tuple[str, ...]:
+        """The SyncStateSet as this life last heard of it."""
+        return self._metadata.group.sync_state_set if self._metadata is not None else ()
 
     def start(self, now_ms: int) -> list[Effect]:
         """Register, and begin to count time."""
@@ -154,7 +161,7 @@ class Broker:
     def _on_replica_message(self, sender: str, body: Fetch | Held | FetchAnswer) -> None:
         if self._metadata is None:
             return  # this life is not registered, so it cannot tell old from new
-        if body.epoch > self.replica.epoch:
+        if broker_rules.deposes(body.epoch, self.replica.epoch):
             self._hear_of_epoch(body.epoch)
         match body, self._place:
             case Fetch(), Master() as master:
@@ -184,7 +191,8 @@ class Broker:
         group = metadata.group
         if group.epoch < self.replica.epoch:
             return
-        if (group.epoch, group.master) != (self.replica.epoch, self.replica.master):
+        own = (self.replica.epoch, self.replica.master)
+        if broker_rules.is_other_place((group.epoch, group.master), own):
             self._leave()
             self.replica.epoch, self.replica.master = group.epoch, group.master
         if isinstance(self._place, Master):
@@ -220,8 +228,9 @@ class Broker:
             raise ClientError("unknown-queue")
         if isinstance(body, Poll | Read) and (body.offset < LEAST_OFFSET or body.records_max < 1):
             raise ClientError("bad-request")
-        if isinstance(body, Poll):
-            self._poll(request_id, body)
+        weak = broker_rules.weak_read(body)
+        if weak is not None:
+            self._poll(request_id, weak)
             return
         if not isinstance(self._place, Master):
             raise ClientError("not-master")
@@ -230,36 +239,39 @@ class Broker:
                 self._place.produce(request_id, body)
             case Commit():
                 self._place.commit(request_id, body)
-            case _:
+            case Read() | GetOffsets() | FetchCommitted():
                 self._place.strong_read(request_id, body)
 
     def _poll(self, request_id: str, body: Poll) -> None:
         if len(self._polls) >= WAITING_MAX:
             raise ClientError("busy")
         wait_ms = min(max(body.wait_ms, 0), self.replica.settings.wait_max_ms)
-        parked = Parked(request_id, self.replica.now_ms + wait_ms, body)
-        if wait_ms == 0 or self._has_records(parked):
-            self._answer_poll(parked)
+        asked = Parked(request_id, self.replica.now_ms + wait_ms, body, body.offset)
+        if wait_ms == 0 or self._has_records(asked):
+            self._answer_poll(asked)
         else:
-            self._polls.add(parked)
+            self._polls.add(asked._replace(offset=broker_rules.awaited_offset(body.offset)))
 
     def _has_records(self, parked: Parked) -> bool:
-        body = parked.body
-        return self.replica.log.queue_end(QueueKey(body.topic, body.queue), self.replica.readable_end) > body.offset
+        key = QueueKey(parked.body.topic, parked.body.queue)
+        return self.replica.log.queue_end(key, self.replica.readable_end) > parked.offset
 
     def _answer_poll(self, parked: Parked) -> None:
-        body = parked.body
-        offset = broker_rules.deliverable_from(body.offset)
-        polled = self.replica.polled(QueueKey(body.topic, body.queue), offset, body.records_max)
-        self.replica.reply(parked.request_id, polled)
+        key = QueueKey(parked.body.topic, parked.body.queue)
+        self.replica.reply(parked.request_id, self.replica.polled(key, parked.offset, parked.body.records_max))
 
     def _status(self) -> ReplicaStatus:
         replica = self.replica
         group = self._metadata.group if self._metadata is not None else None
+        topics = self._metadata.topics if self._metadata is not None else {}
+        ends = {
+            topic: tuple(replica.log.queue_length(QueueKey(topic, queue)) for queue in range(queues))
+            for topic, queues in topics.items()
+        }
         return ReplicaStatus(
             role=self.role, epoch=replica.epoch, master=replica.master,
             sync_state_set=group.sync_state_set if group else (), sss_epoch=group.sss_epoch if group else 0,
-            end=replica.log.end, held=replica.held, confirmed=replica.confirmed,
+            end=replica.log.end, held=replica.held, confirmed=replica.confirmed, queue_ends=ends,
         )  # fmt: skip
 
     # ------------------------------------------------------------ what follows from every event

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from cluster.systems.minimq.messages import Indefinite
+from cluster.systems.minimq.messages import Indefinite, Name
 
 DATA = 0
 COMMIT = 1
@@ -97,7 +97,7 @@ class Produce(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     topic: str
     queue: int
     body: bytes
-    producer: str = ""
+    producer: Name = ""
     sequence: int = -1
 
 
@@ -133,7 +133,7 @@ class GetOffsets(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class Commit(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Let ``group`` go on at ``offset`` of the queue."""
 
-    group: str
+    group: Name
     topic: str
     queue: int
     offset: int
@@ -142,7 +142,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class FetchCommitted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Where ``group`` goes on; strong as ``Read``."""
 
-    group: str
+    group: Name
     topic: str
     queue: int
 
@@ -207,7 +207,10 @@ class Rejected(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A broker's belief of itself; ``end``, ``held`` and ``confirmed`` are positions of its log."""
+    """A broker's belief of itself; ``end``, ``held`` and ``confirmed`` are positions of its log.
+
+    ``queue_ends``: topic → for each of its queues the offset after the last record here, confirmed or not.
+    """
 
     role: Literal["master", "follower", "none"]
     epoch: int
@@ -217,6 +220,7 @@ class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     end: int
     held: int
     confirmed: int
+    queue_ends: dict[str, tuple[int, ...]] = {}
 
 
 BrokerAnswer = Produced | CommitDone | Polled | Offsets | Committed | Rejected | Indefinite | ReplicaStatus

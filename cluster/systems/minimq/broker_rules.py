@@ -9,7 +9,7 @@ the minimum in sync); RocketMQ's RIP-44 (SyncStateSet); the in-sync replica lag 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
-from cluster.systems.minimq.broker_messages import Divergence
+from cluster.systems.minimq.broker_messages import BrokerRequest, Divergence, Poll, Record
 
 Epochs = Sequence[tuple[int, int]]
 """(epoch, position of its first record), ascending in both."""
@@ -100,6 +100,26 @@ def obeys(message_epoch: int, own_epoch: int) -> bool:
     return message_epoch == own_epoch
 
 
+def deposes(heard_epoch: int, own_epoch: int) -> bool:
+    """Whether what a broker was in its epoch is over because it heard of this one."""
+    return heard_epoch > own_epoch
+
+
+def is_other_place(told: tuple[int, str | None], known: tuple[int, str | None]) -> bool:
+    """Whether the (epoch, master) that the controllers now tell of ends what a broker was in the known one."""
+    return told != known
+
+
+def kept_at_takeover(log_end: int) -> int:
+    """The end of what a new master keeps of its log: all, since what it does not know to be confirmed may be."""
+    return log_end
+
+
+def batch_to_append(records: tuple[Record, ...]) -> tuple[Record, ...]:
+    """What a follower appends of a batch from its master."""
+    return records
+
+
 # ---------------------------------------------------------------- the SyncStateSet
 
 
@@ -128,6 +148,19 @@ def judge_sequence(expected: int, sequence: int) -> Literal["append", "repeat", 
     return "repeat" if sequence < expected else "gap"
 
 
-def deliverable_from(requested_offset: int) -> int:
-    """The offset at which a poll that waited goes on when records have come."""
+# ---------------------------------------------------------------- serving
+
+
+def weak_read(body: BrokerRequest) -> Poll | None:
+    """The request as one that any replica may answer; None if only the master may."""
+    return body if isinstance(body, Poll) else None
+
+
+def awaited_offset(requested_offset: int) -> int:
+    """The offset for whose record a poll waits, and from which it is answered then."""
     return requested_offset
+
+
+def group_goes_on_at(last: Record | None) -> int | None:
+    """Where a group goes on whose last confirmed commit is this one; None if it never committed."""
+    return None if last is None else last.offset

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
+from cluster.systems.minimq import controller_rules
 from cluster.systems.minimq import metadata as rules
 from cluster.systems.minimq.io import ClientRequest, Effect, Event, Message, Reply, Send, SetTimer, Timer
 from cluster.systems.minimq.messages import (
@@ -47,7 +48,7 @@ WAITING_MAX = 1024
 """Requests that wait for the log or for a quorum; more are refused as busy."""
 
 
-class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True):
+class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """``look_ms`` is the grain of the failure detector and of deadlines."""
 
     raft: RaftSettings = msgspec.field(default_factory=RaftSettings)
@@ -201,10 +202,13 @@ class Controller:
             self._answer(waiting.pop(key).asker, Indefinite(reason="deadline"))
 
     def _alive(self) -> set[str]:
-        since_ms = self._now_ms - self.settings.dead_after_ms
+        dead_after_ms = self.settings.dead_after_ms
         registered = [each.broker for each in self.metadata.group.brokers]
         silent = _Sign(heard_ms=self._led_since_ms)
-        return {name for name in registered if self._signs.get(name, silent).heard_ms > since_ms}
+        return {
+            name for name in registered
+            if controller_rules.is_alive(self._signs.get(name, silent).heard_ms, self._now_ms, dead_after_ms)
+        }  # fmt: skip
 
     def _elect(self) -> None:
         """Propose a master if there is none alive and somebody may be; one proposal at a time."""

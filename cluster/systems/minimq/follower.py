@@ -49,7 +49,7 @@ class Follower:
             replica.truncate(broker_rules.truncated_end(log.epochs, log.end, answer.divergence))
         else:
             self._agreed = True
-            for record in answer.records:
+            for record in broker_rules.batch_to_append(answer.records):
                 if not is_intact(record):
                     break
                 replica.append(record)

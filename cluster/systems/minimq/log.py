@@ -128,11 +128,11 @@ class CommitLog:
         positions = self._queues.get(key, [])[offset:stop]
         return _bounded([self._records[position] for position in positions], bytes_max)
 
-    def committed(self, group: str, key: QueueKey, below: int) -> int | None:
-        """The last offset that the group committed at a position below ``below``."""
+    def last_commit(self, group: str, key: QueueKey, below: int) -> Record | None:
+        """The group's last commit at a position below ``below``."""
         positions = self._commits.get(Owned(group, key), [])
         count = bisect_left(positions, below)
-        return self._records[positions[count - 1]].offset if count else None
+        return self._records[positions[count - 1]] if count else None
 
     def sequences(self, producer: str, key: QueueKey) -> list[int]:
         """The positions of the producer's numbered records in the queue; the n-th has the sequence number n."""

@@ -39,6 +39,8 @@ from cluster.systems.minimq.replica import (
 from cluster.systems.minimq.waits import Acknowledgements, Strong, Waiting
 
 RESEND_MS: Final = 300
+CONFIRMED_NEWS_MS: Final = 20
+"""How long a follower may wait to hear what is confirmed: mostly it comes with the next records, and costs nothing."""
 
 
 class _FollowerView:
@@ -73,6 +75,7 @@ class Master:
 
     def __init__(self, replica: Replica, group: Group) -> None:
         self._replica = replica
+        replica.truncate(broker_rules.kept_at_takeover(replica.log.end))
         self._takeover_end = replica.log.end
         self._followers: dict[str, _FollowerView] = {}
         self._proposed: frozenset[str] = frozenset()
@@ -201,8 +204,8 @@ class Master:
         if isinstance(body, GetOffsets):
             end = replica.log.queue_end(key, replica.readable_end)
             return Offsets(least=LEAST_OFFSET, end=end, epoch=replica.epoch)
-        committed = replica.log.committed(body.group, key, replica.readable_end)
-        return Committed(offset=committed, epoch=replica.epoch)
+        last = replica.log.last_commit(body.group, key, replica.readable_end)
+        return Committed(offset=broker_rules.group_goes_on_at(last), epoch=replica.epoch)
 
     # ------------------------------------------------------------ followers
 
@@ -240,12 +243,10 @@ class Master:
             fetch = view.parked
             if fetch is None:
                 continue
-            news = (
-                fetch.end < replica.log.end or fetch.confirmed < min(replica.confirmed, fetch.end)
-                or fetch.round < self._round
-                or replica.now_ms - view.parked_ms >= replica.settings.fetch_park_ms
-            )  # fmt: skip
-            if news:
+            unconfirmed = fetch.confirmed < min(replica.confirmed, fetch.end)
+            patience_ms = CONFIRMED_NEWS_MS if unconfirmed else replica.settings.fetch_park_ms
+            news = fetch.end < replica.log.end or fetch.round < self._round
+            if news or replica.now_ms - view.parked_ms >= patience_ms:
                 view.parked = None
                 records = replica.log.slice(fetch.end, FETCH_RECORDS_MAX, FETCH_BYTES_MAX)
                 replica.send(name, self._answer(fetch, records))

@@ -50,7 +50,7 @@ HELD_MAX = 1024
 """Answers that wait for durability; beyond it the oldest is dropped, as a network may."""
 
 
-class RaftSettings(msgspec.Struct, frozen=True, kw_only=True):
+class RaftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An election starts ``election_ms`` to twice that after a leader was last heard."""
 
     heartbeat_ms: int = 100

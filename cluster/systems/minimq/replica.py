@@ -23,7 +23,7 @@ WAITING_MAX: Final = 16384
 """Requests that wait at one broker; beyond it new ones are refused as busy."""
 
 
-class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True):
+class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How safe and how patient a broker is.
 
     With ``sync_flush`` only durable records count as held; with ``sync_replication`` only confirmed ones are

@@ -33,11 +33,12 @@ class Strong(NamedTuple):
 
 
 class Parked(NamedTuple):
-    """A poll that waits for a record."""
+    """A poll that waits for a record at ``offset``."""
 
     request_id: str
     deadline_ms: int
     body: Poll
+    offset: int
 
 
 class Acknowledgements:

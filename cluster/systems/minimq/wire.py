@@ -7,7 +7,7 @@ lost. A client's connection carries ``Call`` frames, answered by ``Back`` frames
 """
 
 import struct
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -65,16 +65,17 @@ class Frames(Generic[_T]):
         self._decoder: msgspec.msgpack.Decoder[_T] = msgspec.msgpack.Decoder(kind)
         self._bytes = bytearray()
 
-    def feed(self, data: bytes) -> list[_T]:
-        """The values that are whole now.
+    def feed(self, data: bytes | memoryview, count_max: int | None = None) -> list[_T]:
+        """The values that are whole now, or the first ``count_max`` of them.
 
         Raises:
             WireError: a frame is too long, or is not what may come here.
         """
         held = self._bytes
         held += data
-        at, values = 0, []
-        while len(held) - at >= _LENGTH.size:
+        at = 0
+        values: list[_T] = []
+        while len(held) - at >= _LENGTH.size and len(values) != count_max:
             (length,) = _LENGTH.unpack_from(held, at)
             if length > FRAME_BYTES_MAX:
                 raise WireError(f"a frame of {length} bytes; at most {FRAME_BYTES_MAX} are taken")
@@ -88,6 +89,12 @@ class Frames(Generic[_T]):
             at = end
         del held[:at]
         return values
+
+    def then(self, kind: object) -> "Frames[Any]":
+        """The same connection from here on, with values of another type; this one is at its end."""
+        following: Frames[Any] = Frames(kind)
+        following._bytes = self._bytes
+        return following
 
 
 _encoder: Final = msgspec.msgpack.Encoder()

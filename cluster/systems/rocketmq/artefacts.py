@@ -1,8 +1,8 @@
 """RocketMQ's jars, once per user: fetched by Maven from a pinned pom, verified, kept in a cache.
 
-``CHAOS_CACHE``, else ``$XDG_CACHE_HOME/chaos``, else ``~/.cache/chaos``. A folder there is complete or absent:
-it is filled under another name, its manifest (size and SHA-256 of every file) is written last, and
-one rename makes it visible. A lock keeps two at once apart. The module refuses to install tools.
+A folder there (``cluster.systems.cache``) is complete or absent: it is filled under another name, its manifest
+(size and SHA-256 of every file) is written last, and one rename makes it visible. A lock keeps two at once apart.
+The module refuses to install tools.
 """
 
 import fcntl
@@ -23,6 +23,7 @@ import msgspec
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, DeployError
+from cluster.systems.cache import cache_root
 
 VERSION: Final = "5.5.0"
 FETCH_TIMEOUT_S: Final = 1200.0
@@ -47,14 +48,6 @@ class Manifest(msgspec.Struct, frozen=True):
 
     version: str
     files: dict[str, FileFact]
-
-
-def cache_root(environment: Mapping[str, str]) -> Path:
-    """Where artefacts are kept for this user."""
-    if environment.get("CHAOS_CACHE"):
-        return Path(environment["CHAOS_CACHE"])
-    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".cache")
-    return Path(base) / "chaos"
 
 
 def fetch(say: Say, environment: Mapping[str, str] | None = None) -> Path:

@@ -26,7 +26,8 @@ from cluster.systems.rocketmq.protocol import (
     decode_messages,
     encode_properties,
 )
-from cluster.systems.rocketmq.route import RoutePoller
+from cluster.systems.rocketmq.route import NameServer
+from cluster.systems.routing import RoutePoller, pinned_node
 
 READ_GROUP: Final = "TOOLS_CONSUMER"
 """A consumer group that every broker has from the start, so that reading creates nothing."""
@@ -62,10 +63,11 @@ class RocketMQClient:
         names = {f"{node.address}:{config.BROKER_PORT}": node.name for node in brokers.values()}
         namesrv = view.of_role("namesrv")[number % len(view.of_role("namesrv"))]
         settings = view.settings
-        self.pinned_to = config.pinned_node(settings["client.routing"], number, clients, [*brokers])
+        self.pinned_to = pinned_node(settings["client.routing"], number, clients, [*brokers])
         self._links = {name: Link(node.address, config.BROKER_PORT) for name, node in brokers.items()}
         interval_s = float(settings["client.routePollInterval"])
-        self._route = RoutePoller(Link(namesrv.address, config.NAMESRV_PORT), config.TOPIC, names, interval_s)
+        server = NameServer(Link(namesrv.address, config.NAMESRV_PORT), config.TOPIC, names)
+        self._route = RoutePoller(server, "the name server", interval_s)
         self._run = payload.run_hash(view.run_id)
         self._random = stream(seed, "client", number)
         self._group = f"chaos-{number}"

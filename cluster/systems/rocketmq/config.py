@@ -138,20 +138,3 @@ def _controller(node: NodeInfo, home: str, controllers: Sequence[NodeInfo]) -> d
         "controllerStorePath": f"{home}/store",
         "controllerType": "DLedger",
     }
-
-
-def is_pinned(routing: str, clients: int) -> list[bool]:
-    """For each client number, whether it stays on one broker. Mixed: the last three eighths, rounded."""
-    pinned = {"follow": 0, "pinned": clients, "mixed": (clients * 3 + 4) // 8}[routing]
-    return [number >= clients - pinned for number in range(clients)]
-
-
-def pinned_node(routing: str, number: int, clients: int, brokers: Sequence[str]) -> str | None:
-    """The broker that client ``number`` stays on (one per broker in turn), or None if it follows the route.
-
-    A number that is none of the clients' (the drain has one) always follows.
-    """
-    pinned = is_pinned(routing, clients)
-    if not 0 <= number < clients:
-        return None
-    return brokers[sum(pinned[:number]) % len(brokers)] if pinned[number] else None

@@ -17,11 +17,13 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, Leadership
-from cluster.systems.rocketmq import config, route
+from cluster.systems.leadership import leadership, not_ready
+from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.client import offset_of, standing
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
+from cluster.systems.rocketmq.route import NameServer
 
 _ASK_TIMEOUT_S: Final = 1.0
 _PREPARE_TIMEOUT_S: Final = 30.0
@@ -132,14 +134,15 @@ class RocketMQProbe:
         """None when every node serves, the SyncStateSet is complete and (once prepared) the topic can be written."""
         nodes = [node for node in self._view.nodes if node.role != "broker"]
         seen = {node.name: await self.observe(node, _ASK_TIMEOUT_S) for node in nodes}
-        missing = _not_ready(seen, self._view)
+        missing = not_ready(seen, self._view)
         if missing is None and self._prepared:
             missing = await self._topic_missing()
         return missing
 
     async def _topic_missing(self) -> str | None:
         for node in self._view.of_role("namesrv"):
-            found = await route.ask(self._links[node.name], config.TOPIC, self._names, _soon(_ASK_TIMEOUT_S))
+            server = NameServer(self._links[node.name], config.TOPIC, self._names)
+            found = await server.ask(_soon(_ASK_TIMEOUT_S))
             if found is None or found.master is None or len(found.slaves) < len(self._brokers) - 1:
                 return f"{node.name} does not route topic {config.TOPIC} to every broker yet"
         for broker in self._brokers:
@@ -228,40 +231,6 @@ class RocketMQProbe:
         """Release all connections; safe to call twice."""
         for link in self._links.values():
             link.close()
-
-
-def leadership(latest: Mapping[str, Observation], view: ClusterView) -> Leadership:
-    """Who leads, from the latest observation of each node; dead and unasked nodes count for nothing."""
-    alive = {name: seen for name, seen in latest.items() if seen.alive}
-    leaders = [seen for node in view.of_role("controller") if (seen := alive.get(node.name)) and seen.role == "leader"]
-    active = max(leaders, key=lambda seen: (seen.epoch or 0, seen.asked_ns), default=None)
-    masters = [seen for node in view.of_role("broker") if (seen := alive.get(node.name)) and seen.role == "master"]
-    claimed = max(masters, key=lambda seen: (seen.epoch or 0, seen.asked_ns), default=None)
-    master = active.master if active and active.master else claimed.node if claimed else None
-    epoch = next((seen.epoch for seen in masters if seen.node == master), None)
-    return Leadership(
-        master=master,
-        epoch=epoch,
-        sync_state_set=(active.sync_state_set or ()) if active else (),
-        controller=active.node if active else None,
-        term=active.epoch if active else None,
-    )
-
-
-def _not_ready(seen: Mapping[str, Observation], view: ClusterView) -> str | None:
-    """What is missing, from observations of all name servers and controllers."""
-    for name, observation in seen.items():
-        if not observation.alive:
-            return f"{name} does not answer: {observation.error}"
-    leaders = [observation for observation in seen.values() if observation.role == "leader"]
-    if len(leaders) != 1:
-        return f"{len(leaders)} controllers lead instead of one"
-    if leaders[0].master is None:
-        return f"{leaders[0].node} knows no master"
-    missing = {node.name for node in view.of_role("broker")} - set(leaders[0].sync_state_set or ())
-    if missing:
-        return f"not in the SyncStateSet: {', '.join(sorted(missing))}"
-    return None
 
 
 def _soon(timeout_s: float) -> int:

@@ -12,13 +12,12 @@ from importlib.resources import files
 from typing import Final
 
 from chaos.core.errors import UsageError
+from cluster.systems import routing
 
 COMPONENTS: Final = ("namesrv", "controller", "broker")
 
 CLIENT_HELP: Final[Mapping[str, str]] = {
-    "client.routePollInterval": "seconds between two looks of a client at the route (default 1)",
-    "client.routing": "follow: all clients follow the route; pinned: each stays on one broker; "
-    "mixed (default): three eighths of them are pinned, one per broker in turn",
+    **routing.CLIENT_HELP,
     "client.slaveReads": "on: slaves are read on purpose, whatever the route says; off: never; "
     "default: off with client.routing=follow, whose clients go where an ordinary client goes, else on",
 }
@@ -89,7 +88,6 @@ _RESERVED: Final = {
     },
 }  # fmt: skip
 
-_ROUTINGS: Final = ("follow", "pinned", "mixed")
 _INTEGERS: Final = frozenset({"int", "long"})
 
 
@@ -171,6 +169,12 @@ def unsafe(settings: Mapping[str, str]) -> str | None:
     return None
 
 
+def min_in_sync(settings: Mapping[str, str]) -> int:
+    """How many replicas must be in sync for an acknowledgement; 0 where the master alone is enough."""
+    text = settings.get("broker.minInSyncReplicas", "1")
+    return int(text) if text.isdecimal() and int(text) > 1 else 0
+
+
 def _full_names(name: str) -> Iterator[str]:
     head, dot, rest = name.partition(".")
     if dot and head in ("client", "jvm"):
@@ -205,7 +209,7 @@ def _unknown(name: str) -> UsageError:
 def _check(name: str, value: str) -> None:
     head, _, key = name.partition(".")
     if head == "client":
-        _check_client(name, value)
+        routing.check_client(name, value)
         return
     if head == "jvm":
         if not value or any(letter.isspace() for letter in value):
@@ -216,33 +220,12 @@ def _check(name: str, value: str) -> None:
     _check_type(name, value, known_keys()[head][key])
 
 
-def _check_client(name: str, value: str) -> None:
-    if name == "client.routing" and value not in _ROUTINGS:
-        raise UsageError(f"--set {name}={value}: one of {', '.join(_ROUTINGS)}")
-    if name == "client.slaveReads" and value not in ("on", "off"):
-        raise UsageError(f"--set {name}={value}: on or off")
-    if name == "client.routePollInterval" and not _is_positive(value):
-        raise UsageError(f"--set {name}={value}: a number of seconds above 0")
-
-
 def _check_type(name: str, value: str, kind: str) -> None:
     if kind == "boolean" and value not in ("true", "false"):
         raise UsageError(f"--set {name}={value}: true or false")
     if kind in _INTEGERS and not value.removeprefix("-").isdecimal():
         raise UsageError(f"--set {name}={value}: a whole number")
-    if kind == "double" and not _is_number(value):
+    if kind == "double" and not routing.is_number(value):
         raise UsageError(f"--set {name}={value}: a number")
     if "\n" in value or "\r" in value:
         raise UsageError(f"--set {name}: one line only")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_positive(text: str) -> bool:
-    return _is_number(text) and 0 < float(text) < float("inf")

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from chaos.core.client import Client
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
+from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.systems import routing
 from cluster.systems.rocketmq import artefacts as jars
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq import settings as keys
@@ -33,6 +36,7 @@ class RocketMQ:
     # Seven JVMs that start at once starve each other: a broker elected meanwhile misses its heartbeats, is
     # replaced in an epoch that is as empty as its own, and 5.5.0 then never lets it back in (docs/findings.md).
     start_order = (("namesrv", "controller"), ("broker",))
+    bugs: Mapping[str, Bug] = MappingProxyType({})
     settings_help: Mapping[str, str] = keys.CLIENT_HELP
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
@@ -45,9 +49,12 @@ class RocketMQ:
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """Stale strong reads are by design; with settings that give up safety nothing is."""
+        minimum = keys.min_in_sync(settings)
         if keys.unsafe(settings) is not None:
-            return Promises()
-        return Promises(allowed={"stale-tail": _STALE}, readable_after_s=_READABLE_AFTER_S)
+            return Promises(min_in_sync=minimum)
+        return Promises(
+            allowed={"stale-tail": _STALE}, readable_after_s=_READABLE_AFTER_S, min_in_sync=minimum
+        )  # fmt: skip
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""
@@ -70,9 +77,14 @@ class RocketMQ:
         return RocketMQClient(view, number, clients, seed)
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
-        """All kinds; slave reads only where slaves are read on purpose."""
-        return frozenset(F) if keys.slaves_are_read(settings) else frozenset(F) - {F.SLAVE_READ}
+        """What needs no consumer group; slave reads only where slaves are read on purpose."""
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN})
+        return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
+
+    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
+        """No: brokers do not know producers' sequence numbers."""
+        return False
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """For each client number, whether it stays on one broker."""
-        return config.is_pinned(settings["client.routing"], clients)
+        return routing.is_pinned(settings["client.routing"], clients)

@@ -1,0 +1,69 @@
+"""Idempotent sends: one operation is attempted until it is answered, one at a time per producer.
+
+A client makes one attempt per call, also here. What is repeated is the call, under the same producer and
+number, until an answer says ok or the operation's deadline comes; then it is ``info`` if any attempt may
+have been taken, else ``fail``. The module refuses to know how producers number their messages: the
+workload does.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from chaos.core.client import Client, settled
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.op import Completion, Invocation, Type
+from chaos.workload.base import Workload
+
+ATTEMPT_NS: Final = 700_000_000
+"""An attempt without an answer is made again after so long."""
+
+PAUSE_S: Final = 0.2
+"""Between an attempt that failed and the next; clients look for a new master once in a while only."""
+
+LEAST_NS: Final = 200_000_000
+"""An attempt with less time before the deadline is not begun: it would only make a definite answer unknown."""
+
+BUSY: Final = "its producer was busy until the deadline"
+
+
+async def repeated(client: Client, op: Invocation) -> Completion:
+    """Attempt an idempotent send until it is ok or its deadline comes."""
+    unknown: Completion | None = None
+    while True:
+        attempt_deadline_ns = min(op.deadline_ns, now_ns() + ATTEMPT_NS)
+        done = await settled(client, msgspec.structs.replace(op, deadline_ns=attempt_deadline_ns))
+        if done.type is Type.OK:
+            return done
+        if done.type is Type.INFO:
+            unknown = done
+        if op.deadline_ns - now_ns() < LEAST_NS + PAUSE_S * NS_PER_S:
+            return unknown if unknown is not None else done
+        await asyncio.sleep(PAUSE_S)
+
+
+class Turns:
+    """One send per client and queue is under way; the others wait in the order in which they became due."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._locks: dict[tuple[int, int], asyncio.Lock] = {}
+
+    async def send(self, client: Client, number: int, op: Invocation) -> Completion:
+        """Wait for the producer of client ``number``, attempt the send, and let the workload hear of it."""
+        lock = self._locks.setdefault((number, op.key), asyncio.Lock())
+        try:
+            async with asyncio.timeout(max(0.0, (op.deadline_ns - LEAST_NS - now_ns()) / NS_PER_S)):
+                await lock.acquire()
+        except TimeoutError:
+            done = Completion(type=Type.FAIL, error=BUSY)
+            self._workload.learn(number, op, done)
+            return done
+        try:
+            stamped = self._workload.stamped(number, op)
+            done = await repeated(client, stamped)
+            self._workload.learn(number, stamped, done)
+        finally:
+            lock.release()
+        return done

@@ -1,0 +1,137 @@
+"""The workload ``group``: the clients are one consumer group, whose members change hands under load.
+
+Producers are those of ``queue``. Every queue belongs to one member at a time; who that is changes every
+few seconds by a schedule that is a pure function of seed and time. A member that takes a queue over asks
+where the group goes on, polls from there with long polls, and commits behind what it was given. It asks
+one thing at a time of a queue: a moment at which its previous answer is still out is not an operation.
+
+The module is pure: it refuses to send, to wait and to look at a clock.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.op import Completion, F, Invocation, Type
+from chaos.core.rand import stream
+from chaos.workload.base import Arrival, staggered
+from chaos.workload.queue import QueueWorkload
+
+REBALANCE_S: Final = 4
+"""So long a member keeps a queue at least."""
+
+POLLS_PER_COMMIT: Final = 2
+"""Polls that returned something before their member commits."""
+
+WAIT_MS: Final = 500
+"""A long poll waits so long for a first record, if the deadline of operations allows it."""
+
+STEPS_OF_REST: Final = 10
+"""So many steps a member lets pass after it was not told where the group goes on: a slave refuses at once."""
+
+MEMBERS_DO: Final = (F.POLL, F.COMMIT, F.COMMITTED_READ)
+
+
+class _Membership(msgspec.Struct):
+    """A member's hold on a queue. ``cursor`` None: it does not know yet where the group goes on."""
+
+    slot: int
+    cursor: int | None = None
+    uncommitted_polls: int = 0
+    rest: int = 0
+    asking: int | None = None
+    """The process whose answer is out."""
+
+
+class GroupWorkload(QueueWorkload):
+    """Sends, and a consumer group that polls, commits and rebalances; strong reads and slave reads beside it."""
+
+    name = "group"
+    mix: Mapping[F, float] = {
+        F.SEND: 1.0, F.POLL: 0.5, F.COMMIT: 0.2, F.COMMITTED_READ: 0.01, F.READ: 0.08, F.SLAVE_READ: 0.08,
+    }  # fmt: skip
+    """Of what members do these are the most: how often they are given the chance, all together."""
+    needs = frozenset({F.SEND, F.DRAIN, *MEMBERS_DO})
+
+    def __init__(
+        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
+    ) -> None:
+        super().__init__(
+            queues=queues, clients=clients, seed=seed, body_bytes=body_bytes, op_timeout_s=op_timeout_s,
+            operations=operations,
+        )  # fmt: skip
+        self._wait_ms = min(WAIT_MS, int(op_timeout_s * 500))
+        self._members: dict[tuple[int, int], _Membership] = {}
+
+    def owner(self, key: int, slot: int) -> int:
+        """The client that holds a queue in the ``slot``-th stretch of ``REBALANCE_S`` seconds."""
+        return stream(self._seed, "owner", key, slot).randrange(self._clients)
+
+    def _streams(self, clients: list[int], rate: float) -> list[Iterator[Arrival]]:
+        """The open loop of everybody, and for each queue the moments at which its member may take a step."""
+        shares = {f: share for f, share in self._mix.items() if f not in MEMBERS_DO}
+        steps = sum(self._mix[f] for f in MEMBERS_DO) * rate * self._clients / len(clients) / self._queues
+        return [
+            *(self._of_kind(f, clients, rate * share) for f, share in shares.items()),
+            *(self._steps(key, frozenset(clients), steps) for key in range(self._queues)),
+        ]
+
+    def _steps(self, key: int, clients: frozenset[int], per_s: float) -> Iterator[Arrival]:
+        """The steps of these clients on one queue; what they do in a step their answers decide."""
+        slot, owner = -1, -1
+        for at_ns in staggered(stream(self._seed, "step", key), per_s):
+            if at_ns // (REBALANCE_S * NS_PER_S) != slot:
+                slot = at_ns // (REBALANCE_S * NS_PER_S)
+                owner = self.owner(key, slot)
+            if owner in clients:
+                yield Arrival(at_ns, F.POLL, owner, key)
+
+    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
+        """What to ask for this arrival; a member's step is a committed-read, a poll or a commit."""
+        if arrival.f is not F.POLL:
+            return super().invocation(arrival, process, now_ns)
+        held = self._membership(arrival)
+        if held.asking is not None or held.rest > 0:
+            held.rest = max(0, held.rest - 1)
+            return None
+        held.asking = process
+        f, wait_ms = F.POLL, self._wait_ms
+        if held.cursor is None:
+            f, wait_ms = F.COMMITTED_READ, 0
+        elif held.uncommitted_polls >= POLLS_PER_COMMIT:
+            f, wait_ms = F.COMMIT, 0
+        return Invocation(
+            process=process, f=f, key=arrival.key, offset=held.cursor, wait_ms=wait_ms,
+            deadline_ns=now_ns + self._timeout_ns,
+        )  # fmt: skip
+
+    def _membership(self, arrival: Arrival) -> _Membership:
+        """The member's hold on the queue: a new one unless it held it without a break."""
+        at, slot = (arrival.client, arrival.key), arrival.at_ns // (REBALANCE_S * NS_PER_S)
+        held = self._members.get(at)
+        if held is not None and any(self.owner(arrival.key, one) != arrival.client for one in range(held.slot, slot)):
+            held = None
+        if held is None:
+            held = self._members[at] = _Membership(slot)
+        held.slot = slot
+        return held
+
+    def learn(self, client: int, op: Invocation, done: Completion) -> None:
+        """Move the member's cursor by what it was told; answers to an earlier hold change nothing."""
+        if op.f not in MEMBERS_DO:
+            super().learn(client, op, done)
+            return
+        held = self._members.get((client, op.key))
+        if held is None or held.asking != op.process:
+            return
+        held.asking = None
+        if op.f is F.COMMIT:
+            held.uncommitted_polls = 0
+        elif op.f is F.COMMITTED_READ:
+            held.cursor = (done.next_offset or 0) if done.type is Type.OK else None
+            held.rest = 0 if done.type is Type.OK else STEPS_OF_REST
+        elif done.type is Type.OK and done.next_offset is not None:
+            held.uncommitted_polls += done.next_offset > (held.cursor or 0)
+            held.cursor = done.next_offset

@@ -1,0 +1,55 @@
+"""The workload ``idempotent``: as ``queue``, but a send is attempted until it is answered.
+
+Each client has a producer per queue, which numbers its messages from 0. The broker must take a number
+once however often it arrives, so an attempt without an answer is simply made again. One send per
+producer is under way; those that become due meanwhile wait for their turn within their own deadlines.
+After a send of which nobody knows what became of it the producer is given up for one of a new name:
+whether the old one's number was taken is not known either.
+
+The module is pure: ``chaos.attempts`` makes the attempts and keeps the turns.
+"""
+
+import msgspec
+
+from chaos.core.op import Completion, F, Invocation, Type
+from chaos.workload.queue import QueueWorkload
+
+
+class _Producer(msgspec.Struct):
+    """The producer of one client and queue: how many were given up, and the number of the next message."""
+
+    given_up: int = 0
+    sequence: int = 0
+
+
+class IdempotentWorkload(QueueWorkload):
+    """As queue, with sends that are attempted until they are answered and must never be taken twice."""
+
+    name = "idempotent"
+    idempotent = True
+
+    def __init__(
+        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
+    ) -> None:
+        super().__init__(
+            queues=queues, clients=clients, seed=seed, body_bytes=body_bytes, op_timeout_s=op_timeout_s,
+            operations=operations,
+        )  # fmt: skip
+        self._producers: dict[tuple[int, int], _Producer] = {}
+
+    def stamped(self, client: int, op: Invocation) -> Invocation:
+        """The send under its producer's name and next number."""
+        producer = self._producers.setdefault((client, op.key), _Producer())
+        name = f"{client}.{op.key}.{producer.given_up}"
+        return msgspec.structs.replace(op, producer=name, producer_sequence=producer.sequence)
+
+    def learn(self, client: int, op: Invocation, done: Completion) -> None:
+        """Count what was taken; a number that was certainly not taken is used again."""
+        super().learn(client, op, done)
+        producer = self._producers.get((client, op.key))
+        if op.f is not F.SEND or op.producer_sequence < 0 or producer is None:
+            return
+        if done.type is Type.OK:
+            producer.sequence += 1
+        elif done.type is Type.INFO:
+            producer.given_up, producer.sequence = producer.given_up + 1, 0

@@ -1,0 +1,102 @@
+"""No acknowledgement while fewer replicas were in sync than promised (SEMANTICS 16).
+
+Judged where observers leave no doubt: the whole operation lies between two hearings of one unchanged
+SyncStateSet that is too small. A master's word about its own set goes before a controller's, because the
+master is who acknowledges. The module refuses to judge an acknowledgement beside a change of the set.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.verdict import CheckResult, Example
+from checkers.blame import actor_of, listed, when
+from checkers.columns import Ints
+from checkers.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, seconds_text, told
+from checkers.kernel import Context, QueueShard
+from checkers.timeline import InSync
+
+DOUBT_NS: Final = 2 * NS_PER_S
+"""A successor of a controller may lead for this long before an observer hears of it."""
+
+
+def too_few(context: Context) -> list[InSync]:
+    """The stretches over which a SyncStateSet was certainly below the promised minimum, by master and time."""
+    timeline, minimum = context.timeline, context.run.promises.min_in_sync
+    of_masters = [one for one in timeline.in_sync if one.node == one.master]
+    terms = [claim for claim in timeline.claims if claim.kind == "controller"]
+    trusted = of_masters or [
+        one
+        for one in timeline.in_sync
+        if not any(claim.epoch > one.epoch and claim.first_ns <= one.last_ns + DOUBT_NS for claim in terms)
+    ]
+    return sorted(
+        (one for one in trusted if len(one.members) < minimum), key=lambda one: (one.master, one.first_ns, one.node)
+    )
+
+
+def _inside(shard: QueueShard, context: Context, stretch: InSync) -> Ints:
+    """The ok sends that the master took and acknowledged strictly inside a stretch, in order of invocation."""
+    log = shard.log
+    master = next((i for i, node in enumerate(context.run.nodes) if node.name == stretch.master), -1)
+    acked = log.sends[log.acked]
+    first = np.searchsorted(log.invoke[acked], stretch.first_ns, side="right")
+    last = np.searchsorted(log.invoke[acked], stretch.last_ns, side="left")
+    own: Ints = acked[first:last]
+    inside: Ints = own[(log.complete[own] < stretch.last_ns) & (log.node[own] == master)]
+    return inside
+
+
+def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) -> Example:
+    log = shard.log
+    who = actor_of(shard, context, send, leads=True)
+    value, offset = log.value(int(np.searchsorted(log.sends, send))), int(log.offset[send])
+    heard = f"{seconds_text(context, stretch.first_ns)} to {seconds_text(context, stretch.last_ns)}"
+    return who.example(
+        f"at {when(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue {shard.key} "
+        f"with only {listed(stretch.members)} in sync (SyncStateSet {stretch.number}, from {heard}), where at least "
+        f"{context.run.promises.min_in_sync} are promised",
+        key=shard.key, offset=offset, value=value, ops=(told(shard, context, send),),
+    )  # fmt: skip
+
+
+class MinInSyncKernel:
+    """Acknowledgements below the promised minimum of replicas in sync."""
+
+    name = "min-in-sync"
+    help = "nothing is acknowledged while fewer replicas are in sync than promised (min-in-sync)"
+
+    def examine(self, shard: QueueShard, context: Context) -> Findings:
+        """Look at one queue."""
+        log = shard.log
+        of_send: dict[int, InSync] = {}
+        for stretch in too_few(context):
+            of_send |= {send: stretch for send in _inside(shard, context, stretch).tolist() if send not in of_send}
+        bad = sorted(of_send)
+
+        def told_of() -> Iterator[Example]:
+            for send in bad:
+                yield _example(shard, context, send, of_send[send])
+
+        return findings(
+            len(log.acked),
+            min_in_sync=Finding(
+                count=len(bad), examples=examples(told_of()),
+                ranges=ranges_of(shard.key, log.offset[np.array(bad, dtype=np.int64)]),
+            ),
+        )  # fmt: skip
+
+    def merge(self, left: Findings, right: Findings) -> Findings:
+        """Add two queues."""
+        return merged(left, right)
+
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult | None:
+        """The row of the verdict table; none where no minimum is promised."""
+        minimum = context.run.promises.min_in_sync
+        if minimum <= 1:
+            return None
+        return concluded(
+            self.name, summary, context, noun="acknowledged message", clean=f"never with fewer than {minimum} in sync"
+        )

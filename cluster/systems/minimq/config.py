@@ -1,0 +1,75 @@
+"""How each node is started: pure functions from settings and topology to files and command lines.
+
+The module refuses to touch a host; ``cluster.process`` starts what is described here.
+"""
+
+import sys
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from chaos.core import payload
+from chaos.core.errors import UsageError
+from chaos.core.runinfo import NodeInfo
+from cluster.host import NodeSpec
+from cluster.process import STDOUT
+from cluster.system import ClusterView, Launch, RoleKind
+from cluster.systems.minimq import settings as keys
+from cluster.systems.minimq.nodeconfig import NodeConfig
+from cluster.systems.minimq.wire import PORT
+
+VERSION: Final = "0.1.0"
+ROLES: Final[Mapping[str, RoleKind]] = {"controller": "controller", "broker": "replica"}
+GROUP: Final = "brokers"
+"""Name of the one replica group in observations."""
+TOPIC: Final = "chaos"
+PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
+"""A host's own, of the harness' release: the compiled part of msgspec fits no other."""
+
+_CONFIG: Final = "node.json"
+_DATA: Final = "data"
+
+
+def topology() -> tuple[NodeSpec, ...]:
+    """Three controllers, three brokers."""
+    named = [(f"{role[0]}{number}", role) for role in ROLES for number in (1, 2, 3)]
+    return tuple(NodeSpec(name=name, role=role, programs=(PYTHON,)) for name, role in named)
+
+
+def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
+    """How ``node`` is started in ``home`` with the modules of ``artefacts``.
+
+    Raises:
+        UsageError: a role that this system does not have.
+    """
+    role: Literal["controller", "broker"]
+    if node.role == "controller":
+        role = "controller"
+    elif node.role == "broker":
+        role = "broker"
+    else:
+        raise UsageError(f"node {node.name}: minimq has no role {node.role}; it has {', '.join(ROLES)}")
+    told = NodeConfig(
+        name=node.name,
+        role=role,
+        listen=node.address,
+        port=PORT,
+        controllers=tuple(each.name for each in view.of_role("controller")),
+        brokers=tuple(each.name for each in view.of_role("broker")),
+        addresses={each.name: each.address for each in view.nodes},
+        data=f"{home}/{_DATA}",
+        broker=keys.broker_settings(view.settings),
+        controller=keys.controller_settings(view.settings),
+        bug=view.settings["bug"] or None,
+        seed=payload.run_hash(view.run_id),
+    )
+    return Launch(
+        # No site: a node needs the standard library and what PYTHONPATH names, and starts in half the time.
+        argv=(PYTHON, "-S", "-P", "-m", "cluster.systems.minimq.node", f"{home}/{_CONFIG}"),
+        env={"PYTHONPATH": artefacts, "PYTHONUNBUFFERED": "1", "HOME": home},
+        files={_CONFIG: msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"},
+        ready_pattern=r"\bready\b",
+        logs=(_CONFIG, STDOUT),
+        data=(_DATA,),
+    )

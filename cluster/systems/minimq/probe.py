@@ -1,0 +1,126 @@
+"""The cluster asked about itself: readiness, roles, epochs, offsets, SyncStateSet.
+
+Runs in the observer process on connections of its own, one outstanding request per node. What a node says is written
+down as it says it: two masters are two observations. Refuses to change anything but to create the topic.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.errors import DeployError
+from chaos.core.events import Observation
+from chaos.core.runinfo import NodeInfo
+from cluster.system import ClusterView, Leadership
+from cluster.systems.leadership import leadership, not_ready
+from cluster.systems.minimq.broker_messages import GetReplica, ReplicaStatus
+from cluster.systems.minimq.config import GROUP, TOPIC
+from cluster.systems.minimq.messages import Accepted, CreateTopic, GetStatus, Refused, Status
+from cluster.systems.minimq.outcomes import expected
+from cluster.systems.minimq.route import Controllers
+from cluster.systems.minimq.rpc import Link
+
+_ASK_TIMEOUT_S: Final = 1.0
+_PREPARE_TIMEOUT_S: Final = 30.0
+_RETRY_S: Final = 0.1
+
+
+class MiniMQProbe:
+    """Implements ``cluster.system.Probe``."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+        self._links = {node.name: Link(node.address) for node in view.nodes}
+        self._prepared = False
+
+    async def prepare(self) -> None:
+        """Create the topic.
+
+        Raises:
+            DeployError: the controllers refused it, or none led until the deadline.
+        """
+        controllers = Controllers({node.name: self._links[node.name] for node in self._view.of_role("controller")})
+        request = CreateTopic(topic=TOPIC, queues=self._view.queues)
+        deadline = Deadline(f"topic {TOPIC} to be created", _PREPARE_TIMEOUT_S)
+        while True:
+            answer = await controllers.first(request, _soon(_ASK_TIMEOUT_S))  # creating it twice is creating it once
+            if isinstance(answer, Accepted):
+                break
+            if isinstance(answer, Refused) and answer.reason in ("topic-exists", "bad-topic"):
+                raise DeployError(f"topic {TOPIC} with {self._view.queues} queues was not created: {answer.reason}")
+            if deadline.expired():
+                raise DeployError(f"topic {TOPIC} was not created in {_PREPARE_TIMEOUT_S:g} s: no controller leads")
+            await asyncio.sleep(_RETRY_S)
+        self._prepared = True
+
+    async def readiness(self) -> str | None:
+        """None when every node serves, the SyncStateSet is complete and (once prepared) every broker has the topic."""
+        nodes = self._view.nodes
+        observed = await asyncio.gather(*(self.observe(node, _ASK_TIMEOUT_S) for node in nodes))
+        seen = {node.name: observation for node, observation in zip(nodes, observed, strict=True)}
+        missing = not_ready(seen, self._view)
+        if missing is not None:
+            return missing
+        leader = next(observation for observation in observed if observation.role == "leader")
+        for node in self._view.of_role("broker"):
+            own = seen[node.name]
+            if own.role != ("master" if node.name == leader.master else "slave"):
+                return f"{node.name} does not know its place yet"
+            if self._prepared and len(own.max_offsets or {}) < self._view.queues:
+                return f"{node.name} does not know topic {TOPIC}"
+        return None
+
+    async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
+        """Ask one node, within ``timeout_s``."""
+        asked_ns = now_ns()
+        deadline_ns = asked_ns + int(timeout_s * NS_PER_S)
+        link = self._links[node.name]
+        try:
+            if node.role == "broker":
+                replica = expected(await link.ask(GetReplica(), deadline_ns), ReplicaStatus)
+                return of_broker(node.name, replica, asked_ns, now_ns())
+            status = expected(await link.ask(GetStatus(), deadline_ns), Status)
+            return of_controller(node.name, status, asked_ns, now_ns())
+        except (Definite, Indefinite) as error:
+            return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=False, error=str(error))
+
+    def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
+        """Pure: the active controller with the highest term names the master; without one, the brokers do."""
+        return leadership(latest, self._view)
+
+    async def close(self) -> None:
+        """Release all connections; safe to call twice."""
+        for link in self._links.values():
+            link.close()
+
+
+def of_broker(name: str, said: ReplicaStatus, asked_ns: int, time_ns: int) -> Observation:
+    """Pure: an observation from a broker's status. Only a master speaks for its group; a follower repeats others."""
+    leads = said.role == "master"
+    return Observation(
+        time_ns=time_ns, asked_ns=asked_ns, node=name, alive=True,
+        role={"master": "master", "follower": "slave", "none": "none"}[said.role],
+        epoch=said.epoch if leads else None,
+        subject=GROUP,
+        master=name if leads else None,
+        sync_state_set=tuple(sorted(said.sync_state_set)) if leads else None,
+        sync_state_set_epoch=said.sss_epoch if leads else None,
+        max_offsets={str(queue): end for queue, end in enumerate(said.queue_ends.get(TOPIC, ()))} or None,
+    )  # fmt: skip
+
+
+def of_controller(name: str, said: Status, asked_ns: int, time_ns: int) -> Observation:
+    """Pure: an observation from a controller's status. Only one that leads speaks for the group."""
+    leads, group = said.role == "leader", said.metadata.group
+    return Observation(
+        time_ns=time_ns, asked_ns=asked_ns, node=name, alive=True, role=said.role, epoch=said.term, subject=GROUP,
+        master=group.master if leads else None,
+        sync_state_set=tuple(sorted(group.sync_state_set)) if leads else None,
+        sync_state_set_epoch=group.sss_epoch if leads else None,
+    )  # fmt: skip
+
+
+def _soon(timeout_s: float) -> int:
+    return now_ns() + int(timeout_s * NS_PER_S)

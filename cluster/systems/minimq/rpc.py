@@ -1,0 +1,41 @@
+"""A client's end of the protocol: ``wire``'s frames as a codec of ``cluster.systems.link``, and a link to one node."""
+
+from typing import Final
+
+from cluster.systems import link
+from cluster.systems.minimq.broker_messages import BrokerAnswer, BrokerRequest
+from cluster.systems.minimq.messages import ControllerAnswer, ControllerRequest
+from cluster.systems.minimq.wire import PORT, Back, Call, Frames, Hello, WireError, frame
+
+Request = ControllerRequest | BrokerRequest
+Answer = ControllerAnswer | BrokerAnswer
+
+
+class Calls:
+    """Implements ``cluster.systems.link.Codec``."""
+
+    greeting: Final = frame(Hello())
+
+    def __init__(self) -> None:
+        self._frames: Frames[Back] = Frames(Back)
+
+    def encode(self, number: int, request: Request) -> bytes:
+        """The frame of a call."""
+        try:
+            return frame(Call(number, request))
+        except WireError as error:
+            raise link.Malformed(str(error)) from None
+
+    def feed(self, data: bytes) -> list[tuple[int, Answer]]:
+        """The answers that are whole now."""
+        try:
+            return [(back.number, back.body) for back in self._frames.feed(data)]
+        except WireError as error:
+            raise link.Malformed(str(error)) from None
+
+
+class Link(link.Link[Request, Answer]):
+    """The way to one node."""
+
+    def __init__(self, host: str, port: int = PORT) -> None:
+        super().__init__(host, port, Calls)

@@ -1,0 +1,75 @@
+"""minimq as the harness knows it: the plugin behind ``--system minimq``, the default."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from chaos.core.client import Client
+from chaos.core.op import F
+from chaos.core.runinfo import NodeInfo, Promises
+from cluster.bug import Bug
+from cluster.host import NodeSpec
+from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.systems import routing
+from cluster.systems.minimq import artefacts as modules
+from cluster.systems.minimq import config
+from cluster.systems.minimq import settings as keys
+from cluster.systems.minimq.bugs import BUGS
+
+
+class MiniMQ:
+    """minimq: three Raft controllers and one replica group of three brokers, embedded; needs Python alone.
+
+    Implements ``cluster.system.System``; every method but ``fetch`` is pure.
+    """
+
+    name = "minimq"
+    version = config.VERSION
+    roles: Mapping[str, RoleKind] = config.ROLES
+    start_order = (("controller", "broker"),)
+    bugs: Mapping[str, Bug] = BUGS
+    settings_help: Mapping[str, str] = keys.HELP
+
+    def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """See ``settings.resolve``."""
+        return keys.resolve(settings)
+
+    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - one topology so far
+        """c1 to c3, b1 to b3."""
+        return config.topology()
+
+    def promises(self, settings: Mapping[str, str]) -> Promises:
+        """Everything: no anomaly is by design."""
+        return Promises(min_in_sync=int(settings["broker.minInSyncReplicas"]))
+
+    def fetch(self, say: Callable[[str], None]) -> Path:
+        """See ``artefacts.fetch``."""
+        return modules.fetch(say)
+
+    def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
+        """See ``config.launch``."""
+        return config.launch(node, home, artefacts, view)
+
+    def probe(self, view: ClusterView) -> Probe:
+        """A probe of this cluster."""
+        from cluster.systems.minimq.probe import MiniMQProbe
+
+        return MiniMQProbe(view)
+
+    def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
+        """Client ``number`` of ``clients``; any other number gives one that follows the route."""
+        from cluster.systems.minimq.client import MiniMQClient
+
+        return MiniMQClient(view, number, clients, seed)
+
+    def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
+        """What clients do; slave reads only where slaves are read on purpose."""
+        kinds = frozenset(F) - {F.SLAVE_READ}
+        return kinds | {F.SLAVE_READ} if settings["client.slaveReads"] == "on" else kinds
+
+    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
+        """Yes: brokers keep producers' sequence numbers in their log."""
+        return True
+
+    def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
+        """For each client number, whether it stays on one broker."""
+        return routing.is_pinned(settings["client.routing"], clients)

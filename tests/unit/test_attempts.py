@@ -1,0 +1,139 @@
+"""Idempotent sends: attempts under one number until the answer, one at a time, honest at the deadline.
+
+The broker here is the core's rule for sequence numbers behind a link that loses answers on request.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from chaos import attempts
+from chaos.attempts import BUSY, Turns
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.op import Completion, F, Invocation, Type, Value
+from chaos.workload.idempotent import IdempotentWorkload
+from cluster.systems.minimq import broker_rules
+
+
+class Broker:
+    """Takes each number of a producer once; ``fate`` decides what becomes of the n-th attempt."""
+
+    pinned_to = None
+
+    def __init__(self, fate: Callable[[int], str]) -> None:
+        self.log: list[Value] = []
+        self.taken: dict[str, list[int]] = {}
+        self.asked: list[tuple[str, int]] = []
+        self.under_way = self.most_under_way = 0
+        self._fate = fate
+
+    async def invoke(self, op: Invocation) -> Completion:
+        self.asked.append((op.producer, op.producer_sequence))
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            await asyncio.sleep(0)
+            return self._answer(self._fate(len(self.asked)), op)
+        finally:
+            self.under_way -= 1
+
+    def _answer(self, fate: str, op: Invocation) -> Completion:
+        if fate == "refused":
+            raise Definite("not master")
+        if fate == "lost":
+            raise Indefinite("reset")
+        before = self.taken.setdefault(op.producer, [])
+        verdict = broker_rules.judge_sequence(len(before), op.producer_sequence)
+        assert verdict != "gap"
+        if verdict != "repeat":
+            assert op.value is not None
+            before.append(len(self.log))
+            self.log.append(op.value)
+        if fate == "taken, answer lost":
+            raise Indefinite("reset")
+        return Completion(type=Type.OK, offset=before[op.producer_sequence])
+
+    async def refresh(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+def workload() -> IdempotentWorkload:
+    return IdempotentWorkload(
+        queues=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F)
+    )  # fmt: skip
+
+
+def sends(count: int, timeout_s: float = 30.0, first: int = 0) -> list[Invocation]:
+    deadline_ns = now_ns() + int(timeout_s * NS_PER_S)
+    return [
+        Invocation(process=i, f=F.SEND, key=0, value=Value(0, i), deadline_ns=deadline_ns)
+        for i in range(first, first + count)
+    ]
+
+
+def performed(broker: Broker, ops: list[Invocation]) -> list[Completion]:
+    turns = Turns(workload())
+
+    async def all_of() -> list[Completion]:
+        return await asyncio.gather(*(turns.send(broker, 0, op) for op in ops))
+
+    return run(all_of())
+
+
+def run(coroutine: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:
+    return asyncio.run(coroutine)
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attempts, "PAUSE_S", 0.0)
+
+
+def test_numbers_ascend_and_one_send_is_under_way() -> None:
+    broker = Broker(lambda _: "taken")
+    done = performed(broker, sends(5))
+    assert [one.offset for one in done] == [0, 1, 2, 3, 4]
+    assert broker.asked == [("0.0.0", i) for i in range(5)]
+    assert broker.most_under_way == 1
+
+
+def test_an_attempt_without_an_answer_is_made_again_and_taken_once() -> None:
+    fates = ["taken, answer lost", "lost", "refused", "taken", "taken"]
+    broker = Broker(lambda n: fates[n - 1])
+    done = performed(broker, sends(2))
+    assert [(one.type, one.offset) for one in done] == [(Type.OK, 0), (Type.OK, 1)]
+    assert broker.asked == [("0.0.0", 0)] * 4 + [("0.0.0", 1)]
+    assert broker.log == [Value(0, 0), Value(0, 1)]
+
+
+def test_only_refusals_are_a_fail_and_the_number_is_used_again() -> None:
+    ops = sends(1, 0.5) + sends(1, first=1)
+    until_ns = ops[0].deadline_ns
+    broker = Broker(lambda _: "refused" if now_ns() < until_ns else "taken")
+    done = performed(broker, ops)
+    assert [one.type for one in done] == [Type.FAIL, Type.OK]
+    assert set(broker.asked) == {("0.0.0", 0)}
+    assert broker.log == [Value(0, 1)]
+
+
+def test_one_unanswered_attempt_is_an_info_and_the_producer_is_given_up() -> None:
+    ops = sends(1, 0.5) + sends(1, first=1)
+    until_ns = ops[0].deadline_ns
+    broker = Broker(lambda n: "taken, answer lost" if n == 1 else "refused" if now_ns() < until_ns else "taken")
+    done = performed(broker, ops)
+    assert [one.type for one in done] == [Type.INFO, Type.OK]
+    assert broker.asked[-1] == ("0.0.1", 0)
+    assert broker.log == [Value(0, 0), Value(0, 1)]
+
+
+def test_whose_turn_does_not_come_never_leaves() -> None:
+    ops = sends(1, 0.9) + sends(2, 0.5, first=1)
+    broker = Broker(lambda _: "refused")
+    done = performed(broker, ops)
+    assert [one.type for one in done] == [Type.FAIL] * 3
+    assert [one.error for one in done] == ["not master", BUSY, BUSY]
+    assert broker.log == []

@@ -1,0 +1,61 @@
+"""What a bug declares are defaults of a run: whatever is given wins, and every value says who decided it."""
+
+import secrets
+
+import pytest
+
+from chaos import bugs
+from chaos.cli.run import _experiment
+from chaos.core.errors import UsageError
+from chaos.experiment import DEFAULTS
+from chaos.plugins import names
+from checkers.explain import STRENGTH
+from cluster.systems.minimq.bugs import _BENDS, BUGS
+from cluster.systems.minimq.system import MiniMQ
+from cluster.systems.rocketmq.system import RocketMQ
+from nemesis.plan import make_plan
+
+UNCLEAN = BUGS["unclean-election"]
+
+
+def test_what_a_bug_declares_is_taken_and_its_origin_said():
+    made = _experiment({"seed": 7}, {}, "unclean-election")
+    assert (made.workload, made.nemesis) == (UNCLEAN.workload, UNCLEAN.nemesis)
+    assert made.settings["bug"] == "unclean-election"
+    assert made.settings["broker.minInSyncReplicas"] == "1"
+    assert made.time_limit_s == UNCLEAN.options["time_limit_s"]
+    for name in ("workload", "nemesis", "time_limit_s", "settings.bug", "settings.broker.minInSyncReplicas"):
+        assert made.origins[name] == "--bug unclean-election"
+    assert made.origins["seed"] == "option"
+    assert made.origins["clients"] == "default"
+
+
+@pytest.mark.parametrize("name", ["broker.minInSyncReplicas", "minInSyncReplicas"])
+def test_what_is_given_wins(name):
+    made = _experiment({"nemesis": "noop", "time_limit_s": 9.0}, {name: "3"}, "unclean-election")
+    assert (made.nemesis, made.time_limit_s) == ("noop", 9.0)
+    assert made.settings["broker.minInSyncReplicas"] == "3"
+    assert made.origins["nemesis"] == "option"
+    assert made.origins["settings.broker.minInSyncReplicas"] == "--set"
+
+
+def test_a_system_without_bugs_says_so():
+    with pytest.raises(UsageError, match="carries no bugs"):
+        bugs.find(RocketMQ(), "forget-vote")
+
+
+def test_every_bug_is_bent_and_declares_what_can_be_run():
+    assert list(BUGS) == [bug.name for bug in BUGS.values()]
+    assert set(_BENDS) == set(BUGS)
+    system = MiniMQ()
+    for bug in BUGS.values():
+        made = _experiment({}, {}, bug.name)
+        assert bug.workload in names("workloads")
+        assert set(bug.options) <= {*DEFAULTS, "fault_duration_s", "rto_budget_s"}
+        assert set(bug.settings) <= set(made.settings)
+        assert bug.anomaly in STRENGTH or bug.anomaly in ("min-in-sync", "lost-commit")
+        rows = make_plan(
+            made.nemesis, system.roles, system.topology(made.settings), interval_s=made.fault_interval_s,
+            duration_s=made.fault_duration_s, time_limit_s=made.time_limit_s, seed=secrets.randbelow(1000),
+        )  # fmt: skip
+        assert rows

@@ -1,0 +1,202 @@
+"""What observers write down of a node's answers, the route in the metadata, and readiness against scripted nodes."""
+
+import asyncio
+import contextlib
+
+import pytest
+from minimq_view import view_of
+
+from chaos.core.errors import DeployError
+from cluster.systems.minimq.broker_messages import ReplicaStatus
+from cluster.systems.minimq.messages import (
+    Accepted,
+    CreateTopic,
+    GetStatus,
+    Group,
+    Indefinite,
+    Metadata,
+    Refused,
+    Registered,
+    Status,
+)
+from cluster.systems.minimq.probe import MiniMQProbe, of_broker, of_controller
+from cluster.systems.minimq.route import route_of
+from cluster.systems.minimq.rpc import Link
+from cluster.systems.minimq.wire import Back, Call, Frames, Hello, frame
+from cluster.systems.routing import Route
+
+BROKERS = ("b1", "b2", "b3")
+METADATA = Metadata(
+    version=9, topics={"chaos": 4},
+    group=Group(
+        brokers=tuple(Registered(broker=name, incarnation="1") for name in BROKERS),
+        master="b2", epoch=3, sync_state_set=("b3", "b2"), sss_epoch=7,
+    ),
+)  # fmt: skip
+
+
+def status(role="leader", metadata=METADATA, term=5):
+    return Status(role=role, term=term, leader="c1", commit=9, last=9, metadata=metadata)
+
+
+def replica(role, ends=(5, 6, 0, 1)):
+    return ReplicaStatus(
+        role=role, epoch=3, master="b2", sync_state_set=("b3", "b2", "b1"), sss_epoch=8, end=12, held=12, confirmed=11,
+        queue_ends={"chaos": ends} if ends else {},
+    )  # fmt: skip
+
+
+def test_a_master_speaks_for_its_group():
+    seen = of_broker("b2", replica("master"), 1, 2)
+    assert (seen.role, seen.epoch, seen.master, seen.subject) == ("master", 3, "b2", "brokers")
+    assert (seen.sync_state_set, seen.sync_state_set_epoch) == (("b1", "b2", "b3"), 8)
+    assert seen.max_offsets == {"0": 5, "1": 6, "2": 0, "3": 1}
+
+
+@pytest.mark.parametrize(("role", "word"), [("follower", "slave"), ("none", "none")])
+def test_who_is_not_master_claims_nothing(role, word):
+    seen = of_broker("b1", replica(role), 1, 2)
+    assert (seen.alive, seen.role, seen.epoch, seen.master, seen.sync_state_set) == (True, word, None, None, None)
+    assert seen.max_offsets is not None
+
+
+def test_a_broker_without_topics_has_no_offsets():
+    assert of_broker("b1", replica("none", ends=()), 1, 2).max_offsets is None
+
+
+def test_a_leading_controller_names_the_master():
+    seen = of_controller("c1", status(), 1, 2)
+    assert (seen.role, seen.epoch, seen.master) == ("leader", 5, "b2")
+    assert (seen.sync_state_set, seen.sync_state_set_epoch) == (("b2", "b3"), 7)
+
+
+@pytest.mark.parametrize("role", ["follower", "candidate"])
+def test_another_controller_says_only_its_term(role):
+    seen = of_controller("c2", status(role), 1, 2)
+    assert (seen.role, seen.epoch, seen.master, seen.sync_state_set) == (role, 5, None, None)
+
+
+def test_routes():
+    assert route_of(METADATA) == Route("b2", ("b1", "b3"))
+    assert route_of(Metadata()) is None
+    masterless = Metadata(group=Group(brokers=METADATA.group.brokers, epoch=3))
+    assert route_of(masterless) == Route(None, BROKERS)
+
+
+# ---------------------------------------------------------------- scripted nodes
+
+
+class Nodes:
+    """Six nodes on the loopback, each a function from a request to an answer (None: silence)."""
+
+    def __init__(self):
+        self.answers = dict.fromkeys(("c2", "c3"), lambda _: status("follower"))
+        self.answers["c1"] = lambda _: status()
+        self.answers |= {name: lambda _: replica("follower") for name in BROKERS}
+        self.answers["b2"] = lambda _: replica("master")
+
+    async def serve(self, name, reader, writer):
+        greeted, frames = False, Frames(Hello)
+        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+            while data := await reader.read(65536):
+                if not greeted:
+                    size = len(frame(Hello()))
+                    assert frames.feed(data[:size]) == [Hello()]
+                    greeted, frames, data = True, Frames(Call), data[size:]
+                for call in frames.feed(data):
+                    answer = self.answers[name](call.body)
+                    if answer is not None:
+                        writer.write(frame(Back(call.number, answer)))
+        writer.transport.abort()
+
+    def probed(self, ask):
+        async def body():
+            probe = MiniMQProbe(view_of())
+            async with contextlib.AsyncExitStack() as stack:
+                for name in probe._links:
+                    server = await asyncio.start_server(lambda r, w, name=name: self.serve(name, r, w), "127.0.0.1", 0)
+                    stack.callback(server.close)
+                    probe._links[name] = Link("127.0.0.1", server.sockets[0].getsockname()[1])
+                try:
+                    return await ask(probe)
+                finally:
+                    await probe.close()
+                    await probe.close()
+
+        return asyncio.run(body())
+
+
+@pytest.fixture
+def nodes():
+    made = Nodes()
+    complete = Group(
+        brokers=METADATA.group.brokers, master="b2", epoch=3, sync_state_set=BROKERS, sss_epoch=8
+    )  # fmt: skip
+    made.answers["c1"] = lambda _: status(metadata=Metadata(version=10, topics={"chaos": 4}, group=complete))
+    return made
+
+
+def readiness(probe):
+    return probe.readiness()
+
+
+async def prepared(probe):
+    await probe.prepare()
+    return await probe.readiness()
+
+
+def created(request):
+    return Accepted(metadata=METADATA) if isinstance(request, CreateTopic) else None
+
+
+def test_ready(nodes):
+    assert nodes.probed(readiness) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "missing"),
+    [
+        ("c1", status("follower"), "0 controllers lead instead of one"),
+        ("c3", status(), "2 controllers lead instead of one"),
+        ("c1", status(), "not in the SyncStateSet: b1"),
+        ("c1", status(metadata=Metadata()), "c1 knows no master"),
+        ("b1", replica("none"), "b1 does not know its place yet"),
+        ("b1", replica("master"), "b1 does not know its place yet"),
+        ("b2", replica("follower"), "b2 does not know its place yet"),
+        ("b3", Indefinite(reason="deadline"), "b3 does not answer: indefinite: deadline"),
+    ],
+)
+def test_what_is_missing(nodes, name, answer, missing):
+    nodes.answers[name] = lambda _: answer
+    assert nodes.probed(readiness) == missing
+
+
+def test_the_topic_has_to_be_known_once_it_was_created(nodes):
+    for name in ("c1", "c2", "c3"):
+        before = nodes.answers[name]
+        nodes.answers[name] = lambda request, before=before: created(request) or before(request)
+    assert nodes.probed(prepared) is None
+    nodes.answers["b3"] = lambda _: replica("follower", ends=())
+    assert nodes.probed(prepared) == "b3 does not know topic chaos"
+
+
+def test_the_topic_is_asked_for_until_a_controller_leads(nodes):
+    asked = []
+
+    def answer(request):
+        if isinstance(request, GetStatus):
+            return status("follower")
+        asked.append(request)
+        return Refused(reason="not-leader") if len(asked) < 3 else created(request)
+
+    for name in ("c1", "c2", "c3"):
+        nodes.answers[name] = answer
+    nodes.probed(MiniMQProbe.prepare)
+    assert set(asked) == {CreateTopic(topic="chaos", queues=4)}
+
+
+def test_a_topic_of_another_shape_is_refused_at_once(nodes):
+    for name in ("c1", "c2", "c3"):
+        nodes.answers[name] = lambda _: Refused(reason="topic-exists")
+    with pytest.raises(DeployError, match="topic chaos with 4 queues was not created: topic-exists"):
+        nodes.probed(MiniMQProbe.prepare)
