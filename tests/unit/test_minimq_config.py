@@ -12,7 +12,7 @@ from minimq_view import SYSTEM, view_of
 
 from chaos.core.errors import DeployError, UsageError
 from chaos.core.runinfo import NodeInfo
-from cluster.systems.minimq import artefacts, nodeconfig
+from cluster.systems.minimq import artefacts, config, nodeconfig
 
 FETCH = "from cluster.systems.minimq.artefacts import fetch; print(fetch(lambda line: None))"
 ROOT = Path(__file__).resolve().parents[2]
