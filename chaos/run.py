@@ -111,6 +111,7 @@ class Run:
         group = f"{experiment.system}-{experiment.workload}-{faults}"
         self.folder = make_run_folder(Path(experiment.store), group)
         self.timings_s: dict[str, float] = {}
+        self.broke: ChaosError | None = None
         self.info = self._first_info(argv)
         write_run(self.folder, self.info)
         (self.folder / "config.yaml").write_text(as_yaml(experiment))
@@ -156,8 +157,12 @@ class Run:
     def execute(self) -> None:
         """Everything from deployment to the end of the final reads; the cluster is gone afterwards."""
         with ExitStack() as undo:
-            deployed, observer = self._deploy(undo)
-            self._under_load(deployed, observer, undo)
+            try:
+                deployed, observer = self._deploy(undo)
+                self._under_load(deployed, observer, undo)
+            except ChaosError as error:
+                self.broke = error  # whatever undoing may raise on top
+                raise
         self.note(status="ran", interrupted=self.stopper.asked.is_set())
 
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
@@ -255,6 +260,7 @@ class Run:
         """Wait for the end of a phase under load, one line every heartbeat; a dead worker is noted once."""
         said_ns, dead = now_ns(), set[str]()
         while now_ns() < until_ns and not self.stopper.asked.wait(0.2):
+            self.backend.check()
             for name in set(workers.dead()) - dead:
                 dead.add(name)
                 self.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))
@@ -376,7 +382,8 @@ def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -
     with this.stopper.listening():
         try:
             this.execute()
-        except ChaosError as error:
+        except ChaosError as last:
+            error = this.broke or last
             code = error.exit_code
             say(f"{'left' if isinstance(error, RunInterrupted) else 'broke':<8} {error}")
             this.note(status="crashed", error=str(error), interrupted=this.stopper.asked.is_set())

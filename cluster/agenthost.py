@@ -8,6 +8,7 @@ milliseconds. The module refuses to know how a host is made.
 import errno
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -181,6 +182,13 @@ class AgentHost:
         if not packet:
             raise self._gone()
         return dict(json.loads(packet)), tuple(fds)
+
+    def check(self) -> None:
+        """Raise DeployError if the agent, and so the host, has ended; costs nothing."""
+        poller = select.poll()
+        poller.register(self._control, select.POLLIN)
+        if poller.poll(0):  # after its first words an agent is silent for ever
+            raise self._gone()
 
     def close(self) -> None:
         """Let the agent end."""

@@ -25,6 +25,7 @@ import shutil
 import socket
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -126,9 +127,11 @@ class DockerBackend:
         with connect() as engine:
             engine.check_enterable()
             self._check_limits(engine)
-            for leftover in docker_reap.leftovers(engine):
-                say(f"clean    {leftover.what} of dead run {leftover.run_id}")
+            dead = docker_reap.leftovers(engine)
+            for leftover in dead:
                 docker_reap.remove(engine, leftover)
+            for run_id, count in Counter(leftover.run_id for leftover in dead).items():
+                say(f"clean    {count} containers, networks and volumes of dead run {run_id}")
             if self._image is None:
                 docker_image.build(engine, docker_image.packages_for(specs), say)
             elif docker_image.find(engine, self._image) is None:
@@ -263,6 +266,11 @@ class DockerBackend:
         if not self._namespaces:
             raise DeployError("the client's container is not up; call up() first")
         return popen_entered(self._namespaces, argv, {**env, **records.marker(self._run_id)})
+
+    def check(self) -> None:
+        """See ``Backend.check``."""
+        for host in self._hosts.values():
+            host.check()
 
     def down(self) -> None:
         """See ``Backend.down``: the agents end, and all with them; then the engine forgets what we made."""

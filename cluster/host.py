@@ -129,6 +129,10 @@ class Backend(Protocol):
         """
         ...
 
+    def check(self) -> None:
+        """Raise DeployError if a host has gone though nobody asked for it; cheap, for it is called all the time."""
+        ...
+
     def down(self) -> None:
         """Remove everything that ``up`` made; safe to call twice and after a failed ``up``."""
         ...

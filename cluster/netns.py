@@ -191,6 +191,11 @@ class NetnsBackend:
             raise DeployError("the client's namespaces are not up; call up() first")
         return popen_entered(self._namespaces, argv, {**env, **records.marker(self._run_id)})
 
+    def check(self) -> None:
+        """See ``Backend.check``."""
+        for host in self._hosts.values():
+            host.check()
+
     def down(self) -> None:
         """See ``Backend.down``: kills all and waits for its end; files in ``work`` stay for who collects them."""
         with self._lock:

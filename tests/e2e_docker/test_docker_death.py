@@ -112,7 +112,7 @@ def test_what_the_reaper_could_not_remove_the_next_one_does(tmp_path, run_id):
         assert kinds == ["container"] * 3 + ["network"] + ["volume"] * 3 + ["home"] * 4 + ["record"]
         said = []
         DockerBackend().prepare(SPECS, said.append)
-        assert sum(line.startswith("clean") and run_id in line for line in said) == 7
+        assert f"clean    7 containers, networks and volumes of dead run {run_id}" in said
         assert made(engine, run_id) == []
         for leftover in reap.leftovers(engine):
             reap.remove(leftover, engine)
