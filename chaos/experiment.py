@@ -5,7 +5,7 @@ the origin of each value as a comment. The module refuses to touch a host or a f
 """
 
 import math
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import yaml
@@ -17,6 +17,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "backend": "auto",
     "workload": "queue",
     "nemesis": "noop",
+    "kill": "process",
     "rate": 200.0,
     "clients": 8,
     "workers": 2,
@@ -63,6 +64,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     plan: str | None
     backend_options: dict[str, str]
+    kill: Literal["process", "container"]
     settings: dict[str, str]
     origins: dict[str, str]
 

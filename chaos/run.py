@@ -5,14 +5,12 @@ stops the load and the faults but still heals, drains, checks and reports; the s
 leaves. The module refuses to decide anything that a pure function elsewhere can decide.
 """
 
-import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -33,11 +31,13 @@ from chaos.load import Workers
 from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
 from chaos.planning import plan_of
+from chaos.stopper import Stopper
 from chaos.store import make_run_folder, point
 from chaos.workload.base import check_suited
 from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
+from nemesis.machines import faults_on
 from nemesis.plan import write_plan
 from nemesis.runner import Nemesis
 
@@ -53,42 +53,6 @@ LOST_AFTER_S = 120.0
 
 HEARTBEAT_S = 10.0
 Say = Callable[[str], None]
-
-
-class Stopper:
-    """Counts the interrupts of the user; the first asks to stop, the second to leave."""
-
-    def __init__(self, say: Say) -> None:
-        self.asked = threading.Event()
-        self.insisted = threading.Event()
-        self._say = say
-
-    def _handle(self, _signal: int, _frame: FrameType | None) -> None:
-        if self.asked.is_set():
-            self.insisted.set()
-        else:
-            self._say("interrupted: stopping, healing, reading and judging what there is (again: heal and leave)")
-            self.asked.set()
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Handle SIGINT and SIGTERM while inside."""
-        old = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in old.items():
-                signal.signal(number, handler)
-
-    def check_asked(self) -> None:
-        """Raise RunInterrupted after the first interrupt: for phases with nothing worth keeping yet."""
-        if self.asked.is_set():
-            raise RunInterrupted("interrupted before the load began; nothing to judge")
-
-    def check_insisted(self) -> None:
-        """Raise RunInterrupted after the second interrupt."""
-        if self.insisted.is_set():
-            raise RunInterrupted("left at the second interrupt; the history is kept")
 
 
 class Run:
@@ -224,7 +188,9 @@ class Run:
 
         origin_ns = now_ns() + NS_PER_S // 2
         self.note(origin_ns=origin_ns, origin_utc=datetime.now(UTC).isoformat())
-        nemesis = Nemesis(self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host)
+        nemesis = Nemesis(
+            self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host, faults_on(e.kill)
+        )
         undo.callback(nemesis.heal_all)
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
         self.say(

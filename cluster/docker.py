@@ -39,6 +39,7 @@ from cluster.addressing import CLIENT, addresses, names_of
 from cluster.agenthost import AgentHost, clean_environment, popen_entered
 from cluster.docker_container import Wanted, control_folder, environment, fate, listener, rights, settings
 from cluster.docker_engine import Engine, connect, labels
+from cluster.docker_machine import ContainerMachine
 from cluster.host import Capability, Host, NodeSpec, check_programs
 
 _AT_ONCE: Final = 4
@@ -112,6 +113,7 @@ class DockerBackend:
         self._memory_bytes = memory_bytes(memory)
         self._provided: dict[str, None] = {}
         self._run_id = ""
+        self._env: dict[str, str] = {}
         self._engine: Engine | None = None
         self._hosts: dict[str, AgentHost] = {}
         self._containers: dict[str, str] = {}
@@ -166,7 +168,8 @@ class DockerBackend:
             image = self._image or docker_image.tag_of(docker_image.packages_for(specs))
             self._start(engine, names, work.resolve(), image)
             check_programs(self._hosts[CLIENT], _REQUIRED, f"image {image}")
-            capabilities = network.capabilities(self._hosts[CLIENT]) | {Capability.SIGNALS, Capability.RESTART}
+            able = {Capability.SIGNALS, Capability.RESTART, Capability.MACHINE}
+            capabilities = network.capabilities(self._hosts[CLIENT]) | able
             for host in self._hosts.values():
                 host.capabilities = capabilities
         except BaseException:
@@ -189,7 +192,7 @@ class DockerBackend:
         self._listeners = {name: listener(controls, name) for name in names}
         network_id, part = docker_network.make(engine, self._run_id, len(names))
         by_name = addresses(names, part)
-        env = clean_environment(environment(known)) | records.marker(self._run_id)
+        self._env = clean_environment(environment(known)) | records.marker(self._run_id)
         deadline = Deadline(f"{len(names)} containers to come up", _UP_TIMEOUT_S)
 
         def bring_up(name: str) -> None:
@@ -204,21 +207,35 @@ class DockerBackend:
                     raise
                 raise UsageError(f"image {image} has no python3 (3.10 or newer); {_CONTENT}") from None
             control = self._accept(engine, name, deadline)
-            self._hosts[name] = host = AgentHost(name, by_name[name], home, control, lambda: self._fate(name))
-            own = {"HOME": home, "TMPDIR": "/tmp", "XTABLES_LOCKFILE": f"{home}/tmp/xtables.lock"}  # noqa: S108
-            linux.send(control, {"env": env | own, "home": home})
-            told, fds = host.met()
-            host.run(*_NO_WAY_OUT, timeout_s=_UP_TIMEOUT_S)
-            for kind, fd in zip(told["namespaces"], fds, strict=True):
-                if name == CLIENT and kind != "mnt" and not (kind == "user" and linux.capable()):
-                    self._namespaces[kind] = fd
-                else:
-                    os.close(fd)
+            host = AgentHost(name, by_name[name], home, control, lambda: self._fate(name))
+            self._hosts[name] = host
+            host.machine = ContainerMachine(engine, self._containers[name], host, self._settle_again)
+            self._settle(host, control)
 
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker") as pool:
             for done in [pool.submit(bring_up, name) for name in names]:
                 done.result()
         self._hosts = {name: self._hosts[name] for name in names}
+
+    def _settle(self, host: AgentHost, control: socket.socket) -> None:
+        """Tell a new agent what it has to know, and hear what it says."""
+        own = {"HOME": host.home, "TMPDIR": "/tmp", "XTABLES_LOCKFILE": f"{host.home}/tmp/xtables.lock"}  # noqa: S108
+        linux.send(control, {"env": self._env | own, "home": host.home})
+        told, fds = host.met()
+        host.run(*_NO_WAY_OUT, timeout_s=_UP_TIMEOUT_S)
+        for kind, fd in zip(told["namespaces"], fds, strict=True):
+            if host.name == CLIENT and kind != "mnt" and not (kind == "user" and linux.capable()):
+                self._namespaces[kind] = fd
+            else:
+                os.close(fd)
+
+    def _settle_again(self, host: AgentHost) -> None:
+        """Meet the agent of a container that was started again."""
+        assert self._engine is not None
+        deadline = Deadline(f"the agent of container {host.name} to call again", _UP_TIMEOUT_S)
+        control = self._accept(self._engine, host.name, deadline)
+        host.rejoin(control)
+        self._settle(host, control)
 
     def _create(self, engine: Engine, wanted: Wanted) -> str:
         marks = labels(self._run_id)

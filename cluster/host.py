@@ -21,6 +21,7 @@ class Capability(StrEnum):
     STATISTIC = "statistic"  # iptables -m statistic
     SIGNALS = "signals"  # kill, stop, continue processes
     RESTART = "restart"  # start a killed process again
+    MACHINE = "machine"  # end, freeze and start the host itself
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -61,6 +62,38 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
     programs: tuple[str, ...] = ()
 
 
+class MachineState(msgspec.Struct, frozen=True):
+    """What is known of a host from outside. ``started``: names this start of it; another start, another name."""
+
+    running: bool
+    frozen: bool
+    started: str
+
+
+class Machine(Protocol):
+    """A host as a thing that can be ended, frozen and started. Its home and its address stay; processes do not."""
+
+    def kill(self) -> None:
+        """End all that runs on it, at once; fine if it has ended."""
+        ...
+
+    def start(self) -> None:
+        """Start it again, with nothing running yet; fine if it runs."""
+        ...
+
+    def freeze(self) -> None:
+        """Let nothing on it run; fine if it is frozen."""
+        ...
+
+    def thaw(self) -> None:
+        """Let everything run on; fine if it is not frozen."""
+        ...
+
+    def state(self) -> MachineState:
+        """Look at it from outside, now."""
+        ...
+
+
 class Host(Protocol):
     """One place with a hostname, an address and processes of its own."""
 
@@ -69,6 +102,8 @@ class Host(Protocol):
     home: str
     """An existing folder on the host that belongs to this node; the same path after a restart."""
     capabilities: frozenset[Capability]
+    machine: Machine | None
+    """Set where the host itself can be acted on (``Capability.MACHINE``)."""
 
     def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run a command to its end. On time-out it and its children are killed.

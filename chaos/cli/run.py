@@ -66,6 +66,10 @@ def _option(name: str, field: str, help_text: str, **more: Any) -> Callable[[Cal
 @_option("--cpus", "cpus", "Cores that a node may use at most (docker), e.g. 0.5.")
 @_option("--memory", "memory", "Memory that a node may use at most (docker), e.g. 512m.")
 @_option("--nemesis", "nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).")
+@_option(
+    "--kill", "kill", "What kill and suspend hit: a node's process, or its whole container (docker).",
+    type=click.Choice(["process", "container"]),
+)  # fmt: skip
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
 @_option("--rate", "rate", "Sends a second; reads come on top.", type=float)

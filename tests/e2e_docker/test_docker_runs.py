@@ -69,6 +69,13 @@ def test_rocketmq_is_valid_on_docker(tmp_path, nemesis):
     check_run(tmp_path, "--system", "rocketmq", "--nemesis", nemesis, *options)
 
 
+@pytest.mark.backends
+@pytest.mark.parametrize("nemesis", ["random-kill", "major-suspend"])
+def test_minimq_is_valid_when_its_containers_are_killed_and_paused(tmp_path, nemesis):
+    options = ("--kill", "container", "--time-limit", "60", "--fault-interval", "10", "--rate", "100")
+    check_run(tmp_path, "--nemesis", nemesis, *options)
+
+
 @pytest.mark.e2e
 def test_a_container_that_goes_in_the_middle_of_a_run_ends_it_with_255(tmp_path):
     argv = chaos(tmp_path, "--nemesis", "noop", "--time-limit", "300", "--rate", "50")
