@@ -23,7 +23,7 @@ from chaos.inside import Inside
 from chaos.messages import Answer, AskReady, ObserverSpec, Prepare
 from cluster import process, reuse
 from cluster.cluster import Cluster, Node
-from cluster.host import Backend, Host
+from cluster.host import Backend, Host, NodeSpec, check_programs
 from cluster.system import ClusterView, Launch, System
 
 OBSERVE_PERIOD_S = 1.0
@@ -62,10 +62,13 @@ def bring_up(
     run_id = folder.name
     specs = system.topology(experiment.settings)
     undo.callback(backend.down)
+    provided = backend.provide(artefacts) if artefacts is not None else ""
     hosts = backend.up(run_id, specs, folder / "nodes")
+    if not experiment.reuse:
+        check_hosts(specs, hosts, backend.name)
     infos = tuple(NodeInfo(name=s.name, role=s.role, address=hosts[s.name].address) for s in specs)
     view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, queues=experiment.queues)
-    launches = _launches(experiment, system, backend, hosts, view, artefacts)
+    launches = _launches(experiment, system, hosts, view, provided)
     nodes = {info.name: Node(info, hosts[info.name], launches[info.name]) for info in infos}
     cluster = Cluster(run_id, nodes, dict(system.roles))
     if not experiment.reuse:
@@ -85,16 +88,20 @@ def bring_up(
 
 
 def _launches(
-    experiment: Experiment, system: System, backend: Backend, hosts: Mapping[str, Host], view: ClusterView,
-    artefacts: Path | None,
-) -> dict[str, Launch]:  # fmt: skip
+    experiment: Experiment, system: System, hosts: Mapping[str, Host], view: ClusterView, provided: str
+) -> dict[str, Launch]:
     """How each node is started: as the system says, or as the user says of a cluster that is there already."""
     if experiment.reuse:
         commands = reuse.read(Path(experiment.reuse), system.roles)
         return {node.name: reuse.launch(commands[node.role], node, hosts[node.name].home) for node in view.nodes}
-    assert artefacts is not None, "what is not reused is made of something"
-    provided = backend.provide(artefacts)
     return {node.name: system.launch(node, hosts[node.name].home, provided, view) for node in view.nodes}
+
+
+def check_hosts(specs: Sequence[NodeSpec], hosts: Mapping[str, Host], where: str) -> None:
+    """Refuse hosts that lack what their nodes need."""
+    for spec in specs:
+        if spec.programs:
+            check_programs(hosts[spec.name], spec.programs, f"this host ({where})")
 
 
 def remove_data(cluster: Cluster) -> None:

@@ -5,7 +5,7 @@ the origin of each value as a comment. The module refuses to touch a host or a f
 """
 
 import math
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import yaml
@@ -17,6 +17,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "backend": "auto",
     "workload": "queue",
     "nemesis": "noop",
+    "kill": "process",
     "rate": 200.0,
     "clients": 8,
     "workers": 2,
@@ -37,8 +38,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
-    ``backend_options`` are those that somebody set; ``settings`` are the system's, resolved; ``origins`` says
-    for each field who decided it.
+    ``settings`` are the system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each
+    field who decided it.
     """
 
     system: str
@@ -64,6 +65,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     plan: str | None
     backend_options: dict[str, Any]
     reuse: str | None
+    kill: Literal["process", "container"]
     settings: dict[str, str]
     origins: dict[str, str]
 

@@ -4,6 +4,7 @@
 line that says why. The module refuses to change a verdict: both engines run the same kernels.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -42,6 +43,41 @@ def _obstacle() -> str | None:
     return None
 
 
+def judge_each(folders: Sequence[Path], engine: str = "auto") -> list[Results | ChaosError]:
+    """Judge run folders, on Spark all in one session and two jobs; writes into each its verdict.
+
+    Args:
+        folders: the run folders.
+        engine: ``auto``, ``spark`` or ``local``.
+
+    Returns:
+        For each folder its results, or why it could not be judged; such a folder disturbs no other.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here.
+    """
+    why = None if engine == "spark" else "" if engine == "local" else _obstacle()
+    if why is not None:
+        return [_here(folder, f"engine local: {why}" if why else "") for folder in folders]
+    from checkers.written import written
+    from spark_checkers.engine import judge_each as judged_on_spark
+
+    return [
+        found if isinstance(found, ChaosError) else written(folder, found)
+        for folder, found in zip(folders, judged_on_spark(folders), strict=True)
+    ]
+
+
+def _here(folder: Path, note: str) -> Results | ChaosError:
+    """The verdict of one folder by this process, or why there is none."""
+    from checkers import local
+
+    try:
+        return local.judge(folder, note)
+    except ChaosError as error:
+        return error
+
+
 def judge(folder: Path, engine: str = "auto") -> Results:
     """Judge one run folder; writes results.json, series.json and the folder anomalies.
 
@@ -53,11 +89,7 @@ def judge(folder: Path, engine: str = "auto") -> Results:
         CapabilityError: ``spark`` was asked for and cannot run here.
         HistoryError: the folder holds no history, or one that was altered.
     """
-    from checkers import local
-
-    why = None if engine == "spark" else "" if engine == "local" else _obstacle()
-    if why is not None:
-        return local.judge(folder, f"engine local: {why}" if why else "")
-    from spark_checkers.engine import judge as judge_on_spark
-
-    return judge_on_spark(folder)
+    found = judge_each([folder], engine)[0]
+    if isinstance(found, ChaosError):
+        raise found
+    return found

@@ -37,6 +37,7 @@ from chaos.workload.base import check_suited
 from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
+from nemesis.machines import faults_on
 from nemesis.plan import write_plan
 from nemesis.runner import Nemesis
 
@@ -74,6 +75,7 @@ class Run:
         group = f"{experiment.system}-{experiment.workload}-{faults}"
         self.folder = make_run_folder(Path(experiment.store), group)
         self.timings_s: dict[str, float] = {}
+        self.broke: ChaosError | None = None
         self.info = self._first_info(argv)
         write_run(self.folder, self.info)
         (self.folder / "config.yaml").write_text(as_yaml(experiment))
@@ -120,8 +122,12 @@ class Run:
         """Everything from deployment to the end of the final reads; the cluster is gone afterwards."""
         try:
             with ExitStack() as undo:
-                deployed, observer = self._deploy(undo)
-                self._under_load(deployed, observer, undo)
+                try:
+                    deployed, observer = self._deploy(undo)
+                    self._under_load(deployed, observer, undo)
+                except ChaosError as error:
+                    self.broke = error  # whatever undoing may raise on top
+                    raise
         finally:
             self._keep_notes()
         self.note(status="ran", interrupted=self.stopper.asked.is_set())
@@ -129,6 +135,7 @@ class Run:
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
         start_early(self.experiment.engine)
         with self.phase("fetch"):
+            self.backend.prepare(self.topology, self.say)
             artefacts = None if self.experiment.reuse else self.system.fetch(self.say)
         self.say(f"deploy   {self._shape()} on {self.backend.name}")
         for attempt in range(1, DEPLOY_ATTEMPTS + 1):
@@ -149,7 +156,6 @@ class Run:
             (self.folder / "nodes").rename(self.folder / "nodes-that-did-not-come-up")
             (self.folder / "nodes").mkdir()
             self._keep_notes()
-            self.backend = self.backend.another()
         raise AssertionError("the last attempt returns or raises")
 
     def _deploy_once(self, artefacts: Path | None, undo: ExitStack) -> tuple[Deployed, Inside]:
@@ -194,7 +200,9 @@ class Run:
 
         origin_ns = now_ns() + NS_PER_S // 2
         self.note(origin_ns=origin_ns, origin_utc=datetime.now(UTC).isoformat())
-        nemesis = Nemesis(self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host)
+        nemesis = Nemesis(
+            self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host, faults_on(e.kill)
+        )
         undo.callback(nemesis.heal_all)
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
         self.say(
@@ -231,6 +239,7 @@ class Run:
         said_ns, dead = now_ns(), set[str]()
         while now_ns() < until_ns and not self.stopper.asked.wait(0.2):
             self._keep_notes()
+            self.backend.check()
             for name in set(workers.dead()) - dead:
                 dead.add(name)
                 self.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))
@@ -352,7 +361,8 @@ def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -
     with this.stopper.listening():
         try:
             this.execute()
-        except ChaosError as error:
+        except ChaosError as last:
+            error = this.broke or last
             code = error.exit_code
             say(f"{'left' if isinstance(error, RunInterrupted) else 'broke':<8} {error}")
             this.note(status="crashed", error=str(error), interrupted=this.stopper.asked.is_set())

@@ -1,6 +1,6 @@
-"""The user's interrupts: the first asks a run to stop, the second to leave.
+"""The interrupts of the person at the keyboard: the first asks to stop, the second to leave.
 
-The module refuses to act on them; the recipe looks where it can.
+The module refuses to stop anything: whoever works asks it.
 """
 
 import signal

@@ -8,7 +8,7 @@ from chaos.core.verdict import Results
 from checkers.judge import Judged, conclude, examine
 from checkers.kernel import Context
 from checkers.shards import load_shard, load_timeline, materialise, workers_in
-from checkers.written import write_judged
+from checkers.written import written
 
 
 def judged(folder: Path, note: str = "") -> Judged:
@@ -21,9 +21,7 @@ def judged(folder: Path, note: str = "") -> Judged:
     if not history.is_dir():
         raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
     made = [materialise(history, worker) for worker in workers_in(history)]
-    context = Context(
-        run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run)
-    )
+    context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
     keys = sorted({key for one in made for key in one.keys})
     parts = [examine(load_shard(history, key), context) for key in keys]
     return conclude(parts, context, "local", note)
@@ -31,6 +29,4 @@ def judged(folder: Path, note: str = "") -> Judged:
 
 def judge(folder: Path, note: str = "") -> Results:
     """Judge one run folder and write the verdict into it."""
-    found = judged(folder, note)
-    write_judged(folder, found)
-    return found.results
+    return written(folder, judged(folder, note))

@@ -24,7 +24,7 @@ from checkers.timeline import FaultSpan
 IN_A_ROW: Final = 3
 STRETCH_NS: Final = NS_PER_S
 LAG_NS: Final = NS_PER_S // 4
-KINDS: Final = (F.SEND, F.POLL, F.READ, F.SLAVE_READ, F.COMMIT)
+KINDS: Final = (F.SEND, F.POLL, F.READ, F.SLAVE_READ)
 BUDGETED: Final = (F.SEND.word, F.POLL.word, F.READ.word)
 
 

@@ -37,8 +37,9 @@ def _write_anomalies(folder: Path, results: Results) -> None:
         (place / "ops.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
-def write_judged(folder: Path, judged: Judged) -> None:
-    """Write a verdict into its run folder, replacing an earlier one."""
+def written(folder: Path, judged: Judged) -> Results:
+    """Write a verdict into its run folder, replacing an earlier one; the results that stand there now."""
     _write_anomalies(folder, judged.results)
     _whole(folder / "series.json", msgspec.json.encode(judged.series) + b"\n")
     _whole(folder / "results.json", msgspec.json.format(msgspec.json.encode(judged.results), indent=1) + b"\n")
+    return judged.results

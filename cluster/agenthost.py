@@ -8,6 +8,7 @@ milliseconds. The module refuses to know how a host is made.
 import errno
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from typing import Any, Final
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError, UsageError
 from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT
-from cluster.host import Capability, Completed, ControlLink
+from cluster.host import Capability, Completed, ControlLink, Machine
 from cluster.pipes import Pipes
 
 ROOT: Final = Path(__file__).parents[1]
@@ -81,9 +82,11 @@ class AgentHost:
         self.home = home
         self.capabilities: frozenset[Capability] = frozenset()
         self.control: ControlLink | None = None  # commands come by a socket that no rule can cut
+        self.machine: Machine | None = None
         control.settimeout(_SEND_TIMEOUT_S)
         self._control = control
         self._why_gone = why_gone
+        self._ended_on_purpose = False
 
     def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See ``Host.run``. The command has ended when its process has, whatever it left in the background."""
@@ -171,6 +174,26 @@ class AgentHost:
         if not packet:
             raise self._gone()
         return dict(json.loads(packet)), tuple(fds)
+
+    def check(self) -> None:
+        """Raise DeployError if the agent, and so the host, has ended; costs nothing."""
+        if self._ended_on_purpose:
+            return
+        poller = select.poll()
+        poller.register(self._control, select.POLLIN)
+        if poller.poll(0):  # after its first words an agent is silent for ever
+            raise self._gone()
+
+    def end_expected(self) -> None:
+        """From now on it is no news that the agent has ended."""
+        self._ended_on_purpose = True
+
+    def rejoin(self, control: socket.socket) -> None:
+        """The host was started again; ``control`` is its new agent's socket."""
+        control.settimeout(_SEND_TIMEOUT_S)
+        old, self._control = self._control, control
+        old.close()
+        self._ended_on_purpose = False
 
     def close(self) -> None:
         """Let the agent end."""

@@ -218,10 +218,34 @@ def machines() -> list[Fact]:
 
 
 def _docker() -> list[Fact]:
-    client = _said("docker", "--version")
-    if client is None:
-        return [Fact("docker", False, "no client", "apt-get install docker.io", optional=True)]
-    engine = _said("docker", "version", "--format", "{{.Server.Version}}")
-    if engine is None:
-        return [Fact("docker", False, f"{client}; no engine answers", "systemctl start docker", optional=True)]
-    return [Fact("docker", True, f"{client}; engine {engine}", optional=True)]
+    """The engine, what it can do, and whether an image for hosts is there; none of it is needed by other backends."""
+    from cluster import docker_image
+    from cluster.docker_engine import connect
+
+    try:
+        engine = connect(int(_TOOL_TIMEOUT_S))
+    except CapabilityError as error:
+        said, _, help_text = str(error).removeprefix("docker: ").rpartition("; ")
+        return [Fact("docker engine", False, said, help_text, optional=True)]
+    found = [Fact("docker engine", True, engine.described, optional=True)]
+    try:
+        engine.check_enterable()
+    except CapabilityError as error:
+        said, _, help_text = str(error).removeprefix("docker: ").rpartition("; ")
+        found.append(Fact("docker hosts", False, said, help_text, optional=True))
+    else:
+        found.append(Fact("docker hosts", True, "load and observers may enter their network", optional=True))
+    limits = {"cores": engine.limits_cpus, "memory": engine.limits_memory}
+    lacking = [name for name, can in limits.items() if not can]
+    found.append(
+        Fact("docker limits", False, f"no limit on {', '.join(lacking)}", "use cgroup v2 or a rootful engine", True)
+        if lacking
+        else Fact("docker limits", True, "cores and memory", optional=True)
+    )
+    tags = docker_image.made(engine)
+    found.append(
+        Fact("docker image", True, ", ".join(tags), optional=True)
+        if tags
+        else Fact("docker image", False, "none for hosts yet; the first run makes it", "chaos image build", True)
+    )
+    return found

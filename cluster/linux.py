@@ -213,8 +213,10 @@ def empty_home(home: Path) -> None:
     for folder in (home / "logs", home):
         try:
             folder.rmdir()
+        except FileNotFoundError:
+            continue
         except OSError:
-            return  # it holds logs, or was never there
+            return  # it holds logs
 
 
 def descendants(pid: int) -> list[int]:

@@ -17,7 +17,7 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import DeployError
 from cluster import linux
 from cluster.addressing import CLIENT
-from cluster.host import Capability, Completed, ControlLink
+from cluster.host import Capability, Completed, ControlLink, Machine
 from cluster.pipes import OUTPUT_LIMIT_BYTES
 
 
@@ -41,6 +41,7 @@ class LocalHost:
     name = CLIENT
     capabilities: frozenset[Capability] = frozenset()
     control: ControlLink | None = None
+    machine: Machine | None = None
 
     def __init__(self, address: str, home: Path) -> None:
         self.address = address

@@ -26,7 +26,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -79,6 +79,9 @@ class NetnsBackend:
         self._provided: list[Path] = []
         self._record: Path | None = None
         self._lock = threading.Lock()
+
+    def prepare(self, specs: Sequence[NodeSpec], say: Callable[[str], None]) -> None:
+        """See ``Backend.prepare``. These hosts are made of nothing but this machine, and leave nothing."""
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""
@@ -189,6 +192,11 @@ class NetnsBackend:
             raise DeployError("the client's namespaces are not up; call up() first")
         return popen_entered(self._namespaces, argv, {**env, **records.marker(self._run_id)})
 
+    def check(self) -> None:
+        """See ``Backend.check``."""
+        for host in self._hosts.values():
+            host.check()
+
     def down(self) -> None:
         """See ``Backend.down``: kills all and waits for its end; files in ``work`` stay for who collects them."""
         with self._lock:
@@ -211,10 +219,6 @@ class NetnsBackend:
                 shutil.rmtree(Path(host.home) / "tmp", ignore_errors=True)
             if self._record is not None:
                 self._record.unlink(missing_ok=True)
-
-    def another(self) -> "NetnsBackend":
-        """See ``Backend.another``."""
-        return NetnsBackend()
 
     def notes(self) -> Sequence[Note]:
         """See ``Backend.notes``: one machine, one clock, and all of it ends with the namespaces."""

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError, DeployError, UsageError
@@ -33,9 +33,10 @@ from cluster.addressing import CLIENT, names_of
 from cluster.host import Capability, Host, NodeSpec
 from cluster.local import LocalHost, address_towards
 from cluster.ssh_connection import Connection
-from cluster.ssh_host import SshHost
+from cluster.ssh_host import FOLDER, SshHost
 from cluster.ssh_login import Doorman, Secret, address_of, secrets
 from cluster.ssh_nodes import Defaults, Machine, assign, read
+from cluster.ssh_streams import Greeting
 from cluster.ssh_watch import HEAL_AFTER_S, State, Watch, differences, state_of
 
 _TIMEOUT_S: Final = 60.0
@@ -116,6 +117,19 @@ def _written(machines: Mapping[str, Machine]) -> set[str]:
     return {machine.login.address for machine in machines.values()}
 
 
+class Reached(NamedTuple):
+    """A machine that we are logged in on."""
+
+    address: str
+    connection: Connection
+    greeting: Greeting
+
+    def host(self, name: str, run_id: str, home: str | None = None) -> SshHost:
+        """It as a host of a run, with a home of its own there unless another is given."""
+        base = f"{self.greeting.folder}/{FOLDER}"
+        return SshHost(name, self.address, run_id, self.connection, home or f"{base}/runs/{run_id}/{name}")
+
+
 class SshBackend:
     """Machines that a file names, reached by SSH.
 
@@ -178,49 +192,63 @@ class SshBackend:
         )
         self._run_id = ""
         self._work = Path()
+        self._assigned: dict[str, Machine] = {}
+        self._reached: dict[str, Reached] = {}
+        self._own_address = ""
         self._hosts: dict[str, SshHost] = {}
         self._before: dict[str, State] = {}
         self._watches: dict[str, Watch] = {}
         self._lock = threading.Lock()
 
+    def prepare(self, specs: Sequence[NodeSpec], say: Callable[[str], None]) -> None:
+        """See ``Backend.prepare``: logs in everywhere."""
+        self._assigned = assign(specs, self._machines)
+        self._reach()
+        say(f"ssh      logged in on {len(self._reached)} machines of {self._nodes_file}")
+
+    def _reach(self) -> None:
+        """Log in where we are not."""
+        addresses = {name: address_of(name, machine) for name, machine in self._assigned.items()}
+        self._own_address = check_ways(self._assigned, addresses)
+
+        def enter(name: str) -> None:
+            connection = Connection(name, self._assigned[name], self._doorman, self._passwords[1])
+            try:
+                greeting = connection.open(may_sudo=self._may_sudo)
+            except BaseException:
+                connection.close()
+                raise
+            with self._lock:
+                self._reached[name] = Reached(addresses[name], connection, greeting)
+
+        at_once(enter, self._assigned.keys() - self._reached.keys())
+
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""
         names_of(run_id, specs)
-        if self._run_id:
+        if self._hosts:
             raise UsageError("this backend is up already; make another one")
-        machines = assign(specs, self._machines)
-        reached = {name: address_of(name, machine) for name, machine in machines.items()}
-        own_address = check_ways(machines, reached)
+        self._assigned = assign(specs, self._machines)
         self._run_id, self._work = run_id, work.resolve()
         try:
-            at_once(lambda name: self._enter(name, machines[name], reached[name]), machines)
-            at_once(self._prepare, machines)
+            self._reach()
+            self._hosts = {spec.name: self._reached[spec.name].host(spec.name, run_id) for spec in specs}
+            at_once(self._prepare, self._hosts)
             home = self._work / CLIENT
             home.mkdir(parents=True, exist_ok=True)
-            client = LocalHost(own_address, home)
+            client = LocalHost(self._own_address, home)
         except BaseException:
             self.down()
             raise
-        return {**{spec.name: self._hosts[spec.name] for spec in specs}, CLIENT: client}
-
-    def _enter(self, name: str, machine: Machine, address: str) -> None:
-        connection = Connection(name, machine, self._doorman, self._passwords[1])
-        try:
-            greeting = connection.open(may_sudo=self._may_sudo)
-            host = SshHost(name, address, self._run_id, connection, greeting)
-            host.make_home()
-        except BaseException:
-            connection.close()
-            raise
-        with self._lock:
-            self._hosts[name] = host
-        if not connection.is_root:
-            why = {"asks": "sudo asks for a password: give --ask-password or CHAOS_SUDO_PASSWORD"}
-            said = why.get(greeting.sudo, "sudo does not help")
-            self._warn(name, f"the login is not root and {said}; packet filters cannot be changed there")
+        return {**self._hosts, CLIENT: client}
 
     def _prepare(self, name: str) -> None:
-        host = self._hosts[name]
+        host, reached = self._hosts[name], self._reached[name]
+        host.make_home()
+        if not host.connection.is_root:
+            why = {"asks": "sudo asks for a password: give --ask-password or CHAOS_SUDO_PASSWORD"}
+            said = why.get(reached.greeting.sudo, "sudo does not help")
+            self._warn(name, f"the login is not root and {said}; packet filters cannot be changed there")
         host.capabilities = network.capabilities(host) | {Capability.SIGNALS, Capability.RESTART}
         before = state_of(host)
         self._tell_skew(name, before, "before the run")
@@ -237,16 +265,22 @@ class SshBackend:
             UsageError: it is not there and ``install`` was not asked for.
         """
         source = source.resolve()
-        if not self._hosts:
-            raise DeployError("the hosts are not up; call up() first")
+        if not self._assigned:
+            raise DeployError("nobody knows yet which hosts there will be; call prepare() first")
+        self._reach()
         digest = folder_digest(source)
-        bases = {host.base: name for name, host in self._hosts.items()}
+        bases = {reached.greeting.folder: name for name, reached in self._reached.items()}
         if len(bases) > 1:
             apart = " and ".join(f"{base} on {name}" for base, name in bases.items())
             raise UsageError(f"artefacts must lie at one path everywhere, but homes differ: {apart}; use one user")
-        folder = f"{next(iter(bases))}/artefacts"
-        present = at_once(lambda name: self._has(name, f"{folder}/{digest}"), self._hosts)
-        lacking = [name for name, there in present.items() if not there]
+        login = next(iter(bases))
+        folder = f"{login}/{FOLDER}/artefacts"
+        hosts = {name: reached.host(name, "provide", login) for name, reached in self._reached.items()}
+
+        def has(name: str) -> bool:
+            return hosts[name].run("test", "-d", f"{folder}/{digest}", timeout_s=_TIMEOUT_S).returncode == 0
+
+        lacking = [name for name, there in at_once(has, hosts).items() if not there]
         if lacking and not self._install:
             raise UsageError(f"{' '.join(lacking)}: what the system is made of is not there; --install puts it there")
         if lacking:
@@ -256,18 +290,15 @@ class SshBackend:
                 argv = ("sh", "-c", _INSTALL, "sh", folder, digest)
 
                 def send(name: str) -> None:
-                    done = self._hosts[name].feed(Path(packed.name), argv)
+                    done = hosts[name].feed(Path(packed.name), argv)
                     done.check(f"{name}: putting {source.name} into {folder}")
 
                 at_once(send, lacking)
         return f"{folder}/{digest}"
 
-    def _has(self, name: str, folder: str) -> bool:
-        return self._hosts[name].run("test", "-d", folder, timeout_s=_TIMEOUT_S).returncode == 0
-
     def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         """See ``Backend.popen_inside``: on this machine, which reaches the nodes as it is."""
-        if not self._run_id:
+        if not self._hosts:
             raise DeployError("the hosts are not up; call up() first")
         return subprocess.Popen(
             argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
@@ -278,6 +309,7 @@ class SshBackend:
         """See ``Backend.down``: the machines are as before but for artefacts, and what was logged is in ``work``."""
         with self._lock:
             hosts, self._hosts = self._hosts, {}
+            reached, self._reached = self._reached, {}
 
         def leave(name: str) -> None:
             try:
@@ -285,10 +317,17 @@ class SshBackend:
             except (ChaosError, OSError, tarfile.TarError) as error:
                 rest = f"it heals itself {self._watchdog_s:g} s after the last heartbeat" if self._before else ""
                 self._warn(name, f"not cleaned up: {error}; {rest}")
-            finally:
-                hosts[name].connection.close()
 
-        at_once(leave, hosts)
+        try:
+            at_once(leave, hosts)
+        finally:
+            for each in reached.values():
+                each.connection.close()
+
+    def check(self) -> None:
+        """See ``Backend.check``."""
+        for watch in tuple(self._watches.values()):
+            watch.check()
 
     def _leave(self, host: SshHost) -> None:
         watch, before = self._watches.pop(host.name, None), self._before.pop(host.name, None)
@@ -315,14 +354,6 @@ class SshBackend:
             host.take(("sh", "-c", _LOGS, "sh", host.home), packed.write).check(f"{host.name}: fetching its logs")
             packed.flush()
             unpack(Path(packed.name), self._work / host.name)
-
-    def another(self) -> "SshBackend":
-        """See ``Backend.another``."""
-        return SshBackend(
-            nodes_file=self._nodes_file, user=self._defaults.user, port=self._defaults.port, key=self._defaults.key,
-            known_hosts=str(self._doorman.known_hosts), accept_new=self._doorman.accept_new, install=self._install,
-            no_sudo=not self._may_sudo, watchdog_s=self._watchdog_s, passwords=self._passwords,
-        )  # fmt: skip
 
     def notes(self) -> Sequence[Note]:
         """See ``Backend.notes``."""

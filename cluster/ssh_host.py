@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT
-from cluster.host import Capability, Completed, ControlLink
+from cluster.host import Capability, Completed, ControlLink, Machine
 from cluster.ssh_connection import Connection
-from cluster.ssh_streams import Bounded, Greeting
+from cluster.ssh_streams import Bounded
 
 FOLDER: Final = ".chaos"
 """Below the login's home: everything of ours on a machine."""
@@ -20,12 +20,12 @@ _TIMEOUT_S: Final = 60.0
 class SshHost:
     """One machine; safe to use from several threads at once."""
 
-    def __init__(self, name: str, address: str, run_id: str, connection: Connection, greeting: Greeting) -> None:
+    def __init__(self, name: str, address: str, run_id: str, connection: Connection, home: str) -> None:
         self.name = name
         self.address = address
-        self.base = f"{greeting.folder}/{FOLDER}"
-        self.home = f"{self.base}/runs/{run_id}/{name}"
+        self.home = home
         self.capabilities: frozenset[Capability] = frozenset()
+        self.machine: Machine | None = None  # whoever hosts it may end it; we cannot
         self.connection = connection
         self._run_id = run_id
 

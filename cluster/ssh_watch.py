@@ -129,6 +129,8 @@ class Watch:
         self._heal_after_s = heal_after_s
         self._note = note
         self._end = threading.Event()
+        self._broken_since_ns = 0
+        self._broken = ""
         self._thread = threading.Thread(target=self._beats, name=f"{host.name}-heartbeat", daemon=True)
 
     def start(self) -> None:
@@ -147,6 +149,12 @@ class Watch:
         self._end.set()
         if self._thread.is_alive():
             self._thread.join(_TIMEOUT_S)
+
+    def check(self) -> None:
+        """Raise DeployError if the machine has been out of reach for so long that it has healed itself."""
+        since_ns, why = self._broken_since_ns, self._broken
+        if why and now_ns() - since_ns > self._heal_after_s * NS_PER_S:
+            raise DeployError(f"{why}; for {(now_ns() - since_ns) / NS_PER_S:.0f} s now")
 
     def _start_watchdog(self) -> None:
         orders = {
@@ -168,22 +176,23 @@ class Watch:
         return done.returncode == 0
 
     def _beats(self) -> None:
-        heard_ns, broken = now_ns(), ""
+        heard_ns = now_ns()
         while not self._end.wait(self._heal_after_s / _BEATS):
             try:
                 if not self._beat():
                     self._say("its watchdog had ended; it is started again")
                     self._start_watchdog()
             except ChaosError as error:
-                if not broken:
+                if not self._broken:
                     self._say(f"no heartbeat reaches it: {error}; it heals itself after {self._heal_after_s:g} s")
-                broken = str(error)
+                    self._broken_since_ns = heard_ns
+                self._broken = str(error)
                 continue
             silent_s = (now_ns() - heard_ns) / NS_PER_S
-            if broken:
+            if self._broken:
                 healed = " and healed itself" if silent_s > self._heal_after_s else ""
                 self._say(f"heartbeats reach it again; it was out of reach for {silent_s:.1f} s{healed}")
-            heard_ns, broken = now_ns(), ""
+            heard_ns, self._broken = now_ns(), ""
 
     def _say(self, text: str) -> None:
         name = self._host.name

@@ -6,7 +6,7 @@ Pure. The module refuses to judge; where ``results.json`` is missing it says so.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from chaos.core.verdict import EXIT_CODES, Anomaly, Results, Valid
+from chaos.core.verdict import EXIT_CODES, Anomaly, Example, Results, Valid
 from checkers.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
@@ -80,7 +80,11 @@ def anomaly_views(
             columns = tuple(dict.fromkeys(key for op in example.ops for key, value in op.items() if value is not None))
             rows = tuple(tuple(words.cell(op.get(key)) for key in columns) for op in example.ops)
             picture = trace(example, shaded, changes)
-            examples.append(ExampleView(sentence=example.sentence, trace=picture, columns=columns, rows=rows))
+            examples.append(
+                ExampleView(
+                    sentence=example.sentence, facts=facts_of(example), trace=picture, columns=columns, rows=rows
+                )
+            )
         return AnomalyView(
             name=name,
             anchor=f"anomaly-{name}",
@@ -101,6 +105,21 @@ def anomaly_views(
         view(head, found[head], tuple(view(n, a, ()) for n, a in found.items() if heads[n] == head and n != head))
         for head in ordered
     )
+
+
+def facts_of(example: Example) -> tuple[tuple[str, str], ...]:
+    """What an occurrence is about, as far as it is known."""
+    queue = "" if example.key is None else f"queue {example.key}"
+    offset = "" if example.offset is None else f"offset {example.offset}"
+    fault = "" if example.fault is None else str(example.fault)
+    named = (
+        ("node", example.node or ""),
+        ("message", example.value or ""),
+        ("place", ", ".join(filter(None, (queue, offset)))),
+        ("fault", fault),
+        ("promise", "covers it" if example.excused else ""),
+    )
+    return tuple((name, value) for name, value in named if value)
 
 
 def _weight(name: str, anomaly: Anomaly) -> str:

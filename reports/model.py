@@ -79,9 +79,13 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
-    """One occurrence: its sentence, its picture, its operations as a table, and where it is on the time axis."""
+    """One occurrence: its sentence, its picture, its operations as a table, and where it is on the time axis.
+
+    ``facts``: what the sentence names, a name and a value each, to be copied and searched for.
+    """
 
     sentence: str
+    facts: tuple[tuple[str, str], ...]
     trace: Trace | None
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

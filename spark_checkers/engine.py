@@ -14,10 +14,8 @@ import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.runinfo import RunInfo, read_run
-from chaos.core.verdict import Results
 from checkers.judge import Judged, Part, conclude
 from checkers.kernel import Context
-from checkers.written import write_judged
 from spark_checkers.session import session
 from spark_checkers.tasks import ANSWERS, TASKS, Failed, run_tasks
 
@@ -85,15 +83,32 @@ def _contexts(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[tuple[Co
     return out
 
 
+def _run_of(folder: Path) -> RunInfo | ChaosError:
+    try:
+        run = read_run(folder)
+    except ChaosError as error:
+        return error
+    if not (folder / "history").is_dir():
+        return HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
+    return run
+
+
 def judge_each(folders: Sequence[Path]) -> list[Judged | ChaosError]:
     """Judge several folders in one session and two jobs, without writing the verdicts.
 
-    A folder whose history was altered yields its error and disturbs no other.
+    A folder that holds no history, or an altered one, yields its error and disturbs no other.
+
+    Raises:
+        CapabilityError: Spark cannot run here.
     """
-    runs = [read_run(folder) for folder in folders]
-    for folder in folders:
-        if not (folder / "history").is_dir():
-            raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
+    runs = [_run_of(folder) for folder in folders]
+    readable = [(folder, run) for folder, run in zip(folders, runs, strict=True) if not isinstance(run, ChaosError)]
+    judged = iter(_judged([folder for folder, _ in readable], [run for _, run in readable]))
+    return [run if isinstance(run, ChaosError) else next(judged) for run in runs]
+
+
+def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | ChaosError]:
+    """The two jobs over folders that can be read."""
     contexts = _contexts(folders, runs)
     tasks: list[Task] = []
     owner: list[int] = []
@@ -116,17 +131,3 @@ def judge_each(folders: Sequence[Path]) -> list[Judged | ChaosError]:
         except ChaosError as error:
             out.append(error)
     return out
-
-
-def judge(folder: Path) -> Results:
-    """Judge one run folder on Spark and write the verdict into it.
-
-    Raises:
-        CapabilityError: Spark cannot run here.
-        HistoryError: the history was altered.
-    """
-    found = judge_each([folder])[0]
-    if isinstance(found, ChaosError):
-        raise found
-    write_judged(folder, found)
-    return found.results

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from chaos.core.errors import ChaosError
 from chaos.core.verdict import EXIT_CODES, Results
 
 
@@ -38,10 +39,11 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 def check_command(paths: tuple[str, ...], engine: str, as_json: bool, store: str) -> int:
     """Judge stored runs: folders, the beginnings of their ids, or `latest`.
 
-    Several paths are judged in one process and one Spark session; the worst exit code wins.
+    Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
+    and disturbs no other. The worst exit code wins.
     """
     from chaos.core.runinfo import read_run
-    from chaos.judging import judge
+    from chaos.judging import judge_each
     from chaos.run import exit_code
     from chaos.store import find_run
     from reports.html import render
@@ -49,8 +51,12 @@ def check_command(paths: tuple[str, ...], engine: str, as_json: bool, store: str
 
     folders = [find_run(text, Path(store)) for text in paths]
     codes = []
-    for text, folder in zip(paths, folders, strict=True):
-        results = judge(folder, engine)
+    for text, folder, results in zip(paths, folders, judge_each(folders, engine), strict=True):
+        if isinstance(results, ChaosError):
+            where = "" if str(folder) in str(results) else f"{text}: "
+            click.echo(f"chaos: {where}{results}", err=True)
+            codes.append(results.exit_code)
+            continue
         codes.append(exit_code(results, interrupted=read_run(folder).interrupted))
         assert EXIT_CODES[results.valid] in WORST_FIRST
         if as_json:

@@ -81,7 +81,14 @@ def _flag(
 @_flag("--no-sudo", "no_sudo", "Do not use sudo where the user is not root (ssh).", is_flag=True)
 @_flag("--watchdog", "watchdog_s", "Seconds of silence until a machine heals itself (ssh).  [default: 30]", type=float)
 @_option("--reuse", "reuse", "File with the commands of a cluster that is there already, by role.")
+@_flag("--image", "image", "Image of the hosts (docker), instead of the one of `chaos image build`.")
+@_flag("--cpus", "cpus", "Cores that a node may use at most (docker), e.g. 0.5.")
+@_flag("--memory", "memory", "Memory that a node may use at most (docker), e.g. 512m.")
 @_option("--nemesis", "nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).")
+@_option(
+    "--kill", "kill", "What kill and suspend hit: a node's process, or its whole container (docker).",
+    type=click.Choice(["process", "container"]),
+)  # fmt: skip
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
 @_option("--rate", "rate", "Sends a second; reads come on top.", type=float)

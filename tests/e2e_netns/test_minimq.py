@@ -11,7 +11,8 @@ pytestmark = pytest.mark.e2e
 
 def test_a_run_without_a_bug_is_valid_though_its_masters_are_killed(tmp_path):
     argv = [sys.executable, "-m", "chaos", "run", "--nemesis", "leader-kill", "--engine", "local", "--seed", "1"]
-    argv += ["--time-limit", "24", "--fault-interval", "6", "--recovery-time", "5", "--store", str(tmp_path)]
+    argv += ["--time-limit", "24", "--fault-interval", "6", "--recovery-time", "5", "--rate", "100"]
+    argv += ["--store", str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     folder = (tmp_path / "current").resolve()

@@ -85,6 +85,10 @@ STRANGERS = {
     "not msgpack": (frame(Hello()) + b"\0\0\0\2\xc1\xc1", "malformed"),
     "a peer's message from a client": (frame(Hello()) + frame(Hello()), "Expected"),
     "a client's call from a peer": (frame(Hello(node="b2")) + frame(Call(1, GetReplica())), "Expected"),
+    "a name without bound": (
+        frame(Hello()) + frame(Call(1, Produce(topic=TOPIC, queue=0, body=b"", producer="p" * 256))),
+        "length <= 255",
+    ),
     "a wrong field": (frame(Hello()) + frame(Call(1, Produce(topic=3, queue=0, body=b""))), "Expected"),
 }
 

@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import marked, until
+from host_support import marked, until
 
 from chaos.core.errors import CapabilityError, DeployError
 from cluster import network, reap, records

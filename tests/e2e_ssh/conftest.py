@@ -6,13 +6,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from host_contract import Up
 
 from cluster import linux
 from cluster.facts import machines
-from cluster.host import NodeSpec
+from cluster.host import Host, NodeSpec
 from cluster.netns import NetnsBackend
 from cluster.ssh import SshBackend
 
@@ -67,7 +67,7 @@ class Lab:
                 (home / "sshd_config").write_text(
                     f"ListenAddress {self.machines[name].address}:{PORT}\nHostKey {home}/host_key\n"
                     f"PidFile {home}/sshd.pid\nUsePAM no\nStrictModes no\nPermitRootLogin yes\n"
-                    "Subsystem sftp internal-sftp\n"
+                    "Subsystem sftp internal-sftp\nLogLevel VERBOSE\n"
                 )
                 set_up = ("sh", "-c", SET_UP, "sh", str(home), f"{self.key}.pub", hashed)
                 self.machines[name].run(*set_up, timeout_s=20).check()
@@ -138,6 +138,13 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
     folder.mkdir()
     with laboratory(folder) as make:
         yield make
+
+
+class Up(NamedTuple):
+    """A backend that is up, and its hosts."""
+
+    backend: SshBackend
+    hosts: dict[str, Host]
 
 
 @pytest.fixture(scope="module")

@@ -252,12 +252,14 @@ def _read(start: int, stop: int, *records: str) -> dict[str, Any]:
 def lost_example() -> Example:
     """An acknowledged message whose offset was given again by the next master."""
     return Example(
-        sentence="5:233 was acknowledged by b1 (master of epoch 1) at offset 1204 of queue 2, 24.310 s into the load; "
-        "b2, master of epoch 2 from 22.6 s, gave offset 1204 to 3:871; both final reads returned 3:871 there.",
+        sentence="b1, master of epoch 1, cut off by fault 1 (leader-partition) at 20.0 s, acknowledged 5:233 at 24.3 s "
+        "at offset 1204 of queue 2; offset 1204 holds 3:871, acknowledged by b2 at 24.9 s",
         key=2,
         offset=1204,
         last_offset=1531,
         value="5:233",
+        node="b1",
+        fault=1,
         ops=(
             _op(5, "send", "ok", 24.302, 24.310, value="5:233", offset=1204, node="b1", pinned=True),
             _op(3, "send", "ok", 24.871, 24.880, value="3:871", offset=1204, node="b2"),
@@ -277,7 +279,13 @@ def anomalies(kind: str) -> dict[str, Anomaly]:
         allowed=True,
         examples=(
             Example(
-                sentence="a strong read at b1 began at 25.0 s and missed 3:871, acknowledged by b2 at 24.880 s.", key=2
+                sentence="at 25.0 s b1, master of epoch 1, answered a strong read of queue 2 that ended at offset 1204 "
+                "and missed 3:871 at offset 1204, acknowledged by b2 0.1 s before it began",
+                key=2,
+                offset=1204,
+                value="3:871",
+                node="b1",
+                excused=True,
             ),
         ),
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from group_model import model as group_model
 from log_model import MUTATIONS, model
 
@@ -15,6 +16,7 @@ import chaos.core.history
 import checkers.judge
 import checkers.shards
 from chaos import judging
+from chaos.cli.check import check_command
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.testing import differences, load_history, write_run_folder
@@ -97,7 +99,7 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(checkers.shards.pq, "read_table", forbidden)
     with pytest.raises(AssertionError):
         local.judged(tmp_path / "run")
-    results = engine.judge(tmp_path / "run")
+    results = judging.judge(tmp_path / "run", "spark")
     assert not differences(results, literal.expect)
     assert results.engine == "spark"
     assert (tmp_path / "run" / "history" / "operations" / "w0.parquet").exists()
@@ -117,6 +119,34 @@ def test_an_altered_history_is_named_and_disturbs_no_other(tmp_path):
     assert fine.results.valid is True
     with pytest.raises(HistoryError, match=r"w0\.ops"):
         local.judged(tmp_path / names[0])
+
+
+def test_several_paths_are_two_jobs_whatever_their_number(tmp_path, monkeypatch):
+    """``chaos check A B C D``: one session, two jobs, answers in the order asked, a bad folder disturbs no other."""
+    names = ("gaps-are-legal", "lost-in-the-middle", "an-old-master-acknowledges-alone")
+    for name in names:
+        write_run_folder(load_history(HISTORIES / f"{name}.yaml"), tmp_path / name)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "run.json").write_text("{}")
+    jobs = []
+    run = engine._run
+    monkeypatch.setattr(engine, "_run", lambda tasks: jobs.append(len(tasks)) or run(tasks))
+    paths = [str(tmp_path / names[0]), str(tmp_path / names[1]), str(empty), str(tmp_path / names[2])]
+    done = CliRunner().invoke(check_command, [*paths, "--engine", "spark", "--json"], standalone_mode=False)
+    assert done.return_value == 1
+    rows = [msgspec.json.decode(line) for line in done.stdout.splitlines()]
+    assert [(row["path"], row["valid"], row["engine"]) for row in rows] == [
+        (paths[0], True, "spark"),
+        (paths[1], False, "spark"),
+        (paths[3], False, "spark"),
+    ]
+    first = rows[2]["anomalies"]["lost-write"]["examples"][0]
+    assert (first["node"], first["value"], first["offset"], first["fault"]) == ("b1", "1:3", 3, 1)
+    assert done.stderr.count("\n") == 1
+    assert f"{empty}/run.json" in done.stderr
+    assert len(jobs) == 2
+    assert all((tmp_path / name / "results.json").exists() for name in names)
 
 
 def test_a_task_that_breaks_is_a_broken_harness(tmp_path):

@@ -14,7 +14,20 @@ from chaos.core import payload
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, F, Invocation, Record, Type, Value
 from cluster.systems.minimq import messages
-from cluster.systems.minimq.broker_messages import GetOffsets, Offsets, Poll, Polled, Produce, Produced, Read, Rejected
+from cluster.systems.minimq.broker_messages import (
+    Commit,
+    CommitDone,
+    Committed,
+    FetchCommitted,
+    GetOffsets,
+    Offsets,
+    Poll,
+    Polled,
+    Produce,
+    Produced,
+    Read,
+    Rejected,
+)
 from cluster.systems.minimq.client import MiniMQClient
 from cluster.systems.minimq.log import QueueKey, data_record
 from cluster.systems.minimq.messages import Accepted, GetMetadata, Group, Metadata, Refused, Registered
@@ -39,9 +52,12 @@ class Broker:
         self.send_answer = None
         self.silent = set()
         self.served = []
+        self.asked = []
+        self.committed = {}
 
     def answer(self, request):
         self.served.append(type(request))
+        self.asked.append(request)
         if type(request) in self.silent:
             return None
         match request:
@@ -52,8 +68,17 @@ class Broker:
                 return self.send_answer or Produced(offset=len(self.produced) - 1, epoch=7)
             case GetOffsets():
                 return Offsets(least=self.least, end=self.told_end, epoch=self.epoch())
+            case Commit() | FetchCommitted():
+                return self.of_group(request)
             case Poll() | Read():
                 return self.polled(request.offset, min(request.records_max, self.page))
+
+    def of_group(self, request):
+        at = (request.group, request.queue)
+        if isinstance(request, FetchCommitted):
+            return Committed(offset=self.committed.get(at), epoch=7)
+        self.committed[at] = request.offset
+        return CommitDone(epoch=7)
 
     def metadata(self):
         brokers = tuple(Registered(broker=name, incarnation="1") for name in ("b1", "b2", "b3"))
@@ -251,9 +276,42 @@ def test_a_message_that_no_frame_holds_is_not_sent(broker):
 
 def test_a_send_without_an_answer_is_in_doubt(broker):
     broker.silent = {Produce}
-    done = run(broker, op(F.SEND, timeout_s=0.1))
+    _, done = run(broker, op(F.POLL, offset=0), op(F.SEND, timeout_s=0.1))  # the poll opens the connection
     assert done == Completion(type=Type.INFO, node="b1", error="no answer before the deadline")
     assert broker.served.count(Produce) == 1
+
+
+# ---------------------------------------------------------------- the consumer group, idempotent sends
+
+
+def test_the_group_goes_on_where_it_committed(broker):
+    before, commit, after = run(broker, op(F.COMMITTED_READ), op(F.COMMIT, offset=12), op(F.COMMITTED_READ))
+    assert before == Completion(type=Type.OK, node="b1", next_offset=None)
+    assert commit == Completion(type=Type.OK, node="b1")
+    assert after == Completion(type=Type.OK, node="b1", next_offset=12)
+
+
+def test_all_clients_are_one_group(broker):
+    for number in (0, 1):
+        run(broker, op(F.COMMIT, offset=number), number=number)
+    assert list(broker.committed.values()) == [1]
+
+
+@pytest.mark.parametrize(("f", "request_kind"), [(F.COMMIT, Commit), (F.COMMITTED_READ, FetchCommitted)])
+def test_a_commit_or_question_without_an_answer_is_in_doubt(broker, f, request_kind):
+    broker.silent = {request_kind}
+    _, done = run(broker, op(F.POLL, offset=0), op(f, timeout_s=0.1, offset=3))
+    assert done == Completion(type=Type.INFO, node="b1", error="no answer before the deadline")
+
+
+def test_a_long_poll_says_how_long_it_waits(broker):
+    run(broker, op(F.POLL, offset=0, wait_ms=300), op(F.SLAVE_READ, offset=0))
+    assert [request.wait_ms for request in broker.asked if isinstance(request, Poll)] == [300, 0]
+
+
+def test_an_idempotent_send_carries_its_producer_and_number(broker):
+    run(broker, op(F.SEND, producer="0.3.1", producer_sequence=4))
+    assert [(sent.producer, sent.sequence) for sent in broker.produced] == [("0.3.1", 4)]
 
 
 # ---------------------------------------------------------------- the route

@@ -13,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from cluster.systems.minimq.messages import Indefinite
+from cluster.systems.minimq.messages import Indefinite, Name
 
 DATA = 0
 COMMIT = 1
@@ -97,7 +97,7 @@ class Produce(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     topic: str
     queue: int
     body: bytes
-    producer: str = ""
+    producer: Name = ""
     sequence: int = -1
 
 
@@ -133,7 +133,7 @@ class GetOffsets(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class Commit(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Let ``group`` go on at ``offset`` of the queue."""
 
-    group: str
+    group: Name
     topic: str
     queue: int
     offset: int
@@ -142,7 +142,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class FetchCommitted(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Where ``group`` goes on; strong as ``Read``."""
 
-    group: str
+    group: Name
     topic: str
     queue: int
 

@@ -39,6 +39,8 @@ from cluster.systems.minimq.replica import (
 from cluster.systems.minimq.waits import Acknowledgements, Strong, Waiting
 
 RESEND_MS: Final = 300
+CONFIRMED_NEWS_MS: Final = 20
+"""How long a follower may wait to hear what is confirmed: mostly it comes with the next records, and costs nothing."""
 
 
 class _FollowerView:
@@ -241,12 +243,10 @@ class Master:
             fetch = view.parked
             if fetch is None:
                 continue
-            news = (
-                fetch.end < replica.log.end or fetch.confirmed < min(replica.confirmed, fetch.end)
-                or fetch.round < self._round
-                or replica.now_ms - view.parked_ms >= replica.settings.fetch_park_ms
-            )  # fmt: skip
-            if news:
+            unconfirmed = fetch.confirmed < min(replica.confirmed, fetch.end)
+            patience_ms = CONFIRMED_NEWS_MS if unconfirmed else replica.settings.fetch_park_ms
+            news = fetch.end < replica.log.end or fetch.round < self._round
+            if news or replica.now_ms - view.parked_ms >= patience_ms:
                 view.parked = None
                 records = replica.log.slice(fetch.end, FETCH_RECORDS_MAX, FETCH_BYTES_MAX)
                 replica.send(name, self._answer(fetch, records))

@@ -8,9 +8,12 @@ section 9.6 of Ongaro's dissertation (Stanford 2014) and a round number for its 
 term 0 stands before the first entry.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+Name = Annotated[str, msgspec.Meta(max_length=255)]
+"""What strangers may name things: bounded where bytes become messages, since names are kept for ever."""
 
 # ---------------------------------------------------------------- metadata, as brokers and clients see it
 
@@ -50,8 +53,8 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
 class RegisterBroker(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A broker has started, in a life greater than any before. If it was the master, its mastership ends."""
 
-    broker: str
-    incarnation: str
+    broker: Name
+    incarnation: Name
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -75,7 +78,7 @@ class AlterSyncStateSet(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 class CreateTopic(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Create ``topic`` with so many ``queues``; asked twice with the same number it succeeds twice."""
 
-    topic: str
+    topic: Name
     queues: int
 
 

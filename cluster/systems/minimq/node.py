@@ -1,12 +1,13 @@
 """One node as a process: ``python -m cluster.systems.minimq.node CONFIG``.
 
-The shell around a core: sockets, timers and the disk become events, effects become writes and frames. All that a core
-wants sent in one turn of the event loop leaves together. The shell decides nothing about messages; it refuses to go
-on when the disk or the core has failed, because a node that is wrong about itself is worse than one that is gone.
+The shell around a core: sockets, timers and the disk become events, effects become writes and frames. What a core
+wants done after one batch of bytes, one timer or one word of the disk leaves together. The shell decides nothing
+about messages; it refuses to go on when the disk or the core has failed, because a node that is wrong about itself is
+worse than one that is gone.
 
 Standard output: a line that begins with ``ready`` once the node listens; then a line for each change of its role,
 stamped with CLOCK_MONOTONIC in seconds; and ``bent`` with a JSON object for each deviation that a bug made. Exit
-codes: 0 after SIGTERM, 1 after a failure, 2 for a configuration that cannot be.
+codes: 0 after SIGTERM or SIGINT, 1 after a failure, 2 for a configuration that cannot be.
 """
 
 import asyncio
@@ -67,7 +68,7 @@ class Node:
         self._take_notes = take_notes
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[int] = self._loop.create_future()
-        self._timers = Timers(self._loop, lambda name: self._take(Timer(name=name)))
+        self._timers = Timers(self._loop, self._on_timer)
         greeting = frame(Hello(node=config.name))
         self._links = {
             name: Link((address, config.port), config.listen, greeting) for name, address in config.peers.items()
@@ -76,7 +77,6 @@ class Node:
         self._request_number = 0
         self._writes: list[Kept] = []
         self._unsent: dict[Link | Incoming, None] = {}
-        self._flushing = False
         self._standing = ""
         self._disk = Disk(store, self._in_loop(self._on_written), self._in_loop(self._fail))
 
@@ -88,11 +88,15 @@ class Node:
         """
         config = self._config
         self._loop.set_exception_handler(self._on_exception)
-        self._loop.add_signal_handler(signal.SIGTERM, self._end, 0)
-        doors = Doors(peers=config.peers, on_message=self._on_message, on_call=self._on_call, say=self._say)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._end, 0)
+        doors = Doors(
+            peers=config.peers, on_message=self._on_message, on_call=self._on_call, on_end=self._flush, say=self._say
+        )
         server = await listen(config.listen, config.port, doors)
         tasks = [self._loop.create_task(link.run()) for link in self._links.values()]
         self._carry_out(self._core.start(self._now_ms()))
+        self._flush()
         print(f"ready {config.name} {config.role} at {config.listen}:{config.port}", flush=True)
         code = await self._ended
         server.close()
@@ -113,15 +117,20 @@ class Node:
     def _on_call(self, connection: Incoming, number: int, body: msgspec.Struct) -> None:
         if self._config.role == "controller" and not isinstance(body, ControllerRequest):
             connection.answer(number, Rejected(reason="bad-request"))
-            self._flush_soon(connection)
+            self._unsent[connection] = None
             return
         self._request_number += 1
         request_id = str(self._request_number)
         self._requests[request_id] = connection, number
         self._take(ClientRequest(id=request_id, body=body))
 
+    def _on_timer(self, name: str) -> None:
+        self._take(Timer(name=name))
+        self._flush()
+
     def _on_written(self, token: int) -> None:
         self._take(Written(token=token))
+        self._flush()
 
     def _in_loop(self, act: Callable[[_T], None]) -> Callable[[_T], None]:
         """``act`` for callers in another thread."""
@@ -156,17 +165,9 @@ class Node:
                     self._timers.set(name, delay_ms)
                 case CancelTimer(name=name):
                     self._timers.cancel(name)
-        self._flush_soon()
-
-    def _flush_soon(self, *outlets: Incoming) -> None:
-        self._unsent.update(dict.fromkeys(outlets))
-        if not self._flushing:
-            self._flushing = True
-            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
-        """Let out what the events of this turn wanted done."""
-        self._flushing = False
+        """Let out what the events since the last time wanted done."""
         if self._ended.done():
             return
         if self._writes:
@@ -184,8 +185,9 @@ class Node:
         if now != self._standing:
             self._standing = now
             self._say(now)
-        for note in self._take_notes():
-            print(f"bent {note}", flush=True)
+        notes = self._take_notes()
+        if notes:
+            print("\n".join(f"bent {note}" for note in notes), flush=True)
 
     def _say(self, what: str) -> None:
         print(f"{time.monotonic():.3f} {self._config.name} {what}", flush=True)

@@ -19,24 +19,28 @@ HELLO_S: Final = 5.0
 """How long a new connection may stay silent."""
 CONNECTIONS_MAX: Final = 1024
 UNREAD_BYTES_MAX: Final = 16 << 20
+_RECEIVE_BYTES: Final = 1 << 17
 _KEEPALIVE: Final = ((socket.TCP_KEEPIDLE, 10), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3))
 
 
 class Doors(msgspec.Struct, frozen=True, kw_only=True):
-    """What the listener hands on, and to whom. ``say``: one line for people."""
+    """What the listener hands on, and to whom. ``on_end``: a batch has been handed on; ``say``: one line for people."""
 
     peers: Mapping[str, str]
     on_message: Callable[[str, msgspec.Struct], None]
     on_call: Callable[["Incoming", int, msgspec.Struct], None]
+    on_end: Callable[[], None]
     say: Callable[[str], None]
 
 
-class Incoming(asyncio.Protocol):
+class Incoming(asyncio.BufferedProtocol):
     """One connection that somebody opened."""
 
-    def __init__(self, doors: Doors, connections: set["Incoming"]) -> None:
+    def __init__(self, doors: Doors, connections: set["Incoming"], buffer: memoryview) -> None:
+        """``buffer``: where bytes arrive; all connections may share it, since it is empty between their events."""
         self._doors = doors
         self._connections = connections
+        self._buffer = buffer
         self._transport: asyncio.Transport | None = None
         self._frames: Frames[Any] = Frames(Hello)
         self._hello: Hello | None = None
@@ -70,15 +74,21 @@ class Incoming(asyncio.Protocol):
         if self._patience is not None:
             self._patience.cancel()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - it is as large as it is
+        """Where the next bytes go."""
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Hand on what is whole."""
+        data = self._buffer[:nbytes]
         try:
             if self._hello is None:
                 for hello in self._frames.feed(data, count_max=1):
                     self._welcome(hello)
-                data = b""
+                data = self._buffer[:0]
             if self._hello is not None:
                 self._hand_on(self._frames.feed(data))
+                self._doors.on_end()
         except WireError as error:
             self.end(str(error))
 
@@ -156,5 +166,6 @@ async def listen(address: str, port: int, doors: Doors) -> asyncio.Server:
         OSError: the address cannot be used.
     """
     connections: set[Incoming] = set()
+    buffer = memoryview(bytearray(_RECEIVE_BYTES))
     loop = asyncio.get_running_loop()
-    return await loop.create_server(lambda: Incoming(doors, connections), address, port, backlog=256)
+    return await loop.create_server(lambda: Incoming(doors, connections, buffer), address, port, backlog=256)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from chaos import __version__
 from chaos.core.client import Client
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
@@ -24,7 +23,7 @@ class MiniMQ:
     """
 
     name = "minimq"
-    version = __version__
+    version = config.VERSION
     roles: Mapping[str, RoleKind] = config.ROLES
     start_order = (("controller", "broker"),)
     bugs: Mapping[str, Bug] = BUGS

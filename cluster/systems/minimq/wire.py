@@ -65,7 +65,7 @@ class Frames(Generic[_T]):
         self._decoder: msgspec.msgpack.Decoder[_T] = msgspec.msgpack.Decoder(kind)
         self._bytes = bytearray()
 
-    def feed(self, data: bytes, count_max: int | None = None) -> list[_T]:
+    def feed(self, data: bytes | memoryview, count_max: int | None = None) -> list[_T]:
         """The values that are whole now, or the first ``count_max`` of them.
 
         Raises:

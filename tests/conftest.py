@@ -1,5 +1,0 @@
-"""For all tests."""
-
-import pytest
-
-pytest.register_assert_rewrite("host_contract")
