@@ -49,6 +49,20 @@ mkdir "$partial"
 tar -xf - -C "$partial"
 [ -d "$1/$2" ] || mv -T "$partial" "$1/$2"
 """
+# $1: the folder of runs. Dead is what has no watchdog, unless it is so new that it may be about to get one.
+_CLEAN: Final = """\
+cd "$1" 2> /dev/null || exit 0
+for home in */*; do
+  [ -d "$home" ] || continue
+  if { read -r pid < "$home/watchdog.pid"; } 2> /dev/null; then
+    tr '\\0' ' ' 2> /dev/null < "/proc/$pid/cmdline" | grep -qF -e "/$home\\"" && continue
+  elif [ -n "$(find "$home" -maxdepth 0 -mmin -10)" ]; then
+    continue
+  fi
+  rm -rf -- "$home" && printf '%s\\n' "${home%/*}"
+  rmdir --ignore-fail-on-non-empty -- "${home%/*}"
+done
+"""
 _LOGS: Final = 'cd "$1" && tar -cf - logs'
 
 
@@ -56,13 +70,16 @@ Result = TypeVar("Result")
 
 
 def at_once(action: Callable[[str], Result], names: Iterable[str]) -> dict[str, Result]:
-    """Do something for each name at the same time; the first failure is raised after all have ended."""
+    """Do something for each name at the same time; the first failure is raised after all have ended.
+
+    What the user can mend comes before what broke.
+    """
     wanted = list(names)
     with ThreadPoolExecutor(max(1, len(wanted)), thread_name_prefix="ssh") as pool:
         doing = {name: pool.submit(action, name) for name in wanted}
     failures = [error for future in doing.values() if (error := future.exception()) is not None]
     if failures:
-        raise failures[0]
+        raise next((error for error in failures if isinstance(error, UsageError)), failures[0])
     return {name: future.result() for name, future in doing.items()}
 
 
@@ -201,10 +218,20 @@ class SshBackend:
         self._lock = threading.Lock()
 
     def prepare(self, specs: Sequence[NodeSpec], say: Callable[[str], None]) -> None:
-        """See ``Backend.prepare``: logs in everywhere."""
+        """See ``Backend.prepare``: logs in everywhere, and removes what dead runs left there."""
         self._assigned = assign(specs, self._machines)
         self._reach()
         say(f"ssh      logged in on {len(self._reached)} machines of {self._nodes_file}")
+
+        def clean(name: str) -> str:
+            login = self._reached[name].greeting.folder
+            host = self._reached[name].host(name, "prepare", login)
+            done = host.run("sh", "-c", _CLEAN, "sh", f"{login}/{FOLDER}/runs", timeout_s=_TIMEOUT_S)
+            return done.check(f"{name}: removing what dead runs left").text
+
+        for name, removed in at_once(clean, self._reached).items():
+            for run_id in removed.splitlines():
+                say(f"clean    what dead run {run_id} left on {name}")
 
     def _reach(self) -> None:
         """Log in where we are not."""
@@ -221,7 +248,7 @@ class SshBackend:
             with self._lock:
                 self._reached[name] = Reached(addresses[name], connection, greeting)
 
-        at_once(enter, self._assigned.keys() - self._reached.keys())
+        at_once(enter, [name for name in self._assigned if name not in self._reached])
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""

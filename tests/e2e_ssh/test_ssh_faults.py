@@ -17,7 +17,7 @@ from chaos.core.errors import CapabilityError, DeadlineError, DeployError
 from chaos.core.runinfo import NodeInfo
 from cluster import matrix, network, process
 from cluster.cluster import Node
-from cluster.host import Capability
+from cluster.host import Capability, NodeSpec
 from cluster.network import Rule
 from cluster.ssh_login import Secret
 from cluster.system import Launch
@@ -116,6 +116,14 @@ def test_a_harness_killed_during_a_partition_leaves_nodes_that_heal_themselves(l
     log = Path(made.machines["b1"].home, "root/.chaos/runs/dies/b1/logs/watchdog.log")
     until(lambda: "the run's processes are killed; the watch ends" in log.read_text(), "the watch to end", 10)
     assert "no sign of the harness for 3." in log.read_text()
+    until(lambda: "run_id" not in made.machines["b1"].run("ps", "-A", "-o", "args=", timeout_s=10).text, "its end", 10)
+    (alive,) = made.up("b2", run_id="alive").keys() - {"client"}
+    said: list[str] = []
+    made.backend().prepare([NodeSpec(name=name, role="node") for name in made.names], said.append)
+    assert sorted(said[1:]) == [f"clean    what dead run dies left on {name}" for name in made.names]
+    for name in made.names:
+        left = Path(made.machines[name].home, "root/.chaos/runs").iterdir()
+        assert [path.name for path in left] == (["alive"] if name == alive else []), "a living run is left alone"
 
 
 def test_a_watchdog_that_is_killed_is_started_again_and_said(lab):
