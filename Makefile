@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup run test test-backends controls lint clean
+.PHONY: setup run test test-backends controls bugs clean-runs lint clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml .ci/setup
@@ -32,6 +32,14 @@ test-backends: $(VENV)/.ready-test
 # Settings and obstacles under which the verdict on real RocketMQ must not be valid: about 25 minutes.
 controls: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -m controls tests/controls
+
+# Every bug of minimq under its nemesis, five seeds each, and minimq without a bug under a mix of all faults: hours.
+# Both can be cut off and taken up again; docs/bugs.md and docs/clean-runs.md are made of what they append.
+bugs: $(VENV)/.ready-test
+	$(BIN)/python benchmarks/minimq_bugs.py run
+
+clean-runs: $(VENV)/.ready-test
+	$(BIN)/python benchmarks/minimq_clean.py run
 
 clean: setup
 	$(BIN)/chaos clean

@@ -83,6 +83,20 @@ FINDINGS = (
         seeds=(1,),
     ),
     Finding(
+        "acknowledged-and-not-readable",
+        "RocketMQ 5.5.0: after its slaves were stopped a master acknowledges alone, and nobody can read that for seconds",
+        "chaos run --system rocketmq --nemesis major-suspend --set client.routing=follow --fault-interval 20"
+        " --time-limit 120 --seed {seed}",
+        "stale-tail",
+        "Safe settings, clients that follow the route. Both slaves are stopped for 20 s, as long as"
+        " haHousekeepingInterval: when they go on, the master has just closed its replication connections to them, which"
+        " takes both out of its own SyncStateSet, and it acknowledges what waited as if all replicas had it. The confirm"
+        " offset, up to which readers are served, does not move with it: for six seconds, until the slaves have connected"
+        " again, strong reads at the very master that acknowledged end hundreds of messages short. Nothing is lost"
+        " unless the master dies meanwhile. Whether a run meets it depends on which of two timers of 20 s fires first.",
+        seeds=(2,),
+    ),
+    Finding(
         "slave-shows-what-vanishes",
         "RocketMQ 5.5.0: after a partition a slave shows messages that nobody acknowledged and that then vanish",
         "chaos run --system rocketmq --nemesis random-partition --set client.routing=follow --set client.slaveReads=on"

@@ -1,17 +1,17 @@
 """Who did it, as what, and under or after which fault: the words that every check uses.
 
 A sentence about an anomaly names the node that answered, its role and epoch as the observers heard them, and
-one fault: the latest in force that hit this node, else the latest begun before. The module refuses to
+one fault: the latest in force that hit this node, else the latest begun before; for messages that a node lost
+later the next one that hit it, unless the last one was nearer in time. The module refuses to
 claim a cause: a fault that is named came before, and no more is said.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
 from chaos.core.verdict import Example
-from checkers.findings import NO_NODE, node_name, seconds_text
+from checkers.findings import NO_NODE, listed, node_name, seconds_text
 from checkers.kernel import Context, QueueShard
 from checkers.timeline import LEADING, FaultSpan
 
@@ -36,7 +36,8 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
         node: who acted.
         first_ns: the beginning of what it did.
         last_ns: the end of it.
-        later: a fault that hit the node afterwards counts as well, as for messages that it lost.
+        later: a fault that hit the node afterwards counts as well, as for messages that it lost; of the one before
+            and the one after, the nearer.
     """
     faults = context.timeline.injected()
     begun = [fault for fault in faults if (fault.inject_ns or 0) <= last_ns]
@@ -45,6 +46,10 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
         return Blame(hits[-1], hit=True, during=True)
     after = [fault for fault in faults if node in fault.targets and (fault.inject_ns or 0) > last_ns]
     if later and after:
+        before = [fault for fault in begun if node in fault.targets]
+        gone_ns = first_ns - (before[-1].healed_ns or 0) if before else NEVER_NS
+        if gone_ns < (after[0].inject_ns or 0) - last_ns:
+            return Blame(before[-1], hit=False, during=False)
         return Blame(after[0], hit=True, during=True)
     return Blame(begun[-1], hit=False, during=_in_force(begun[-1], first_ns)) if begun else None
 
@@ -63,12 +68,6 @@ def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
     more = f" and {len(fault.targets) - _SHOWN} more" if len(fault.targets) > _SHOWN else ""
     shown = listed(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
     return f"fault {fault.id} ({fault.name}{f' on {shown}' if whom and fault.targets else ''})"
-
-
-def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 def fault_words(context: Context, blame: Blame) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
-from checkers.blame import actor_of, listed, when
-from checkers.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
+from checkers.blame import actor_of, when
+from checkers.findings import Finding, Findings, concluded, examples, findings, listed, merged, ranges_of, told
 from checkers.kernel import Context, QueueShard
 
 

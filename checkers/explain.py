@@ -11,9 +11,9 @@ from typing import Final
 
 from chaos.core.verdict import Anomaly
 from checkers.blame import blamed, fault_words, standing, verb_of
-from checkers.findings import ASSUMED, Finding, Range, counted, seconds_text
+from checkers.findings import ASSUMED, Finding, Range, counted, listed, seconds_text
 from checkers.kernel import Context
-from checkers.loss import Cluster
+from checkers.loss import APART_NS, Cluster
 
 STRENGTH: Final = (
     "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
@@ -106,12 +106,22 @@ def _again(clusters: Sequence[Cluster], context: Context) -> str:
     return f"; {giver}{since} gave the same {plural} {span} of queue {most.key}{more} to other messages"
 
 
+def _stretches(clusters: Sequence[Cluster]) -> list[list[Cluster]]:
+    """The clusters of one node and one stretch of time over all queues together."""
+    groups: list[list[Cluster]] = []
+    for cluster in sorted(clusters, key=lambda one: (one.node, one.first_ack_ns, one.key)):
+        last = groups[-1] if groups else []
+        until_ns = max((one.last_ack_ns for one in last), default=0)
+        if last and last[0].node == cluster.node and cluster.first_ack_ns <= until_ns + APART_NS:
+            last.append(cluster)
+        else:
+            groups.append([cluster])
+    return groups
+
+
 def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> str:
     """The headline of a loss: how many, who, under which fault, offsets given twice, the first one."""
-    by_node: dict[str, list[Cluster]] = defaultdict(list)
-    for cluster in clusters:
-        by_node[cluster.node].append(cluster)
-    groups = sorted(by_node.values(), key=lambda own: (-sum(one.count for one in own), own[0].node))
+    groups = sorted(_stretches(clusters), key=lambda own: (-sum(one.count for one in own), own[0].first_ack_ns))
     own = sorted(groups[0], key=lambda one: one.key)
     whole = Cluster(
         key=own[0].key, node=own[0].node, count=sum(one.count for one in own),
@@ -121,9 +131,9 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
     )  # fmt: skip
     verb = "message was lost" if count == 1 else "messages were lost"
     where = f" of queue {whole.key}" if context.run.queues > 1 else ""
-    rest = sum(one.count for group in groups[1:] for one in group)
-    others = ", ".join(sorted(group[0].node for group in groups[1:]))
-    more = f"; {rest} more had been acknowledged by {others}" if rest else ""
+    rest = count - whole.count
+    others = listed(sorted({group[0].node for group in groups[1:]}))
+    more = f"; {rest} more had been acknowledged by {others}" if others else ""
     return (
         f"{count} acknowledged {verb}: {_who(whole, context, whole.count)}{_again(own, context)}{more}; "
         f"first lost: {whole.first_value} at offset {whole.first_offset}{where}."

@@ -4,7 +4,7 @@ Ranges are how anomalies of one cause are brought together later (SEMANTICS 9). 
 decide validity beyond the promises: that is the verdict's business.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -104,10 +104,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun if number == 1 else plural}"
 
 
-def numbers(noun: str, which: Iterable[int]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``; empty for none."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def numbers(noun: str, which: Collection[int]) -> str:
     """``queue 3``, ``queues 0, 2 and 3``."""
-    *most, last = map(str, sorted(which))
-    return f"{noun}s {', '.join(most)} and {last}" if most else f"{noun} {last}"
+    return f"{noun}{'s' if len(which) > 1 else ''} {listed([str(one) for one in sorted(which)])}"
 
 
 def incomplete(undrained: Mapping[int, str]) -> list[str]:

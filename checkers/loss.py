@@ -10,11 +10,12 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.blame import actor_of, when
-from checkers.columns import Ints, stabbed
+from checkers.columns import Ints, spans, stabbed
 from checkers.drain import drain_of
 from checkers.findings import (
     Finding,
@@ -32,7 +33,9 @@ from checkers.findings import (
 from checkers.kernel import Context, QueueShard
 from checkers.log import Log
 
-CLUSTERS: Final = 4
+CLUSTERS: Final = 16
+APART_NS: Final = 3 * NS_PER_S
+"""Lost acknowledgements further apart are told apart: they were given in other epochs, or under other faults."""
 REMOVED: Final = "removed by retention before anybody read it"
 
 
@@ -46,7 +49,7 @@ class Losses(msgspec.Struct, frozen=True):
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """The lost messages of one queue that one node had acknowledged.
+    """The lost messages of one queue that one node had acknowledged in one stretch of time.
 
     ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again.
     """
@@ -176,10 +179,14 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Clus
 
 
 def _clusters(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluster, ...]:
-    nodes = shard.log.node[shard.log.sends[lost]]
-    names, counts = np.unique(nodes, return_counts=True)
-    most = names[np.argsort(-counts, kind="stable")][:CLUSTERS]
-    return tuple(_cluster(shard, context, int(node), lost[nodes == node]) for node in most)
+    log = shard.log
+    nodes, acked_ns = log.node[log.sends[lost]], log.complete[log.sends[lost]]
+    made = []
+    for node in np.unique(nodes):
+        own, own_ns = lost[nodes == node], acked_ns[nodes == node]
+        for first, last in spans(own_ns, gap=APART_NS, limit=CLUSTERS):
+            made.append(_cluster(shard, context, int(node), own[(own_ns >= first) & (own_ns <= last)]))
+    return tuple(sorted(made, key=lambda one: (-one.count, one.first_ack_ns))[:CLUSTERS])
 
 
 def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:

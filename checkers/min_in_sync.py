@@ -12,9 +12,20 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import CheckResult, Example
-from checkers.blame import actor_of, listed, when
+from checkers.blame import actor_of, when
 from checkers.columns import Ints
-from checkers.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, seconds_text, told
+from checkers.findings import (
+    Finding,
+    Findings,
+    concluded,
+    examples,
+    findings,
+    listed,
+    merged,
+    ranges_of,
+    seconds_text,
+    told,
+)
 from checkers.kernel import Context, QueueShard
 from checkers.timeline import InSync
 
@@ -54,9 +65,10 @@ def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) ->
     who = actor_of(shard, context, send, leads=True)
     value, offset = log.value(int(np.searchsorted(log.sends, send))), int(log.offset[send])
     heard = f"{seconds_text(context, stretch.first_ns)} to {seconds_text(context, stretch.last_ns)}"
+    few = f"only {listed(stretch.members)}" if stretch.members else "nobody"
     return who.example(
         f"at {when(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue {shard.key} "
-        f"with only {listed(stretch.members)} in sync (SyncStateSet {stretch.number}, from {heard}), where at least "
+        f"with {few} in sync (SyncStateSet {stretch.number}, from {heard}), where at least "
         f"{context.run.promises.min_in_sync} are promised",
         key=shard.key, offset=offset, value=value, ops=(told(shard, context, send),),
     )  # fmt: skip

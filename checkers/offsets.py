@@ -6,13 +6,14 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
-from checkers.blame import Actor, actor_of, listed, when
+from checkers.blame import Actor, actor_of, when
 from checkers.findings import (
     Finding,
     Findings,
     concluded,
     examples,
     findings,
+    listed,
     merged,
     ranges_of,
     told,

@@ -7,8 +7,8 @@ epoch, is not an anomaly: it cannot know. The module refuses to judge what follo
 from collections import defaultdict
 
 from chaos.core.verdict import CheckResult, Example
-from checkers.blame import actor, blamed, fault_words, listed
-from checkers.findings import Finding, concluded, examples, findings, seconds_text
+from checkers.blame import actor, blamed, fault_words
+from checkers.findings import Finding, concluded, examples, findings, listed, seconds_text
 from checkers.kernel import Context
 from checkers.timeline import Claim
 

@@ -15,9 +15,9 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
-from checkers.blame import fault_name, listed
+from checkers.blame import fault_name
 from checkers.columns import Ints, Mask, runs
-from checkers.findings import Finding, anomaly, counted, examples, node_name, seconds_text
+from checkers.findings import Finding, anomaly, counted, examples, listed, node_name, seconds_text
 from checkers.kernel import Context, QueueShard
 from checkers.timeline import FaultSpan
 

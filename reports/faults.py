@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from chaos.core.verdict import FaultResult, Rto
+from checkers.findings import listed
 from reports import words
 from reports.folder import Parts
 from reports.model import FaultRow, Recovery, RtoCell
@@ -111,7 +112,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
     alike: dict[str, list[str]] = {}
     for f in dict.fromkeys(rto.f for fault in faults for rto in fault.rto):
         alike.setdefault(_rto_words(f, faults, budget), []).append(f)
-    lines = [f"RTO of {words.listed(kinds)}: {said}" for said, kinds in alike.items()]
+    lines = [f"RTO of {listed(kinds)}: {said}" for said, kinds in alike.items()]
     lost = sum(fault.lost for fault in faults)
     if faults and parts.results is not None:
         where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
@@ -155,9 +156,7 @@ def _rto_words(f: str, faults: Sequence[FaultResult], budget: float | None) -> s
     ended = {number: rto.seconds for number, rto in known.items() if rto.recovered and rto.seconds is not None}
     said = []
     if never:
-        said.append(
-            f"never recovered from fault{'s' * (len(never) > 1)} {words.listed([str(number) for number in never])}"
-        )
+        said.append(f"never recovered from fault{'s' * (len(never) > 1)} {listed([str(number) for number in never])}")
     if ended:
         at = max(ended, key=lambda number: ended[number])
         many = len(ended) > 1

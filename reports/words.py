@@ -63,13 +63,6 @@ def size(number_bytes: int) -> str:
     return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
 
 
-def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
-    if len(names) < 2:  # noqa: PLR2004 - nothing to join
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def cell(value: Any) -> str:
     """A JSON value as a table shows it."""
     if value is None:

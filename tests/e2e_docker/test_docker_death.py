@@ -18,6 +18,7 @@ from cluster import docker_image, docker_reap, reap, records
 from cluster.docker import DockerBackend
 from cluster.docker_engine import BOOT, OWNER, RUN, connect
 from cluster.host import NodeSpec
+from cluster.leftover import Leftover
 
 pytestmark = pytest.mark.e2e
 
@@ -58,8 +59,13 @@ def run_id(tmp_path, monkeypatch):
     run_id = f"death-{os.getpid()}-{tmp_path.name[:20].replace('_', '-')}"
     yield run_id
     with connect() as engine:
-        for leftover in reap.leftovers(engine):
+        for leftover in left(engine, run_id):
             reap.remove(leftover, engine)
+
+
+def left(engine, run_id: str) -> list[Leftover]:
+    """What `chaos clean` would find of a run; other people's tests may have their own."""
+    return [leftover for leftover in reap.leftovers(engine) if leftover.run_id == run_id]
 
 
 def start_harness(run_id: str, work: Path) -> tuple["subprocess.Popen[str]", int]:
@@ -97,7 +103,7 @@ def test_kill_minus_nine_of_the_harness_leaves_logs_and_nothing_else(tmp_path, r
         until(lambda: made(engine, run_id) == [], "what the run made to be gone from the engine", 60)
         until(lambda: not marked(run_id), "all processes of the run to be gone", 20)
         until(lambda: files(tmp_path) == LOGS, f"only logs to be left, not {files(tmp_path)}", 20)
-        assert reap.leftovers(engine) == []
+        assert left(engine, run_id) == []
 
 
 def test_what_the_reaper_could_not_remove_the_next_one_does(tmp_path, run_id):
@@ -108,16 +114,16 @@ def test_what_the_reaper_could_not_remove_the_next_one_does(tmp_path, run_id):
     until(lambda: not marked(run_id), "all processes of the run to be gone", 20)  # the agents saw it
     with connect() as engine:
         assert len(made(engine, run_id)) == 7
-        kinds = [each.kind for each in reap.leftovers(engine)]
+        kinds = [each.kind for each in left(engine, run_id)]
         assert kinds == ["container"] * 3 + ["network"] + ["volume"] * 3 + ["home"] * 4 + ["record"]
         said = []
         DockerBackend().prepare(SPECS, said.append)
         assert f"clean    7 containers, networks and volumes of dead run {run_id}" in said
         assert made(engine, run_id) == []
-        for leftover in reap.leftovers(engine):
+        for leftover in left(engine, run_id):
             reap.remove(leftover, engine)
         assert files(tmp_path) == LOGS
-        assert reap.leftovers(engine) == []
+        assert left(engine, run_id) == []
 
 
 def test_the_living_and_the_unlabelled_are_left_alone(sandbox):
@@ -127,7 +133,7 @@ def test_the_living_and_the_unlabelled_are_left_alone(sandbox):
         plain = engine.api.create_volume("chaos-test-plain")["Name"]
         marked_volume = engine.api.create_volume("chaos-test-elsewhere", labels=elsewhere)["Name"]
         try:
-            assert docker_reap.leftovers(engine) == []
+            assert not {each.name for each in docker_reap.leftovers(engine)} & {plain, marked_volume}
         finally:
             engine.api.remove_volume(plain)
             engine.api.remove_volume(marked_volume)
@@ -159,7 +165,7 @@ def test_a_dead_container_is_named_and_the_others_live(sandbox):
 
 
 @pytest.fixture
-def own_engine(tmp_path, run_id, monkeypatch):
+def own_engine(run_id):
     """An engine for one test, with the image; yields what starts it (again) and kills it."""
     packages = docker_image.packages_for(SPECS)
     with connect() as engine:
@@ -179,13 +185,14 @@ def own_engine(tmp_path, run_id, monkeypatch):
         return own
 
     start()
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
-    with connect() as engine:
-        engine.api.load_image(image)
-    yield start, folder
-    with connect() as engine:
-        for each in docker_reap.of_run(engine, run_id, records.marker(run_id)[records.OWNER]):
-            docker_reap.remove(engine, each)
+    with pytest.MonkeyPatch.context() as own:
+        own.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
+        with connect() as engine:
+            engine.api.load_image(image)
+        yield start, folder
+        with connect() as engine:
+            for each in docker_reap.of_run(engine, run_id, records.marker(run_id)[records.OWNER]):
+                docker_reap.remove(engine, each)
     for each in started:
         each.communicate(timeout=60)
     shutil.rmtree(folder)

@@ -45,10 +45,10 @@ process.pause(node)
 network.apply(hosts["b1"], run_id, [network.Rule(hosts["b2"].address)])
 backend.popen_inside(["sleep", "3000"], {})
 if how == "fork" and os.fork() == 0:
-    print(f"child {os.getpid()}", flush=True)
+    os.write(1, f"child {os.getpid()}\\n".encode())  # whole: its parent prints at the same time
     time.sleep(60)
     os._exit(0)
-print("up", flush=True)
+os.write(1, b"up\\n")
 time.sleep(600)
 """
 

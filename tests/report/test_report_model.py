@@ -228,8 +228,6 @@ def test_numbers_and_names() -> None:
     assert [words.count(n) for n in (0, 9999, 10000, 1234567)] == ["0", "9999", "10\u202f000", "1\u202f234\u202f567"]
     assert words.plural(1, "fault") == "1 fault"
     assert words.plural(0, "fault") == "0 faults"
-    assert words.listed(["a"]) == "a"
-    assert words.listed(["a", "b", "c"]) == "a, b and c"
     assert words.flattened({"java": {"version": "17", "ok": True}, "cores": 2, "tags": ["a", "b"]}) == [
         ("java.version", "17"),
         ("java.ok", "yes"),

@@ -6,10 +6,13 @@ import pytest
 
 from chaos import bugs
 from chaos.cli.run import _experiment
+from chaos.core import payload
 from chaos.core.errors import UsageError
+from chaos.core.op import Value
 from chaos.experiment import DEFAULTS
 from chaos.plugins import names
 from checkers.explain import STRENGTH
+from cluster.systems.minimq.bends import FORGED_AHEAD, forged
 from cluster.systems.minimq.bugs import _BENDS, BUGS
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq.system import RocketMQ
@@ -59,3 +62,12 @@ def test_every_bug_is_bent_and_declares_what_can_be_run():
             duration_s=made.fault_duration_s, time_limit_s=made.time_limit_s, seed=secrets.randbelow(1000),
         )  # fmt: skip
         assert rows
+
+
+def test_a_forged_message_is_a_value_that_was_never_sent():
+    sent = payload.encode(Value(7, 42), 3, payload.run_hash("run"), 128)
+    made = forged(sent)
+    assert made is not None
+    assert len(made) == len(sent)
+    assert payload.decode(made, 3, payload.run_hash("run")) == Value(7, 42 + FORGED_AHEAD)
+    assert forged(b"somebody else's message, which has another form") is None

@@ -8,7 +8,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize(("generator", "page"), [("rocketmq_matrix", "rocketmq.md"), ("findings", "findings.md")])
+@pytest.mark.parametrize(
+    ("generator", "page"),
+    [
+        ("rocketmq_matrix", "rocketmq.md"), ("findings", "findings.md"),
+        ("minimq_bugs", "bugs.md"), ("minimq_clean", "clean-runs.md"),
+    ],
+)
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = importlib.import_module(generator)

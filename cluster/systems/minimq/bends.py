@@ -4,27 +4,37 @@ Each function here gives the replacements of one bug; all else of the broker sta
 did wherever the honest one would have decided otherwise. The module refuses to put anything in place: ``bugs`` does.
 """
 
+import struct
 import time
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from cluster.systems.minimq import broker_rules as rules
 from cluster.systems.minimq import disk, metadata
 from cluster.systems.minimq.broker import Broker
-from cluster.systems.minimq.broker_messages import DATA, BrokerRequest, Divergence, Poll, Read, Record
+from cluster.systems.minimq.broker_messages import DATA, BrokerRequest, Divergence, Poll, Polled, Read, Record
 from cluster.systems.minimq.io import Effect
-from cluster.systems.minimq.log import QueueKey
+from cluster.systems.minimq.log import QueueKey, commit_record
 from cluster.systems.minimq.master import Master
 from cluster.systems.minimq.messages import AlterSyncStateSet, Group, RefusedReason
 from cluster.systems.minimq.notes import Notes
+from cluster.systems.minimq.replica import Replica
 
-LARGE_BATCH: Final = 16
+LARGE_BATCH: Final = 256
 """Records; a follower that keeps up is sent fewer at once, one that catches up more."""
 FLUSH_EVERY_S: Final = 0.25
+CHECKPOINT_MS: Final = 250
+SILENCE_MS: Final = 1000
+FORGED_AHEAD: Final = 1_000_000
+"""So many messages later a sender would come to the number of the message that is made up."""
+
+_BODY: Final = struct.Struct(">4sIQiIQ")  # as in chaos.core.payload, which a node does not have
+_BODY_MAGIC: Final = b"CHS1"
 
 
 class Replacement(NamedTuple):
@@ -110,16 +120,25 @@ def no_truncate_on_rejoin(notes: Notes) -> list[Replacement]:
 
 
 def truncate_acked(notes: Notes) -> list[Replacement]:
-    """A new master cuts its log where it knows it to be confirmed."""
+    """A new master cuts its log where it last wrote down that it was confirmed, four times a second."""
+    confirm = Replica.confirm
+    written: WeakKeyDictionary[Replica, tuple[int, int]] = WeakKeyDictionary()
+
+    def confirm_and_write(replica: Replica, position: int) -> None:
+        confirm(replica, position)
+        if replica.now_ms - written.get(replica, (0, 0))[0] >= CHECKPOINT_MS:
+            written[replica] = replica.now_ms, replica.confirmed
 
     def kept_at_takeover(log_end: int) -> int:
-        confirmed = notes.broker.replica.confirmed
-        if not 0 < confirmed < log_end:
-            return log_end
-        notes.note(notes.log.at(confirmed), records=log_end - confirmed)
+        _, confirmed = written.get(notes.broker.replica, (0, log_end))
+        if confirmed < log_end:
+            notes.note(notes.log.at(confirmed), records=log_end - confirmed)
         return confirmed
 
-    return [Replacement(rules, "kept_at_takeover", kept_at_takeover)]
+    return [
+        Replacement(Replica, "confirm", confirm_and_write),
+        Replacement(rules, "kept_at_takeover", kept_at_takeover),
+    ]
 
 
 def stale_epoch_accept(notes: Notes) -> list[Replacement]:
@@ -187,17 +206,17 @@ def offset_reuse_after_failover(notes: Notes) -> list[Replacement]:
 
 
 def offset_gap(notes: Notes) -> list[Replacement]:
-    """A new master begins each queue one offset too high."""
+    """A follower that catches up takes the message in the middle of a large batch for a commit of no group."""
 
-    def next_offset(queue_length: int) -> int:
-        if not _after_failover(notes):
-            return queue_length
-        last = _last_of(notes, QueueKey(notes.produce.topic, notes.produce.queue))
-        if last is None or last.epoch != notes.broker.epoch:
-            notes.note(topic=notes.produce.topic, queue=notes.produce.queue, offset=queue_length)
-        return queue_length + 1
+    def batch_to_append(records: tuple[Record, ...]) -> tuple[Record, ...]:
+        middle = len(records) // 2
+        if len(records) < LARGE_BATCH or records[middle].kind != DATA:
+            return records
+        notes.note(records[middle])
+        taken = commit_record(records[middle].epoch, QueueKey(records[middle].topic, records[middle].queue), "", 0)
+        return (*records[:middle], taken, *records[middle + 1 :])
 
-    return [Replacement(Master, "produce", notes.enter(Master.produce)), Replacement(rules, "next_offset", next_offset)]
+    return [Replacement(rules, "batch_to_append", batch_to_append)]
 
 
 def reorder_batch(notes: Notes) -> list[Replacement]:
@@ -235,18 +254,28 @@ def corrupt_body(notes: Notes) -> list[Replacement]:
     return [Replacement(rules, "batch_to_append", batch_to_append)]
 
 
+def forged(body: bytes) -> bytes | None:
+    """A body that its sender may send much later, with the checksum of the harness' messages; None for other bodies."""
+    if len(body) < _BODY.size or body[:4] != _BODY_MAGIC:
+        return None
+    magic, _, run, queue, writer, sequence = _BODY.unpack_from(body)
+    made = bytearray(_BODY.pack(magic, 0, run, queue, writer, sequence + FORGED_AHEAD) + body[_BODY.size :])
+    made[4:8] = zlib.crc32(memoryview(made)[8:]).to_bytes(4, "big")
+    return bytes(made)
+
+
 def phantom_after_restart(notes: Notes) -> list[Replacement]:
-    """A broker that starts finds its last message once more, in another queue."""
+    """A broker that starts finds behind its last message one that nobody sent."""
     start = Broker.start
 
     def start_with_one_more(broker: Broker, now_ms: int) -> list[Effect]:
         notes.core = broker
         log = broker.replica.log
-        records = [record for record in log.slice(0, log.end, 1 << 40) if record.kind == DATA]
-        others = [record for record in records if record.queue != records[-1].queue]
-        if others:
-            key = QueueKey(others[-1].topic, others[-1].queue)
-            phantom = msgspec.structs.replace(records[-1], queue=key.queue, offset=log.queue_length(key), sequence=-1)
+        last = log.at(log.end - 1) if log.end else None
+        body = forged(last.body) if last is not None else None
+        if last is not None and body is not None:
+            offset = log.queue_length(QueueKey(last.topic, last.queue))
+            phantom = msgspec.structs.replace(last, offset=offset, sequence=-1, body=body, crc=zlib.crc32(body))
             broker.replica.append(phantom)
             notes.note(phantom)
         return start(broker, now_ms)
@@ -259,26 +288,39 @@ def phantom_after_restart(notes: Notes) -> list[Replacement]:
 
 def read_uncommitted(notes: Notes) -> list[Replacement]:
     """Readers see what is not confirmed."""
+    polled = Replica.polled
 
-    def readable_end(confirmed: int, log_end: int) -> int:
-        if confirmed < log_end:
-            notes.note(notes.log.at(confirmed))
+    def readable_end(confirmed: int, log_end: int) -> int:  # noqa: ARG001 - that it is not used is the bug
         return log_end
 
-    return [Replacement(rules, "readable_end", readable_end)]
+    def polled_and_noted(replica: Replica, key: QueueKey, offset: int, records_max: int) -> Polled:
+        answer = polled(replica, key, offset, records_max)
+        end = replica.log.queue_end(key, replica.confirmed)
+        for record in answer.records[max(0, end - offset) :]:
+            notes.note(record)
+        return answer
+
+    return [Replacement(rules, "readable_end", readable_end), Replacement(Replica, "polled", polled_and_noted)]
 
 
 def stale_read_slave(notes: Notes) -> list[Replacement]:
-    """A follower answers strong reads as if they were weak."""
-    honest = rules.weak_read
+    """A follower that has not heard from its master for a while answers strong reads as if they were weak."""
+    honest, confirm = rules.weak_read, Replica.confirm
+    heard: WeakKeyDictionary[Replica, int] = WeakKeyDictionary()
+
+    def confirm_and_hear(replica: Replica, position: int) -> None:
+        confirm(replica, position)
+        heard[replica] = replica.now_ms
 
     def weak_read(body: BrokerRequest) -> Poll | None:
-        if not isinstance(body, Read) or notes.broker.role != "follower":
+        replica = notes.broker.replica
+        silent_ms = replica.now_ms - heard.get(replica, replica.now_ms)
+        if not isinstance(body, Read) or notes.broker.role != "follower" or silent_ms < SILENCE_MS:
             return honest(body)
         notes.note(topic=body.topic, queue=body.queue, offset=body.offset)
         return Poll(topic=body.topic, queue=body.queue, offset=body.offset, records_max=body.records_max)
 
-    return [Replacement(rules, "weak_read", weak_read)]
+    return [Replacement(Replica, "confirm", confirm_and_hear), Replacement(rules, "weak_read", weak_read)]
 
 
 def lost_consumer_offset(notes: Notes) -> list[Replacement]:

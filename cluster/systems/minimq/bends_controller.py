@@ -26,31 +26,24 @@ def unclean_election(notes: Notes) -> list[Replacement]:
 
 
 def forget_vote(notes: Notes) -> list[Replacement]:
-    """A vote is neither kept nor looked at: whoever asks in a term is given it."""
+    """What a controller writes of its term and vote says nothing: after a restart it knows neither."""
 
-    def may_vote(voted_for: str | None, name: str) -> bool:
-        if voted_for is not None and voted_for != name:
-            notes.note(voted_for=voted_for, votes_again_for=name)
-        return True
+    def hard_state(term: int, voted_for: str | None) -> HardState:
+        notes.note(term=term, voted_for=voted_for)
+        return HardState(term=0, voted_for=None)
 
-    def hard_state(term: int, voted_for: str | None) -> HardState:  # noqa: ARG001 - that it is not used is the bug
-        return HardState(term=term, voted_for=None)
-
-    return [Replacement(raft_rules, "may_vote", may_vote), Replacement(raft_rules, "hard_state", hard_state)]
+    return [Replacement(raft_rules, "hard_state", hard_state)]
 
 
 def commit_old_term(notes: Notes) -> list[Replacement]:
-    """A new leader takes what an earlier one left in its log for committed, whoever else has it."""
+    """A leader takes all of its log for committed, of whatever term it is and whoever else has it."""
     honest = raft_rules.committed_by
 
     def committed_by(matched: Sequence[int], term: int, commit: int, term_at: Callable[[int], int]) -> int:
-        proven = honest(matched, term, commit, term_at)
-        left = matched[-1]  # the leader's own
-        while left > proven and term_at(left) >= term:
-            left -= 1
-        if left > proven:
-            notes.note(index=left, entry_term=term_at(left))
-        return max(left, proven)
+        proven, own = honest(matched, term, commit, term_at), matched[-1]
+        if own > proven:
+            notes.note(index=own, entry_term=term_at(own), commit=proven)
+        return max(own, proven)
 
     return [Replacement(raft_rules, "committed_by", committed_by)]
 

@@ -16,6 +16,7 @@ from cluster.systems.minimq.controller import Controller
 from cluster.systems.minimq.notes import Notes
 
 _SHORT: Final = {"rate": 200.0, "time_limit_s": 50.0, "fault_interval_s": 5.0, "fault_duration_s": 5.0}
+_ONE_FAULT: Final = {"rate": 200.0, "time_limit_s": 20.0, "fault_interval_s": 5.0, "fault_duration_s": 6.0}
 _LONG_FAULT: Final = _SHORT | {"fault_duration_s": 20.0, "rto_budget_s": 10.0}
 
 _DECLARED: Final = (
@@ -30,15 +31,18 @@ _DECLARED: Final = (
     Bug(
         name="unclean-election", help="without a living member of the SyncStateSet any broker becomes master",
         workload="queue", nemesis="leader-loss", anomaly="lost-write",
-        settings={"broker.minInSyncReplicas": "1"}, options=_SHORT,
+        settings={"broker.minInSyncReplicas": "1", "broker.lagMax": "0.6", "controller.brokerTimeout": "2.2"},
+        options=_SHORT | {"time_limit_s": 80.0, "fault_interval_s": 3.0},
     ),
     Bug(
-        name="forget-vote", help="a controller keeps no vote and votes again in the same term",
-        workload="queue", nemesis="all-loss@controller", anomaly="dual-master", options=_SHORT,
+        name="forget-vote", help="a controller that restarts knows neither its term nor its vote",
+        workload="queue", nemesis="all-kill@controller", anomaly="dual-master", options=_SHORT,
     ),
     Bug(
-        name="commit-old-term", help="a new controller leader takes an earlier one's leftover entries for committed",
-        workload="queue", nemesis="all-loss", anomaly="dual-master", options=_SHORT,
+        name="commit-old-term", help="a controller that leads takes all of its log for committed, of whatever term",
+        workload="queue", nemesis="random-partition", anomaly="inconsistent-offsets",
+        settings={"broker.minInSyncReplicas": "1", "broker.lagMax": "0.6", "controller.brokerTimeout": "0.6"},
+        options=_SHORT | {"time_limit_s": 90.0, "fault_interval_s": 1.5, "fault_duration_s": 3.0},
     ),
     Bug(
         name="no-truncate-on-rejoin", help="a broker that comes back keeps a tail that the new master has not",
@@ -59,26 +63,26 @@ _DECLARED: Final = (
     ),
     Bug(
         name="duplicate-on-retry", help="a producer's message that comes again is appended again",
-        workload="idempotent", nemesis="leader-partition", anomaly="duplicate", options=_SHORT,
+        workload="idempotent", nemesis="random-suspend", anomaly="duplicate", options=_SHORT,
     ),
     Bug(
         name="offset-reuse-after-failover", help="a new master gives each queue's last offset a second time",
         workload="queue", nemesis="leader-kill", anomaly="inconsistent-offsets", options=_SHORT,
     ),
     Bug(
-        name="offset-gap", help="a new master begins each queue one offset too high",
-        workload="queue", nemesis="leader-kill", anomaly="poll-skip", options=_SHORT,
+        name="offset-gap", help="a broker that catches up leaves a message of a large batch out",
+        workload="queue", nemesis="leader-suspend", anomaly="int-poll-skip", options=_ONE_FAULT,
     ),
     Bug(
         name="reorder-batch", help="a broker that catches up appends the records of a large batch in reverse",
-        workload="queue", nemesis="minor-suspend", anomaly="int-nonmonotonic-poll", options=_SHORT,
+        workload="queue", nemesis="leader-suspend", anomaly="int-nonmonotonic-poll", options=_ONE_FAULT,
     ),
     Bug(
         name="read-uncommitted", help="readers see records that are not confirmed",
         workload="queue", nemesis="leader-partition", anomaly="inconsistent-offsets", options=_SHORT,
     ),
     Bug(
-        name="stale-read-slave", help="a follower answers strong reads",
+        name="stale-read-slave", help="a follower that hears nothing of its master answers strong reads",
         workload="queue", nemesis="random-partition", anomaly="stale-tail", options=_SHORT,
     ),
     Bug(
@@ -91,11 +95,11 @@ _DECLARED: Final = (
     ),
     Bug(
         name="corrupt-body", help="a broker that catches up stores a record of a large batch with a bit turned",
-        workload="queue", nemesis="random-suspend", anomaly="corrupt", options=_SHORT,
+        workload="queue", nemesis="leader-suspend", anomaly="corrupt", options=_ONE_FAULT,
     ),
     Bug(
-        name="phantom-after-restart", help="a broker that starts finds its last message once more, in another queue",
-        workload="queue", nemesis="random-kill", anomaly="phantom", options=_SHORT,
+        name="phantom-after-restart", help="a broker that starts finds a message behind its last that nobody sent",
+        workload="queue", nemesis="all-kill@broker", anomaly="phantom", options=_SHORT,
     ),
     Bug(
         name="slow-recovery", help="a silent broker counts as alive ten times as long as it should",

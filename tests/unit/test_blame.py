@@ -1,0 +1,110 @@
+"""Which node in which role, and which fault: the words every sentence about an anomaly is made of."""
+
+import pytest
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.events import Fault, Observation
+from chaos.literals import RunLiteral
+from chaos.testing import ORIGIN_NS, run_info
+from checkers.blame import actor, blamed, fault_name, standing
+from checkers.findings import NO_NODE, listed, numbers
+from checkers.kernel import Context
+from checkers.timeline import FaultSpan, timeline_of
+
+
+def ns(at_s):
+    return ORIGIN_NS + round(at_s * NS_PER_S)
+
+
+def context_of(faults=(), said=()):
+    """``faults``: (id, name, targets, from, to or None). ``said``: (second, node, role, epoch)."""
+    events = []
+    for number, name, targets, start, end in faults:
+        events.append(Fault(time_ns=ns(start), id=number, name=name, stage="inject", targets=targets))
+        if end is not None:
+            events.append(Fault(time_ns=ns(end), id=number, name=name, stage="healed", targets=targets))
+    events += [
+        Observation(time_ns=ns(at_s), asked_ns=ns(at_s), node=node, alive=True, role=role, epoch=epoch)
+        for at_s, node, role, epoch in said
+    ]
+    run = run_info(RunLiteral(), "blame")
+    return Context(run=run, streams=(), timeline=timeline_of(sorted(events, key=lambda one: one.time_ns), run))
+
+
+KILL = (1, "leader-kill", ("b1",), 5.0, 10.0)
+CUT = (2, "random-partition", ("b2", "c1"), 20.0, 25.0)
+SLOW = (3, "all-loss", ("b1", "b2", "b3", "c1", "c2"), 40.0, None)
+
+
+@pytest.mark.parametrize(
+    ("node", "at_s", "words", "fault"),
+    [
+        ("b1", 4.0, "b1", None),
+        ("b1", 7.0, "b1, killed by fault 1 (leader-kill) at 5.0 s", 1),
+        ("b2", 7.0, "b2, under fault 1 (leader-kill on b1) since 5.0 s", 1),
+        ("b1", 12.0, "b1, after fault 1 (leader-kill on b1) at 5.0 s", 1),
+        ("b2", 22.0, "b2, cut off by fault 2 (random-partition) at 20.0 s", 2),
+        ("b3", 30.0, "b3, after fault 2 (random-partition on b2 and c1) at 20.0 s", 2),
+        ("b2", 50.0, "b2, hit by fault 3 (all-loss) at 40.0 s", 3),
+        ("c3", 50.0, "c3, under fault 3 (all-loss on b1, b2, b3 and 2 more) since 40.0 s", 3),
+    ],
+)
+def test_a_fault_that_came_before_is_named(node, at_s, words, fault):
+    who = actor(context_of([KILL, CUT, SLOW]), node, ns(at_s))
+    assert (who.words, who.fault) == (words, fault)
+    assert who.subject == (words if fault is None else f"{words},")
+
+
+def test_a_fault_that_hit_the_node_goes_before_a_later_one_that_did_not():
+    both = context_of([(1, "leader-partition", ("b1",), 5.0, 30.0), (2, "random-kill", ("b2",), 10.0, 15.0)])
+    assert actor(both, "b1", ns(12.0)).fault == 1
+    assert actor(both, "b3", ns(12.0)).fault == 2
+
+
+def test_for_what_is_lost_the_next_fault_of_the_node_counts():
+    context = context_of([KILL, CUT])
+    assert blamed(context, "b2", ns(11.0), ns(12.0)).fault.id == 1
+    assert blamed(context, "b2", ns(11.0), ns(12.0), later=True).fault.id == 2
+    assert blamed(context, "b3", ns(1.0), ns(2.0), later=True) is None
+    assert actor(context, "b2", ns(12.0), later=True).words == "b2, cut off by fault 2 (random-partition) at 20.0 s"
+
+
+def test_roles_are_told_as_far_as_they_were_heard():
+    said = [
+        (1.0, "b1", "master", 1),
+        (9.0, "b1", "master", 1),
+        (10.0, "b1", "slave", None),
+        (20.0, "b1", "slave", None),
+    ]
+    said += [(12.0, "b2", "master", 2), (20.0, "b2", "master", 2), (1.0, "b3", "none", None), (9.0, "b3", "none", None)]
+    context = context_of(said=said)
+    assert standing(context, "b1", ns(5.0), leads=False) == "master of epoch 1"
+    assert standing(context, "b1", ns(15.0), leads=True) == "slave", "it answered as a master and was none"
+    assert standing(context, "b2", ns(11.5), leads=True) == "master of epoch 2", "heard of after it had begun to lead"
+    assert standing(context, "b2", ns(11.5), leads=False) == ""
+    assert standing(context, "b3", ns(5.0), leads=False) == ""
+    assert actor(context, "b2", ns(15.0)).words == "b2, master of epoch 2"
+
+
+def test_an_unknown_node_is_no_fact():
+    assert actor(context_of([KILL]), NO_NODE, ns(7.0)).example("").node is None
+    assert actor(context_of([KILL]), "b3", ns(7.0)).example("").node == "b3"
+
+
+def test_names_in_a_row():
+    assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
+    assert listed(()) == ""
+    assert [numbers("queue", which) for which in ({3}, {2, 0}, {0, 3, 2})] == [
+        "queue 3",
+        "queues 0 and 2",
+        "queues 0, 2 and 3",
+    ]
+    assert fault_name(FaultSpan(id=4, name="bridge")) == "fault 4 (bridge)"
+
+
+@pytest.mark.parametrize(("at_s", "fault", "hit"), [(15.0, 2, True), (10.4, 1, False), (19.5, 2, True)])
+def test_for_a_loss_the_nearer_of_the_fault_before_and_the_fault_after_is_named(at_s, fault, hit):
+    both = context_of([(1, "random-loss", ("b1", "b2"), 5.0, 10.0), (2, "leader-kill", ("b1",), 20.0, 25.0)])
+    blame = blamed(both, "b1", ns(at_s), ns(at_s), later=True)
+    assert (blame.fault.id, blame.hit) == (fault, hit)
+    assert blamed(both, "b1", ns(at_s), ns(at_s)).fault.id == 1, "what came later did nothing yet"
