@@ -1,6 +1,6 @@
 """What hosts cost on each backend: seven hosts up and down, a command, a file, each fault and its undoing.
 
-    python benchmarks/backends.py [BACKEND...]
+    python benchmarks/backends.py [BACKEND[,OPTION=VALUE...]...]
 
 Prints a Markdown table; times are medians over the rounds, in milliseconds.
 """
@@ -63,9 +63,10 @@ def on_hosts(run_id: str, hosts: dict[str, Host]) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def measured(name: str) -> dict[str, float]:
+def measured(wanted: str) -> dict[str, float]:
     """All figures of one backend."""
-    backend = plugins.load("backends", name)()
+    name, *options = wanted.split(",")
+    backend = plugins.load("backends", name)(**dict(option.split("=", 1) for option in options))
     backend.prepare(SPECS, lambda line: print(line, file=sys.stderr))
     with tempfile.TemporaryDirectory(prefix="chaos-bench-") as work:
         run_id = f"bench-{time.monotonic_ns()}"
@@ -79,7 +80,7 @@ def measured(name: str) -> dict[str, float]:
 
 def main(names: list[str]) -> None:
     """Measure and print."""
-    columns = {name: measured(name) for name in names}
+    columns = {name.partition(",")[0]: measured(name) for name in names}
     print(f"| ms | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
     for row in next(iter(columns.values())):
         print(f"| {row} | {' | '.join(f'{column[row]:.0f}' for column in columns.values())} |")

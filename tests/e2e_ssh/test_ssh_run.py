@@ -17,8 +17,9 @@ MINIMQ = ("c1", "c2", "c3", "b1", "b2", "b3")
 
 
 def started(lab, *argv: str, **env: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "chaos", "run", "--store", str(lab.folder / "store"), "--known-hosts"]
-    command += [str(lab.known_hosts), "--engine", "local", *argv]
+    command = [sys.executable, "-m", "chaos", "run", "--store", str(lab.folder / "store"), "--engine", "local"]
+    command += ["--known-hosts", str(lab.known_hosts)] if "--nodes-file" in argv else []
+    command += argv
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=lab.folder,
         env={**os.environ, "HOME": str(lab.folder), **env},
@@ -66,6 +67,27 @@ def test_a_run_with_a_partition_is_valid_and_leaves_the_machines_as_they_were(la
         machine = made.machines[name]
         assert list(Path(machine.home, "root/.chaos/runs").iterdir()) == []
         assert "CHAOS" not in machine.run("iptables", "-S", timeout_s=10).text
+
+
+def test_the_same_plan_gives_the_same_rows_evidence_checks_and_verdict_as_in_namespaces(lab):
+    made = lab(*MINIMQ)
+    common = ["--system", "minimq", "--nemesis", "random-kill@broker,random-partition"]
+    common += ["--time-limit", "24", "--fault-interval", "4", "--fault-duration", "6", "--seed", "5", "--rate", "20"]
+    seen = {}
+    for name, own in (("ssh", ["--nodes-file", made.nodes_file(), "--install"]), ("netns", ["--backend", "netns"])):
+        code, said = chaos(made, *common, *own)
+        assert code == 0, said
+        folder = (made.folder / "store" / "current").resolve()
+        results = json.loads((folder / "results.json").read_text())
+        faults = [event for event in events_of(made) if event.get("type") == "fault"]
+        seen[name] = {
+            "plan": (folder / "plan.jsonl").read_text(),
+            "stages": [(event["id"], event["name"], event["stage"], event["targets"]) for event in faults],
+            "evidence": [event["evidence"]["kind"] for event in faults if event.get("evidence")],
+            "checks": [check["name"] for check in results["checks"]],
+            "valid": results["valid"],
+        }
+    assert seen["ssh"] == seen["netns"]
 
 
 def test_a_machine_that_dies_in_the_middle_ends_the_run_in_255_with_one_line(lab):
