@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,8 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import PORT, USER
 
-pytestmark = pytest.mark.e2e
-
+FAULTS = ("random-partition", "random-kill", "random-loss", "major-suspend")
 MINIMQ = ("c1", "c2", "c3", "b1", "b2", "b3")
 
 
@@ -26,11 +26,11 @@ def started(lab, *argv: str, **env: str) -> "subprocess.Popen[str]":
     )  # fmt: skip
 
 
-def chaos(lab, *argv: str, **env: str) -> tuple[int, str]:
+def chaos(lab, *argv: str, timeout_s: float = 300, **env: str) -> tuple[int, str]:
     """Exit code and output of a run."""
     run = started(lab, *argv, **env)
     try:
-        said = run.communicate(timeout=300)[0]
+        said = run.communicate(timeout=timeout_s)[0]
     finally:
         run.kill()
         run.wait()
@@ -46,6 +46,7 @@ def events_of(lab) -> list[dict]:
     return [json.loads(line) for line in (folder / "history" / "run.events").read_text().splitlines()]
 
 
+@pytest.mark.e2e
 def test_a_run_with_a_partition_is_valid_and_leaves_the_machines_as_they_were(lab):
     made = lab(*MINIMQ)
     argv = ["--system", "minimq", "--nodes-file", made.nodes_file(), "--install", "--nemesis", "random-partition"]
@@ -69,6 +70,38 @@ def test_a_run_with_a_partition_is_valid_and_leaves_the_machines_as_they_were(la
         assert "CHAOS" not in machine.run("iptables", "-S", timeout_s=10).text
 
 
+def check_run(lab, *options: str) -> None:
+    """A run that must be valid, with every fault proven and healed and every queue drained."""
+    code, said = chaos(lab, "--nodes-file", lab.nodes_file(), "--install", "--seed", "1", *options, timeout_s=600)
+    assert code == 0, said
+    folder = (lab.folder / "store" / "current").resolve()
+    info, results = (json.loads((folder / name).read_text()) for name in ("run.json", "results.json"))
+    assert (info["backend"], info["status"], results["valid"]) == ("ssh", "checked", True)
+    assert results["faults"]
+    assert all(fault["proven"] and fault["healed"] for fault in results["faults"])
+    assert " queues in " in said
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("nemesis", FAULTS)
+def test_minimq_is_valid_on_machines(lab, nemesis):
+    options = ("--time-limit", "60", "--fault-interval", "10", "--rate", "100")
+    check_run(lab(*MINIMQ), "--system", "minimq", "--nemesis", nemesis, *options)
+
+
+@pytest.mark.backends
+@pytest.mark.parametrize("nemesis", FAULTS)
+def test_rocketmq_is_valid_on_machines(lab, nemesis):
+    made = lab("n1", *MINIMQ)
+    options = ("--set", "client.routing=follow", "--time-limit", "80", "--fault-interval", "20")
+    try:
+        check_run(made, "--system", "rocketmq", "--nemesis", nemesis, *options)
+    finally:
+        for machine in made.names:  # 100 MB each
+            shutil.rmtree(Path(made.machines[machine].home, "root/.chaos/artefacts"), ignore_errors=True)
+
+
+@pytest.mark.e2e
 def test_the_same_plan_gives_the_same_rows_evidence_checks_and_verdict_as_in_namespaces(lab):
     made = lab(*MINIMQ)
     common = ["--system", "minimq", "--nemesis", "random-kill@broker,random-partition"]
@@ -90,6 +123,7 @@ def test_the_same_plan_gives_the_same_rows_evidence_checks_and_verdict_as_in_nam
     assert seen["ssh"] == seen["netns"]
 
 
+@pytest.mark.e2e
 def test_a_machine_that_dies_in_the_middle_ends_the_run_in_255_with_one_line(lab):
     made = lab(*MINIMQ)
     run = started(made, "--system", "minimq", "--nodes-file", made.nodes_file(), "--install", *short("--rate", "20"))
@@ -137,6 +171,7 @@ class Spy(threading.Thread):
             self.looked += 1
 
 
+@pytest.mark.e2e
 def test_a_password_is_in_no_file_no_log_no_process_list_and_no_report(lab):
     secret = f"planted-{secrets.token_hex(8)}"
     made = lab(*MINIMQ, password=secret)
@@ -164,6 +199,7 @@ def test_a_password_is_in_no_file_no_log_no_process_list_and_no_report(lab):
     assert holding == []
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("argv", "env", "says"),
     [
@@ -187,6 +223,7 @@ def test_who_is_not_let_in_ends_in_254_with_one_line(lab, argv, env, says):
     assert "wrong" not in said.replace("wrong:", "")
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
