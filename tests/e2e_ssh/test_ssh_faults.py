@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PORT, USER
+from ssh_support import PORT, USER
 
 from chaos.core.errors import CapabilityError, DeadlineError, DeployError
 from chaos.core.runinfo import NodeInfo

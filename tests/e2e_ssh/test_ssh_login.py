@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import PORT, USER, keygen
+from ssh_support import PORT, USER, keygen
 
 from chaos.core.errors import DeployError, UsageError
 from cluster.host import Host

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import PORT, USER
+from ssh_support import PORT, USER
 
 FAULTS = ("random-partition", "random-kill", "random-loss", "major-suspend")
 MINIMQ = ("c1", "c2", "c3", "b1", "b2", "b3")
