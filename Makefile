@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup run test controls bugs clean-runs lint clean
+.PHONY: setup run test test-backends controls bugs clean-runs lint clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml .ci/setup
@@ -21,8 +21,13 @@ lint: $(VENV)/.ready-test
 
 # The unit part first: what can fail in a minute should.
 test: lint
-	$(BIN)/python -m pytest -m "not e2e and not spark and not controls"
-	$(BIN)/python -m pytest -m "(e2e or spark) and not controls"
+	$(BIN)/python -m pytest -m "not e2e and not spark and not controls and not backends"
+	$(BIN)/python -m pytest -m "(e2e or spark) and not controls and not backends"
+
+# Real systems on Docker under each kind of fault; the engine: .ci/engine, where none runs.
+test-backends: $(VENV)/.ready-test
+	$(BIN)/chaos image build --system rocketmq
+	$(BIN)/python -m pytest -m backends
 
 # Settings and obstacles under which the verdict on real RocketMQ must not be valid: about 25 minutes.
 controls: $(VENV)/.ready-test

@@ -6,7 +6,7 @@ module refuses to load, break or judge.
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -21,10 +21,10 @@ from chaos.core.runinfo import NodeInfo
 from chaos.experiment import Experiment
 from chaos.inside import Inside
 from chaos.messages import Answer, AskReady, ObserverSpec, Prepare
-from cluster import process
+from cluster import process, reuse
 from cluster.cluster import Cluster, Node
-from cluster.host import Backend, Host
-from cluster.system import ClusterView, System
+from cluster.host import Backend, Host, NodeSpec, check_programs
+from cluster.system import ClusterView, Launch, System
 
 OBSERVE_PERIOD_S = 1.0
 
@@ -51,7 +51,7 @@ def python_inside(module: str) -> list[str]:
 
 
 def bring_up(
-    experiment: Experiment, system: System, backend: Backend, folder: Path, artefacts: Path, undo: ExitStack
+    experiment: Experiment, system: System, backend: Backend, folder: Path, artefacts: Path | None, undo: ExitStack
 ) -> Deployed:
     """Make the hosts and start every node's process.
 
@@ -62,25 +62,46 @@ def bring_up(
     run_id = folder.name
     specs = system.topology(experiment.settings)
     undo.callback(backend.down)
+    provided = backend.provide(artefacts) if artefacts is not None else ""
     hosts = backend.up(run_id, specs, folder / "nodes")
+    if not experiment.reuse:
+        check_hosts(specs, hosts, backend.name)
     infos = tuple(NodeInfo(name=s.name, role=s.role, address=hosts[s.name].address) for s in specs)
     view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, queues=experiment.queues)
-    provided = backend.provide(artefacts)
-    nodes = {
-        info.name: Node(info, hosts[info.name], system.launch(info, hosts[info.name].home, provided, view))
-        for info in infos
-    }
+    launches = _launches(experiment, system, hosts, view, provided)
+    nodes = {info.name: Node(info, hosts[info.name], launches[info.name]) for info in infos}
     cluster = Cluster(run_id, nodes, dict(system.roles))
-    undo.callback(remove_data, cluster)
+    if not experiment.reuse:
+        undo.callback(remove_data, cluster)
     deadline = Deadline("every node's process to come up", experiment.ready_deadline_s)
 
     def start(node: Node) -> None:
-        process.start(node, run_id)
+        if not (node.launch.found_by and process.adopt(node)):
+            if node.launch.stop:
+                undo.callback(process.stop, node)
+            process.start(node, run_id)
         process.await_ready(node, deadline)
 
     for roles in system.start_order:
         on_all(start, [node for node in nodes.values() if node.info.role in roles])
     return Deployed(cluster, view, hosts["client"], backend)
+
+
+def _launches(
+    experiment: Experiment, system: System, hosts: Mapping[str, Host], view: ClusterView, provided: str
+) -> dict[str, Launch]:
+    """How each node is started: as the system says, or as the user says of a cluster that is there already."""
+    if experiment.reuse:
+        commands = reuse.read(Path(experiment.reuse), system.roles)
+        return {node.name: reuse.launch(commands[node.role], node, hosts[node.name].home) for node in view.nodes}
+    return {node.name: system.launch(node, hosts[node.name].home, provided, view) for node in view.nodes}
+
+
+def check_hosts(specs: Sequence[NodeSpec], hosts: Mapping[str, Host], where: str) -> None:
+    """Refuse hosts that lack what their nodes need."""
+    for spec in specs:
+        if spec.programs:
+            check_programs(hosts[spec.name], spec.programs, f"this host ({where})")
 
 
 def remove_data(cluster: Cluster) -> None:

@@ -5,7 +5,7 @@ the origin of each value as a comment. The module refuses to touch a host or a f
 """
 
 import math
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 import yaml
@@ -17,6 +17,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "backend": "auto",
     "workload": "queue",
     "nemesis": "noop",
+    "kill": "process",
     "rate": 200.0,
     "clients": 8,
     "workers": 2,
@@ -37,7 +38,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
-    ``settings`` are the system's, resolved; ``origins`` says for each field who decided it.
+    ``settings`` are the system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each
+    field who decided it.
     """
 
     system: str
@@ -61,6 +63,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     store: str
     plan: str | None
+    backend_options: dict[str, Any]
+    reuse: str | None
+    kill: Literal["process", "container"]
     settings: dict[str, str]
     origins: dict[str, str]
 
@@ -81,7 +86,7 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     Raises:
         UsageError: an impossible value.
     """
-    values = DEFAULTS | {"rto_budget_s": None, "plan": None, "seed": seed} | given
+    values = DEFAULTS | {"rto_budget_s": None, "plan": None, "backend_options": {}, "reuse": None, "seed": seed} | given
     values.setdefault("fault_duration_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
     if "fault_duration_s" not in given:

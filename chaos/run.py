@@ -5,14 +5,12 @@ stops the load and the faults but still heals, drains, checks and reports; the s
 leaves. The module refuses to decide anything that a pure function elsewhere can decide.
 """
 
-import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -33,11 +31,13 @@ from chaos.load import Workers
 from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
 from chaos.planning import plan_of
+from chaos.stopper import Stopper
 from chaos.store import make_run_folder, point
 from chaos.workload.base import check_suited
 from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
+from nemesis.machines import faults_on
 from nemesis.plan import write_plan
 from nemesis.runner import Nemesis
 
@@ -53,42 +53,6 @@ LOST_AFTER_S = 120.0
 
 HEARTBEAT_S = 10.0
 Say = Callable[[str], None]
-
-
-class Stopper:
-    """Counts the interrupts of the user; the first asks to stop, the second to leave."""
-
-    def __init__(self, say: Say) -> None:
-        self.asked = threading.Event()
-        self.insisted = threading.Event()
-        self._say = say
-
-    def _handle(self, _signal: int, _frame: FrameType | None) -> None:
-        if self.asked.is_set():
-            self.insisted.set()
-        else:
-            self._say("interrupted: stopping, healing, reading and judging what there is (again: heal and leave)")
-            self.asked.set()
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Handle SIGINT and SIGTERM while inside."""
-        old = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in old.items():
-                signal.signal(number, handler)
-
-    def check_asked(self) -> None:
-        """Raise RunInterrupted after the first interrupt: for phases with nothing worth keeping yet."""
-        if self.asked.is_set():
-            raise RunInterrupted("interrupted before the load began; nothing to judge")
-
-    def check_insisted(self) -> None:
-        """Raise RunInterrupted after the second interrupt."""
-        if self.insisted.is_set():
-            raise RunInterrupted("left at the second interrupt; the history is kept")
 
 
 class Run:
@@ -111,6 +75,7 @@ class Run:
         group = f"{experiment.system}-{experiment.workload}-{faults}"
         self.folder = make_run_folder(Path(experiment.store), group)
         self.timings_s: dict[str, float] = {}
+        self.broke: ChaosError | None = None
         self.info = self._first_info(argv)
         write_run(self.folder, self.info)
         (self.folder / "config.yaml").write_text(as_yaml(experiment))
@@ -155,15 +120,23 @@ class Run:
 
     def execute(self) -> None:
         """Everything from deployment to the end of the final reads; the cluster is gone afterwards."""
-        with ExitStack() as undo:
-            deployed, observer = self._deploy(undo)
-            self._under_load(deployed, observer, undo)
+        try:
+            with ExitStack() as undo:
+                try:
+                    deployed, observer = self._deploy(undo)
+                    self._under_load(deployed, observer, undo)
+                except ChaosError as error:
+                    self.broke = error  # whatever undoing may raise on top
+                    raise
+        finally:
+            self._keep_notes()
         self.note(status="ran", interrupted=self.stopper.asked.is_set())
 
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
         start_early(self.experiment.engine)
         with self.phase("fetch"):
-            artefacts = self.system.fetch(self.say)
+            self.backend.prepare(self.topology, self.say)
+            artefacts = None if self.experiment.reuse else self.system.fetch(self.say)
         self.say(f"deploy   {self._shape()} on {self.backend.name}")
         for attempt in range(1, DEPLOY_ATTEMPTS + 1):
             with ExitStack() as own:
@@ -182,12 +155,13 @@ class Run:
             self.events.emit(Note(time_ns=now_ns(), name="deployed-again", text=failed))
             (self.folder / "nodes").rename(self.folder / "nodes-that-did-not-come-up")
             (self.folder / "nodes").mkdir()
-            self.backend = type(self.backend)()
+            self._keep_notes()
         raise AssertionError("the last attempt returns or raises")
 
-    def _deploy_once(self, artefacts: Path, undo: ExitStack) -> tuple[Deployed, Inside]:
+    def _deploy_once(self, artefacts: Path | None, undo: ExitStack) -> tuple[Deployed, Inside]:
         with self.phase("deploy"):
             deployed = bring_up(self.experiment, self.system, self.backend, self.folder, artefacts, undo)
+        self._keep_notes()
         self.note(nodes=deployed.view.nodes, status="running")
         with self.phase("ready"):
             observer = start_observer(self.experiment, deployed, self.folder)
@@ -199,6 +173,13 @@ class Run:
                 observer_seen.check()
                 Deadline("a moment", 0.1).wait()
         return deployed, observer
+
+    def _keep_notes(self) -> None:
+        """What the backend saw goes into the history; what a person should know is also said."""
+        for note in self.backend.notes():
+            self.events.emit(note)
+            if note.data.get("warning"):
+                self.say(f"warning  {note.text}")
 
     def _shape(self) -> str:
         counts: dict[str, int] = {}
@@ -219,7 +200,9 @@ class Run:
 
         origin_ns = now_ns() + NS_PER_S // 2
         self.note(origin_ns=origin_ns, origin_utc=datetime.now(UTC).isoformat())
-        nemesis = Nemesis(self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host)
+        nemesis = Nemesis(
+            self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host, faults_on(e.kill)
+        )
         undo.callback(nemesis.heal_all)
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
         self.say(
@@ -255,6 +238,8 @@ class Run:
         """Wait for the end of a phase under load, one line every heartbeat; a dead worker is noted once."""
         said_ns, dead = now_ns(), set[str]()
         while now_ns() < until_ns and not self.stopper.asked.wait(0.2):
+            self._keep_notes()
+            self.backend.check()
             for name in set(workers.dead()) - dead:
                 dead.add(name)
                 self.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))
@@ -332,12 +317,12 @@ class Run:
 
         def fetch(node: Node) -> None:
             for name in node.launch.logs:
-                target = self.folder / "nodes" / node.name / name
+                target = self.folder / "nodes" / node.name / name.removeprefix("/")
                 if Path(node.host.home, name) == target:
                     continue
                 target.parent.mkdir(parents=True, exist_ok=True)
                 try:
-                    node.host.get(f"{node.host.home}/{name}", target)
+                    node.host.get(str(Path(node.host.home, name)), target)
                 except (OSError, ChaosError) as error:
                     self.events.emit(Note(time_ns=now_ns(), name="log-missing", node=node.name, text=str(error)))
 
@@ -376,7 +361,8 @@ def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -
     with this.stopper.listening():
         try:
             this.execute()
-        except ChaosError as error:
+        except ChaosError as last:
+            error = this.broke or last
             code = error.exit_code
             say(f"{'left' if isinstance(error, RunInterrupted) else 'broke':<8} {error}")
             this.note(status="crashed", error=str(error), interrupted=this.stopper.asked.is_set())

@@ -30,6 +30,13 @@ _MEMORY_MINIMUM_GIB: Final = 4
 _TOOL_TIMEOUT_S: Final = 15.0
 _PROBES: Final = 5
 _JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_SSHD: Final = {
+    "sshd": "openssh-server",
+    "ssh-keygen": "openssh-client",
+    "sudo": "sudo",
+    "openssl": "openssl",
+    "pkill": "procps",
+}
 _JAVA_HELP: Final = "apt-get install openjdk-17-jre-headless"
 _STEPS: Final = {
     "user namespace": "user namespaces",
@@ -64,7 +71,7 @@ class Java(msgspec.Struct, frozen=True):
 
 def facts() -> list[Fact]:
     """Everything, in the order in which it is shown; takes a second or two."""
-    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker, _chromium)
+    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker, machines, _chromium)
     with ThreadPoolExecutor(len(groups)) as pool:
         return [fact for group in pool.map(lambda group: group(), groups) for fact in group]
 
@@ -192,11 +199,53 @@ def _chromium() -> list[Fact]:
     return [Fact("chromium", True, program, optional=True)]
 
 
+def machines() -> list[Fact]:
+    """What reaching machines takes here, and what only tests of it need."""
+    known = Path("~/.ssh/known_hosts").expanduser()
+    keys = [path.name for path in sorted(known.parent.glob("id_*")) if path.suffix != ".pub"]
+    have = [f"keys {', '.join(keys)}" if keys else "no key of the usual names"]
+    have.append("an agent" if os.environ.get("SSH_AUTH_SOCK") else "no agent")
+    have.append(f"{known} is there" if known.exists() else f"no {known}")
+    found = [Fact("ssh", True, ", ".join(have), optional=True)]
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    missing = [package for program, package in _SSHD.items() if shutil.which(program, path=path) is None]
+    if missing:
+        help_text = f"apt-get install {' '.join(dict.fromkeys(missing))}"
+        return [*found, Fact("sshd", False, "not all there; only tests need it", help_text, optional=True)]
+    if os.geteuid() != 0:
+        return [*found, Fact("sshd", False, "logins need root; only tests need them", "run as root", optional=True)]
+    return [*found, Fact("sshd", True, str(shutil.which("sshd", path=path)), optional=True)]
+
+
 def _docker() -> list[Fact]:
-    client = _said("docker", "--version")
-    if client is None:
-        return [Fact("docker", False, "no client", "apt-get install docker.io", optional=True)]
-    engine = _said("docker", "version", "--format", "{{.Server.Version}}")
-    if engine is None:
-        return [Fact("docker", False, f"{client}; no engine answers", "systemctl start docker", optional=True)]
-    return [Fact("docker", True, f"{client}; engine {engine}", optional=True)]
+    """The engine, what it can do, and whether an image for hosts is there; none of it is needed by other backends."""
+    from cluster import docker_image
+    from cluster.docker_engine import connect
+
+    try:
+        engine = connect(int(_TOOL_TIMEOUT_S))
+    except CapabilityError as error:
+        said, _, help_text = str(error).removeprefix("docker: ").rpartition("; ")
+        return [Fact("docker engine", False, said, help_text, optional=True)]
+    found = [Fact("docker engine", True, engine.described, optional=True)]
+    try:
+        engine.check_enterable()
+    except CapabilityError as error:
+        said, _, help_text = str(error).removeprefix("docker: ").rpartition("; ")
+        found.append(Fact("docker hosts", False, said, help_text, optional=True))
+    else:
+        found.append(Fact("docker hosts", True, "load and observers may enter their network", optional=True))
+    limits = {"cores": engine.limits_cpus, "memory": engine.limits_memory}
+    lacking = [name for name, can in limits.items() if not can]
+    found.append(
+        Fact("docker limits", False, f"no limit on {', '.join(lacking)}", "use cgroup v2 or a rootful engine", True)
+        if lacking
+        else Fact("docker limits", True, "cores and memory", optional=True)
+    )
+    tags = docker_image.made(engine)
+    found.append(
+        Fact("docker image", True, ", ".join(tags), optional=True)
+        if tags
+        else Fact("docker image", False, "none for hosts yet; the first run makes it", "chaos image build", True)
+    )
+    return found

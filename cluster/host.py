@@ -4,14 +4,17 @@ Systems, faults and the recipe of a run speak to ``Host`` and ``Backend`` only. 
 know how a host is made.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from subprocess import Popen
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
+
+from chaos.core.errors import DeployError
+from chaos.core.events import Note
 
 
 class Capability(StrEnum):
@@ -21,6 +24,7 @@ class Capability(StrEnum):
     STATISTIC = "statistic"  # iptables -m statistic
     SIGNALS = "signals"  # kill, stop, continue processes
     RESTART = "restart"  # start a killed process again
+    MACHINE = "machine"  # end, freeze and start the host itself
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -41,8 +45,6 @@ class Completed(msgspec.Struct, frozen=True):
 
         ``doing``: the host and what was tried there, for people; without it the command is shown.
         """
-        from chaos.core.errors import DeployError
-
         if self.returncode != 0:
             said = self.stderr.decode(errors="replace").strip() or self.text
             shown = doing or " ".join(" ".join(self.argv).split())[:200]
@@ -51,10 +53,56 @@ class Completed(msgspec.Struct, frozen=True):
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A node that the system wants: ``name`` is also its hostname."""
+    """A node that the system wants: ``name`` is also its hostname.
+
+    ``programs``: what must be on the PATH of its host beside sh, coreutils and python3.
+    """
 
     name: str
     role: str
+    programs: tuple[str, ...] = ()
+
+
+class MachineState(msgspec.Struct, frozen=True):
+    """What is known of a host from outside. ``started``: names this start of it; another start, another name."""
+
+    running: bool
+    frozen: bool
+    started: str
+
+
+class Machine(Protocol):
+    """A host as a thing that can be ended, frozen and started. Its home and its address stay; processes do not."""
+
+    def kill(self) -> None:
+        """End all that runs on it, at once; fine if it has ended."""
+        ...
+
+    def start(self) -> None:
+        """Start it again, with nothing running yet; fine if it runs."""
+        ...
+
+    def freeze(self) -> None:
+        """Let nothing on it run; fine if it is frozen."""
+        ...
+
+    def thaw(self) -> None:
+        """Let everything run on; fine if it is not frozen."""
+        ...
+
+    def state(self) -> MachineState:
+        """Look at it from outside, now."""
+        ...
+
+
+class ControlLink(msgspec.Struct, frozen=True):
+    """The TCP connection by which commands reach a host through the network that faults cut.
+
+    ``address``: the far end, as the host sees it. ``port``: the host's own end.
+    """
+
+    address: str
+    port: int
 
 
 class Host(Protocol):
@@ -65,6 +113,13 @@ class Host(Protocol):
     home: str
     """An existing folder on the host that belongs to this node; the same path after a restart."""
     capabilities: frozenset[Capability]
+    machine: Machine | None
+    """Set where the host itself can be acted on (``Capability.MACHINE``)."""
+
+    @property
+    def control(self) -> ControlLink | None:
+        """What no packet filter rule may cut; None where commands do not come by the network."""
+        ...
 
     def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """Run a command to its end. On time-out it and its children are killed.
@@ -91,6 +146,18 @@ class Backend(Protocol):
     """
 
     name: str
+    options: Mapping[str, str]
+    """What users may set, with a line of help each; given to the constructor as keyword arguments."""
+
+    def prepare(self, specs: Sequence[NodeSpec], say: Callable[[str], None]) -> None:
+        """Make sure of what such hosts are made of, and remove what dead runs left; once a machine it takes minutes.
+
+        ``say`` gets one line per step.
+
+        Raises:
+            CapabilityError: the machine cannot do it; the message names the command that helps.
+        """
+        ...
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """Make one host per spec plus one named ``client`` where load and observers run.
@@ -103,7 +170,7 @@ class Backend(Protocol):
         ...
 
     def provide(self, source: Path) -> str:
-        """Make a local read-only folder visible on every host; returns its path there."""
+        """Make a local folder visible, to be read only, on every host; returns its path there. Before ``up``."""
         ...
 
     def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> "Popen[bytes]":
@@ -113,9 +180,36 @@ class Backend(Protocol):
         """
         ...
 
+    def check(self) -> None:
+        """Raise DeployError if a host has gone though nobody asked for it; cheap, for it is called all the time."""
+        ...
+
     def down(self) -> None:
         """Remove everything that ``up`` made; safe to call twice and after a failed ``up``."""
         ...
+
+    def notes(self) -> Sequence[Note]:
+        """What was seen of the hosts since the last call that belongs into the history; ``warning`` in the data."""
+        ...
+
+
+_MISSING_PROGRAMS: Final = 'for program; do command -v "$program" >/dev/null || echo "$program"; done'
+_LOOK_TIMEOUT_S: Final = 15.0
+
+
+def check_programs(host: Host, programs: Sequence[str], where: str) -> None:
+    """Refuse a host on which programs are missing.
+
+    ``where``: what has to have them, for people: a machine, an image.
+
+    Raises:
+        CapabilityError: naming them all.
+    """
+    missing = host.run("sh", "-c", _MISSING_PROGRAMS, "sh", *programs, timeout_s=_LOOK_TIMEOUT_S).check().text.split()
+    if missing:
+        from chaos.core.errors import CapabilityError
+
+        raise CapabilityError(f"{host.name}: {where} has no {', no '.join(missing)} on its PATH; install it there")
 
 
 @contextmanager

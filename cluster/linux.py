@@ -1,4 +1,4 @@
-"""System calls and small acts that ``cluster.sandbox`` and ``cluster.agent`` share.
+"""System calls and small acts that ``cluster.sandbox``, ``cluster.inmate`` and ``cluster.agent`` share.
 
 Standard library only: these run under ``python -I -S``, where the project's packages are but nothing that was
 installed. What the machine refuses is a ``RefusedError`` that names the step, so that the harness can say which
@@ -11,6 +11,8 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +41,9 @@ _PR_SET_PDEATHSIG: Final = 1
 _NEEDED_CAPABILITIES: Final = 1 << 21 | 1 << 12  # CAP_SYS_ADMIN, CAP_NET_ADMIN
 PACKET_BYTES: Final = 1 << 20
 """More than any message of ours."""
+
+NSSWITCH: Final = "passwd: files\ngroup: files\nhosts: files\nservices: files\nprotocols: files\n"
+"""A host's /etc/nsswitch.conf: names come from files, so that none leaves the cluster."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -89,6 +94,17 @@ def umount(target: str) -> None:
 def setns(fd: int, kind: int) -> None:
     """Enter a namespace of which ``fd`` is a descriptor."""
     _call("namespaces", "setns", _libc.setns(ctypes.c_int(fd), ctypes.c_int(kind)))
+
+
+@contextmanager
+def namespace_fds(names: Iterable[str]) -> Iterator[tuple[int, ...]]:
+    """Descriptors of this process' namespaces, in that order, while inside."""
+    fds = tuple(os.open(f"/proc/self/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in names)
+    try:
+        yield fds
+    finally:
+        for fd in fds:
+            os.close(fd)
 
 
 def die_with_parent() -> None:
@@ -168,6 +184,15 @@ class Wakeup:
             found.append((pid, os.waitstatus_to_exitcode(status)))
 
 
+def childless() -> bool:
+    """Whether this process has no child, not even a zombie."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return True
+    return False
+
+
 def kill(pid: int) -> None:
     """SIGKILL; gone already is fine."""
     try:
@@ -188,8 +213,10 @@ def empty_home(home: Path) -> None:
     for folder in (home / "logs", home):
         try:
             folder.rmdir()
+        except FileNotFoundError:
+            continue
         except OSError:
-            return  # it holds logs, or was never there
+            return  # it holds logs
 
 
 def descendants(pid: int) -> list[int]:

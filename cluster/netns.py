@@ -18,54 +18,30 @@ into the run folder. The module refuses to know systems and faults.
 """
 
 import contextlib
-import errno
-import ipaddress
 import json
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
-from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError, DeadlineError, DeployError, UsageError
+from chaos.core.events import Note
 from cluster import network, records
-from cluster.host import Capability, Completed, Host, NodeSpec
-from cluster.pipes import Pipes
+from cluster.addressing import CLIENT, NETWORK, addresses, hosts_text, names_of
+from cluster.agenthost import ROOT, AgentHost, clean_environment, popen_entered, sandbox_argv
+from cluster.host import Capability, Host, NodeSpec
 
-CLIENT: Final = "client"
-
-_NETWORK: Final = ipaddress.ip_network("198.18.0.0/15")
-_FIRST: Final = 10  # low numbers stay free for whoever watches a wire
-_ROOT: Final = Path(__file__).parents[1]
-_SANDBOX: Final = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from cluster.sandbox import main; sys.exit(main(sys.argv[2:]))"
-)
 _UP_TIMEOUT_S: Final = 30.0
 _DOWN_TIMEOUT_S: Final = 10.0
-_SEND_TIMEOUT_S: Final = 10.0
-_COPY_TIMEOUT_S: Final = 600.0
-_MISSING: Final = 44
 _PACKET_BYTES: Final = 1 << 17
-_SBIN: Final = ("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin")
-_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
-_PUT: Final = """\
-set -e
-mkdir -p "$(dirname "$1")"
-trap 'rm -f "$1.partial.$$"' EXIT
-cat > "$1.partial.$$"
-chmod "$2" "$1.partial.$$"
-mv -f "$1.partial.$$" "$1"
-trap - EXIT
-"""
-_GET: Final = f'[ -f "$1" ] || exit {_MISSING}; exec cat "$1"'
+_HERE: Final = str(Path(sys.executable).parent)  # python3 of a host is the harness' own
 _BIND: Final = '[ -e "$2" ] && exit 0; mkdir -p "$2" && exec mount -c --bind "/proc/1/fd/$1" "$2"'
 HELP: Final = {
     "user namespace": "`sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=15000` as root",
@@ -75,18 +51,6 @@ HELP: Final = {
     "network": "`modprobe -a veth bridge` as root",
 }
 """The steps of the way into namespaces, in order, each with what helps."""
-
-
-def addresses(names: Sequence[str]) -> dict[str, str]:
-    """Pure: an address for each name, in order, from the range reserved for tests between hosts."""
-    if len(names) > _NETWORK.num_addresses - _FIRST - 1:
-        raise UsageError(f"{len(names)} hosts do not fit into {_NETWORK}; use fewer nodes")
-    return {name: str(_NETWORK[_FIRST + position]) for position, name in enumerate(names)}
-
-
-def hosts_text(by_name: Mapping[str, str]) -> str:
-    """Pure: the hosts file that every host sees."""
-    return "127.0.0.1 localhost\n" + "".join(f"{address} {name}\n" for name, address in by_name.items())
 
 
 class SandboxError(CapabilityError):
@@ -99,135 +63,34 @@ class SandboxError(CapabilityError):
         super().__init__(f"network namespaces: {step}: {detail}; {self.help}")
 
 
-def clean_environment(ambient: Mapping[str, str]) -> dict[str, str]:
-    """Pure: what of the harness' environment commands on hosts may see: where programs are, and no more."""
-    here = str(Path(sys.executable).parent)  # python3 of a host is the harness' own
-    path = [here, *[entry for entry in ambient.get("PATH", "").split(":") if entry and entry != here]]
-    kept = {"PATH": ":".join([*path, *[entry for entry in _SBIN if entry not in path]]), "LANG": "C.UTF-8"}
-    if "JAVA_HOME" in ambient:
-        kept["JAVA_HOME"] = ambient["JAVA_HOME"]
-    return kept
-
-
-def _sandbox(*arguments: str) -> list[str]:
-    """The command line of the inside: our packages, but nothing that was installed, and no one's settings."""
-    return [sys.executable, "-I", "-S", "-c", _SANDBOX, str(_ROOT), *arguments]
-
-
-class NetnsHost:
-    """One host; safe to use from several threads at once."""
-
-    def __init__(self, name: str, address: str, home: str, control: socket.socket) -> None:
-        self.name = name
-        self.address = address
-        self.home = home
-        self.capabilities: frozenset[Capability] = frozenset()
-        self._control = control
-
-    def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
-        """See ``Host.run``. The command has ended when its process has, whatever it left in the background."""
-        with Pipes() as pipes:
-            source = os.open(os.devnull, os.O_RDONLY) if not stdin else pipes.reader_of(stdin)
-            status = self._spawn(argv, (source, pipes.collector(), pipes.collector()))
-            with status:
-                shown = " ".join(" ".join(argv).split())[:100]
-                told = pipes.pump(status, Deadline(f"`{shown}` on {self.name}", timeout_s))
-            if told is None:
-                raise self._gone()
-            stdout, stderr = pipes.collected()
-        if "error" in told:
-            stderr += told["error"].encode()
-        return Completed(argv=argv, returncode=told["returncode"], stdout=stdout, stderr=stderr)
-
-    def put(self, source: bytes | Path, target: str, *, mode: int = 0o644) -> None:
-        """See ``Host.put``."""
-        argv = ("sh", "-c", _PUT, "sh", target, f"{mode:o}")
-        if isinstance(source, bytes):
-            self.run(*argv, stdin=source, timeout_s=_COPY_TIMEOUT_S).check(f"{self.name}: writing {target}")
-            return
-        with source.open("rb") as file:
-            done = self._with_file(argv, (os.dup(file.fileno()), os.open(os.devnull, os.O_WRONLY)))
-        done.check(f"{self.name}: writing {target}")
-
-    def get(self, source: str, target: Path) -> None:
-        """See ``Host.get``."""
-        argv = ("sh", "-c", _GET, "sh", source)
-        partial = target.with_name(target.name + ".partial")
-        try:
-            with partial.open("wb") as file:
-                done = self._with_file(argv, (os.open(os.devnull, os.O_RDONLY), os.dup(file.fileno())))
-            if done.returncode == _MISSING:
-                raise FileNotFoundError(f"{self.name}:{source}")
-            done.check(f"{self.name}: reading {source}")
-            partial.rename(target)
-        finally:
-            partial.unlink(missing_ok=True)
-
-    def _with_file(self, argv: tuple[str, ...], files: tuple[int, int]) -> Completed:
-        """Run with stdin and stdout that are files: data goes by the kernel, not through this process."""
-        with Pipes() as pipes:
-            status = self._spawn(argv, (*files, pipes.collector()))
-            with status:
-                told = pipes.pump(status, Deadline(f"a copy to or from {self.name}", _COPY_TIMEOUT_S))
-            if told is None:
-                raise self._gone()
-            return Completed(argv=argv, returncode=told["returncode"], stdout=b"", stderr=pipes.collected()[0])
-
-    def _spawn(self, argv: Sequence[str], files: tuple[int, int, int]) -> socket.socket:
-        """Hand a command and its three files (closed here) to the agent; returns the status socket."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            socket.send_fds(self._control, [json.dumps({"argv": argv}).encode()], [theirs.fileno(), *files])
-        except OSError as error:
-            ours.close()
-            if error.errno == errno.EMSGSIZE:
-                raise UsageError(f"{self.name}: a command line beyond 100 KiB; pass the data as stdin") from None
-            if isinstance(error, TimeoutError):
-                raise DeadlineError(f"waited {_SEND_TIMEOUT_S:g} s for {self.name} to take a command") from None
-            raise self._gone() from None
-        finally:
-            theirs.close()
-            for fd in files:
-                os.close(fd)
-        return ours
-
-    def _gone(self) -> DeployError:
-        return DeployError(f"host {self.name} is gone: its namespaces have ended; nothing runs there any more")
-
-    def close(self) -> None:
-        """Let the agent end."""
-        self._control.close()
-
-
 class NetnsBackend:
     """Hosts in network namespaces; see the module."""
 
     name = "netns"
+    options: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self) -> None:
         self._run_id = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._hosts: dict[str, NetnsHost] = {}
+        self._hosts: dict[str, AgentHost] = {}
         self._hidden: dict[str, dict[str, int]] = {}
         self._namespaces: dict[str, int] = {}
         self._provided: list[Path] = []
         self._record: Path | None = None
         self._lock = threading.Lock()
 
+    def prepare(self, specs: Sequence[NodeSpec], say: Callable[[str], None]) -> None:
+        """See ``Backend.prepare``. These hosts are made of nothing but this machine, and leave nothing."""
+
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""
-        names = [spec.name for spec in specs]
-        for name in names:
-            if not _NAME.fullmatch(name) or name == CLIENT or names.count(name) > 1:
-                raise UsageError(f"{name!r} cannot name a host: use distinct lower-case names other than {CLIENT!r}")
-        if not _RUN_ID.fullmatch(run_id):
-            raise UsageError(f"{run_id!r} cannot be a run's id: use letters, digits, dots and dashes")
+        names = names_of(run_id, specs)
         if self._process is not None:
             raise UsageError("this backend is up already; make another one")
         self._run_id = run_id
         try:
-            self._start([*names, CLIENT], work.resolve())
+            self._start(names, work.resolve())
             capabilities = network.capabilities(self._hosts[CLIENT]) | {Capability.SIGNALS, Capability.RESTART}
             for host in self._hosts.values():
                 host.capabilities = capabilities
@@ -248,13 +111,12 @@ class NetnsBackend:
                 for folder in (home / "tmp", home / "logs"):
                     folder.mkdir(parents=True, exist_ok=True)
                 ours, ends[name] = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                ours.settimeout(_SEND_TIMEOUT_S)
-                self._hosts[name] = NetnsHost(name, by_name[name], str(home), ours)
+                self._hosts[name] = AgentHost(name, by_name[name], str(home), ours, lambda: "its namespaces have ended")
             self._record = records.write(self._run_id, work, tuple(host.home for host in self._hosts.values()))
             config = self._config(work, {name: end.fileno() for name, end in ends.items()})
             fds = (init_end.fileno(), pidfd, *(end.fileno() for end in ends.values()))
             self._process = subprocess.Popen(
-                [*_sandbox("begin"), str(init_end.fileno()), str(pidfd)],
+                [*sandbox_argv("begin"), str(init_end.fileno()), str(pidfd)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=config["env"], pass_fds=fds, cwd="/",
                 start_new_session=True,  # a Ctrl-C at the terminal is the harness' to answer
             )  # fmt: skip
@@ -266,8 +128,8 @@ class NetnsBackend:
         self._await_ready(config)
 
     def _config(self, work: Path, fds: Mapping[str, int]) -> dict[str, Any]:
-        env = clean_environment(os.environ) | records.marker(self._run_id)
-        keep = [str(work), sys.prefix, sys.base_prefix, str(_ROOT), *map(str, self._provided)]
+        env = clean_environment(os.environ, _HERE) | records.marker(self._run_id)
+        keep = [str(work), sys.prefix, sys.base_prefix, str(ROOT), *map(str, self._provided)]
         keep += env["PATH"].split(":")
         keep += [env["JAVA_HOME"]] if "JAVA_HOME" in env else []
         return {
@@ -278,7 +140,7 @@ class NetnsBackend:
             "hosts": [
                 {
                     "name": name,
-                    "address": f"{host.address}/{_NETWORK.prefixlen}",
+                    "address": f"{host.address}/{NETWORK.prefixlen}",
                     "fd": fds[name],
                     "home": host.home,
                     "hide": name != CLIENT,
@@ -300,8 +162,7 @@ class NetnsBackend:
         if "ready" not in said:
             raise SandboxError(said["step"], said["detail"])
         for name, host in self._hosts.items():
-            packet, fds, _, _ = socket.recv_fds(host._control, _PACKET_BYTES, 8)  # noqa: SLF001 - one module, one secret
-            told = json.loads(packet)
+            told, fds = host.met()
             self._hidden[name] = told["hidden"]
             if name == CLIENT:
                 self._namespaces = dict(zip(told["namespaces"], fds, strict=True))
@@ -329,13 +190,12 @@ class NetnsBackend:
         """
         if self._process is None or not self._namespaces:
             raise DeployError("the client's namespaces are not up; call up() first")
-        fds = tuple(self._namespaces.values())
-        names = [f"{name}={fd}" for name, fd in self._namespaces.items()]
-        return subprocess.Popen(
-            [*_sandbox("enter"), *names, "--", *argv],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=fds, start_new_session=True,
-            env={**os.environ, **env, **records.marker(self._run_id)},
-        )  # fmt: skip
+        return popen_entered(self._namespaces, argv, {**env, **records.marker(self._run_id)})
+
+    def check(self) -> None:
+        """See ``Backend.check``."""
+        for host in self._hosts.values():
+            host.check()
 
     def down(self) -> None:
         """See ``Backend.down``: kills all and waits for its end; files in ``work`` stay for who collects them."""
@@ -359,6 +219,10 @@ class NetnsBackend:
                 shutil.rmtree(Path(host.home) / "tmp", ignore_errors=True)
             if self._record is not None:
                 self._record.unlink(missing_ok=True)
+
+    def notes(self) -> Sequence[Note]:
+        """See ``Backend.notes``: one machine, one clock, and all of it ends with the namespaces."""
+        return ()
 
     def _await_end(self, process: "subprocess.Popen[bytes]") -> None:
         try:

@@ -16,7 +16,7 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import CapabilityError, UsageError
-from cluster.host import Capability, Host
+from cluster.host import Capability, ControlLink, Host
 
 _TIMEOUT_S: Final = 15.0
 _PREFIX: Final = "CHAOS-"
@@ -43,7 +43,7 @@ for hook in INPUT OUTPUT; do
   "$1" -w 5 -C "$hook" -j "$2" 2>/dev/null || "$1" -w 5 -I "$hook" -j "$2" || exit
 done
 """
-_CLEAR: Final = """\
+CLEAR: Final = """\
 "$1" -w 5 -S "$2" >/dev/null 2>&1 || exit 0
 for hook in INPUT OUTPUT; do
   jumps=$("$1" -w 5 -S "$hook" | grep -c -e "-j $2\\$")
@@ -51,6 +51,7 @@ for hook in INPUT OUTPUT; do
 done
 "$1" -w 5 -F "$2" && "$1" -w 5 -X "$2"
 """
+"""Removes a chain and the jumps to it; its arguments are the iptables to use and the chain."""
 
 _variants: "weakref.WeakKeyDictionary[Host, str]" = weakref.WeakKeyDictionary()
 
@@ -82,12 +83,16 @@ def chain(run_id: str) -> str:
     return _PREFIX + hashlib.blake2b(run_id.encode(), digest_size=8).hexdigest()
 
 
-def program(name: str, rules: Sequence[Rule]) -> str:
+def program(name: str, rules: Sequence[Rule], control: ControlLink | None = None) -> str:
     """Pure: the input of ``iptables-restore --noflush`` that makes chain ``name`` hold exactly ``rules``.
 
     Hosts forward nothing and no two share an address, so a source or destination also tells the hook.
+    What passes over ``control`` leaves the chain before any rule: whom a fault hits must stay in reach.
     """
     lines = ["*filter", f":{name} - [0:0]"]
+    if control is not None:
+        lines.append(f"-A {name} -s {control.address}/32 -p tcp --dport {control.port} -j RETURN")
+        lines.append(f"-A {name} -d {control.address}/32 -p tcp --sport {control.port} -j RETURN")
     for rule in rules:
         if rule.probability is not None and not 0.0 < rule.probability <= 1.0:
             raise UsageError(f"probability {rule.probability:g} of a rule: give a share above 0 and up to 1")
@@ -101,7 +106,7 @@ def parsed(listing: str) -> tuple[Counter, ...]:
     found = []
     for line in listing.splitlines():
         words = line.split()
-        if words[:1] != ["-A"] or "-c" not in words:
+        if words[:1] != ["-A"] or "-c" not in words or "DROP" not in words:
             continue
         after = dict(itertools.pairwise(words))
         direction: Literal["INPUT", "OUTPUT"] = "INPUT" if "-s" in after else "OUTPUT"
@@ -144,7 +149,7 @@ def apply(host: Host, run_id: str, rules: Sequence[Rule]) -> None:
         DeployError: the packet filter refused, with what it said.
     """
     name = chain(run_id)
-    text = program(name, rules).encode()
+    text = program(name, rules, host.control).encode()
     done = host.run("sh", "-c", _APPLY, "sh", variant(host), name, stdin=text, timeout_s=_TIMEOUT_S)
     done.check(f"{host.name}: packet filter rules of {name}")
 
@@ -155,7 +160,7 @@ def clear(host: Host, run_id: str) -> None:
     Raises:
         DeployError: the packet filter refused, with what it said.
     """
-    done = host.run("sh", "-c", _CLEAR, "sh", variant(host), chain(run_id), timeout_s=_TIMEOUT_S)
+    done = host.run("sh", "-c", CLEAR, "sh", variant(host), chain(run_id), timeout_s=_TIMEOUT_S)
     done.check(f"{host.name}: removing packet filter chain {chain(run_id)}")
 
 

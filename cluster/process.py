@@ -25,6 +25,7 @@ PID_FILE: Final = "process.pid"
 
 _RUN_TIMEOUT_S: Final = 15.0
 _SIGNAL_TIMEOUT_S: Final = 10.0
+_COMMAND_TIMEOUT_S: Final = 60.0
 _STOP_ATTEMPT_S: Final = 0.5
 _POLL_S: Final = 0.02
 _READY_POLL_S: Final = 0.05
@@ -93,6 +94,22 @@ tail -c "+$(($2 + 1))" {STDOUT} | head -c {_CHUNK_BYTES}
 """
 
 
+# Every process that is not of the command that looks: pid, start time, command line.
+_LIST: Final = _COMMON + """\
+for folder in /proc/[0-9]*; do
+  { read -r line < "$folder/stat"; } 2>/dev/null || continue
+  set -- ${line##*) }
+  [ "$4" = "$$" ] && continue
+  said=$(tr '\\0\\n\\r' ' ' 2> /dev/null < "$folder/cmdline")
+  [ -z "$said" ] || printf '%s\\n' "${folder#/proc/}:${20} $said|"
+done
+"""
+# $2 and on: pid, start time.
+_ADOPT: Final = _COMMON + f"""\
+echo "$2 $3 0" > {PID_FILE}.partial && mv {PID_FILE}.partial {PID_FILE}
+"""
+
+
 class ProcId(msgspec.Struct, frozen=True):
     """Which process: ``start_time`` in clock ticks since boot; ``log_offset``: bytes of log that older ones wrote."""
 
@@ -158,12 +175,51 @@ def start(node: Node, run_id: str) -> ProcId:
     host, launch = node.host, node.launch
     for path, content in launch.files.items():
         host.put(content, f"{host.home}/{path}")
+    if launch.found_by:
+        return _start_elsewhere(node)
     env = [f"{name}={value}" for name, value in {**launch.env, "CHAOS_RUN": run_id}.items()]
     done = host.run("sh", "-c", _START, "sh", host.home, *env, *launch.argv, timeout_s=_RUN_TIMEOUT_S)
     if done.returncode == _ALREADY:
         raise DeployError(f"{node.name}: its process runs already; kill it before starting it again")
     pid, begun, offset = done.check(f"{node.name}: starting its process").text.split()
     return ProcId(int(pid), int(begun), int(offset))
+
+
+def adopt(node: Node) -> ProcId | None:
+    """Take the process that the node's launch describes for the node's; None if there is none.
+
+    Raises:
+        DeployError: several fit.
+    """
+    pattern = re.compile(node.launch.found_by)
+    listed = (line.split(" ", 1) for line in _run(node, _LIST).split("\n") if line)
+    found = [(words, said) for words, said in listed if pattern.search(said.rstrip("| "))]
+    if len(found) > 1:
+        many = ", ".join(f"{words.partition(':')[0]} ({said[:60].strip()})" for words, said in found)
+        raise DeployError(f"{node.name}: {len(found)} processes match {node.launch.found_by!r}: {many}; say more of it")
+    if not found:
+        return None
+    pid, _, begun = found[0][0].partition(":")
+    _run(node, _ADOPT, pid, begun)
+    return ProcId(int(pid), int(begun), 0)
+
+
+def stop(node: Node) -> None:
+    """End an adopted process by its own command."""
+    done = node.host.run(*node.launch.stop, timeout_s=_COMMAND_TIMEOUT_S)
+    done.check(f"{node.name}: stopping its process")
+
+
+def _start_elsewhere(node: Node) -> ProcId:
+    """Start a process by a command that leaves it in the background, and find it."""
+    if adopt(node) is not None:
+        raise DeployError(f"{node.name}: its process runs already; kill it before starting it again")
+    node.host.run(*node.launch.argv, timeout_s=_COMMAND_TIMEOUT_S).check(f"{node.name}: starting its process")
+    deadline = Deadline(f"a process that matches {node.launch.found_by!r} on {node.name}", _COMMAND_TIMEOUT_S)
+    while (found := adopt(node)) is None:
+        deadline.check()
+        time.sleep(_READY_POLL_S)
+    return found
 
 
 def state(node: Node) -> ProcState:

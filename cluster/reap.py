@@ -2,8 +2,9 @@
 
 The namespaces of a sandbox end with its harness, so normally there is nothing; this is for the machine that
 was too busy, the init program that was killed by hand, the power that went. Nothing is ever made in the
-machine's own network or mount namespace, so only processes, hosts' homes and records can be left. The module
-refuses to touch what belongs to a live harness: an owner is known by pid and start time.
+machine's own network or mount namespace, so only processes, hosts' homes and records can be left; in a Docker engine
+also what ``cluster.docker_reap`` knows. The module refuses to touch what belongs to a live harness: an owner is
+known by pid and start time.
 """
 
 import os
@@ -11,33 +12,25 @@ import select
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal
-
-import msgspec
+from typing import Final
 
 from chaos.core.errors import ChaosError
-from cluster import linux, records
+from cluster import docker_reap, linux, records
+from cluster.docker_engine import Engine
+from cluster.leftover import Leftover
 
 _END_TIMEOUT_S: Final = 5.0
 
 
-class Leftover(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing of a dead run. ``what``: for people. ``pid``, ``start_time``: of a process. ``path``: of the rest."""
+def leftovers(engine: Engine | None = None) -> list[Leftover]:
+    """Everything of dead runs that this user may see: processes first, records last, as they are to be removed.
 
-    kind: Literal["process", "home", "record"]
-    run_id: str
-    what: str
-    pid: int = 0
-    start_time: int = 0
-    path: str = ""
+    ``engine``: a Docker engine to be looked at too.
+    """
+    return [*_processes(), *(docker_reap.leftovers(engine) if engine is not None else ()), *_files()]
 
 
-def leftovers() -> list[Leftover]:
-    """Everything of dead runs that this user may see: processes first, records last, as they are to be removed."""
-    return [*_processes(), *_files()]
-
-
-def remove(leftover: Leftover) -> None:
+def remove(leftover: Leftover, engine: Engine | None = None) -> None:
     """Remove it; fine if it is gone. Logs in a home stay.
 
     Raises:
@@ -45,6 +38,9 @@ def remove(leftover: Leftover) -> None:
     """
     if leftover.kind == "process":
         _end(leftover)
+    elif leftover.kind in ("container", "network", "volume"):
+        assert engine is not None
+        docker_reap.remove(engine, leftover)
     elif leftover.kind == "home":
         linux.empty_home(Path(leftover.path))
     else:

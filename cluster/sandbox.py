@@ -2,7 +2,7 @@
 
 Started by ``cluster.netns`` with ``python -I -S``, so it knows the standard library only. One process becomes
 root of new namespaces (user if it has to, mount, pid, network, UTS, IPC), its child is pid 1 there and lays the
-bridge. That one forks an agent per host, pid 1 of namespaces of its own (``cluster.agent``). Whoever dies takes
+bridge. That one forks an inmate per host, pid 1 of namespaces of its own (``cluster.inmate``). Whoever dies takes
 everything below with it, because the kernel ends a pid namespace with its pid 1, and mounts, links and rules go
 with the namespaces.
 
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from cluster import linux
-from cluster.agent import Agent
+from cluster.inmate import Inmate
 from cluster.linux import RefusedError
 
 _BRIDGE: Final = "br0"
@@ -85,7 +85,7 @@ class Init:
                     os.close(fd)
                 for _, barrier in agents:
                     barrier.close()
-                Agent(host, self._config, theirs).main()
+                Inmate(host, self._config, theirs).main()
             linux.setns(own_pid_namespace, linux.CLONE_NEWPID)
             theirs.close()
             agents.append((pid, ours))
@@ -171,14 +171,7 @@ def enter(namespaces: list[str], argv: list[str]) -> int:
         linux.die_with_parent()
         if select.select([ourselves], [], [], 0)[0]:  # ended before the kernel was asked
             os._exit(1)
-        try:
-            os.chdir(folder)
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):
-                signal.signal(number, signal.SIG_DFL)
-            os.execvp(argv[0], argv)  # noqa: S606 - no shell on purpose
-        except OSError as error:
-            sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
-            os._exit(127)
+        _become(argv, folder, shares_files=not any(item.startswith("mnt=") for item in namespaces))
     os.close(0)
     os.close(1)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
@@ -189,6 +182,24 @@ def enter(namespaces: list[str], argv: list[str]) -> int:
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
+
+
+def _become(argv: list[str], folder: str, *, shares_files: bool) -> NoReturn:
+    """Be ``argv`` in ``folder``; who shares our files but not our pids gets a /proc that shows those pids."""
+    try:
+        if shares_files:
+            linux.unshare("namespaces", linux.CLONE_NEWNS)
+            linux.mount("", "/", flags=linux.MS_REC | linux.MS_SLAVE)
+            linux.mount_proc()
+        os.chdir(folder)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.execvp(argv[0], argv)  # noqa: S606 - no shell on purpose
+    except RefusedError as error:
+        sys.stderr.write(f"{error}\n")
+    except OSError as error:
+        sys.stderr.write(f"{argv[0]}: {error.strerror}\n")
+    os._exit(127)
 
 
 def main(arguments: list[str]) -> int:

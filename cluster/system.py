@@ -40,6 +40,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     ``files``: path relative to the host's home → content. ``argv[0]`` is a program on the host.
     ``ready_pattern``: a regular expression that its standard output shows once it serves.
     ``logs``: paths relative to home worth collecting. ``data``: paths relative to home that hold its state.
+    ``found_by``: a regular expression; ``argv`` then ends by itself, and the node's process is the one whose
+    command line matches. ``stop``: the command that ends such a process in good order.
     """
 
     argv: tuple[str, ...]
@@ -48,6 +50,8 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     ready_pattern: str
     logs: tuple[str, ...]
     data: tuple[str, ...]
+    found_by: str = ""
+    stop: tuple[str, ...] = ()
 
 
 class Leadership(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,14 +68,16 @@ def doctor_command(as_json: bool) -> int:
 @click.option("--dry-run", is_flag=True, help="Only say what is there.")
 def clean_command(dry_run: bool) -> int:
     """Remove what runs left behind whose harness is dead; a living run is never touched."""
+    from cluster.docker_reap import present
     from cluster.reap import leftovers, remove
 
-    found = leftovers()
+    engine = present()
+    found = leftovers(engine)
     for leftover in found:
         verb = "would remove" if dry_run else "removing"
         click.echo(f"{verb}  {leftover.kind} of run {leftover.run_id}: {leftover.what}")
         if not dry_run:
-            remove(leftover)
+            remove(leftover, engine)
     if not found:
         click.echo("nothing left over")
     return 0

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "check": ("chaos.cli.check", "Judge stored histories with today's checkers."),
     "report": ("chaos.cli.report", "Render the report of stored runs again."),
     "list": ("chaos.cli.about", "Systems, backends, workloads, nemeses and checkers that are known."),
+    "image": ("chaos.cli.image", "Make the image of hosts in Docker containers."),
     "doctor": ("chaos.cli.about", "What this machine can do, and the command for what it cannot."),
     "clean": ("chaos.cli.about", "Remove what dead runs left behind."),
 }

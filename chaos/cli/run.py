@@ -48,6 +48,18 @@ def _option(name: str, field: str, help_text: str, **more: Any) -> Callable[[Cal
     return click.option(name, field, default=None, help=help_text + shown, **more)
 
 
+_OF_BACKENDS: set[str] = set()
+"""The fields of the options that go to the backend."""
+
+
+def _flag(
+    name: str, field: str, help_text: str, **more: Any
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """An option of a backend: it is not there unless it is given."""
+    _OF_BACKENDS.add(field)
+    return click.option(name, field, default=None, help=help_text, **more)
+
+
 @click.command("run")
 @_option("--system", "system", "System under test (chaos list systems).")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable.")
@@ -58,7 +70,25 @@ def _option(name: str, field: str, help_text: str, **more: Any) -> Callable[[Cal
     help="Switch a bug of the system on (chaos list bugs); what it declares are defaults.",
 )
 @_option("--backend", "backend", "Where the nodes live: auto or one of `chaos list backends`.")
+@_flag("--nodes-file", "nodes_file", "File that names the machines (ssh): YAML, or one host a line.")
+@_flag("--user", "user", "Who logs in on machines that the file says nothing else of (ssh).")
+@_flag("--port", "port", "Port of their sshd (ssh).", type=click.IntRange(1, 65535))
+@_flag("--key", "key", "Private key to log in with; else the agent and the usual files (ssh).")
+@_flag("--known-hosts", "known_hosts", "File of the machines' keys (ssh).  [default: ~/.ssh/known_hosts]")
+@_flag("--accept-new", "accept_new", "Learn the keys of machines that it does not name (ssh).", is_flag=True)
+@_flag("--ask-password", "ask_password", "Ask for a password; else CHAOS_SSH_PASSWORD holds one (ssh).", is_flag=True)
+@_flag("--install", "install", "Put the system on machines that do not have it (ssh).", is_flag=True)
+@_flag("--no-sudo", "no_sudo", "Do not use sudo where the user is not root (ssh).", is_flag=True)
+@_flag("--watchdog", "watchdog_s", "Seconds of silence until a machine heals itself (ssh).  [default: 30]", type=float)
+@_option("--reuse", "reuse", "File with the commands of a cluster that is there already, by role.")
+@_flag("--image", "image", "Image of the hosts (docker), instead of the one of `chaos image build`.")
+@_flag("--cpus", "cpus", "Cores that a node may use at most (docker), e.g. 0.5.")
+@_flag("--memory", "memory", "Memory that a node may use at most (docker), e.g. 512m.")
 @_option("--nemesis", "nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).")
+@_option(
+    "--kill", "kill", "What kill and suspend hit: a node's process, or its whole container (docker).",
+    type=click.Choice(["process", "container"]),
+)  # fmt: skip
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")
 @_option("--workload", "workload", "What the clients do (chaos list workloads).")
 @_option("--rate", "rate", "Sends a second; reads come on top.", type=float)
@@ -87,9 +117,10 @@ def run_command(pairs: tuple[str, ...], bug_name: str | None, **options: Any) ->
     from reports.text import summary
 
     given = {name: value for name, value in options.items() if value is not None}
+    given["backend_options"] = {name: given.pop(name) for name in sorted(given) if name in _OF_BACKENDS}
     experiment = _experiment(given, parse_settings(pairs), bug_name)
     say = progress()
-    backend, why = chosen(experiment.backend)
+    backend, why = chosen(experiment.backend, experiment.backend_options)
     say(f"backend  {backend.name}{why}")
     folder, results, code = run(experiment, backend, tuple(sys.argv), say)
     if results is not None:

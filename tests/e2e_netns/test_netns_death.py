@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from conftest import marked, until
+from host_support import marked, until
 
 from chaos.core.errors import CapabilityError, DeployError
 from cluster import network, reap, records
@@ -255,7 +255,7 @@ def test_a_reused_pid_is_not_killed():
 def test_a_refusing_machine_is_named_with_what_helps(tmp_path, monkeypatch):
     """No iproute2 on the PATH: the real way up, stopped by a real refusal."""
     monkeypatch.setenv("CHAOS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("cluster.netns.clean_environment", lambda _ambient: {"PATH": str(tmp_path)})
+    monkeypatch.setattr("cluster.netns.clean_environment", lambda *_: {"PATH": str(tmp_path)})
     backend = NetnsBackend()
     with pytest.raises(SandboxError, match=r"iproute2: .*ip.*apt-get install iproute2") as caught:
         backend.up("refused", [NodeSpec(name="b1", role="x")], tmp_path)

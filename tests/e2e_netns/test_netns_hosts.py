@@ -1,145 +1,23 @@
-"""Hosts come up, reach each other and nothing else, run what they are told, and keep to themselves."""
+"""What only hosts in namespaces do: they share the machine's file system."""
 
 import os
-import signal
-import subprocess
-import sys
-import threading
 from pathlib import Path
 
 import pytest
-from conftest import marked, until
 
-from chaos.core.errors import DeadlineError, DeployError, UsageError
-from cluster import matrix
-from cluster.host import Capability, NodeSpec, hosts_up
+from cluster import facts, matrix, network
+from cluster.host import NodeSpec, hosts_up
 from cluster.netns import NetnsBackend
+from cluster.network import Rule
 
 pytestmark = pytest.mark.e2e
 
 
-def test_seven_hosts_reach_each_other_by_name_and_nothing_else(sandbox):
-    up = sandbox(*(f"b{n}" for n in range(1, 8)))
-    assert list(up.hosts) == ["b1", "b2", "b3", "b4", "b5", "b6", "b7", "client"]
-    assert len({host.address for host in up.hosts.values()}) == 8
-    for name, host in up.hosts.items():
-        assert host.run("hostname", timeout_s=5).text == name
-        assert host.run("id", "-u", timeout_s=5).text == "0"
-        assert host.capabilities == frozenset(Capability)
-        for other, peer in up.hosts.items():
-            assert host.run("getent", "hosts", other, timeout_s=5).text.split()[0] == peer.address
-        assert host.run("ip", "route", "get", "192.0.2.1", timeout_s=5).returncode != 0
-        assert host.run("ip", "-o", "route", timeout_s=5).text.split()[:3] == ["198.18.0.0/15", "dev", "eth0"]
-    seen = matrix.measure(up.hosts, 5)
-    assert len(seen.received) == 56
-    assert seen.complete() == seen.received.keys()
-
-
-def test_hosts_have_private_folders_and_the_work_folder_in_common(sandbox):
+def test_the_work_folder_is_common(sandbox):
     up = sandbox("b1", "b2")
-    for folder in ("/tmp", "/dev/shm", "/run"):  # noqa: S108
-        up.hosts["b1"].put(b"mine", f"{folder}/chaos-test-file")
-        assert up.hosts["b2"].run("cat", f"{folder}/chaos-test-file", timeout_s=5).returncode != 0
-        assert not Path(folder, "chaos-test-file").exists()
     up.hosts["b1"].put(b"shared", str(up.work / "file"))
     assert (up.work / "file").read_bytes() == b"shared"
     assert up.hosts["b2"].run("cat", str(up.work / "file"), timeout_s=5).stdout == b"shared"
-    assert up.hosts["b1"].run("pwd", timeout_s=5).text == up.hosts["b1"].home == str(up.work / "b1")
-
-
-def test_a_host_sees_its_own_processes_only(sandbox):
-    up = sandbox("b1", "b2")
-    up.hosts["b2"].run("sh", "-c", "sleep 987 >/dev/null 2>&1 &", timeout_s=5).check()
-    assert "sleep 987" in up.hosts["b2"].run("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '", timeout_s=5).text
-    assert "987" not in up.hosts["b1"].run("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '", timeout_s=5).text
-
-
-def test_run_gives_back_what_the_command_did(sandbox):
-    host = sandbox("b1").hosts["b1"]
-    done = host.run("sh", "-c", "cat; echo oops >&2; exit 3", stdin=b"in" * 200_000, timeout_s=10)
-    assert (done.returncode, done.stdout, done.stderr) == (3, b"in" * 200_000, b"oops\n")
-    assert host.run("sh", "-c", "kill -9 $$", timeout_s=5).returncode == -signal.SIGKILL
-    assert host.run("true", stdin=b"unread" * 100_000, timeout_s=5).returncode == 0
-    missing = host.run("no-such-program", timeout_s=5)
-    assert (missing.returncode, missing.stderr) == (127, b"no-such-program: No such file or directory")
-    with pytest.raises(DeployError, match=r"sh -c .*: exit 3: oops"):
-        done.check()
-    with pytest.raises(UsageError, match="b1: a command line beyond 100 KiB"):
-        host.run("echo", "x" * 300_000, timeout_s=5)
-
-
-def test_commands_see_a_clean_environment(sandbox, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    monkeypatch.setenv("SECRET_OF_THE_HARNESS", "1")
-    up = sandbox("b1")
-    names = {line.partition("=")[0] for line in up.hosts["b1"].run("env", timeout_s=5).text.splitlines()}
-    given = {"PATH", "LANG", "HOME", "TMPDIR", "XTABLES_LOCKFILE", "CHAOS_RUN", "CHAOS_OWNER"}
-    assert names - {"JAVA_HOME", "PWD"} == given
-
-
-def test_commands_and_processes_inside_get_three_descriptors(sandbox):
-    up = sandbox("b1")
-    count = "ls /proc/$$/fd"  # the shell's own; it opens nothing before
-    assert up.hosts["b1"].run("sh", "-c", count, timeout_s=5).text.split() == ["0", "1", "2"]
-    assert up.hosts["b1"].run("sh", "-c", count, stdin=b"x", timeout_s=5).text.split() == ["0", "1", "2"]
-    inside = up.backend.popen_inside(["sh", "-c", count], {}).communicate(timeout=20)[0]
-    assert inside.split() == [b"0", b"1", b"2"]
-
-
-def test_many_commands_at_once_on_one_host(sandbox):
-    host = sandbox("b1").hosts["b1"]
-    answers: dict[int, str] = {}
-
-    def ask(number: int) -> None:
-        answers[number] = host.run("sh", "-c", f"cat; echo {number}", stdin=b"x", timeout_s=20).text
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(40)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == {number: f"x{number}" for number in range(40)}
-
-
-def test_a_timeout_kills_the_command_and_its_children(sandbox):
-    up = sandbox("b1")
-    children = "sleep 7531 & setsid sleep 7531 & sleep 7531"
-    with pytest.raises(DeadlineError, match=r"waited 0\.5 s for `sh -c sleep 7531.*` on b1"):
-        up.hosts["b1"].run("sh", "-c", children, timeout_s=0.5)
-    until(lambda: not any("7531" in line for line in marked(up.run_id).values()), "the children to be gone")
-    assert up.hosts["b1"].run("echo", "still here", timeout_s=5).text == "still here"
-
-
-def test_a_command_has_ended_when_its_process_has(sandbox):
-    host = sandbox("b1").hosts["b1"]
-    done = host.run("sh", "-c", "echo started; sleep 8642 & exit 0", timeout_s=5)
-    assert done.stdout == b"started\n"
-    assert "8642" in host.run("sh", "-c", "cat /proc/[0-9]*/cmdline", timeout_s=5).text
-
-
-def test_output_has_a_bound(sandbox):
-    up = sandbox("b1")
-    with pytest.raises(DeployError, match="more than 64 MiB"):
-        up.hosts["b1"].run("cat", "/dev/zero", timeout_s=60)
-    until(lambda: not any("/dev/zero" in line for line in marked(up.run_id).values()), "the writer to be gone")
-
-
-def test_files_go_both_ways_whole_or_not_at_all(sandbox, tmp_path):
-    host = sandbox("b1").hosts["b1"]
-    big = os.urandom(3 << 20)
-    (tmp_path / "big").write_bytes(big)
-    host.put(tmp_path / "big", f"{host.home}/deep/er/big", mode=0o755)
-    assert host.run("stat", "-c", "%a", f"{host.home}/deep/er/big", timeout_s=5).text == "755"
-    host.get(f"{host.home}/deep/er/big", tmp_path / "back")
-    assert (tmp_path / "back").read_bytes() == big
-    host.put(b"", f"{host.home}/empty")
-    host.get(f"{host.home}/empty", tmp_path / "empty")
-    assert (tmp_path / "empty").read_bytes() == b""
-    with pytest.raises(FileNotFoundError, match="b1:/no/such"):
-        host.get("/no/such", tmp_path / "none")
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["back", "big", "empty"]
-    with pytest.raises(DeployError, match=r"^b1: writing /proc/no/such/place: exit 1: mkdir: .*$"):
-        host.put(b"x", "/proc/no/such/place")
 
 
 def test_provided_folders_are_visible_also_where_hosts_hide_theirs(sandbox, tmp_path):
@@ -155,68 +33,24 @@ def test_provided_folders_are_visible_also_where_hosts_hide_theirs(sandbox, tmp_
             assert hosts["b1"].run("cat", f"{path}/file", timeout_s=5).text == Path(path).name
 
 
-def test_a_process_inside_is_in_the_clients_network_and_in_this_file_system(sandbox, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    up = sandbox("b1")
-    code = "import os,sys; open('made','w').write(os.environ['EXTRA']); print(os.uname().nodename, sys.stdin.read())"
-    child = up.backend.popen_inside([sys.executable, "-c", code], {"EXTRA": "given"})
-    assert child.communicate(b"hello", timeout=20)[0] == b"client hello\n"
-    assert child.returncode == 0
-    assert (tmp_path / "made").read_text() == "given"
-    route = up.backend.popen_inside(["ip", "-br", "address", "show", "eth0"], {}).communicate(timeout=20)[0]
-    assert up.hosts["client"].address.encode() in route
+def test_a_packet_filter_that_does_nothing_is_not_noticed_here_but_by_the_probes(sandbox, tmp_path, monkeypatch):
+    """The negative control: `iptables` replaced by `true` on the hosts' PATH."""
+    fake = tmp_path / "fake"
+    fake.mkdir()
+    for name in ("iptables", "iptables-restore"):
+        (fake / name).symlink_to("/bin/true")
+    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
+    up = sandbox("b1", "b2")
+    network.apply(up.hosts["b1"], up.run_id, [Rule(up.hosts["b2"].address)])
+    assert matrix.measure(up.nodes(), 10).silent() == frozenset()
+    network.clear(up.hosts["b1"], up.run_id)
 
 
-@pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -9 $$", -9), ("kill -15 $$", -15)])
-def test_a_process_inside_ends_as_its_child_does(sandbox, script, code):
-    child = sandbox("b1").backend.popen_inside(["sh", "-c", script], {})
-    child.communicate(timeout=20)
-    assert child.returncode == code
-
-
-def test_killing_a_process_inside_kills_the_child(sandbox):
-    up = sandbox("b1")
-    for end in (subprocess.Popen.kill, subprocess.Popen.terminate):
-        child = up.backend.popen_inside(["sh", "-c", "echo here; exec sleep 4321"], {})
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"here\n"
-        end(child)
-        child.communicate(timeout=20)
-        until(lambda: not any("4321" in line for line in marked(up.run_id).values()), "the child to be gone")
-
-
-def test_down_ends_everything_and_may_be_repeated(sandbox):
-    up = sandbox("b1")
-    up.hosts["b1"].run("sh", "-c", "sleep 5000 >/dev/null 2>&1 &", timeout_s=5).check()
-    child = up.backend.popen_inside(["sleep", "5000"], {})
-    up.hosts["b1"].put(b"kept", f"{up.hosts['b1'].home}/data/file")
-    up.backend.down()
-    child.communicate(timeout=10)
-    assert child.returncode == -signal.SIGKILL
-    until(lambda: not marked(up.run_id), "all processes to be gone")
-    assert (up.work / "b1" / "data" / "file").read_bytes() == b"kept"
-    assert not (up.work / "b1" / "tmp").exists()
-    up.backend.down()
-    with pytest.raises(DeployError, match="host b1 is gone"):
-        up.hosts["b1"].run("true", timeout_s=5)
-    with pytest.raises(DeployError, match="call up"):
-        up.backend.popen_inside(["true"], {})
-
-
-def test_a_backend_is_up_once(sandbox, tmp_path):
-    up = sandbox("b1")
-    with pytest.raises(UsageError, match="up already"):
-        up.backend.up("again", [], tmp_path)
-    assert up.hosts["b1"].run("echo", "unharmed", timeout_s=5).text == "unharmed"
-
-
-def test_no_descriptor_stays_open(sandbox):
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    for _ in range(3):
-        up = sandbox("b1", "b2")
-        up.hosts["b1"].run("true", timeout_s=5)
-        up.backend.popen_inside(["true"], {}).communicate(timeout=20)
-        with pytest.raises(DeadlineError):
-            up.hosts["b1"].run("sleep", "60", timeout_s=0.05)
-        up.backend.down()
-    assert len(list(Path("/proc/self/fd").iterdir())) <= before
+def test_facts_of_this_machine_are_found_by_doing():
+    found = {fact.name: fact for fact in facts.facts()}
+    for name in ("python", "network, mount, pid, UTS and IPC namespaces", "mounts in namespaces", "veth and bridge"):
+        assert found[name].ok, found[name]
+    assert "probes pass on 6 of 6 links" in found["hosts"].detail
+    assert found["iptables"].ok
+    assert "iptables" in found["iptables"].detail
+    assert all(fact.ok or fact.help for fact in found.values())

@@ -12,7 +12,7 @@ from minimq_view import SYSTEM, view_of
 
 from chaos.core.errors import DeployError, UsageError
 from chaos.core.runinfo import NodeInfo
-from cluster.systems.minimq import artefacts, nodeconfig
+from cluster.systems.minimq import artefacts, config, nodeconfig
 
 FETCH = "from cluster.systems.minimq.artefacts import fetch; print(fetch(lambda line: None))"
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def test_a_node_is_told_everything_by_its_file(tmp_path):
 
 def test_a_node_sees_no_packages_but_its_own():
     launched = launch("c1", view_of())
-    assert launched.argv == (sys.executable, "-S", "-P", "-m", "cluster.systems.minimq.node", "/nodes/c1/node.json")
+    assert launched.argv == (config.PYTHON, "-S", "-P", "-m", "cluster.systems.minimq.node", "/nodes/c1/node.json")
     assert launched.env["PYTHONPATH"] == "/artefacts"
 
 

@@ -7,8 +7,10 @@ import pytest
 
 from chaos.core.errors import UsageError
 from cluster import records
+from cluster.addressing import addresses, hosts_text
+from cluster.agenthost import clean_environment
 from cluster.host import NodeSpec
-from cluster.netns import HELP, NetnsBackend, SandboxError, addresses, clean_environment, hosts_text
+from cluster.netns import HELP, NetnsBackend, SandboxError
 
 
 def test_every_host_gets_an_address_of_its_own_in_the_test_range():
@@ -27,10 +29,11 @@ def test_the_hosts_file_names_everybody():
 
 
 def test_the_environment_of_hosts_is_where_programs_are_and_no_more():
-    given = clean_environment({"PATH": "/opt/tool/bin::/usr/bin", "SECRET": "x", "JAVA_HOME": "/opt/java"})
+    ambient = {"PATH": "/opt/tool/bin::/usr/bin", "SECRET": "x", "JAVA_HOME": "/opt/java"}
+    given = clean_environment(ambient, "/opt/here")
     assert set(given) == {"PATH", "LANG", "JAVA_HOME"}
     path = given["PATH"].split(":")
-    assert path[1:3] == ["/opt/tool/bin", "/usr/bin"]
+    assert path[:3] == ["/opt/here", "/opt/tool/bin", "/usr/bin"]
     assert {"/usr/sbin", "/sbin"} <= set(path)
     assert len(path) == len(set(path))
 

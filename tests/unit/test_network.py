@@ -5,6 +5,7 @@ import re
 import pytest
 
 from chaos.core.errors import UsageError
+from cluster.host import ControlLink
 from cluster.network import Counter, Rule, chain, parsed, program
 
 
@@ -19,6 +20,17 @@ def test_a_program_fills_one_chain_and_touches_no_other():
         "COMMIT\n"
     )
     assert program("CHAOS-x", []) == "*filter\n:CHAOS-x - [0:0]\nCOMMIT\n"
+
+
+def test_the_control_connection_leaves_the_chain_before_any_rule():
+    assert program("CHAOS-x", [Rule("198.18.0.9")], ControlLink("198.18.0.9", 2222)) == (
+        "*filter\n"
+        ":CHAOS-x - [0:0]\n"
+        "-A CHAOS-x -s 198.18.0.9/32 -p tcp --dport 2222 -j RETURN\n"
+        "-A CHAOS-x -d 198.18.0.9/32 -p tcp --sport 2222 -j RETURN\n"
+        "-A CHAOS-x -s 198.18.0.9/32 -j DROP\n"
+        "COMMIT\n"
+    )
 
 
 @pytest.mark.parametrize("probability", [0.0, -0.1, 1.1])
@@ -38,6 +50,7 @@ def test_chain_names_fit_and_differ(run_id):
 def test_counters_are_read_from_the_listing():
     listing = (
         "-N CHAOS-x\n"
+        "-A CHAOS-x -s 198.18.0.9/32 -p tcp -m tcp --dport 22 -c 5 6 -j RETURN\n"
         "-A CHAOS-x -s 198.18.0.10/32 -c 12 720 -j DROP\n"
         "-A CHAOS-x -s 198.18.0.11/32 -m statistic --mode random --probability 0.79999999981 -c 3 4 -j DROP\n"
         "-A CHAOS-x -d 198.18.0.12/32 -c 0 0 -j DROP\n"

@@ -24,6 +24,8 @@ ROLES: Final[Mapping[str, RoleKind]] = {"controller": "controller", "broker": "r
 GROUP: Final = "brokers"
 """Name of the one replica group in observations."""
 TOPIC: Final = "chaos"
+PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
+"""A host's own, of the harness' release: the compiled part of msgspec fits no other."""
 
 _CONFIG: Final = "node.json"
 _DATA: Final = "data"
@@ -31,7 +33,8 @@ _DATA: Final = "data"
 
 def topology() -> tuple[NodeSpec, ...]:
     """Three controllers, three brokers."""
-    return tuple(NodeSpec(name=f"{role[0]}{number}", role=role) for role in ROLES for number in (1, 2, 3))
+    named = [(f"{role[0]}{number}", role) for role in ROLES for number in (1, 2, 3)]
+    return tuple(NodeSpec(name=name, role=role, programs=(PYTHON,)) for name, role in named)
 
 
 def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
@@ -63,7 +66,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
     )
     return Launch(
         # No site: a node needs the standard library and what PYTHONPATH names, and starts in half the time.
-        argv=(sys.executable, "-S", "-P", "-m", "cluster.systems.minimq.node", f"{home}/{_CONFIG}"),
+        argv=(PYTHON, "-S", "-P", "-m", "cluster.systems.minimq.node", f"{home}/{_CONFIG}"),
         env={"PYTHONPATH": artefacts, "PYTHONUNBUFFERED": "1", "HOME": home},
         files={_CONFIG: msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"},
         ready_pattern=r"\bready\b",

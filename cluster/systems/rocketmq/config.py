@@ -41,13 +41,15 @@ _JVM: Final = (
     "-Djava.net.preferIPv4Stack=true", "-Dtls.server.mode=disabled", "-Dtls.test.mode.enable=false",
 )  # fmt: skip
 
+_PROGRAMS: Final = ("java",)
+
 
 def topology() -> tuple[NodeSpec, ...]:
     """One name server, three controllers, three brokers."""
     return (
-        NodeSpec(name="n1", role="namesrv"),
-        *(NodeSpec(name=f"c{number}", role="controller") for number in (1, 2, 3)),
-        *(NodeSpec(name=f"b{number}", role="broker") for number in (1, 2, 3)),
+        NodeSpec(name="n1", role="namesrv", programs=_PROGRAMS),
+        *(NodeSpec(name=f"c{number}", role="controller", programs=_PROGRAMS) for number in (1, 2, 3)),
+        *(NodeSpec(name=f"b{number}", role="broker", programs=_PROGRAMS) for number in (1, 2, 3)),
     )
 
 

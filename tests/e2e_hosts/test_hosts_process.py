@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import marked, until
+from host_support import marked, until
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
 import pytest
+from host_support import BACKENDS, make
 
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.events import EventLog, Fault, read_events
@@ -18,7 +19,6 @@ from chaos.core.runinfo import NodeInfo
 from cluster import network, process
 from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
-from cluster.netns import NetnsBackend
 from cluster.system import Launch, Leadership
 from nemesis.catalog import CATALOG
 from nemesis.plan import make_plan
@@ -57,10 +57,10 @@ except OSError as error:
 
 
 @contextmanager
-def cluster_up(work):
+def cluster_up(work, backend="netns"):
     with ExitStack() as stack:
         stack.enter_context(pytest.MonkeyPatch.context()).setenv("CHAOS_CACHE", str(work / "cache"))
-        hosts = stack.enter_context(hosts_up(NetnsBackend(), RUN, SPECS, work))
+        hosts = stack.enter_context(hosts_up(make(backend), RUN, SPECS, work))
         nodes = {}
         for spec in SPECS:
             info = NodeInfo(name=spec.name, role=spec.role, address=hosts[spec.name].address)
@@ -76,9 +76,9 @@ def cluster_up(work):
         yield Cluster(RUN, nodes, KINDS), hosts["client"]
 
 
-@pytest.fixture(scope="module")
-def up(tmp_path_factory):
-    with cluster_up(tmp_path_factory.mktemp("nodes")) as (cluster, client):
+@pytest.fixture(scope="module", params=BACKENDS)
+def up(request, tmp_path_factory):
+    with cluster_up(tmp_path_factory.mktemp("nodes"), request.param) as (cluster, client):
         yield cluster, client
 
 

@@ -1,12 +1,10 @@
 """Rules by their effect, seen from outside: which datagrams arrive."""
 
-import os
-
 import pytest
-from conftest import marked, until
+from host_support import marked, until
 
 from chaos.core.errors import DeployError, UsageError
-from cluster import facts, matrix, network
+from cluster import matrix, network
 from cluster.network import Rule
 
 pytestmark = pytest.mark.e2e
@@ -112,26 +110,3 @@ def test_a_packet_filter_that_refuses_is_an_error_with_its_words(sandbox):
     with pytest.raises(DeployError, match=r"^b1: packet filter rules of CHAOS-.*: exit 2: .*not-an-address.*$"):
         network.apply(up.hosts["b1"], up.run_id, [Rule("not-an-address")])
     assert all("DROP" not in line for line in network.listed(up.hosts["b1"]))
-
-
-def test_a_packet_filter_that_does_nothing_is_not_noticed_here_but_by_the_probes(sandbox, tmp_path, monkeypatch):
-    """The negative control: `iptables` replaced by `true` on the hosts' PATH."""
-    fake = tmp_path / "fake"
-    fake.mkdir()
-    for name in ("iptables", "iptables-restore"):
-        (fake / name).symlink_to("/bin/true")
-    monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
-    up = sandbox("b1", "b2")
-    network.apply(up.hosts["b1"], up.run_id, [Rule(up.hosts["b2"].address)])
-    assert matrix.measure(up.nodes(), 10).silent() == frozenset()
-    network.clear(up.hosts["b1"], up.run_id)
-
-
-def test_facts_of_this_machine_are_found_by_doing():
-    found = {fact.name: fact for fact in facts.facts()}
-    for name in ("python", "network, mount, pid, UTS and IPC namespaces", "mounts in namespaces", "veth and bridge"):
-        assert found[name].ok, found[name]
-    assert "probes pass on 6 of 6 links" in found["hosts"].detail
-    assert found["iptables"].ok
-    assert "iptables" in found["iptables"].detail
-    assert all(fact.ok or fact.help for fact in found.values())

@@ -1,0 +1,48 @@
+"""The interrupts of the person at the keyboard: the first asks to stop, the second to leave.
+
+The module refuses to stop anything: whoever works asks it.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from chaos.core.errors import RunInterrupted
+
+
+class Stopper:
+    """Counts the interrupts of the user; the first asks to stop, the second to leave."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.asked = threading.Event()
+        self.insisted = threading.Event()
+        self._say = say
+
+    def _handle(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.asked.is_set():
+            self.insisted.set()
+        else:
+            self._say("interrupted: stopping, healing, reading and judging what there is (again: heal and leave)")
+            self.asked.set()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Handle SIGINT and SIGTERM while inside."""
+        old = {number: signal.signal(number, self._handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+
+    def check_asked(self) -> None:
+        """Raise RunInterrupted after the first interrupt: for phases with nothing worth keeping yet."""
+        if self.asked.is_set():
+            raise RunInterrupted("interrupted before the load began; nothing to judge")
+
+    def check_insisted(self) -> None:
+        """Raise RunInterrupted after the second interrupt."""
+        if self.insisted.is_set():
+            raise RunInterrupted("left at the second interrupt; the history is kept")

@@ -1,0 +1,171 @@
+"""Kill and suspend done to the host itself instead of its process: ``--kill container``.
+
+A killed host loses its processes and what its memory held; its home stays. It is started again at the fault's end,
+and its process with it. A frozen host runs nothing at all, not even what would answer for it, so the proof comes from
+who runs it. The module refuses hosts that are not machines of somebody's.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final, Literal
+
+from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.events import Evidence
+from cluster import process
+from cluster.cluster import Node
+from cluster.host import Capability, Machine, MachineState
+from nemesis import proof
+from nemesis.catalog import Kind
+from nemesis.fault import Fault, Scene, on_each, registered
+from nemesis.faults import FAULTS
+from nemesis.kill import READY_TIMEOUT_S
+from nemesis.processes import ACTION_TIMEOUT_S, Fact
+
+
+class MachineFault:
+    """The hosts of some nodes; a subclass says what is done to them."""
+
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.MACHINE})
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        self._run_id = scene.cluster.run_id
+        self._nodes: dict[str, Node] = {name: scene.cluster.nodes[name] for name in scene.targets.names}
+        self._before: dict[str, MachineState] = {}
+
+    def _on_all(self, action: Callable[[Node], object], what: str, timeout_s: float = ACTION_TIMEOUT_S) -> None:
+        on_each(self._nodes, lambda name: action(self._nodes[name]), what, timeout_s).check(what)
+
+    def _remember(self, node: Node) -> None:
+        self._before[node.name] = machine_of(node).state()
+
+    def _look(self, fact: Callable[[str, MachineState], Fact]) -> Evidence:
+        states = on_each(
+            self._nodes, lambda name: machine_of(self._nodes[name]).state(), "a look at the host", ACTION_TIMEOUT_S
+        )
+        seen, unseen = states.good(), states.bad()
+        facts = {
+            name: fact(name, seen[name]) if name in seen else (False, f"could not be looked at: {unseen[name]}")
+            for name in self._nodes
+        }
+        return proof.each_node(facts)
+
+
+class MachineKill(MachineFault):
+    """The host of each target ends at once and is started again."""
+
+    kind: ClassVar[Kind] = Kind.KILL
+
+    def act(self) -> None:
+        """Kill all hosts at once."""
+
+        def kill(node: Node) -> None:
+            self._remember(node)
+            machine_of(node).kill()
+
+        self._on_all(kill, "killing the host")
+
+    def verify(self) -> Evidence:
+        """Each host that ran before does not run."""
+        return self._look(lambda name, now: self._ended(name, now, "ended as a whole"))
+
+    def verify_still(self) -> Evidence:
+        """Look at the same, just before the start."""
+        return self._look(lambda name, now: self._ended(name, now, "has not run since"))
+
+    def _ended(self, name: str, now: MachineState, word: str) -> Fact:
+        before = self._before.get(name)
+        if before is None or not before.running:
+            return False, "had ended already, so nothing was killed"
+        if now.running or now.started != before.started:
+            return False, "runs"
+        return True, word
+
+    def heal(self) -> None:
+        """Start every host and its process, and wait until that serves."""
+
+        def start(node: Node) -> None:
+            machine_of(node).start()
+            if not process.state(node).alive:
+                process.start(node, self._run_id)
+            process.await_ready(node, Deadline(f"{node.name} to serve again", READY_TIMEOUT_S))
+
+        self._on_all(start, "starting the host", READY_TIMEOUT_S + ACTION_TIMEOUT_S)
+
+    def verify_healed(self) -> Evidence:
+        """Each host runs, and its process with it."""
+
+        def healed(name: str, now: MachineState) -> Fact:
+            if not now.running:
+                return False, "does not run"
+            state = process.state(self._nodes[name])
+            return state.alive, f"runs again, pid {state.pid} {'lives' if state.alive else 'is dead'}"
+
+        return self._look(healed)
+
+
+class MachineFreeze(MachineFault):
+    """The host of each target stands still and goes on."""
+
+    kind: ClassVar[Kind] = Kind.SUSPEND
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        super().__init__(scene)
+        self._frozen_ns: dict[str, int] = {}
+
+    def act(self) -> None:
+        """Freeze all hosts at once."""
+
+        def freeze(node: Node) -> None:
+            self._remember(node)
+            machine_of(node).freeze()
+            self._frozen_ns[node.name] = now_ns()
+
+        self._on_all(freeze, "freezing the host")
+
+    def verify(self) -> Evidence:
+        """Each host is frozen, and is the one it was."""
+        return self._look(self._stands)
+
+    def verify_still(self) -> Evidence:
+        """Look at the same, just before they go on."""
+        return self._look(self._stands)
+
+    def _stands(self, name: str, now: MachineState) -> Fact:
+        before = self._before.get(name)
+        if before is None or not before.running:
+            return False, "had ended already, so nothing was frozen"
+        if now.started != before.started or not now.running:
+            return False, "is not the host that it was"
+        stands_s = (now_ns() - self._frozen_ns.get(name, now_ns())) / NS_PER_S
+        return now.frozen, f"is frozen as a whole for {stands_s:.1f} s" if now.frozen else "runs"
+
+    def heal(self) -> None:
+        """Let every host go on; fine if it was never frozen, or has ended."""
+        self._on_all(lambda node: machine_of(node).thaw(), "thawing the host")
+
+    def verify_healed(self) -> Evidence:
+        """Each host runs, and its process has lived through it."""
+
+        def healed(name: str, now: MachineState) -> Fact:
+            if now.frozen or not now.running:
+                return False, "does not run"
+            state = process.state(self._nodes[name])
+            return state.alive, f"runs again, pid {state.pid} {'lives' if state.alive else 'is dead'}"
+
+        return self._look(healed)
+
+
+def machine_of(node: Node) -> Machine:
+    """The node's host as a machine; whoever plans such a fault has asked for ``Capability.MACHINE``."""
+    machine = node.host.machine
+    assert machine is not None
+    return machine
+
+
+_ON_MACHINES: Final = registered(MachineKill, MachineFreeze)
+
+
+def faults_on(what: Literal["process", "container"]) -> Mapping[Kind, type[Fault]]:
+    """The faults by kind, with kill and suspend done to that."""
+    return FAULTS if what == "process" else {**FAULTS, **_ON_MACHINES}

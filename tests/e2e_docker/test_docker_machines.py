@@ -1,0 +1,111 @@
+"""A host as a machine: what killing, freezing and starting it does to what runs there, seen from outside."""
+
+import threading
+from pathlib import Path
+
+import pytest
+from host_support import marked, until
+
+from chaos.core.clock import Deadline
+from chaos.core.errors import DeployError
+from chaos.core.runinfo import NodeInfo
+from cluster import matrix, network, process
+from cluster.cluster import Cluster, Node
+from cluster.host import Capability
+from cluster.system import Launch
+from nemesis.catalog import Kind
+from nemesis.fault import Scene
+from nemesis.machines import faults_on
+from nemesis.targets import Targets
+
+pytestmark = pytest.mark.e2e
+
+TICKING = """
+i=0
+echo serving
+while :; do i=$((i + 1)); echo $i > ticks.partial; mv ticks.partial ticks; sleep 0.02; done
+"""
+LAUNCH = Launch(argv=("sh", "-c", TICKING), env={}, files={}, ready_pattern="serving", logs=(), data=())
+
+
+def ticks(up) -> str:
+    path = Path(up.hosts["b1"].home, "ticks")
+    return path.read_text() if path.exists() else ""
+
+
+def scene_of(up, kind) -> Scene:
+    """A node that ticks on b1, and it is the target."""
+    nodes = {}
+    for name in ("b1", "b2"):
+        info = NodeInfo(name=name, role="broker", address=up.hosts[name].address)
+        nodes[name] = Node(info, up.hosts[name], LAUNCH)
+        process.start(nodes[name], up.run_id)
+        process.await_ready(nodes[name], Deadline(name, 20))
+    cluster = Cluster(up.run_id, nodes, {"broker": "replica"})
+    targets = Targets(names=("b1",), grudge={}, participants=(), probability=None, description="b1")
+    return Scene(cluster, targets, up.hosts["client"])
+
+
+def test_a_killed_host_loses_what_runs_and_comes_back_the_same(sandbox):
+    up = sandbox("b1", "b2")
+    host = up.hosts["b1"]
+    assert Capability.MACHINE in host.capabilities
+    network.apply(host, up.run_id, [network.Rule(up.hosts["b2"].address)])
+    fault = faults_on("container")[Kind.KILL](scene_of(up, Kind.KILL))
+    fault.act()
+    assert fault.verify().proven
+    assert fault.verify_still().proven
+    up.backend.check()  # it was asked for
+    assert not any(host.home in line for line in marked(up.run_id).values())
+    fault.heal()
+    assert fault.verify_healed().proven
+    assert not fault.verify().proven
+    assert (host.run("hostname", timeout_s=5).text, host.run("pwd", timeout_s=5).text) == ("b1", host.home)
+    assert host.run("ip", "route", "get", "192.0.2.1", timeout_s=5).returncode != 0
+    assert network.listed(host) == ()  # a machine that boots has no rules
+    seen = matrix.measure(up.hosts, 5)
+    assert seen.complete() == seen.received.keys()
+    fault.heal()
+    up.backend.check()
+
+
+def test_a_frozen_host_stands_still_and_goes_on_as_it_was(sandbox):
+    up = sandbox("b1", "b2")
+    scene = scene_of(up, Kind.SUSPEND)
+    before = process.state(scene.cluster.nodes["b1"])
+    fault = faults_on("container")[Kind.SUSPEND](scene)
+    fault.act()
+    assert fault.verify().proven
+    stood = ticks(up)
+    answered = threading.Event()
+    asking = threading.Thread(target=lambda: up.hosts["b1"].run("true", timeout_s=60) and answered.set())
+    asking.start()
+    other = Path(up.hosts["b2"].home, "ticks").read_text()
+    until(lambda: int(Path(up.hosts["b2"].home, "ticks").read_text()) > int(other) + 20, "the other host to go on")
+    assert ticks(up) == stood
+    assert not answered.is_set()
+    assert fault.verify_still().proven
+    fault.heal()
+    asking.join(20)
+    assert answered.is_set()
+    assert fault.verify_healed().proven
+    after = process.state(scene.cluster.nodes["b1"])
+    assert (after.pid, after.start_time) == (before.pid, before.start_time)
+    until(lambda: ticks(up) != stood, "the ticks to go on")
+    fault.heal()
+
+
+def test_a_host_that_ends_though_nobody_asked_is_told(sandbox):
+    up = sandbox("b1")
+    up.backend.check()
+    up.hosts["b1"].run("sh", "-c", "kill -TERM 1", timeout_s=5)
+    until(lambda: said(up), "the host to be told as gone")
+    assert "host b1 is gone: its container ended with 0" in said(up)
+
+
+def said(up) -> str:
+    try:
+        up.backend.check()
+    except DeployError as error:
+        return str(error)
+    return ""
