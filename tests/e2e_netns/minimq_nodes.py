@@ -74,6 +74,7 @@ class Nodes:
         self.folder = folder
         self.addresses = {name: f"127.{20 + network}.0.{number}" for number, name in enumerate(NODES, 1)}
         self.processes = {}
+        self.launched = []  # every process ever, for one may be started beside another of its name
         self.ready_at = {}
         for name in NODES:
             self.configure(name)
@@ -100,6 +101,7 @@ class Nodes:
             self.processes[name] = subprocess.Popen(
                 argv, env={"PYTHONPATH": _SOURCES}, cwd=self.folder, stdout=log, stderr=log, **options
             )
+        self.launched.append(self.processes[name])
         return self.processes[name]
 
     def start(self, *names):
@@ -119,7 +121,7 @@ class Nodes:
         return None
 
     def end(self):
-        for process in self.processes.values():
+        for process in self.launched:
             if process.poll() is None:
                 process.kill()
                 process.wait(READY_S)
