@@ -6,12 +6,11 @@
 Rows go to docs/data/findings.jsonl; ``render`` is a pure function of that file and of the texts below.
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runs import DATA, ROOT, keep, perform, row_of, seeds_of, stored
+from runs import DATA, ROOT, keep, parser, perform, row_of, stored
 
 ROWS = DATA / "findings.jsonl"
 PAGE = ROOT / "docs" / "findings.md"
@@ -199,14 +198,11 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Parse and act."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "render"])
-    parser.add_argument("--only", choices=[finding.name for finding in FINDINGS])
-    parser.add_argument("--seeds", default="1-5", help="FIRST-LAST")
-    parser.add_argument("--store", type=Path, default=ROOT / "store")
-    args = parser.parse_args()
+    options = parser(__doc__, "1-5")
+    options.add_argument("--only", choices=[finding.name for finding in FINDINGS])
+    args = options.parse_args()
     if args.what == "run":
-        run_all(args.only, seeds_of(args.seeds), args.store)
+        run_all(args.only, args.seeds, args.store)
     PAGE.write_text(page(stored(ROWS)))
 
 

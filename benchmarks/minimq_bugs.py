@@ -8,14 +8,13 @@ off and resumed. ``render`` is a pure function of that file. The script refuses 
 found when the run was invalid and results.json holds the declared anomaly as an error.
 """
 
-import argparse
 import time
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import truth
-from runs import DATA, ROOT, keep, perform, row_of, seeds_of, stored
+from runs import DATA, ROOT, keep, parser, perform, row_of, stored
 
 from cluster.systems.minimq.system import MiniMQ
 
@@ -79,20 +78,17 @@ def page(rows: list[dict[str, Any]]) -> str:
     missed = [row for row in rows if not row["found"]]
     lines += ["## Runs that did not find the bug", ""]
     lines += [f"- {row['bug']}, seed {row['seed']}, exit {row['exit']}: {row['sentence'] or row['reason']}"
-              for row in missed] or ["None."]  # fmt: skip
+              for row in missed] or ["None." if rows else "No bug was run yet."]  # fmt: skip
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
     """Parse and act."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "render"])
-    parser.add_argument("--bug", action="append", default=[])
-    parser.add_argument("--seeds", default="1-5", help="FIRST-LAST")
-    parser.add_argument("--store", type=Path, default=ROOT / "store")
-    args = parser.parse_args()
+    options = parser(__doc__, "1-5")
+    options.add_argument("--bug", action="append", default=[])
+    args = options.parse_args()
     if args.what == "run":
-        run_all(args.bug, seeds_of(args.seeds), args.store)
+        run_all(args.bug, args.seeds, args.store)
     PAGE.write_text(page(stored(ROWS)))
 
 

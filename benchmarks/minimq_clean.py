@@ -8,13 +8,11 @@ off and resumed. ``render`` is a pure function of that file. The script refuses 
 results.json said, and a run that was not valid stays in the table.
 """
 
-import argparse
 from collections import Counter
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from runs import DATA, ROOT, keep, perform, row_of, seconds, seeds_of, stored
+from runs import DATA, ROOT, keep, outage_cells, parser, perform, row_of, stored
 
 ROWS = DATA / "clean.jsonl"
 PAGE = ROOT / "docs" / "clean-runs.md"
@@ -56,9 +54,7 @@ def page(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         faults = [fault for fault in row["faults"] if not fault["skipped"]]
         kinds.update(fault["name"] for fault in faults)
-        found = [seconds(rto) for fault in faults for rto in fault["rto"] if rto["f"] == "send"]
-        outages = [rto for rto in found if rto is not None]
-        middle, worst = ("-", "-") if not outages else (f"{median(outages):.1f} s", f"{max(outages):.1f} s")
+        _, middle, worst = outage_cells(faults)
         acked = row["counts"].get("send", {}).get("ok", 0)
         said = "valid" if row["exit"] == 0 else row["sentence"] or row["reason"]
         lines.append(f"| {row['seed']} | {row['exit']} | {len(faults)} | {acked} | {middle} | {worst} | {said} |")
@@ -69,13 +65,9 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Parse and act."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "render"])
-    parser.add_argument("--seeds", default="1-50", help="FIRST-LAST")
-    parser.add_argument("--store", type=Path, default=ROOT / "store")
-    args = parser.parse_args()
+    args = parser(__doc__, "1-50").parse_args()
     if args.what == "run":
-        run_all(seeds_of(args.seeds), args.store)
+        run_all(args.seeds, args.store)
     PAGE.write_text(page(stored(ROWS)))
 
 

@@ -8,12 +8,10 @@ same chaos version and command, so it can be cut off and resumed. ``render`` is 
 The script refuses to judge: rows hold what results.json said.
 """
 
-import argparse
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from runs import DATA, ROOT, keep, perform, row_of, seconds, seeds_of, stored
+from runs import DATA, ROOT, keep, outage_cells, parser, perform, row_of, stored
 
 ROWS = DATA / "rocketmq.jsonl"
 PAGE = ROOT / "docs" / "rocketmq.md"
@@ -75,13 +73,11 @@ def page(rows: list[dict[str, Any]]) -> str:
     for nemesis in dict.fromkeys(row["nemesis"] for row in rows):
         mine = sorted((row for row in rows if row["nemesis"] == nemesis), key=lambda row: row["seed"])
         faults = [fault for row in mine for fault in row["faults"] if not fault["skipped"]]
-        found = [seconds(rto) for fault in faults for rto in fault["rto"] if rto["f"] == "send"]
-        outages = [rto for rto in found if rto is not None]
-        middle, worst = ("-", "-") if not outages else (f"{median(outages):.1f} s", f"{max(outages):.1f} s")
+        without, middle, worst = outage_cells(faults)
         codes = " ".join(f"{row['seed']}:{row['exit']}" for row in mine)
         lost = sum(fault["lost"] for fault in faults)
         lines.append(
-            f"| {nemesis} | {len(mine)} | {codes} | {len(faults)} | {len(found) - len(outages)} |"
+            f"| {nemesis} | {len(mine)} | {codes} | {len(faults)} | {without} |"
             f" {middle} | {worst} | {lost} |"
         )
     red = [row for row in rows if row["exit"] != 0]
@@ -93,14 +89,11 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Parse and act."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "render"])
-    parser.add_argument("--nemesis", action="append")
-    parser.add_argument("--seeds", default="1-5", help="FIRST-LAST")
-    parser.add_argument("--store", type=Path, default=ROOT / "store")
-    args = parser.parse_args()
+    options = parser(__doc__, "1-5")
+    options.add_argument("--nemesis", action="append")
+    args = options.parse_args()
     if args.what == "run":
-        run_all(args.nemesis or list(NEMESES), seeds_of(args.seeds), args.store)
+        run_all(args.nemesis or list(NEMESES), args.seeds, args.store)
     PAGE.write_text(page(stored(ROWS)))
 
 

@@ -4,10 +4,12 @@ A row holds what run.json and results.json said, with the command and the commit
 rows are appended to, so a series of runs can be cut off and taken up again. Nothing here judges.
 """
 
+import argparse
 import json
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,3 +96,21 @@ def seconds(rto: dict[str, Any]) -> float | None:
     if rto["seconds"] is None:
         return None
     return float(rto["seconds"]) if rto["recovered"] else float("inf")
+
+
+def outage_cells(faults: list[dict[str, Any]]) -> tuple[int, str, str]:
+    """How many faults stopped no send, and the median and the longest outage of the others as they are shown."""
+    found = [seconds(rto) for fault in faults for rto in fault["rto"] if rto["f"] == "send"]
+    outages = [rto for rto in found if rto is not None]
+    if not outages:
+        return len(found), "-", "-"
+    return len(found) - len(outages), f"{median(outages):.1f} s", f"{max(outages):.1f} s"
+
+
+def parser(description: str | None, seeds: str) -> argparse.ArgumentParser:
+    """What every series of runs is told: run or render, which seeds, where run folders go."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("what", choices=["run", "render"])
+    made.add_argument("--seeds", default=seeds, type=seeds_of, metavar="FIRST-LAST", help=f"[default: {seeds}]")
+    made.add_argument("--store", type=Path, default=ROOT / "store")
+    return made

@@ -132,7 +132,10 @@ def _undelivered(log: Log, goes_on: int, minimum: int) -> tuple[Ints, Ints]:
     return below, gone[np.argsort(log.offset[log.sends[gone]], kind="stable")]
 
 
-def _stale_example(shard: QueueShard, context: Context, read: int, hiding: int, writer: int) -> Example:
+def _stale_example(
+    shard: QueueShard, context: Context, read: int, hiding: int, writer: int, passed_by: int
+) -> Example:
+    """A wrong answer; ``passed_by``: the offset that it passes by."""
     log = shard.log
     answer = int(log.next[read])
     said = f"goes on at offset {answer} of" if answer >= 0 else "never committed in"
@@ -147,13 +150,8 @@ def _stale_example(shard: QueueShard, context: Context, read: int, hiding: int, 
     who = actor_of(shard, context, read, leads=True)
     return who.example(
         f"at {when(shard, context, read)} {who.subject} answered that the group {said} queue {shard.key}, {why}",
-        key=shard.key, offset=_lost_offset(log, read, hiding), ops=tuple(told(shard, context, op) for op in shown),
+        key=shard.key, offset=passed_by, ops=tuple(told(shard, context, op) for op in shown),
     )  # fmt: skip
-
-
-def _lost_offset(log: Log, read: int, hiding: int) -> int:
-    """The offset that a wrong answer passes by: the one committed last, else the answer itself."""
-    return int(log.offset[hiding] if hiding >= 0 else log.next[read])
 
 
 def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: int) -> Example:
@@ -203,14 +201,15 @@ class GroupKernel:
         below, gone = _undelivered(log, goes_on, drained.minimum)
 
         def told_of() -> Iterator[Example]:
-            for read, hiding, writer in zip(*(column.tolist() for column in stale), strict=True):
-                yield _stale_example(shard, context, read, hiding, writer)
+            for one in zip(*(column.tolist() for column in (*stale, passed_by)), strict=True):
+                yield _stale_example(shard, context, *one)
 
-        lost_at = np.where(stale.hiding >= 0, log.offset[np.maximum(stale.hiding, 0)], log.next[stale.reads])
+        # A wrong answer passes by the offset committed last; where there is none, it is wrong itself.
+        passed_by = np.where(stale.hiding >= 0, log.offset[np.maximum(stale.hiding, 0)], log.next[stale.reads])
         found = findings(
             len(below),
             lost_commit=Finding(
-                count=len(stale.reads), examples=examples(told_of()), ranges=ranges_of(shard.key, lost_at)
+                count=len(stale.reads), examples=examples(told_of()), ranges=ranges_of(shard.key, passed_by)
             ),
             undelivered=Finding(
                 count=len(gone), ranges=ranges_of(shard.key, log.offset[log.sends[gone]]),

@@ -124,7 +124,7 @@ def _shown(log: Log, context: Context, op: int) -> Shown:
     """The message that a witness appended, or the last that it read."""
     node = node_name(context, int(log.node[op]))
     if not log.row_count[op]:
-        value, offset = log.value(_vid(log, op)), int(log.offset[op])
+        value, offset = log.sent(op), int(log.offset[op])
         return Shown(offset, value, f"{value} at offset {offset}", f"acknowledged by {node}")
     rows, offset = log.rows_of(op), int(log.last_record[op])
     vid = int(log.row_vid[rows][np.argmax(log.row_offset[rows])])
@@ -132,16 +132,12 @@ def _shown(log: Log, context: Context, op: int) -> Shown:
     return Shown(offset, value_read, f"{value_read or 'the record'} at offset {offset}", f"read from {node}")
 
 
-def _vid(log: Log, send: int) -> int:
-    return int(np.searchsorted(log.sends, send))
-
-
 def _reordered_example(shard: QueueShard, context: Context, send: int, place: int, witness: int) -> Example:
     """A send whose offset is below one that was there before."""
     log = shard.log
-    value, shown = log.value(_vid(log, send)), _shown(log, context, witness)
+    value, shown = log.sent(send), _shown(log, context, witness)
     acked = bool(log.type[send] == Type.OK)
-    who = actor_of(shard, context, send if acked else log.first_read(_vid(log, send)), leads=acked)
+    who = actor_of(shard, context, send if acked else log.first_read(log.vid_of(send)), leads=acked)
     before_s = (int(log.invoke[send]) - int(log.complete[witness])) / NS_PER_S
     sent = seconds_text(context, int(log.invoke[send]))
     did = f"gave {value}, sent at {sent}," if acked else f"showed {value}, sent at {sent}, at"

@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-from chaos.core.errors import HistoryError
-from chaos.core.runinfo import read_run
 from chaos.core.verdict import Results
 from checkers.judge import Judged, conclude, examine
 from checkers.kernel import Context
-from checkers.shards import load_shard, load_timeline, materialise, workers_in
+from checkers.shards import load_shard, load_timeline, materialise, run_of, workers_in
 from checkers.written import written
 
 
@@ -17,9 +15,7 @@ def judged(folder: Path, note: str = "") -> Judged:
     Raises:
         HistoryError: if the folder holds no history, or one that was altered.
     """
-    run, history = read_run(folder), folder / "history"
-    if not history.is_dir():
-        raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
+    run, history = run_of(folder), folder / "history"
     made = [materialise(history, worker) for worker in workers_in(history)]
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
     keys = sorted({key for one in made for key in one.keys})

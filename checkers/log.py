@@ -164,6 +164,14 @@ class Log:
         writer, sequence = self.phantoms[vid - len(self.sends)]
         return f"{writer}:{sequence}"
 
+    def vid_of(self, send: int) -> int:
+        """The vid of the value that a send, named by its op, tried to append."""
+        return int(np.searchsorted(self.sends, send))
+
+    def sent(self, send: int) -> str:
+        """That value as ``w:s``."""
+        return self.value(self.vid_of(send))
+
     def value_at(self, offset: int) -> int:
         """The vid of a value known at an offset, an acknowledged one before others; -1 if none is known."""
         offsets, vids = self.pairs

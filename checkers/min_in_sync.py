@@ -63,7 +63,7 @@ def _inside(shard: QueueShard, context: Context, stretch: InSync) -> Ints:
 def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) -> Example:
     log = shard.log
     who = actor_of(shard, context, send, leads=True)
-    value, offset = log.value(int(np.searchsorted(log.sends, send))), int(log.offset[send])
+    value, offset = log.sent(send), int(log.offset[send])
     heard = f"{seconds_text(context, stretch.first_ns)} to {seconds_text(context, stretch.last_ns)}"
     few = f"only {listed(stretch.members)}" if stretch.members else "nobody"
     return who.example(

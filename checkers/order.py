@@ -84,7 +84,7 @@ class OrderKernel:
 
         def send_back() -> Iterator[Example]:
             for op, before in zip(map(int, sends), map(int, previous), strict=True):
-                value, earlier = (log.value(int(np.searchsorted(log.sends, one))) for one in (op, before))
+                value, earlier = log.sent(op), log.sent(before)
                 who, other = actor_of(shard, context, op, leads=True), node_name(context, int(log.node[before]))
                 yield who.example(
                     f"at {when(shard, context, op)} {who.subject} gave {value} offset {log.offset[op]} of queue "

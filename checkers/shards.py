@@ -25,7 +25,7 @@ from chaos.core.history import (
     read_stream,
     workers_of,
 )
-from chaos.core.runinfo import RunInfo
+from chaos.core.runinfo import RunInfo, read_run
 from checkers.kernel import Column, QueueShard
 from checkers.timeline import Timeline, timeline_of
 
@@ -41,6 +41,18 @@ class Materialised(msgspec.Struct, frozen=True):
 
 def _table(history: Path, name: str, worker: int) -> Path:
     return history / name / f"w{worker}.parquet"
+
+
+def run_of(folder: Path) -> RunInfo:
+    """What is known of the run in a folder that holds a history.
+
+    Raises:
+        HistoryError: it is no run folder, or holds none.
+    """
+    run = read_run(folder)
+    if not (folder / "history").is_dir():
+        raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
+    return run
 
 
 def workers_in(history: Path) -> list[int]:

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError
-from chaos.core.runinfo import RunInfo, read_run
+from chaos.core.runinfo import RunInfo
 from checkers.judge import Judged, Part, conclude
 from checkers.kernel import Context
+from checkers.shards import run_of
 from spark_checkers.session import session
 from spark_checkers.tasks import ANSWERS, TASKS, Failed, run_tasks
 
@@ -85,12 +86,9 @@ def _contexts(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[tuple[Co
 
 def _run_of(folder: Path) -> RunInfo | ChaosError:
     try:
-        run = read_run(folder)
+        return run_of(folder)
     except ChaosError as error:
         return error
-    if not (folder / "history").is_dir():
-        return HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
-    return run
 
 
 def judge_each(folders: Sequence[Path]) -> list[Judged | ChaosError]:

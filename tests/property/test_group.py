@@ -2,31 +2,22 @@
 
 import itertools
 import random
-import tempfile
-from pathlib import Path
 
 import numpy as np
 import pytest
 from group_model import MUTATIONS, model
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from judging import judged
 
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN
-from chaos.testing import write_run_folder
-from checkers import local
 from checkers.group import stale_reads
 from checkers.log import Log
 
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
 SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-def judged(literal):
-    with tempfile.TemporaryDirectory() as folder:
-        write_run_folder(literal, Path(folder) / "run")
-        return local.judged(Path(folder) / "run").results
 
 
 @given(SEEDS)

@@ -1,26 +1,17 @@
 """What the model makes is valid; every mutation is found and called by its name."""
 
 import random
-import tempfile
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from judging import judged
 from log_model import MUTATIONS, model
 
 from chaos.core.verdict import UNKNOWN
-from chaos.testing import write_run_folder
-from checkers import local
 
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
 SLOW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-def judged(literal):
-    with tempfile.TemporaryDirectory() as folder:
-        write_run_folder(literal, Path(folder) / "run")
-        return local.judged(Path(folder) / "run").results
 
 
 @given(SEEDS)

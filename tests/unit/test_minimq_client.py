@@ -9,10 +9,10 @@ import contextlib
 
 import pytest
 from minimq_view import view_of
+from scripted import invoked, op
 
 from chaos.core import payload
-from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, F, Record, Type, Value
 from cluster.systems.minimq import messages
 from cluster.systems.minimq.broker_messages import (
     Commit,
@@ -114,32 +114,14 @@ def stored_as(offset, value, key=0):
 
 
 def run(broker, *ops, number=0, routing="follow"):
-    """Invoke the operations one after another; the completion, or all if there are several."""
-
-    async def body():
-        server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
+    def client_at(port):
         view = view_of(client__routing=routing, client__routePollInterval="3600")
         client = MiniMQClient(view, number, 8, seed=1)
         for links in (client._links, client._route._source._links):
             links |= {name: Link("127.0.0.1", port) for name in links}
-        try:
-            return [await client.invoke(op()) for op in ops]
-        finally:
-            await client.close()
-            await client.close()
-            server.close()
-            await server.wait_closed()
+        return client
 
-    done = asyncio.run(body())
-    return done[0] if len(done) == 1 else done
-
-
-def op(f, timeout_s=5.0, **facts):
-    return lambda: Invocation(
-        process=1, f=f, key=0, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
-        **({"value": Value(1, 2)} if f is F.SEND else {}) | facts,
-    )  # fmt: skip
+    return invoked(broker.serve, client_at, *ops)
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import contextlib
 import msgspec
 import pytest
 from rocketmq_view import view_of
+from scripted import invoked, op
 
 from chaos.core import payload
-from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, F, Record, Type, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import (
@@ -93,32 +93,14 @@ ADDRESS = {node.name: node.address for node in VIEW.nodes}
 
 
 def run(broker, *ops, number=0, routing="follow"):
-    """Invoke the operations one after another; the completion, or all if there are several."""
-
-    async def body():
-        server = await asyncio.start_server(broker.serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
+    def client_at(port):
         view = view_of(client__routing=routing, client__routePollInterval="3600")
         client = RocketMQClient(view, number, 8, seed=1)
         client._links = {name: Link("127.0.0.1", port) for name in client._links}
         client._route._source._link = Link("127.0.0.1", port)
-        try:
-            return [await client.invoke(op()) for op in ops]
-        finally:
-            await client.close()
-            await client.close()
-            server.close()
-            await server.wait_closed()
+        return client
 
-    done = asyncio.run(body())
-    return done[0] if len(done) == 1 else done
-
-
-def op(f, timeout_s=5.0, **facts):
-    return lambda: Invocation(
-        process=1, f=f, key=0, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
-        **({"value": Value(1, 2)} if f is F.SEND else {}) | facts,
-    )  # fmt: skip
+    return invoked(broker.serve, client_at, *ops)
 
 
 @pytest.fixture

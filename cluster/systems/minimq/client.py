@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from chaos.core import payload
-from chaos.core.client import Definite, Indefinite
+from chaos.core.client import Definite
 from chaos.core.op import Completion, F, Invocation, Record, Type
-from chaos.core.rand import stream
 from cluster.system import ClusterView
+from cluster.systems.client import RoutedClient
 from cluster.systems.minimq.broker_messages import (
     Commit,
     CommitDone,
@@ -31,67 +31,28 @@ from cluster.systems.minimq.config import TOPIC
 from cluster.systems.minimq.outcomes import expected
 from cluster.systems.minimq.route import Controllers
 from cluster.systems.minimq.rpc import Link
-from cluster.systems.routing import RoutePoller, pinned_node
 
 GROUP: Final = "chaos"
 """The consumer group that all clients are members of."""
 
 POLL_RECORDS: Final = 32
 READ_RECORDS: Final = 1024
-_OWN_MARGIN_NS: Final = 5_000_000  # answer a little before whoever waits for us gives up
 
 
-class MiniMQClient:
-    """Implements ``chaos.core.client.Client``."""
+class MiniMQClient(RoutedClient[Link]):
+    """One logical client of minimq."""
 
     def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
-        settings = view.settings
-        self._links = {node.name: Link(node.address) for node in view.of_role("broker")}
-        self.pinned_to = pinned_node(settings["client.routing"], number, clients, [*self._links])
+        links = {node.name: Link(node.address) for node in view.of_role("broker")}
         controllers = Controllers({node.name: Link(node.address) for node in view.of_role("controller")})
-        self._route = RoutePoller(controllers, "the controllers", float(settings["client.routePollInterval"]))
-        self._run = payload.run_hash(view.run_id)
-        self._random = stream(seed, "client", number)
+        super().__init__(view, number, clients, seed, links, controllers, "the controllers")
         self._by_kind = {
             F.SEND: self._send, F.POLL: self._weak_read, F.READ: self._strong_read, F.SLAVE_READ: self._weak_read,
             F.DRAIN: self._strong_read, F.COMMIT: self._commit, F.COMMITTED_READ: self._committed,
         }  # fmt: skip
 
-    async def invoke(self, op: Invocation) -> Completion:
-        """Try the operation once, before its deadline."""
-        deadline_ns = op.deadline_ns - _OWN_MARGIN_NS
-        node: str | None = None
-        try:
-            node = await self._node(op, deadline_ns)
-            return await self._by_kind[op.f](op, node, deadline_ns)
-        except Definite as error:
-            return Completion(type=Type.FAIL, node=node, error=str(error))
-        except Indefinite as error:
-            return Completion(type=Type.INFO, node=node, error=str(error))
-
-    async def refresh(self) -> None:
-        """Drop every connection and the route."""
-        await self._route.stop()
-        for link in self._links.values():
-            link.close()
-
-    async def close(self) -> None:
-        """Release everything; safe to call twice."""
-        await self.refresh()
-
-    async def _node(self, op: Invocation, deadline_ns: int) -> str:
-        """Where the operation goes. Raises Definite if there is no such node in the route."""
-        if op.f is not F.SLAVE_READ:
-            if self.pinned_to is not None:
-                return self.pinned_to
-            route = await self._route.route(deadline_ns)
-            if route.master is None:
-                raise Definite("no master in the route")
-            return route.master
-        slaves = (await self._route.route(deadline_ns)).slaves
-        if not slaves:
-            raise Definite("no slave in the route")
-        return self.pinned_to if self.pinned_to in slaves else self._random.choice(slaves)
+    async def _perform(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        return await self._by_kind[op.f](op, node, deadline_ns)
 
     async def _send(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         assert op.value is not None

@@ -1,9 +1,7 @@
-"""One logical client: one attempt and one deadline per operation, ok / fail / info and nothing swallowed.
+"""What a client asks of RocketMQ's brokers for each kind of operation; where it goes is ``RoutedClient``'s business.
 
-A client follows the route or is pinned to one broker. Sends, polls and strong reads go to the master
-of its route or to the pinned broker, whatever that one is now. Slave reads go to a replica that the
-route does not call master. A strong read asks the broker for its role and epoch before and after, so
-that what it read was read at one master; only the broker's own word counts, since there are no leases.
+A strong read asks the broker for its role and epoch before and after, so that what it read was read at one master;
+only the broker's own word counts, since there are no leases.
 """
 
 from typing import Final
@@ -13,8 +11,8 @@ import msgspec
 from chaos.core import payload
 from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Completion, F, Invocation, Record, Type
-from chaos.core.rand import stream
 from cluster.system import ClusterView
+from cluster.systems.client import RoutedClient
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.outcomes import of_send, said
@@ -27,14 +25,12 @@ from cluster.systems.rocketmq.protocol import (
     encode_properties,
 )
 from cluster.systems.rocketmq.route import NameServer
-from cluster.systems.routing import RoutePoller, pinned_node
 
 READ_GROUP: Final = "TOOLS_CONSUMER"
 """A consumer group that every broker has from the start, so that reading creates nothing."""
 POLL_MESSAGES: Final = 32
 READ_MESSAGES: Final = 1024
 _SUBSCRIPTION_IN_HEADER: Final = 4  # pull without a heartbeat of the consumer group
-_OWN_MARGIN_NS: Final = 5_000_000  # answer a little before whoever waits for us gives up
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -55,64 +51,27 @@ class Pulled(msgspec.Struct, frozen=True):
     records: tuple[Record, ...]
 
 
-class RocketMQClient:
-    """Implements ``chaos.core.client.Client``."""
+class RocketMQClient(RoutedClient[Link]):
+    """One logical client of RocketMQ."""
 
     def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
         brokers = {node.name: node for node in view.of_role("broker")}
         names = {f"{node.address}:{config.BROKER_PORT}": node.name for node in brokers.values()}
         namesrv = view.of_role("namesrv")[number % len(view.of_role("namesrv"))]
-        settings = view.settings
-        self.pinned_to = pinned_node(settings["client.routing"], number, clients, [*brokers])
-        self._links = {name: Link(node.address, config.BROKER_PORT) for name, node in brokers.items()}
-        interval_s = float(settings["client.routePollInterval"])
+        links = {name: Link(node.address, config.BROKER_PORT) for name, node in brokers.items()}
         server = NameServer(Link(namesrv.address, config.NAMESRV_PORT), config.TOPIC, names)
-        self._route = RoutePoller(server, "the name server", interval_s)
-        self._run = payload.run_hash(view.run_id)
-        self._random = stream(seed, "client", number)
+        super().__init__(view, number, clients, seed, links, server, "the name server")
         self._group = f"chaos-{number}"
 
-    async def invoke(self, op: Invocation) -> Completion:
-        """Try the operation once, before its deadline."""
-        deadline_ns = op.deadline_ns - _OWN_MARGIN_NS
-        node: str | None = None
+    async def _perform(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         try:
-            node = await self._node(op, deadline_ns)
             if op.f is F.SEND:
                 return await self._send(op, node, deadline_ns)
             if op.f in (F.READ, F.DRAIN):
                 return await self._strong_read(op, node, deadline_ns)
             return await self._weak_read(op, node, deadline_ns)
-        except Definite as error:
-            return Completion(type=Type.FAIL, node=node, error=str(error))
-        except Indefinite as error:
-            return Completion(type=Type.INFO, node=node, error=str(error))
         except ProtocolError as error:
-            return Completion(type=Type.INFO, node=node, error=f"malformed answer: {error}")
-
-    async def refresh(self) -> None:
-        """Drop every connection and the route."""
-        await self._route.stop()
-        for link in self._links.values():
-            link.close()
-
-    async def close(self) -> None:
-        """Release everything; safe to call twice."""
-        await self.refresh()
-
-    async def _node(self, op: Invocation, deadline_ns: int) -> str:
-        """Where the operation goes. Raises Definite if there is no such node in the route."""
-        if op.f is not F.SLAVE_READ:
-            if self.pinned_to is not None:
-                return self.pinned_to
-            route = await self._route.route(deadline_ns)
-            if route.master is None:
-                raise Definite("no master in the route")
-            return route.master
-        slaves = (await self._route.route(deadline_ns)).slaves
-        if not slaves:
-            raise Definite("no slave in the route")
-        return self.pinned_to if self.pinned_to in slaves else self._random.choice(slaves)
+            raise Indefinite(f"malformed answer: {error}") from None
 
     async def _send(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         assert op.value is not None

@@ -1,0 +1,13 @@
+"""What the local engine says of a history that a model made."""
+
+import tempfile
+from pathlib import Path
+
+from chaos.testing import write_run_folder
+from checkers import local
+
+
+def judged(literal):
+    with tempfile.TemporaryDirectory() as folder:
+        write_run_folder(literal, Path(folder) / "run")
+        return local.judged(Path(folder) / "run").results

@@ -1,0 +1,35 @@
+"""Operations invoked by a client whose every link leads to one scripted server, for the tests of clients."""
+
+import asyncio
+
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.op import F, Invocation, Value
+
+
+def invoked(serve, client_at, *ops):
+    """Invoke the operations one after another; the completion, or all if there are several.
+
+    ``serve`` is the server's handler of connections, ``client_at`` makes a client of the server on a port.
+    """
+
+    async def body():
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        client = client_at(server.sockets[0].getsockname()[1])
+        try:
+            return [await client.invoke(op()) for op in ops]
+        finally:
+            await client.close()
+            await client.close()
+            server.close()
+            await server.wait_closed()
+
+    done = asyncio.run(body())
+    return done[0] if len(done) == 1 else done
+
+
+def op(f, timeout_s=5.0, **facts):
+    """Makes the invocation when its turn comes, so that its deadline counts from then."""
+    return lambda: Invocation(
+        process=1, f=f, key=0, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
+        **({"value": Value(1, 2)} if f is F.SEND else {}) | facts,
+    )  # fmt: skip

@@ -1,0 +1,72 @@
+"""What the pages make of rows, and what the injected truth makes of a verdict: neither may call a miss a find."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def module(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module
+
+
+def bug_row(seed, *, found, named, took_s, sentence="b1 did it"):
+    return {
+        "bug": "offset-gap", "workload": "queue", "nemesis": "leader-kill", "anomaly": "int-poll-skip",
+        "help": "leaves", "seed": seed, "found": found, "named": named, "took_s": took_s, "exit": 1 if found else 2,
+        "sentence": sentence, "reason": "too little traffic",
+    }  # fmt: skip
+
+
+def test_a_bug_that_was_missed_is_counted_and_listed(module):
+    rows = [bug_row(1, found=True, named=True, took_s=70.0), bug_row(2, found=True, named=False, took_s=90.0)]
+    page = module("minimq_bugs").page([*rows, bug_row(3, found=False, named=False, took_s=200.0, sentence="")])
+    assert "| offset-gap | queue | leader-kill | int-poll-skip | 2 of 3 | 1 of 2 | 90 s |" in page
+    assert "- offset-gap, seed 3, exit 2: too little traffic" in page
+    assert "None." not in page
+    assert "No bug was run yet." in module("minimq_bugs").page([])
+
+
+def clean_row(seed, code, *rtos):
+    faults = [
+        {"name": "all-kill@broker", "skipped": False, "rto": [{"f": "send", "seconds": rto, "recovered": True}]}
+        for rto in rtos
+    ]
+    return {
+        "seed": seed, "exit": code, "faults": faults, "counts": {"send": {"ok": 9}}, "sentence": "2 lost",
+        "reason": "",
+    }  # fmt: skip
+
+
+def test_a_clean_run_that_was_not_valid_stays_in_the_table(module):
+    page = module("minimq_clean").page([clean_row(2, 1, 3.0), clean_row(1, 0, None, 2.0, 4.0)])
+    assert "1 of 2 runs were valid." in page
+    assert "| 1 | 0 | 3 | 9 | 3.0 s | 4.0 s | valid |" in page
+    assert "| 2 | 1 | 1 | 9 | 3.0 s | 3.0 s | 2 lost |" in page
+    assert "| all-kill@broker | 4 |" in page
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wrong"),
+    [
+        ("b2, master of epoch 3, killed by fault 1 (leader-kill) at 5.0 s, acknowledged 4:7", None),
+        ("b1, master of epoch 3, killed by fault 1 (leader-kill) at 5.0 s, acknowledged 4:7", "node"),
+        ("b2, master of epoch 3, killed by fault 2 (leader-kill) at 5.0 s, acknowledged 4:7", "fault"),
+        ("b2, master of epoch 3, killed by fault 1 (leader-kill) at 5.0 s, acknowledged 4:8", "message"),
+    ],
+)
+def test_a_sentence_that_names_another_node_fault_or_message_is_caught(module, sentence, wrong, tmp_path):
+    log = tmp_path / "nodes" / "b2" / "logs" / "stdout.log"
+    log.parent.mkdir(parents=True)
+    log.write_text('ready\nbent {"bug": "truncate-acked", "node": "b2", "queue": 1}\n')
+    (tmp_path / "run.json").write_text(json.dumps({"nodes": [{"name": "b1"}, {"name": "b2"}]}))
+    lost = {"count": 1, "allowed": False, "examples": [{"value": "4:7"}]}
+    faults = [{"id": 1, "name": "leader-kill", "inject_ns": 5}, {"id": 2, "name": "leader-kill", "inject_ns": None}]
+    results = {"anomalies": {"lost-write": lost}, "sentence": sentence, "faults": faults}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    assert module("truth").names(tmp_path) == {name: name != wrong for name in ("node", "fault", "message")}
