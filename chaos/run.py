@@ -70,7 +70,7 @@ class Run:
         check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
         self.mix: dict[F, float] = workload.mix_of(operations)
         self.topology = self.system.topology(experiment.settings)
-        self.plan = plan_of(experiment, self.system, say)
+        self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
         group = f"{experiment.system}-{experiment.workload}-{faults}"
         self.folder = make_run_folder(Path(experiment.store), group)

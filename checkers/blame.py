@@ -15,7 +15,15 @@ from checkers.findings import NO_NODE, listed, node_name, seconds_text
 from checkers.kernel import Context, QueueShard
 from checkers.timeline import LEADING, FaultSpan
 
-_VERBS: Final = (("partition", "cut off"), ("bridge", "cut off"), ("kill", "killed"), ("suspend", "suspended"))
+_VERBS: Final = (
+    ("partition", "cut off"),
+    ("bridge", "cut off"),
+    ("disconnect", "taken off the network"),
+    ("kill", "killed"),
+    ("restart", "restarted"),
+    ("stop", "stopped"),
+    ("suspend", "suspended"),
+)
 _SHOWN: Final = 3
 READ_WORDS: Final = {F.POLL: "poll", F.READ: "strong read", F.SLAVE_READ: "slave read", F.DRAIN: "final read"}
 

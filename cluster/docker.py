@@ -96,6 +96,10 @@ def memory_bytes(text: str | None) -> int:
     return size
 
 
+def _leave_no_way_out(host: Host) -> None:
+    host.run(*_NO_WAY_OUT, timeout_s=_UP_TIMEOUT_S)
+
+
 class DockerBackend:
     """Hosts in containers of this machine's Docker engine; see the module."""
 
@@ -107,6 +111,8 @@ class DockerBackend:
             "memory": "Memory that a node may use at most, e.g. 512m.",
         }
     )
+    lacks: Mapping[Capability, str] = MappingProxyType({})
+    on_this_machine = True
 
     def __init__(self, image: str | None = None, cpus: str | None = None, memory: str | None = None) -> None:
         self._image = image
@@ -169,7 +175,7 @@ class DockerBackend:
             image = self._image or docker_image.tag_of(docker_image.packages_for(specs))
             self._start(engine, names, work.resolve(), image)
             check_programs(self._hosts[CLIENT], _REQUIRED, f"image {image}")
-            able = {Capability.SIGNALS, Capability.RESTART, Capability.MACHINE}
+            able = {Capability.SIGNALS, Capability.RESTART, Capability.LINK, Capability.MACHINE}
             capabilities = network.capabilities(self._hosts[CLIENT]) | able
             for host in self._hosts.values():
                 host.capabilities = capabilities
@@ -210,7 +216,9 @@ class DockerBackend:
             control = self._accept(engine, name, deadline)
             host = AgentHost(name, by_name[name], home, control, lambda: self._fate(name))
             self._hosts[name] = host
-            host.machine = ContainerMachine(engine, self._containers[name], host, self._settle_again)
+            host.machine = ContainerMachine(
+                engine, self._containers[name], network_id, host, self._settle_again, _leave_no_way_out
+            )
             self._settle(host, control)
 
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker") as pool:
@@ -223,7 +231,7 @@ class DockerBackend:
         own = {"HOME": host.home, "TMPDIR": "/tmp", "XTABLES_LOCKFILE": f"{host.home}/tmp/xtables.lock"}  # noqa: S108
         linux.send(control, {"env": self._env | own, "home": host.home})
         told, fds = host.met()
-        host.run(*_NO_WAY_OUT, timeout_s=_UP_TIMEOUT_S)
+        _leave_no_way_out(host)
         for kind, fd in zip(told["namespaces"], fds, strict=True):
             if host.name == CLIENT and kind != "mnt" and not (kind == "user" and linux.capable()):
                 self._namespaces[kind] = fd

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from chaos.core.errors import DeployError
+from chaos.core.errors import CapabilityError, DeployError
 from chaos.core.events import Note
 
 
@@ -23,8 +23,9 @@ class Capability(StrEnum):
     IPTABLES = "iptables"  # an own chain in INPUT and OUTPUT
     STATISTIC = "statistic"  # iptables -m statistic
     SIGNALS = "signals"  # kill, stop, continue processes
-    RESTART = "restart"  # start a killed process again
-    MACHINE = "machine"  # end, freeze and start the host itself
+    RESTART = "restart"  # start a process again that ended
+    LINK = "link"  # leave the network and come back, with commands still reaching the host
+    MACHINE = "machine"  # end, freeze, unplug and start the host itself
 
 
 class Completed(msgspec.Struct, frozen=True):
@@ -64,22 +65,37 @@ class NodeSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MachineState(msgspec.Struct, frozen=True):
-    """What is known of a host from outside. ``started``: names this start of it; another start, another name."""
+    """What is known of a host from outside.
+
+    ``started`` names this start of it; another start, another name. ``plugged``: it is in its network.
+    """
 
     running: bool
     frozen: bool
+    plugged: bool
     started: str
 
 
 class Machine(Protocol):
-    """A host as a thing that can be ended, frozen and started. Its home and its address stay; processes do not."""
+    """A host as a thing that can be ended, frozen, unplugged and started.
+
+    Its home and its address stay; processes do not.
+    """
 
     def kill(self) -> None:
         """End all that runs on it, at once; fine if it has ended."""
         ...
 
+    def stop(self, grace_s: float) -> None:
+        """Ask all that runs on it to end, and end what has not within ``grace_s``; fine if it has ended."""
+        ...
+
     def start(self) -> None:
         """Start it again, with nothing running yet; fine if it runs."""
+        ...
+
+    def restart(self, grace_s: float) -> None:
+        """``stop`` and ``start`` in one go."""
         ...
 
     def freeze(self) -> None:
@@ -88,6 +104,14 @@ class Machine(Protocol):
 
     def thaw(self) -> None:
         """Let everything run on; fine if it is not frozen."""
+        ...
+
+    def unplug(self) -> None:
+        """Take it off its network; fine if it is off."""
+        ...
+
+    def plug(self) -> None:
+        """Put it into its network again, with the address that it had; fine if it is there."""
         ...
 
     def state(self) -> MachineState:
@@ -148,6 +172,10 @@ class Backend(Protocol):
     name: str
     options: Mapping[str, str]
     """What users may set, with a line of help each; given to the constructor as keyword arguments."""
+    lacks: Mapping[Capability, str]
+    """What its hosts never have, and why."""
+    on_this_machine: bool
+    """Whether this machine's kernel is also that of its hosts."""
 
     def prepare(self, specs: Sequence[NodeSpec], say: Callable[[str], None]) -> None:
         """Make sure of what such hosts are made of, and remove what dead runs left; once a machine it takes minutes.
@@ -207,8 +235,6 @@ def check_programs(host: Host, programs: Sequence[str], where: str) -> None:
     """
     missing = host.run("sh", "-c", _MISSING_PROGRAMS, "sh", *programs, timeout_s=_LOOK_TIMEOUT_S).check().text.split()
     if missing:
-        from chaos.core.errors import CapabilityError
-
         raise CapabilityError(f"{host.name}: {where} has no {', no '.join(missing)} on its PATH; install it there")
 
 

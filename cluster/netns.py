@@ -68,6 +68,10 @@ class NetnsBackend:
 
     name = "netns"
     options: Mapping[str, str] = MappingProxyType({})
+    lacks: Mapping[Capability, str] = MappingProxyType(
+        {Capability.MACHINE: "hosts in namespaces are no containers; --backend docker has them"}
+    )
+    on_this_machine = True
 
     def __init__(self) -> None:
         self._run_id = ""
@@ -91,7 +95,8 @@ class NetnsBackend:
         self._run_id = run_id
         try:
             self._start(names, work.resolve())
-            capabilities = network.capabilities(self._hosts[CLIENT]) | {Capability.SIGNALS, Capability.RESTART}
+            able = {Capability.SIGNALS, Capability.RESTART, Capability.LINK}
+            capabilities = network.capabilities(self._hosts[CLIENT]) | able
             for host in self._hosts.values():
                 host.capabilities = capabilities
         except BaseException:

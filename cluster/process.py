@@ -23,6 +23,9 @@ STDOUT: Final = "logs/stdout.log"
 PID_FILE: Final = "process.pid"
 """Pid, start time, and the length of the log when the process started."""
 
+GRACE_S: Final = 10.0
+"""How long a process that was asked to end may take, as with docker stop."""
+
 _RUN_TIMEOUT_S: Final = 15.0
 _SIGNAL_TIMEOUT_S: Final = 10.0
 _COMMAND_TIMEOUT_S: Final = 60.0
@@ -204,10 +207,30 @@ def adopt(node: Node) -> ProcId | None:
     return ProcId(int(pid), int(begun), 0)
 
 
-def stop(node: Node) -> None:
-    """End an adopted process by its own command."""
-    done = node.host.run(*node.launch.stop, timeout_s=_COMMAND_TIMEOUT_S)
-    done.check(f"{node.name}: stopping its process")
+def stop(node: Node, grace_s: float = GRACE_S) -> bool:
+    """Ask the process to end, by SIGTERM to all of its session; what has not within ``grace_s`` is killed.
+
+    A process with a stop command of its own, which is somebody else's, is asked by that and never killed.
+    Returns whether it ended by itself; fine if it is dead.
+
+    Raises:
+        DeadlineError: its own command did not end it.
+    """
+    if node.launch.stop:
+        done = node.host.run(*node.launch.stop, timeout_s=_COMMAND_TIMEOUT_S)
+        done.check(f"{node.name}: stopping its process")
+        deadline = Deadline(f"{node.name} to end by its stop command", _COMMAND_TIMEOUT_S)
+    else:
+        _run(node, _SIGNAL, "TERM")
+        deadline = Deadline(f"{node.name} to end", grace_s)
+    while not state(node).gone:
+        if node.launch.stop:
+            deadline.check()
+        elif deadline.expired():
+            kill(node)
+            return False
+        time.sleep(_POLL_S)
+    return True
 
 
 def _start_elsewhere(node: Node) -> ProcId:

@@ -176,6 +176,13 @@ class SshBackend:
             "watchdog_s": "seconds of silence until a machine heals itself",
         }
     )
+    lacks: Mapping[Capability, str] = MappingProxyType(
+        {
+            Capability.LINK: "commands come by the network, so a machine off it could not be told to come back",
+            Capability.MACHINE: "a machine reached by SSH is nobody's container; --backend docker has them",
+        }
+    )
+    on_this_machine = False
 
     def __init__(
         self,

@@ -4,24 +4,33 @@ The module refuses to guess: a fault whose needs nobody tried is left to the che
 themselves, which comes before the first row (``nemesis.runner``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from cluster.facts import Fact, namespaces
+from cluster.host import Capability
 from nemesis.catalog import Kind
-from nemesis.faults import FAULTS
+from nemesis.fault import Fault
 
 
-def unavailable(facts: Iterable[Fact]) -> dict[Kind, str]:
-    """Pure: the faults that need what is not there, each with what was seen and what helps."""
-    lacking = {fact.gives: fact for fact in facts if fact.gives is not None and not fact.ok}
-    out: dict[Kind, str] = {}
-    for kind, fault in FAULTS.items():
-        needed = [fact for capability, fact in lacking.items() if capability in fault.needs]
-        if needed:
-            out[kind] = "; ".join(f"{fact.name}: {fact.detail} ({fact.help})" for fact in needed)
-    return out
+def lacking(facts: Iterable[Fact]) -> dict[Capability, str]:
+    """Pure: what hosts on a machine with these facts do not have, each with what was seen and what helps."""
+    return {
+        fact.gives: f"{fact.name}: {fact.detail} ({fact.help})"
+        for fact in facts
+        if fact.gives is not None and not fact.ok
+    }
 
 
-def unavailable_here() -> dict[Kind, str]:
+def lacking_here() -> dict[Capability, str]:
     """The same of this machine, tried now: half a second."""
-    return unavailable(namespaces())
+    return lacking(namespaces())
+
+
+def unavailable(faults: Mapping[Kind, type[Fault]], lacks: Mapping[Capability, str]) -> dict[Kind, str]:
+    """Pure: the faults that need what hosts lack, and why they lack it."""
+    out: dict[Kind, str] = {}
+    for kind, fault in faults.items():
+        needed = [why for capability, why in lacks.items() if capability in fault.needs]
+        if needed:
+            out[kind] = "; ".join(needed)
+    return out

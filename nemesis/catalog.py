@@ -34,13 +34,16 @@ class Kind(StrEnum):
     """How: the fault that is done to the chosen nodes or to their links."""
 
     KILL = "kill"
+    STOP = "stop"
+    RESTART = "restart"
     SUSPEND = "suspend"
     PARTITION = "partition"
     LOSS = "loss"
+    DISCONNECT = "disconnect"
 
     @property
     def on_network(self) -> bool:
-        """Whether the fault hits links rather than processes."""
+        """Whether the fault hits links among nodes rather than nodes."""
         return self in (Kind.PARTITION, Kind.LOSS)
 
 
@@ -62,9 +65,12 @@ _WHOM: Final = {
 }
 _HOW: Final = {
     Kind.KILL: "SIGKILL {} and start again at the fault's end",
+    Kind.STOP: "ask {} to end, SIGTERM and after 10 s SIGKILL, and start again at the fault's end",
+    Kind.RESTART: "ask {} to end in the same way and start again at once",
     Kind.SUSPEND: "SIGSTOP {} and SIGCONT at the fault's end",
     Kind.PARTITION: "cut {} off from the others, both ways",
     Kind.LOSS: "drop 80 % of the packets on every link of {}, each way",
+    Kind.DISCONNECT: "take {} off the network: from the other nodes and from clients",
 }
 
 

@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from nemesis.disconnect import Disconnect
 from nemesis.fault import registered
-from nemesis.kill import Kill
+from nemesis.kill import Kill, Restart, Stop
 from nemesis.loss import Loss
 from nemesis.partition import Partition
 from nemesis.pause import Pause
 
-FAULTS: Final = registered(Kill, Pause, Partition, Loss)
+FAULTS: Final = registered(Kill, Stop, Restart, Pause, Partition, Loss, Disconnect)

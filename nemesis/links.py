@@ -30,7 +30,7 @@ class LinkFault:
         """Remember the scene; touch nothing."""
         self._run_id = scene.cluster.run_id
         self._hosts: dict[str, Host] = {node.name: node.host for node in scene.cluster.nodes.values()}
-        self._everyone: dict[str, Host] = {**self._hosts, scene.client.name: scene.client}
+        self.everyone: dict[str, Host] = {**self._hosts, scene.client.name: scene.client}
         targets = scene.targets
         self._rules = {
             name: tuple(
@@ -40,7 +40,7 @@ class LinkFault:
         }
         self.hit: frozenset[Link] = links(targets.grudge)
         self.inside: frozenset[Link] = complement(targets.grudge, targets.participants)
-        self.others: frozenset[Link] = all_links(self._everyone) - self.hit - self.inside
+        self.others: frozenset[Link] = all_links(self.everyone) - self.hit - self.inside
 
     def act(self) -> None:
         """Put the rules in place on all nodes at once."""
@@ -93,7 +93,7 @@ class LinkFault:
 
     def _looked(self, judge: Callable[[Mapping[Link, int], int], proof.Judged], probes: int) -> Evidence:
         for look in range(1, LOOKS + 1):
-            seen = matrix.measure(self._everyone, probes)
+            seen = matrix.measure(self.everyone, probes)
             judged = judge(seen.received, seen.sent)
             judged.evidence.details["looks"] = look
             if not judged.look_again:

@@ -1,8 +1,9 @@
-"""Kill and suspend done to the host itself instead of its process: ``--kill container``.
+"""Faults of nodes done to the host itself instead of its process or its link: ``--kill container``.
 
-A killed host loses its processes and what its memory held; its home stays. It is started again at the fault's end,
-and its process with it. A frozen host runs nothing at all, not even what would answer for it, so the proof comes from
-who runs it. The module refuses hosts that are not machines of somebody's.
+A host that is killed or stopped loses its processes and what its memory held; its home stays. It is started again at
+the fault's end or, restarted, at once, and its process with it. A frozen host runs nothing at all, not even what would
+answer for it, so the proof comes from who runs it; one off its network is proven by probes. The module refuses hosts
+that are not machines of somebody's.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,13 +13,16 @@ from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.events import Evidence
 from cluster import process
 from cluster.cluster import Node
-from cluster.host import Capability, Machine, MachineState
+from cluster.host import Capability, Host, Machine, MachineState
 from nemesis import proof
 from nemesis.catalog import Kind
+from nemesis.disconnect import Disconnect
 from nemesis.fault import Fault, Scene, on_each, registered
 from nemesis.faults import FAULTS
 from nemesis.kill import READY_TIMEOUT_S
 from nemesis.processes import ACTION_TIMEOUT_S, Fact
+
+ENDED: Final = "had ended already, so nothing was done to it"
 
 
 class MachineFault:
@@ -56,13 +60,12 @@ class MachineKill(MachineFault):
     kind: ClassVar[Kind] = Kind.KILL
 
     def act(self) -> None:
-        """Kill all hosts at once."""
+        """End all hosts at once."""
+        self._on_all(self._end, "ending the host")
 
-        def kill(node: Node) -> None:
-            self._remember(node)
-            machine_of(node).kill()
-
-        self._on_all(kill, "killing the host")
+    def _end(self, node: Node) -> None:
+        self._remember(node)
+        machine_of(node).kill()
 
     def verify(self) -> Evidence:
         """Each host that ran before does not run."""
@@ -75,7 +78,7 @@ class MachineKill(MachineFault):
     def _ended(self, name: str, now: MachineState, word: str) -> Fact:
         before = self._before.get(name)
         if before is None or not before.running:
-            return False, "had ended already, so nothing was killed"
+            return False, ENDED
         if now.running or now.started != before.started:
             return False, "runs"
         return True, word
@@ -85,11 +88,14 @@ class MachineKill(MachineFault):
 
         def start(node: Node) -> None:
             machine_of(node).start()
-            if not process.state(node).alive:
-                process.start(node, self._run_id)
+            self._start_process(node)
             process.await_ready(node, Deadline(f"{node.name} to serve again", READY_TIMEOUT_S))
 
         self._on_all(start, "starting the host", READY_TIMEOUT_S + ACTION_TIMEOUT_S)
+
+    def _start_process(self, node: Node) -> None:
+        if not process.state(node).alive:
+            process.start(node, self._run_id)
 
     def verify_healed(self) -> Evidence:
         """Each host runs, and its process with it."""
@@ -101,6 +107,61 @@ class MachineKill(MachineFault):
             return state.alive, f"runs again, pid {state.pid} {'lives' if state.alive else 'is dead'}"
 
         return self._look(healed)
+
+
+class MachineStop(MachineKill):
+    """The host of each target is asked to end, and is started again."""
+
+    kind: ClassVar[Kind] = Kind.STOP
+
+    def _end(self, node: Node) -> None:
+        self._remember(node)
+        machine_of(node).stop(process.GRACE_S)
+
+
+class MachineRestart(MachineKill):
+    """The host of each target is asked to end and started again at once, and its process with it."""
+
+    kind: ClassVar[Kind] = Kind.RESTART
+
+    def _end(self, node: Node) -> None:
+        self._remember(node)
+        machine_of(node).restart(process.GRACE_S)
+        self._start_process(node)
+
+    def verify(self) -> Evidence:
+        """Each host that ran before is another now."""
+        return self._look(lambda name, now: self._another(name, now, "was started anew as a whole"))
+
+    def verify_still(self) -> Evidence:
+        """Look at the same, just before its process is waited for."""
+        return self._look(lambda name, now: self._another(name, now, "runs"))
+
+    def _another(self, name: str, now: MachineState, word: str) -> Fact:
+        before = self._before.get(name)
+        if before is None or not before.running:
+            return False, ENDED
+        if now.started == before.started:
+            return False, "was never ended"
+        return now.running, word if now.running else "does not run"
+
+
+class MachineDisconnect(Disconnect):
+    """The host of each target is not in its network."""
+
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.MACHINE})
+
+    def unplug(self, host: Host) -> None:
+        """See ``Disconnect``."""
+        machine_at(host).unplug()
+
+    def plug(self, host: Host) -> None:
+        """See ``Disconnect``."""
+        machine_at(host).plug()
+
+    def plugged(self, host: Host) -> bool:
+        """See ``Disconnect``."""
+        return machine_at(host).state().plugged
 
 
 class MachineFreeze(MachineFault):
@@ -134,7 +195,7 @@ class MachineFreeze(MachineFault):
     def _stands(self, name: str, now: MachineState) -> Fact:
         before = self._before.get(name)
         if before is None or not before.running:
-            return False, "had ended already, so nothing was frozen"
+            return False, ENDED
         if now.started != before.started or not now.running:
             return False, "is not the host that it was"
         stands_s = (now_ns() - self._frozen_ns.get(name, now_ns())) / NS_PER_S
@@ -156,16 +217,20 @@ class MachineFreeze(MachineFault):
         return self._look(healed)
 
 
+def machine_at(host: Host) -> Machine:
+    """The host as a machine; whoever plans such a fault has asked for ``Capability.MACHINE``."""
+    assert host.machine is not None
+    return host.machine
+
+
 def machine_of(node: Node) -> Machine:
-    """The node's host as a machine; whoever plans such a fault has asked for ``Capability.MACHINE``."""
-    machine = node.host.machine
-    assert machine is not None
-    return machine
+    """The node's host as a machine."""
+    return machine_at(node.host)
 
 
-_ON_MACHINES: Final = registered(MachineKill, MachineFreeze)
+_ON_MACHINES: Final = registered(MachineKill, MachineStop, MachineRestart, MachineFreeze, MachineDisconnect)
 
 
 def faults_on(what: Literal["process", "container"]) -> Mapping[Kind, type[Fault]]:
-    """The faults by kind, with kill and suspend done to that."""
+    """The faults by kind, with those of nodes done to that."""
     return FAULTS if what == "process" else {**FAULTS, **_ON_MACHINES}

@@ -57,7 +57,7 @@ def parse_mix(text: str, topology: Topology, missing: Mapping[Kind, str] = NOTHI
 
 
 def _every(topology: Topology, missing: Mapping[Kind, str]) -> Iterator[Choice]:
-    """Every row of the catalog: process faults on each role, network faults on each role's links and on all."""
+    """Every row of the catalog: faults of nodes on each role, faults of links on each role and on all."""
     roles = topology.targeted_roles()
     single = [(role,) for role in roles]
     for entry in CATALOG.values():

@@ -26,7 +26,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     ``row`` counts from 1. ``at_s`` is seconds after the load's start, ``duration_s`` from the injection to
     the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
-    taken first) and one per count, under ``#role`` for process faults and ``#`` for network faults.
+    taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links.
     """
 
     row: int

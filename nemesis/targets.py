@@ -1,6 +1,6 @@
 """Whom a planned row hits: a pure function of the row, the names and the last observation.
 
-The answer also says, for network faults, which packets each node drops. The module refuses to look
+The answer also says, for faults of links, which packets each node drops. The module refuses to look
 at a host, and to guess: without a known leader there is no target.
 """
 
@@ -17,14 +17,20 @@ from nemesis.topology import CONTROLLER, REPLICA, Topology
 LOSS: Final = 0.8
 """Share of packets that a loss fault drops on each direction of a link."""
 
-_SIGNALS: Final = {Kind.KILL: "SIGKILL", Kind.SUSPEND: "SIGSTOP"}
+_DONE: Final = {
+    Kind.KILL: "killed",
+    Kind.STOP: "stopped",
+    Kind.RESTART: "restarted",
+    Kind.SUSPEND: "suspended",
+    Kind.DISCONNECT: "off the network",
+}
 _LEADS: Final = {REPLICA: "master", CONTROLLER: "active controller"}
 
 
 class Targets(msgspec.Struct, frozen=True, kw_only=True):
     """Whom a fault hits.
 
-    ``names``: the nodes it is done to, in the order of the topology. ``participants``: for network faults
+    ``names``: the nodes it is done to, in the order of the topology. ``participants``: for faults of links
     all nodes whose links are in its scope. ``grudge``: node → nodes whose packets it drops, all of them or
     the share ``probability``. ``description``: for people ("{b1 c1 | b2 b3 c2 c3}").
     """
@@ -69,7 +75,7 @@ def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
 
 
 def _leaders(row: Row, topology: Topology, leadership: Leadership) -> tuple[str, ...] | None:
-    """The leader of each role named; of a network fault the first role's, because it has one centre."""
+    """The leader of each role named; of a fault of links the first role's, because it has one centre."""
     known = {REPLICA: leadership.master, CONTROLLER: leadership.controller}
     leaders: tuple[str, ...] = ()
     for role in row.roles[:1] if row.fault.on_network else row.roles:
@@ -106,4 +112,4 @@ def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants
             groups.append(f"{_LEADS[topology.kinds[role]]} {taken[0]}")
         else:
             groups.append(f"{' '.join(taken)} of {len(topology.nodes[role])} {role}s")
-    return f"{', '.join(groups)}, {_SIGNALS[row.fault]}"
+    return f"{', '.join(groups)}, {_DONE[row.fault]}"

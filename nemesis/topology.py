@@ -50,5 +50,5 @@ class Topology(msgspec.Struct, frozen=True):
         )
 
     def replica_role(self) -> str | None:
-        """The role that keeps the log: what a process fault hits when no role is named."""
+        """The role that keeps the log: what a fault of nodes hits when no role is named."""
         return next((role for role in self.targeted_roles() if self.kinds[role] == REPLICA), None)

@@ -21,7 +21,7 @@ from chaos.core.verdict import FaultResult
 LEADING: Final = frozenset({"master", "leader", "primary", "active"})
 BLIND_PERIODS: Final = 3.5
 """A pause in a node's observations longer than this many periods is drawn blank."""
-KINDS: Final = ("kill", "partition", "suspend", "loss", "delay")
+KINDS: Final = ("kill", "stop", "restart", "disconnect", "partition", "suspend", "loss", "delay")
 SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "drain")
 
 
@@ -93,7 +93,7 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kind_of(name: str) -> str:
-    """The mechanism in a nemesis' name, which gives its colour: kill, partition, suspend, loss, delay, other."""
+    """The mechanism in a nemesis' name, which gives its colour: one of ``KINDS``, or other."""
     base = name.split("@", maxsplit=1)[0]
     if base.endswith(("ring", "bridge")):
         return "partition"

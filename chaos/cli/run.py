@@ -86,7 +86,7 @@ def _flag(
 @_flag("--memory", "memory", "Memory that a node may use at most (docker), e.g. 512m.")
 @_option("--nemesis", "nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).")
 @_option(
-    "--kill", "kill", "What kill and suspend hit: a node's process, or its whole container (docker).",
+    "--kill", "kill", "What faults of nodes hit: the process and the link, or the whole container (docker).",
     type=click.Choice(["process", "container"]),
 )  # fmt: skip
 @_option("--plan", "plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them.")

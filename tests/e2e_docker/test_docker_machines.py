@@ -69,6 +69,60 @@ def test_a_killed_host_loses_what_runs_and_comes_back_the_same(sandbox):
     up.backend.check()
 
 
+def test_a_stopped_host_is_asked_first_and_comes_back(sandbox):
+    up = sandbox("b1", "b2")
+    home = Path(up.hosts["b1"].home)
+    fault = faults_on("container")[Kind.STOP](scene_of(up, Kind.STOP))
+    wait = "trap 'echo asked > asked; exit' TERM; echo ready > ready; while :; do sleep 0.05; done"
+    up.hosts["b1"].run("sh", "-c", f"({wait}) >/dev/null 2>&1 &", timeout_s=5).check()
+    until((home / "ready").exists, "the process to run")
+    fault.act()
+    assert (home / "asked").read_text() == "asked\n"
+    assert fault.verify().proven
+    assert fault.verify_still().proven
+    up.backend.check()
+    fault.heal()
+    assert fault.verify_healed().proven
+    assert matrix.measure(up.hosts, 5).silent() == frozenset()
+
+
+def test_a_restarted_host_is_another_start_of_it(sandbox):
+    up = sandbox("b1", "b2")
+    fault = faults_on("container")[Kind.RESTART](scene_of(up, Kind.RESTART))
+    stood = ticks(up)
+    fault.act()
+    assert fault.verify().proven
+    assert fault.verify_still().proven
+    fault.heal()
+    assert fault.verify_healed().proven
+    until(lambda: ticks(up) not in ("", stood), "the process to tick again")
+    up.backend.check()
+    assert matrix.measure(up.hosts, 5).silent() == frozenset()
+
+
+def test_a_host_off_its_network_runs_alone_and_comes_back_with_its_address(sandbox):
+    up = sandbox("b1", "b2")
+    host = up.hosts["b1"]
+    scene = scene_of(up, Kind.DISCONNECT)
+    before = process.state(scene.cluster.nodes["b1"])
+    fault = faults_on("container")[Kind.DISCONNECT](scene)
+    fault.act()
+    evidence = fault.verify()
+    assert evidence.proven
+    assert evidence.summary == "4 of 4 links across the cut dropped all 20 probes, 2 of 2 others passed"
+    assert host.run("ip", "-o", "-4", "addr", "show", "to", host.address, timeout_s=5).text == ""
+    stood = ticks(up)
+    until(lambda: ticks(up) != stood, "the process to tick on")
+    assert fault.verify_still().proven
+    fault.heal()
+    assert fault.verify_healed().proven
+    assert not fault.verify_still().proven
+    fault.heal()
+    assert process.state(scene.cluster.nodes["b1"]) == before
+    assert host.run("ip", "route", "get", "192.0.2.1", timeout_s=5).returncode != 0
+    up.backend.check()
+
+
 def test_a_frozen_host_stands_still_and_goes_on_as_it_was(sandbox):
     up = sandbox("b1", "b2")
     scene = scene_of(up, Kind.SUSPEND)

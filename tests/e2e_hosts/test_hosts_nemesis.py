@@ -10,13 +10,14 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
+import msgspec
 import pytest
 from host_support import BACKENDS, make
 
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.events import EventLog, Fault, read_events
 from chaos.core.runinfo import NodeInfo
-from cluster import network, process
+from cluster import network, process, wire
 from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
 from cluster.system import Launch, Leadership
@@ -92,6 +93,7 @@ def healthy(up):
         seen = process.state(node)
         assert seen.alive
         assert not seen.stopped
+        assert wire.is_up(node.host)
     assert network.listed(client) == ()
 
 
@@ -184,6 +186,76 @@ def test_kill_is_gone_until_the_end_and_serves_again(healthy, tmp_path):
     assert now.start_time != before["b2"].start_time
     assert f"restarted as pid {now.pid}" in last.evidence.summary
     assert ask(client, cluster.nodes["b2"]) == "here"
+
+
+def test_stop_asks_first_and_kills_who_does_not_listen(healthy, tmp_path):
+    cluster, client = healthy
+    deaf = cluster.nodes["c1"]
+    process.kill(deaf)
+    deafened = msgspec.structs.replace(deaf.launch, argv=("sh", "-c", "trap '' TERM; exec python3 -I -S server.py"))
+    nodes = {**cluster.nodes, "c1": msgspec.structs.replace(deaf, launch=deafened)}
+    process.start(nodes["c1"], RUN)
+    process.await_ready(nodes["c1"], Deadline("c1", 30))
+    before = {name: process.state(node) for name, node in nodes.items()}
+    up = (Cluster(RUN, nodes, KINDS), client)
+    with Run(up, tmp_path, "leader-stop@broker+controller", 600) as run:
+        event = in_force(run)
+        assert event.description == "master b2, active controller c1, stopped"
+        assert f"b2 pid {before['b2'].pid} ended by itself after 0." in event.evidence.summary
+        killed = f"c1 pid {before['c1'].pid} did not end by itself and was killed after 10."
+        assert killed in event.evidence.summary
+        assert {name for name, node in nodes.items() if process.state(node).gone} == {"b2", "c1"}
+        assert all_ask((client, node) for node in nodes.values()) == [
+            "ConnectionRefusedError" if name in ("b2", "c1") else "here" for name in nodes
+        ]
+        healed(run)
+    assert all_ask((client, node) for node in nodes.values()) == ["here"] * 7
+
+
+def test_restart_leaves_another_process_that_serves(healthy, tmp_path):
+    cluster, client = healthy
+    before = {name: process.state(node) for name, node in cluster.nodes.items()}
+    with Run(healthy, tmp_path, "leader-restart", 600) as run:
+        event = in_force(run)
+        now = process.state(cluster.nodes["b2"])
+        assert now.start_time != before["b2"].start_time
+        assert f"b2 pid {before['b2'].pid} ended by itself after " in event.evidence.summary
+        assert event.evidence.summary.endswith(f", pid {now.pid} lives")
+        last = healed(run)
+    assert f"b2 restarted as pid {now.pid}" in last.evidence.summary
+    assert process.state(cluster.nodes["b2"]) == now
+    assert ask(client, cluster.nodes["b2"]) == "here"
+    for name in cluster.nodes.keys() - {"b2"}:
+        assert process.state(cluster.nodes[name]) == before[name]
+
+
+def test_disconnect_takes_a_node_from_everybody_and_leaves_its_process(healthy, tmp_path):
+    cluster, client = healthy
+    before = {name: process.state(node) for name, node in cluster.nodes.items()}
+    b2 = cluster.nodes["b2"]
+    with Run(healthy, tmp_path, "leader-disconnect", 600) as run:
+        event = in_force(run)
+        assert event.evidence.summary.startswith("14 of 14 links across the cut dropped all 20 probes, 42 of 42 others")
+        assert not wire.is_up(b2.host)
+        assert ask(client, b2) in ("TimeoutError", "OSError")
+        assert ask(b2.host, cluster.nodes["b1"]) == "OSError"
+        assert b2.host.run("python3", "-I", "-S", "-c", ASK, "127.0.0.1", timeout_s=20).text == "here"
+        others = [node for name, node in cluster.nodes.items() if name != "b2"]
+        assert all_ask((client, node) for node in others) == ["here"] * 6
+        last = healed(run)
+    assert last.evidence.summary.startswith("56 of 56 links passed all 20 probes")
+    assert {name: process.state(node) for name, node in cluster.nodes.items()} == before
+    assert ask(client, b2) == "here"
+
+
+def test_a_link_that_somebody_puts_up_again_did_not_last(healthy, tmp_path):
+    cluster, _ = healthy
+    with Run(healthy, tmp_path, "leader-disconnect", 6) as run:
+        in_force(run)
+        wire.up(cluster.nodes["b2"].host)
+        events = run.finish()
+    assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"]
+    assert events[3].note == "did not last: NOT: b2 is on the network"
 
 
 def test_random_kill_of_both_roles_leaves_a_broker(healthy, tmp_path):

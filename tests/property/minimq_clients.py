@@ -76,7 +76,8 @@ class Cluster(Simulation):
             return
         request_id = str(next(self.asked))
         self.replies[request_id] = done
-        self.at(self.latency_ms(), self.tell, name, machine.life, ClientRequest(id=request_id, body=body))
+        if name not in self.unplugged:
+            self.at(self.latency_ms(), self.tell, name, machine.life, ClientRequest(id=request_id, body=body))
         self.at(deadline_ms, self.give_up, request_id)
 
     def give_up(self, request_id):

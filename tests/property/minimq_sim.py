@@ -60,6 +60,7 @@ class Simulation:
         self.machines = {name: Machine() for name in NODES}
         self.links = {(a, b): Link() for a in NODES for b in NODES if a != b}
         self.drops = {}  # (from, to) -> probability
+        self.unplugged = frozenset()  # whom no client reaches either
         self.replies = {}  # request id -> what to call with the answer
         self.asked = count()
         for name in NODES:
@@ -139,7 +140,7 @@ class Simulation:
                 case CancelTimer(name=timer):
                     machine.timers.pop(timer, None)
                 case Reply(id=request_id, body=body):
-                    done = self.replies.pop(request_id, None)
+                    done = None if name in self.unplugged else self.replies.pop(request_id, None)
                     if done is not None:
                         self.at(self.latency_ms(), done, body)
         self.flush(name)
@@ -222,23 +223,33 @@ class Simulation:
 
     def inject(self, fault, targets):
         match fault:
-            case Kind.KILL:
+            case Kind.KILL | Kind.STOP:
                 for name in targets.names:
                     self.kill(name)
+            case Kind.RESTART:
+                for name in targets.names:
+                    self.kill(name)
+                    self.start(name)
             case Kind.SUSPEND:
                 for name in targets.names:
                     self.suspend(name)
+            case Kind.DISCONNECT:
+                self.drops = {pair: 1.0 for name in targets.names for pair in self.links_of(name)}
+                self.unplugged = frozenset(targets.names)
             case Kind.PARTITION | Kind.LOSS:
                 share = 1.0 if targets.probability is None else targets.probability
                 self.drops = {(source, name): share for name, sources in targets.grudge.items() for source in sources}
 
     def heal(self, fault, targets):
         match fault:
-            case Kind.KILL:
+            case Kind.KILL | Kind.STOP:
                 for name in targets.names:
                     self.start(name)
+            case Kind.RESTART:
+                return
             case Kind.SUSPEND:
                 for name in targets.names:
                     self.resume(name)
-            case Kind.PARTITION | Kind.LOSS:
+            case Kind.PARTITION | Kind.LOSS | Kind.DISCONNECT:
                 self.drops = {}
+                self.unplugged = frozenset()

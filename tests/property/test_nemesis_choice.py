@@ -142,7 +142,7 @@ def test_without_a_known_leader_there_is_no_target(name, suffix):
     assert choose(row, topology, Leadership(master="gone", controller="gone")) is None
     both = choose(row, topology, Leadership(master="b2", controller="c3"))
     assert both is not None
-    process = row.fault in (Kind.KILL, Kind.SUSPEND)
+    process = not row.fault.on_network
     wanted = {"": ("b2",), "@broker": ("b2",), "@controller": ("c3",)}.get(suffix, ("b2", "c3") if process else ("b2",))
     assert both.names == wanted
     if process and suffix == "@broker+controller":

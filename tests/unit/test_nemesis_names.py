@@ -2,12 +2,18 @@
 
 import pytest
 
-from chaos.core.errors import HistoryError, UsageError
+from chaos import plugins
+from chaos.core.errors import CapabilityError, HistoryError, UsageError
+from chaos.experiment import resolved
+from chaos.planning import plan_of
 from cluster.facts import Fact
 from cluster.host import Capability, NodeSpec
 from cluster.system import Leadership
-from nemesis.available import unavailable
+from cluster.systems.minimq.system import MiniMQ
+from nemesis.available import lacking, unavailable
 from nemesis.catalog import CATALOG, Kind, parse
+from nemesis.faults import FAULTS
+from nemesis.machines import faults_on
 from nemesis.plan import left_out, make_plan, read_plan
 from nemesis.targets import aim, choose
 from nemesis.topology import Topology
@@ -95,13 +101,16 @@ def test_too_few_nodes_are_refused(nemesis):
 @pytest.mark.parametrize(
     ("nemesis", "names", "description"),
     [
-        ("leader-kill", ("b2",), "master b2, SIGKILL"),
-        ("leader-kill@broker+controller", ("b2", "c1"), "master b2, active controller c1, SIGKILL"),
+        ("leader-kill", ("b2",), "master b2, killed"),
+        ("leader-kill@broker+controller", ("b2", "c1"), "master b2, active controller c1, killed"),
         ("leader-partition", ("b2",), "master {b2 | b1 b3 c1 c2 c3}"),
         ("leader-partition@broker", ("b2",), "master {b2 | b1 b3}"),
         ("leader-partition@controller", ("c1",), "active controller {c1 | c2 c3}"),
         ("leader-loss", ("b2",), "master b2, 80 % loss each way"),
-        ("all-suspend", ("b1", "b2", "b3"), "b1 b2 b3 of 3 brokers, SIGSTOP"),
+        ("all-suspend", ("b1", "b2", "b3"), "b1 b2 b3 of 3 brokers, suspended"),
+        ("all-stop@controller", ("c1", "c2", "c3"), "c1 c2 c3 of 3 controllers, stopped"),
+        ("leader-restart", ("b2",), "master b2, restarted"),
+        ("leader-disconnect@controller", ("c1",), "active controller c1, off the network"),
         ("all-loss@controller", ("c1", "c2", "c3"), "c1 c2 c3, 80 % loss each way"),
     ],
 )
@@ -174,14 +183,13 @@ def test_a_mix_is_dealt_in_rounds_and_each_row_has_its_own_name():
 
 
 def test_all_is_every_fault_on_every_role():
-    plan = rows("all", interval_s=1, duration_s=1, time_limit_s=2 * 47)
+    plan = rows("all", interval_s=1, duration_s=1, time_limit_s=2 * 77)
     names = {row.name for row in plan}
-    assert len(names) == len(plan) == 47
+    assert len(names) == len(plan) == 77
     assert {name.partition("@")[0] for name in names} == set(CATALOG) - {"noop"}
     assert {"leader-kill@broker", "leader-kill@controller", "random-loss", "random-loss@controller"} <= names
     assert "leader-kill" not in names, "on brokers alone it would come twice"
-    assert [row.fault for row in plan[:4]] != [plan[0].fault] * 4
-    assert {row.fault for row in plan[:4]} == set(Kind), "a short run sees every mechanism"
+    assert {row.fault for row in plan[: len(Kind)]} == set(Kind), "a short run sees every mechanism"
 
 
 def test_all_leaves_out_what_cannot_be_done_and_says_so():
@@ -200,9 +208,41 @@ def test_all_leaves_out_what_cannot_be_done_and_says_so():
 
 def test_what_is_missing_is_found_by_the_needs_of_each_fault():
     there = [Fact("iptables", True, "v1.8", gives=Capability.IPTABLES), Fact("maven", False, "not found")]
-    assert unavailable(there) == {}
+    assert lacking(there) == {}
     gone = Fact("iptables statistic", False, "no share", "modprobe xt_statistic", gives=Capability.STATISTIC)
-    assert unavailable([*there, gone]) == {Kind.LOSS: "iptables statistic: no share (modprobe xt_statistic)"}
+    assert unavailable(FAULTS, lacking([*there, gone])) == {
+        Kind.LOSS: "iptables statistic: no share (modprobe xt_statistic)"
+    }
+
+
+def test_faults_of_whole_containers_need_containers():
+    never = {Capability.MACHINE: "no containers", Capability.LINK: "no way back"}
+    assert unavailable(faults_on("process"), never) == {Kind.DISCONNECT: "no way back"}
+    on_hosts = (Kind.KILL, Kind.STOP, Kind.RESTART, Kind.SUSPEND, Kind.DISCONNECT)
+    assert unavailable(faults_on("container"), never) == dict.fromkeys(on_hosts, "no containers")
+
+
+@pytest.mark.parametrize(
+    ("nemesis", "kill", "backend", "said"),
+    [
+        ("leader-disconnect", "process", "ssh", "--nemesis leader-disconnect: commands come by the network"),
+        ("random-kill", "container", "netns", "--nemesis random-kill: hosts in namespaces are no containers"),
+    ],
+)
+def test_what_a_backend_can_never_do_is_refused_before_anything_is_made(nemesis, kill, backend, said):
+    system = MiniMQ()
+    experiment = resolved({"nemesis": nemesis, "kill": kill}, system.resolve({}), 1)
+    with pytest.raises(CapabilityError, match=said) as told:
+        plan_of(experiment, system, plugins.load("backends", backend), print)
+    assert told.value.exit_code == 254
+
+
+def test_all_leaves_out_what_a_backend_can_never_do():
+    system, said = MiniMQ(), []
+    experiment = resolved({"nemesis": "all", "time_limit_s": 2000.0}, system.resolve({}), 1)
+    plan = plan_of(experiment, system, plugins.load("backends", "ssh"), said.append)
+    assert {row.fault for row in plan} == set(Kind) - {Kind.DISCONNECT}
+    assert any("all leaves out every disconnect here: commands come by the network" in line for line in said)
 
 
 def test_a_seed_keeps_its_mix_from_version_to_version():

@@ -153,7 +153,7 @@ def test_a_fault_lives_through_its_stages_at_its_times(kept, tmp_path):
     assert stages(events) == ["inject", "active", "heal", "healed"] * 2
     assert [event.id for event in events] == [1] * 4 + [2] * 4
     assert {event.name for event in events} == {"leader-kill"}
-    assert all(event.targets == ("b2",) and event.description == "master b2, SIGKILL" for event in events)
+    assert all(event.targets == ("b2",) and event.description == "master b2, killed" for event in events)
     assert [event.evidence.proven for event in events if event.evidence] == [True] * 6
     assert [event.time_ns for event in events] == sorted(event.time_ns for event in events)
     for row, (inject, _, heal, _) in zip(bench.plan, (events[:4], events[4:]), strict=True):

@@ -1,0 +1,74 @@
+"""Take hosts off the network, clients and all, and show that nobody reaches them and everybody else is reached.
+
+Unlike a cut, which leaves a node its network and only drops what some nodes send, nothing at all gets in or out: the
+node is alone with itself. The module refuses hosts that could not be told to come back.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, TypeVar
+
+from chaos.core.events import Evidence
+from cluster import wire
+from cluster.host import Capability, Host
+from nemesis import proof
+from nemesis.catalog import Kind
+from nemesis.fault import Outcomes, Scene, on_each
+from nemesis.grudge import Link, all_links
+from nemesis.links import ACTION_TIMEOUT_S, LinkFault
+
+T = TypeVar("T")
+
+
+class Disconnect(LinkFault):
+    """The network link of each target's host is down."""
+
+    kind: ClassVar[Kind] = Kind.DISCONNECT
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.LINK})
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        super().__init__(scene)
+        self._targets: dict[str, Host] = {name: scene.cluster.nodes[name].host for name in scene.targets.names}
+        everything = all_links(self.everyone)
+        self.hit = frozenset(link for link in everything if not self._targets.keys().isdisjoint(link))
+        self.inside = frozenset()
+        self.others = everything - self.hit
+
+    def unplug(self, host: Host) -> None:
+        """Take one host off the network."""
+        wire.down(host)
+
+    def plug(self, host: Host) -> None:
+        """Put it back."""
+        wire.up(host)
+
+    def plugged(self, host: Host) -> bool:
+        """Whether it is on the network, by the word of who keeps it."""
+        return wire.is_up(host)
+
+    def act(self) -> None:
+        """Take all targets off at once."""
+        self._on_targets(self.unplug, "taking the host off the network").check("taking hosts off the network")
+
+    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
+        """Nothing to or from a target, everything elsewhere."""
+        return proof.cut(self.hit, self.inside, self.others, received, sent)
+
+    def verify_still(self) -> Evidence:
+        """Ask for the link of each target."""
+        links = self._on_targets(self.plugged, "a look at the host's link")
+        seen, unseen = links.good(), links.bad()
+        facts = {
+            name: (not seen[name], "is on the network" if seen[name] else "is still off the network")
+            if name in seen
+            else (False, f"could not be looked at: {unseen[name]}")
+            for name in self._targets
+        }
+        return proof.each_node(facts)
+
+    def heal(self) -> None:
+        """Put every target back; fine if it is there."""
+        self._on_targets(self.plug, "putting the host back").check("putting hosts back on the network")
+
+    def _on_targets(self, action: Callable[[Host], T], what: str) -> Outcomes[T]:
+        return on_each(self._targets, lambda name: action(self._targets[name]), what, ACTION_TIMEOUT_S)
