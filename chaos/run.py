@@ -22,7 +22,7 @@ from chaos.core.events import EventLog, Note
 from chaos.core.history import SCHEMA_VERSION
 from chaos.core.op import F
 from chaos.core.runinfo import RunInfo, write_run
-from chaos.core.verdict import EXIT_CODES, Results
+from chaos.core.verdict import Results, exit_code
 from chaos.deploy import Deployed, bring_up, on_all, prepare, start_observer
 from chaos.experiment import Experiment, as_yaml
 from chaos.inside import Inside
@@ -347,25 +347,18 @@ class Run:
         return results
 
 
-def exit_code(results: Results, *, interrupted: bool) -> int:
-    """SEMANTICS 11: an anomaly beats the interrupt, the interrupt beats everything else."""
-    code = EXIT_CODES[results.valid]
-    return RunInterrupted.exit_code if interrupted and code != EXIT_CODES[False] else code
-
-
 def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -> tuple[Path, Results | None, int]:
     """Do the whole run; returns its folder, the results if there are any, and the exit code."""
     this = Run(experiment, backend, argv, say)
     say(f"run      {this.folder}")
-    code = 0
     with this.stopper.listening():
         try:
             this.execute()
         except ChaosError as last:
             error = this.broke or last
-            code = error.exit_code
             say(f"{'left' if isinstance(error, RunInterrupted) else 'broke':<8} {error}")
-            this.note(status="crashed", error=str(error), interrupted=this.stopper.asked.is_set())
+            interrupted = this.stopper.asked.is_set()
+            this.note(status="crashed", error=str(error), broke=error.exit_code, interrupted=interrupted)
         except Exception as error:
             this.note(status="crashed", error=f"{type(error).__name__}: {error}")
             raise
@@ -373,7 +366,6 @@ def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -
             this.events.close()
         loaded = any((this.folder / "history").glob("w*.ops"))
         if not loaded:
-            return this.folder, None, code or 255
+            return this.folder, None, this.info.broke or DeployError.exit_code
         results = this.judge()
-    verdict = exit_code(results, interrupted=this.stopper.asked.is_set())
-    return this.folder, results, code if code and verdict != EXIT_CODES[False] else verdict
+    return this.folder, results, exit_code(results.valid, interrupted=this.info.interrupted, broke=this.info.broke)

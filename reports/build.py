@@ -5,10 +5,11 @@ Pure. The module refuses to know how the data is shown; ``reports.html`` and ``r
 
 import shlex
 
+from chaos.core.verdict import exit_code
 from reports import words
 from reports.context import assumptions, config_line, environment, outcome_counts
 from reports.faults import fault_rows, recovery
-from reports.findings import anomaly_views, check_rows, exit_of, stamp_of, why_unknown
+from reports.findings import anomaly_views, check_rows, stamp_of, why_unknown
 from reports.folder import Parts
 from reports.model import ReportData
 from reports.timeline import charts, folded, packed
@@ -85,7 +86,8 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
 
 def commands_of(parts: Parts) -> tuple[tuple[str, str], ...]:
     """(what for, command line): again, judge again."""
-    code = exit_of(parts.results, interrupted=parts.run.interrupted)
+    run, results = parts.run, parts.results
+    code = results and exit_code(results.valid, interrupted=run.interrupted, broke=run.broke)
     again = ("run again", words.run_again(parts.run.argv, parts.run.seed))
     judge = ("judge again" if code is not None else "judge", shlex.join(["chaos", "check", parts.folder]))
     return (again, judge, *([("exit code", str(code))] if code is not None else []))

@@ -6,7 +6,7 @@ Pure. The module refuses to judge; where ``results.json`` is missing it says so.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from chaos.core.verdict import EXIT_CODES, Anomaly, Example, Results, Valid
+from chaos.core.verdict import Anomaly, Example, Results, Valid
 from checkers.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
@@ -59,14 +59,6 @@ def stamp_of(results: Results | None, *, broke: bool) -> Stamp:
         {"true": "VALID", "false": "INVALID", "unknown": "UNKNOWN"}[word_of(results.valid)[0]],
         word_of(results.valid)[1],
     )
-
-
-def exit_of(results: Results | None, *, interrupted: bool) -> int | None:
-    """The exit code of ``chaos check``; None without a verdict."""
-    if results is None:
-        return None
-    code = EXIT_CODES[results.valid]
-    return 130 if interrupted and code != 1 else code
 
 
 def anomaly_views(

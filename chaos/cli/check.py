@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from chaos.core.errors import ChaosError
-from chaos.core.verdict import EXIT_CODES, Results
+from chaos.core.verdict import Results, exit_code
 
 
 def as_object(path: str, results: Results) -> dict[str, object]:
@@ -44,7 +44,6 @@ def check_command(paths: tuple[str, ...], engine: str, as_json: bool, store: str
     """
     from chaos.core.runinfo import read_run
     from chaos.judging import judge_each
-    from chaos.run import exit_code
     from chaos.store import find_run
     from reports.html import render
     from reports.text import summary
@@ -57,8 +56,9 @@ def check_command(paths: tuple[str, ...], engine: str, as_json: bool, store: str
             click.echo(f"chaos: {where}{results}", err=True)
             codes.append(results.exit_code)
             continue
-        codes.append(exit_code(results, interrupted=read_run(folder).interrupted))
-        assert EXIT_CODES[results.valid] in WORST_FIRST
+        run = read_run(folder)
+        codes.append(exit_code(results.valid, interrupted=run.interrupted, broke=run.broke))
+        assert codes[-1] in WORST_FIRST
         if as_json:
             click.echo(msgspec.json.encode(as_object(text, results)).decode())
         else:

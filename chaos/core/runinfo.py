@@ -70,6 +70,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     machine: dict[str, Any] = {}
     timings_s: dict[str, float] = {}
     error: str | None = None
+    broke: int | None = None  # the exit code of that error
     interrupted: bool = False
 
 

@@ -13,6 +13,18 @@ Valid = bool | Literal["unknown"]
 UNKNOWN: Final = "unknown"
 
 EXIT_CODES: Final = {True: 0, False: 1, UNKNOWN: 2}
+INTERRUPTED: Final = 130
+
+
+def exit_code(valid: Valid, *, interrupted: bool = False, broke: int | None = None) -> int:
+    """SEMANTICS 11: an anomaly beats what broke the run, which beats the interrupt, which beats everything else.
+
+    ``broke``: the exit code of what broke it.
+    """
+    code = EXIT_CODES[valid]
+    if valid is False:
+        return code
+    return broke or (INTERRUPTED if interrupted else code)
 
 
 def merged(answers: Iterable[Valid]) -> Valid:

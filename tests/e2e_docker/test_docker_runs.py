@@ -94,5 +94,6 @@ def test_a_container_that_goes_in_the_middle_of_a_run_ends_it_with_255(tmp_path)
         finally:
             run.kill()
     assert run.returncode == 255, "".join(said) + rest
+    assert "exit code   255" in rest
     assert "broke    host b1 is gone: its container ended with 137; nothing runs there any more" in rest
     assert "host b1 is gone" in json.loads((folder / "run.json").read_text())["error"]

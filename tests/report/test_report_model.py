@@ -11,7 +11,7 @@ from chaos.core.events import Note
 from chaos.core.verdict import Anomaly, CheckResult, Results
 from reports import context, words
 from reports.build import report_data
-from reports.findings import anomaly_views, exit_of
+from reports.findings import anomaly_views
 from reports.folder import Parts, read_parts
 from reports.model import ReportData
 
@@ -38,10 +38,6 @@ def test_stamp_and_exit_code(
     assert (data.stamp.word, data.stamp.tone) == (word, tone)
     assert dict(data.commands).get("exit code") == code
     assert data.chips == (("interrupted",) if kind == "interrupted" else ())
-
-
-def test_an_anomaly_beats_the_interrupt() -> None:
-    assert exit_of(synthetic.results("invalid"), interrupted=True) == 1
 
 
 def test_the_reason_of_an_unknown_stands_once_with_the_checks_it_decides(

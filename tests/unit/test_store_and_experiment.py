@@ -6,9 +6,8 @@ import pytest
 import yaml
 
 from chaos.core.errors import UsageError
-from chaos.core.verdict import Results
+from chaos.core.verdict import Valid, exit_code
 from chaos.experiment import as_yaml, resolved
-from chaos.run import exit_code
 from chaos.store import find_run, make_run_folder, point
 
 
@@ -81,12 +80,14 @@ def test_an_open_loop_may_hold_a_whole_outage_in_flight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("valid", "interrupted", "code"),
+    ("valid", "interrupted", "broke", "code"),
     [
-        (True, False, 0), (False, False, 1), ("unknown", False, 2),
-        (True, True, 130), (False, True, 1), ("unknown", True, 130),
+        (True, False, None, 0), (False, False, None, 1), ("unknown", False, None, 2),
+        (True, True, None, 130), (False, True, None, 1), ("unknown", True, None, 130),
+        (True, False, 255, 255), (False, True, 255, 1), ("unknown", True, 254, 254),
     ],
 )  # fmt: skip
-def test_an_anomaly_beats_the_interrupt(valid: object, interrupted: bool, code: int) -> None:
-    results = Results(valid=valid, sentence="", reason="", model="queue", engine="local")  # type: ignore[arg-type]
-    assert exit_code(results, interrupted=interrupted) == code
+def test_an_anomaly_beats_what_broke_and_that_the_interrupt(
+    valid: Valid, interrupted: bool, broke: int | None, code: int
+) -> None:
+    assert exit_code(valid, interrupted=interrupted, broke=broke) == code
