@@ -21,7 +21,7 @@ lint: $(VENV)/.ready-test
 
 # The unit part first: what can fail in a minute should.
 test: lint
-	$(BIN)/python -m pytest -m "not e2e and not spark and not controls and not backends"
+	$(BIN)/python -m pytest -n auto -m "not e2e and not spark and not controls and not backends"
 	$(BIN)/python -m pytest -m "(e2e or spark) and not controls and not backends"
 
 # Real systems on Docker under each kind of fault; the engine: .ci/engine, where none runs.

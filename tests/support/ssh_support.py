@@ -1,12 +1,14 @@
 """What the tests of SSH share: a real sshd in each of several network namespaces, and a place in their network."""
 
 import contextlib
+import json
 import os
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pytest
 
@@ -16,6 +18,8 @@ from cluster.host import Host, NodeSpec
 from cluster.netns import NetnsBackend
 from cluster.ssh import SshBackend
 
+FAULTS = ("random-partition", "random-kill", "random-loss", "major-suspend")
+MINIMQ = ("c1", "c2", "c3", "b1", "b2", "b3")
 USER, USER_ID = "chaosuser", 23_456
 PORT = 2222
 
@@ -41,6 +45,22 @@ until [ -s "$1/sshd.pid" ]; do sleep 0.02; done
 def keygen(path: Path, password: str = "") -> Path:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", password, "-C", "", "-f", str(path)], check=True)
     return path
+
+
+class Place(Protocol):
+    """Where machines with sshd are, and what it takes to reach them."""
+
+    folder: Path
+    known_hosts: Path
+
+    def nodes_file(self, *names: str) -> str:
+        """A nodes file in the order of ``names``, all machines if none are named."""
+
+
+def machines_text(addresses: Mapping[str, str], key: Path | str, user: str = "root") -> str:
+    """A nodes file."""
+    lines = [f"user: {user}", f"port: {PORT}", f"key: {key}", "nodes:"]
+    return "\n".join([*lines, *[f"  - {{name: {name}, address: {at}}}" for name, at in addresses.items()]]) + "\n"
 
 
 class Lab:
@@ -76,9 +96,8 @@ class Lab:
     def nodes_file(self, *names: str, user: str = "root", key: str | None = None) -> str:
         """A nodes file in the order of ``names``, all machines if none are named."""
         path = self.folder / f"nodes-{time.monotonic_ns()}.yaml"
-        lines = [f"user: {user}", f"port: {PORT}", f"key: {key or self.key}", "nodes:"]
-        lines += [f"  - {{name: {name}, address: {self.machines[name].address}}}" for name in names or self.names]
-        path.write_text("\n".join(lines) + "\n")
+        addresses = {name: self.machines[name].address for name in names or self.names}
+        path.write_text(machines_text(addresses, key or self.key, user))
         return str(path)
 
     def backend(self, *names: str, user: str = "root", **options) -> SshBackend:
@@ -101,11 +120,11 @@ class Lab:
 
 
 @contextlib.contextmanager
-def in_network_of_client(backend: NetnsBackend) -> Iterator[None]:
-    """This thread, and what it starts, in the network of ``client``: everything else stays as it is."""
+def in_network(namespace: int) -> Iterator[None]:
+    """This thread, and what it starts, in another network: everything else stays as it is."""
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        linux.setns(backend._namespaces["net"], linux.CLONE_NEWNET)
+        linux.setns(namespace, linux.CLONE_NEWNET)
         yield
     finally:
         linux.setns(own, linux.CLONE_NEWNET)
@@ -123,7 +142,7 @@ def laboratory(folder: Path) -> Iterator[Callable[..., Lab]]:
         def make(*names: str, password: str = "the word") -> Lab:  # noqa: S107 - of an account that a test makes
             made = Lab(folder, names or ("b1", "b2", "b3"), password)
             undo.callback(made.netns.down)
-            undo.enter_context(in_network_of_client(made.netns))
+            undo.enter_context(in_network(made.netns._namespaces["net"]))
             undo.callback(lambda: [backend.down() for backend in made.backends])
             return made
 
@@ -135,3 +154,36 @@ class Up(NamedTuple):
 
     backend: SshBackend
     hosts: dict[str, Host]
+
+
+def started(lab: "Place", *argv: str, **env: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "chaos", "run", "--store", str(lab.folder / "store"), "--engine", "local"]
+    command += ["--known-hosts", str(lab.known_hosts)] if "--nodes-file" in argv else []
+    command += argv
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=lab.folder,
+        env={**os.environ, "HOME": str(lab.folder), **env},
+    )  # fmt: skip
+
+
+def chaos(lab: "Place", *argv: str, timeout_s: float = 300, **env: str) -> tuple[int, str]:
+    """Exit code and output of a run."""
+    run = started(lab, *argv, **env)
+    try:
+        said = run.communicate(timeout=timeout_s)[0]
+    finally:
+        run.kill()
+        run.wait()
+    return run.returncode, said
+
+
+def check_run(lab: "Place", *options: str) -> None:
+    """A run that must be valid, with every fault proven and healed and every queue drained."""
+    code, said = chaos(lab, "--nodes-file", lab.nodes_file(), "--install", "--seed", "1", *options, timeout_s=600)
+    assert code == 0, said
+    folder = (lab.folder / "store" / "current").resolve()
+    info, results = (json.loads((folder / name).read_text()) for name in ("run.json", "results.json"))
+    assert (info["backend"], info["status"], results["valid"]) == ("ssh", "checked", True)
+    assert results["faults"]
+    assert all(fault["proven"] and fault["healed"] for fault in results["faults"])
+    assert " queues in " in said
