@@ -1,26 +1,38 @@
 """What hosts cost on each backend: seven hosts up and down, a command, a file, each fault and its undoing.
 
-    python benchmarks/backends.py [BACKEND[,OPTION=VALUE...]...]
+    .venv/bin/python benchmarks/backends.py run [--rounds 5]
+    .venv/bin/python benchmarks/backends.py render
 
-Prints a Markdown table; times are medians over the rounds, in milliseconds.
+``run`` measures all backends one after the other, on this machine: namespaces, containers of the engine that
+answers, and machines by SSH that are namespaces with an sshd of their own. It needs root, appends one row a backend to
+docs/data/backends.jsonl, and writes docs/backend-costs.md, for which ``render`` is a pure function of the newest
+series of that file. The script refuses to compare what was not measured in one run.
 """
 
+import argparse
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from chaos import plugins
+from runs import DATA, ROOT, commit, keep, stored
+
 from chaos.core.clock import Deadline
 from chaos.core.runinfo import NodeInfo
-from cluster import matrix, network, process
+from cluster import matrix, network, process, wire
 from cluster.cluster import Node
-from cluster.host import Host, NodeSpec, hosts_up
+from cluster.docker import DockerBackend
+from cluster.host import Backend, Capability, Host, NodeSpec, hosts_up
+from cluster.netns import NetnsBackend
 from cluster.system import Launch
 
-ROUNDS = 5
+ROWS = DATA / "backends.jsonl"
+PAGE = ROOT / "docs" / "backend-costs.md"
 SPECS = [NodeSpec(name=f"b{number}", role="broker") for number in range(1, 7)]
 LAUNCH = Launch(
     argv=("sh", "-c", "echo serving; exec sleep 3600"), env={}, files={}, ready_pattern="serving", logs=(), data=()
@@ -34,8 +46,8 @@ def timed(action: Callable[[], object]) -> float:
     return (time.monotonic() - began) * 1000
 
 
-def on_hosts(run_id: str, hosts: dict[str, Host]) -> dict[str, float]:
-    """The figures of hosts that are up."""
+def on_hosts(run_id: str, hosts: Mapping[str, Host], rounds: int) -> dict[str, float]:
+    """The medians of hosts that are up."""
     host, peer = hosts["b1"], hosts["b2"]
     node = Node(NodeInfo(name="b1", role="broker", address=host.address), host, LAUNCH)
     rules = [network.Rule(peer.address)]
@@ -51,40 +63,105 @@ def on_hosts(run_id: str, hosts: dict[str, Host]) -> dict[str, float]:
         "suspend": lambda: process.pause(node),
         "resume": lambda: process.resume(node),
         "kill": lambda: process.kill(node),
-        "restart": restart,
+        "start": restart,
+        "stop": lambda: process.stop(node),
+        "start again": restart,
         "cut": lambda: network.apply(host, run_id, rules),
         "heal": lambda: network.clear(host, run_id),
         "probes on all links": lambda: matrix.measure(hosts, 20),
     }
+    if Capability.LINK in host.capabilities:
+        actions |= {"disconnect": lambda: wire.down(host), "connect": lambda: wire.up(host)}
+    if (machine := host.machine) is not None:
+        actions |= {
+            "suspend the container": machine.freeze,
+            "resume the container": machine.thaw,
+            "kill the container": machine.kill,
+            "start the container": machine.start,
+            "disconnect the container": machine.unplug,
+            "connect the container": machine.plug,
+        }
     found: dict[str, list[float]] = {name: [] for name in actions}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, action in actions.items():
             found[name].append(timed(action))
+        if not process.state(node).alive:  # it ended with its container
+            restart()
     return {name: statistics.median(times) for name, times in found.items()}
 
 
-def measured(wanted: str) -> dict[str, float]:
-    """All figures of one backend."""
-    name, *options = wanted.split(",")
-    backend = plugins.load("backends", name)(**dict(option.split("=", 1) for option in options))
+def measured(backend: Backend, rounds: int) -> dict[str, float]:
+    """All figures of one backend, milliseconds."""
     backend.prepare(SPECS, lambda line: print(line, file=sys.stderr))
     with tempfile.TemporaryDirectory(prefix="chaos-bench-") as work:
         run_id = f"bench-{time.monotonic_ns()}"
         began = time.monotonic()
         with hosts_up(backend, run_id, SPECS, Path(work)) as hosts:
             up_ms = (time.monotonic() - began) * 1000
-            figures = on_hosts(run_id, dict(hosts))
+            figures = on_hosts(run_id, hosts, rounds)
             began = time.monotonic()
-        return {"seven hosts up": up_ms, **figures, "down": (time.monotonic() - began) * 1000}
+        return {"seven hosts up": up_ms, **figures, "seven hosts down": (time.monotonic() - began) * 1000}
 
 
-def main(names: list[str]) -> None:
-    """Measure and print."""
-    columns = {name.partition(",")[0]: measured(name) for name in names}
-    print(f"| ms | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
-    for row in next(iter(columns.values())):
-        print(f"| {row} | {' | '.join(f'{column[row]:.0f}' for column in columns.values())} |")
+@contextmanager
+def by_ssh() -> Iterator[Backend]:
+    """Machines of this one, and this process in their network."""
+    sys.path.append(str(ROOT / "tests" / "support"))
+    from ssh_support import laboratory
+
+    with tempfile.TemporaryDirectory(prefix="chaos-bench-") as folder, laboratory(Path(folder)) as make:
+        yield make(*(spec.name for spec in SPECS)).backend(install=True)
+
+
+def run(rounds: int) -> None:
+    """Measure everywhere and keep the rows."""
+    figures = {"netns": measured(NetnsBackend(), rounds), "docker": measured(DockerBackend(), rounds)}
+    with by_ssh() as backend:
+        figures["ssh"] = measured(backend, rounds)
+    began = datetime.now(UTC).isoformat(timespec="seconds")
+    for name, ms in figures.items():
+        rounded = {what: round(value, 1) for what, value in ms.items()}
+        keep(ROWS, {"series": began, "commit": commit(), "rounds": rounds, "backend": name, "ms": rounded})
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """docs/backend-costs.md as a pure function of the rows."""
+    newest = [row for row in rows if row["series"] == rows[-1]["series"]] if rows else []
+    names = [row["backend"] for row in newest]
+    rounds = newest[0]["rounds"] if newest else 0
+    lines = [
+        "# What hosts cost on each backend",
+        "",
+        (f"Medians in milliseconds of {rounds} rounds, six nodes and the client, on a machine of two cores; making and"
+         " removing them was done once. Commands and faults cost the same in namespaces and containers, because the"
+         " same agent obeys on both; over SSH, here to namespaces of the same machine, each command is a channel and"
+         " two processes more."),
+        "",
+        "Generated by `benchmarks/backends.py render` from `docs/data/backends.jsonl`; rows are added by",
+        "",
+        "```",
+        ".venv/bin/python benchmarks/backends.py run",
+        "```",
+        "",
+        f"| ms | {' | '.join(names)} |",
+        f"|---|{'---:|' * len(names)}",
+    ]  # fmt: skip
+    for what in dict.fromkeys(what for row in newest for what in row["ms"]):
+        cells = (f"{row['ms'][what]:.0f}" if what in row["ms"] else "-" for row in newest)
+        lines.append(f"| {what} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Parse and act."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("what", choices=["run", "render"])
+    options.add_argument("--rounds", type=int, default=5)
+    args = options.parse_args()
+    if args.what == "run":
+        run(args.rounds)
+    PAGE.write_text(page(stored(ROWS)))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["netns", "docker"])
+    main()

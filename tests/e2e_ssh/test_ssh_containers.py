@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 from host_support import make
+from run_support import FAULTS
 from ssh_containers import ContainerLab, containers
-from ssh_support import FAULTS, MINIMQ, check_run
+from ssh_support import MINIMQ, valid_run
 
 
 @pytest.fixture(scope="module")
@@ -18,4 +19,4 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContainerLab]:
 @pytest.mark.backends
 @pytest.mark.parametrize("nemesis", FAULTS)
 def test_minimq_is_valid_on_containers_with_sshd(lab, nemesis):
-    check_run(lab, "--nemesis", nemesis, "--time-limit", "30", "--fault-interval", "5", "--rate", "100")
+    valid_run(lab, "--nemesis", nemesis, "--time-limit", "30", "--fault-interval", "5", "--rate", "100")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from host_support import missing
-from ssh_support import FAULTS, MINIMQ, PORT, USER, chaos, check_run, started
+from run_support import FAULTS
+from ssh_support import MINIMQ, PORT, USER, chaos, started, valid_run
 
 
 def short(*more: str) -> list[str]:
@@ -51,7 +52,7 @@ def test_a_run_with_a_partition_is_valid_and_leaves_the_machines_as_they_were(la
 @pytest.mark.parametrize("nemesis", FAULTS)
 def test_minimq_is_valid_on_machines(lab, nemesis):
     options = ("--time-limit", "60", "--fault-interval", "10", "--rate", "100")
-    check_run(lab(*MINIMQ), "--system", "minimq", "--nemesis", nemesis, *options)
+    valid_run(lab(*MINIMQ), "--system", "minimq", "--nemesis", nemesis, *options)
 
 
 @pytest.mark.backends
@@ -61,7 +62,7 @@ def test_rocketmq_is_valid_on_machines(lab, nemesis, monkeypatch):
     monkeypatch.setenv("CHAOS_CACHE", str(Path.home() / ".cache" / "chaos"))  # Maven takes minutes
     options = ("--set", "client.routing=follow", "--time-limit", "80", "--fault-interval", "20")
     try:
-        check_run(made, "--system", "rocketmq", "--nemesis", nemesis, *options)
+        valid_run(made, "--system", "rocketmq", "--nemesis", nemesis, *options)
     finally:
         for machine in made.names:  # 100 MB each
             shutil.rmtree(Path(made.machines[machine].home, "root/.chaos/artefacts"), ignore_errors=True)
