@@ -10,7 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -119,11 +119,11 @@ class Run:
 
     def _first_info(self, argv: tuple[str, ...]) -> RunInfo:
         e = self.experiment
-        poll = e.settings.get("client.routePollInterval")
+        poll, began_ns = e.settings.get("client.routePollInterval"), now_ns()
         return RunInfo(
             id=self.folder.name, status="planned", argv=argv, chaos_version=__version__,
-            schema_version=SCHEMA_VERSION, boot_id=boot_id(), origin_ns=now_ns(),
-            origin_utc=datetime.now(UTC).isoformat(), system=e.system, system_version=self.system.version,
+            schema_version=SCHEMA_VERSION, boot_id=boot_id(), origin_ns=began_ns,
+            origin_utc=utc_of(began_ns), system=e.system, system_version=self.system.version,
             backend=self.backend.name, workload=e.workload, nemesis=e.nemesis, seed=e.seed, settings=e.settings,
             nodes=(), roles=dict(self.system.roles), queues=e.queues, rate=e.rate, clients=e.clients,
             workers=e.workers, op_timeout_s=e.op_timeout_s, time_limit_s=e.time_limit_s,
@@ -218,7 +218,7 @@ class Run:
             return probe.leadership({o.node: o for o in seen.observations} if seen is not None else {})
 
         origin_ns = now_ns() + NS_PER_S // 2
-        self.note(origin_ns=origin_ns, origin_utc=datetime.now(UTC).isoformat())
+        self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host)
         undo.callback(nemesis.heal_all)
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
@@ -360,6 +360,11 @@ class Run:
             self.say(f"warning  no report: {type(error).__name__}: {error}; see logs/report.log")
         point(self.folder.parent.parent / "latest", self.folder)
         return results
+
+
+def utc_of(time_ns: int) -> str:
+    """An instant of the run's clock as everybody else's clocks have it, so that nodes' logs can be laid beside it."""
+    return (datetime.now(UTC) + timedelta(microseconds=(time_ns - now_ns()) / 1000)).isoformat()
 
 
 def exit_code(results: Results, *, interrupted: bool) -> int:
