@@ -55,7 +55,7 @@ def page(rows: list[dict[str, Any]]) -> str:
         faults = [fault for fault in row["faults"] if not fault["skipped"]]
         kinds.update(fault["name"] for fault in faults)
         _, middle, worst = outage_cells(faults)
-        acked = row["counts"].get("send", {}).get("ok", 0)
+        acked = row["counts"].get("send ok", 0)
         said = "valid" if row["exit"] == 0 else row["sentence"] or row["reason"]
         lines.append(f"| {row['seed']} | {row['exit']} | {len(faults)} | {acked} | {middle} | {worst} | {said} |")
     lines += ["", "## Faults injected", "", "| fault | times |", "|---|---|"]

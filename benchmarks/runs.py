@@ -60,6 +60,7 @@ def row_of(folder: Path, command: str, code: int) -> dict[str, Any]:
         "run": folder.name,
         "began": info["origin_utc"],
         "seed": info["seed"],
+        "timings_s": info["timings_s"],
         "counts": results.get("counts", {}),
         "anomalies": {name: found["count"] for name, found in results.get("anomalies", {}).items()},
         "allowed": [name for name, found in results.get("anomalies", {}).items() if found["allowed"]],

@@ -9,7 +9,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +84,11 @@ class Run:
 
     def _first_info(self, argv: tuple[str, ...]) -> RunInfo:
         e = self.experiment
-        poll = e.settings.get("client.routePollInterval")
+        poll, began_ns = e.settings.get("client.routePollInterval"), now_ns()
         return RunInfo(
             id=self.folder.name, status="planned", argv=argv, chaos_version=__version__,
-            schema_version=SCHEMA_VERSION, boot_id=boot_id(), origin_ns=now_ns(),
-            origin_utc=datetime.now(UTC).isoformat(), system=e.system, system_version=self.system.version,
+            schema_version=SCHEMA_VERSION, boot_id=boot_id(), origin_ns=began_ns,
+            origin_utc=utc_of(began_ns), system=e.system, system_version=self.system.version,
             backend=self.backend.name, workload=e.workload, nemesis=e.nemesis, seed=e.seed, settings=e.settings,
             nodes=(), roles=dict(self.system.roles), queues=e.queues, rate=e.rate, clients=e.clients,
             workers=e.workers, op_timeout_s=e.op_timeout_s, time_limit_s=e.time_limit_s,
@@ -199,7 +199,7 @@ class Run:
             return probe.leadership({o.node: o for o in seen.observations} if seen is not None else {})
 
         origin_ns = now_ns() + NS_PER_S // 2
-        self.note(origin_ns=origin_ns, origin_utc=datetime.now(UTC).isoformat())
+        self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(
             self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host, faults_on(e.kill)
         )
@@ -347,6 +347,11 @@ class Run:
         return results
 
 
+def utc_of(time_ns: int) -> str:
+    """An instant of the run's clock as everybody else's clocks have it, so that nodes' logs can be laid beside it."""
+    return (datetime.now(UTC) + timedelta(microseconds=(time_ns - now_ns()) / 1000)).isoformat()
+
+
 def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -> tuple[Path, Results | None, int]:
     """Do the whole run; returns its folder, the results if there are any, and the exit code."""
     this = Run(experiment, backend, argv, say)
@@ -368,4 +373,5 @@ def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -
         if not loaded:
             return this.folder, None, this.info.broke or DeployError.exit_code
         results = this.judge()
-    return this.folder, results, exit_code(results.valid, interrupted=this.info.interrupted, broke=this.info.broke)
+    interrupted = this.stopper.asked.is_set()
+    return this.folder, results, exit_code(results.valid, interrupted=interrupted, broke=this.info.broke)

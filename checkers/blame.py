@@ -44,8 +44,8 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
         node: who acted.
         first_ns: the beginning of what it did.
         last_ns: the end of it.
-        later: a fault that hit the node afterwards counts as well, as for messages that it lost; of the one before
-            and the one after, the nearer.
+        later: a fault that hit the node afterwards counts as well, as for messages that it lost; of the one before,
+            which hit the node or links, and the one after, the nearer.
     """
     faults = context.timeline.injected()
     begun = [fault for fault in faults if (fault.inject_ns or 0) <= last_ns]
@@ -54,12 +54,17 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
         return Blame(hits[-1], hit=True, during=True)
     after = [fault for fault in faults if node in fault.targets and (fault.inject_ns or 0) > last_ns]
     if later and after:
-        before = [fault for fault in begun if node in fault.targets]
+        before = [fault for fault in begun if node in fault.targets or _on_links(fault)]
         gone_ns = first_ns - (before[-1].healed_ns or 0) if before else NEVER_NS
         if gone_ns < (after[0].inject_ns or 0) - last_ns:
             return Blame(before[-1], hit=False, during=False)
         return Blame(after[0], hit=True, during=True)
     return Blame(begun[-1], hit=False, during=_in_force(begun[-1], first_ns)) if begun else None
+
+
+def _on_links(fault: FaultSpan) -> bool:
+    """Whether nodes feel it that are no targets: a cut and loss have two ends."""
+    return any(word in fault.name for word in ("partition", "bridge", "loss"))
 
 
 def _in_force(fault: FaultSpan, at_ns: int) -> bool:

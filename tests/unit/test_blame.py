@@ -108,3 +108,10 @@ def test_for_a_loss_the_nearer_of_the_fault_before_and_the_fault_after_is_named(
     blame = blamed(both, "b1", ns(at_s), ns(at_s), later=True)
     assert (blame.fault.id, blame.hit) == (fault, hit)
     assert blamed(both, "b1", ns(at_s), ns(at_s)).fault.id == 1, "what came later did nothing yet"
+
+
+def test_for_a_loss_after_a_fault_of_links_that_one_is_named_whoever_was_its_target():
+    both = context_of([(1, "random-loss", ("b2",), 20.0, 40.0), (2, "random-loss", ("b1",), 100.0, 120.0)])
+    assert blamed(both, "b1", ns(41.0), ns(41.2), later=True).fault.id == 1
+    killed = context_of([(1, "random-kill", ("b2",), 20.0, 40.0), (2, "random-loss", ("b1",), 100.0, 120.0)])
+    assert blamed(killed, "b1", ns(41.0), ns(41.2), later=True).fault.id == 2

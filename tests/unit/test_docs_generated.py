@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
     ("generator", "page"),
     [
         ("rocketmq_matrix", "rocketmq.md"), ("findings", "findings.md"),
-        ("minimq_bugs", "bugs.md"), ("minimq_clean", "clean-runs.md"), ("backends", "backend-costs.md"),
+        ("minimq_bugs", "bugs.md"), ("minimq_clean", "clean-runs.md"), ("minimq_figures", "minimq-figures.md"),
+        ("backends", "backend-costs.md"),
     ],
 )
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def clean_row(seed, code, *rtos):
         for rto in rtos
     ]
     return {
-        "seed": seed, "exit": code, "faults": faults, "counts": {"send": {"ok": 9}}, "sentence": "2 lost",
+        "seed": seed, "exit": code, "faults": faults, "counts": {"send": 10, "send ok": 9}, "sentence": "2 lost",
         "reason": "",
     }  # fmt: skip
 
