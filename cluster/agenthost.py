@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError, UsageError
-from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT
+from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT, whole
 from cluster.host import Capability, Completed, ControlLink, Machine
 from cluster.pipes import Pipes
 
@@ -116,16 +116,11 @@ class AgentHost:
     def get(self, source: str, target: Path) -> None:
         """See ``Host.get``."""
         argv = ("sh", "-c", GET, "sh", source)
-        partial = target.with_name(target.name + ".partial")
-        try:
-            with partial.open("wb") as file:
-                done = self._with_file(argv, (os.open(os.devnull, os.O_RDONLY), os.dup(file.fileno())))
+        with whole(target) as file:
+            done = self._with_file(argv, (os.open(os.devnull, os.O_RDONLY), os.dup(file.fileno())))
             if done.returncode == MISSING:
                 raise FileNotFoundError(f"{self.name}:{source}")
             done.check(f"{self.name}: reading {source}")
-            partial.rename(target)
-        finally:
-            partial.unlink(missing_ok=True)
 
     def _with_file(self, argv: tuple[str, ...], files: tuple[int, int]) -> Completed:
         """Run with stdin and stdout that are files: data goes by the kernel, not through this process."""

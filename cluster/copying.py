@@ -4,7 +4,10 @@ POSIX sh and coreutils only. The content goes over standard input and output, so
 backend's business, which this module refuses to know.
 """
 
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
 
 COPY_TIMEOUT_S: Final = 600.0
 
@@ -21,3 +24,15 @@ mv -f "$1.partial.$$" "$1"
 trap - EXIT
 """
 GET: Final = f'[ -f "$1" ] || exit {MISSING}; exec cat "$1"'
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[BinaryIO]:
+    """A local file that becomes ``target`` if all inside goes well, and nothing otherwise."""
+    partial = target.with_name(target.name + ".partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+        partial.rename(target)
+    finally:
+        partial.unlink(missing_ok=True)

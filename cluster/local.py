@@ -17,6 +17,7 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import DeployError
 from cluster import linux
 from cluster.addressing import CLIENT
+from cluster.copying import whole
 from cluster.host import Capability, Completed, ControlLink, Machine
 from cluster.pipes import OUTPUT_LIMIT_BYTES
 
@@ -89,18 +90,15 @@ class LocalHost:
         """See ``Host.put``."""
         path = Path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(source if isinstance(source, bytes) else source.read_bytes())
-        partial.chmod(mode)
-        partial.rename(path)
+        with whole(path) as file:
+            file.write(source if isinstance(source, bytes) else source.read_bytes())
+            os.fchmod(file.fileno(), mode)
 
     def get(self, source: str, target: Path) -> None:
         """See ``Host.get``."""
-        partial = target.with_name(target.name + ".partial")
         try:
-            partial.write_bytes(Path(source).read_bytes())
-            partial.rename(target)
+            content = Path(source).read_bytes()
         except FileNotFoundError:
             raise FileNotFoundError(f"{self.name}:{source}") from None
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole(target) as file:
+            file.write(content)

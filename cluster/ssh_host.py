@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT
+from cluster.copying import COPY_TIMEOUT_S, GET, MISSING, PUT, whole
 from cluster.host import Capability, Completed, ControlLink, Machine
 from cluster.ssh_connection import Connection
 from cluster.ssh_streams import Bounded
@@ -66,16 +66,11 @@ class SshHost:
 
     def get(self, source: str, target: Path) -> None:
         """See ``Host.get``."""
-        partial = target.with_name(target.name + ".partial")
-        try:
-            with partial.open("wb") as file:
-                done = self.take(("sh", "-c", GET, "sh", source), file.write)
+        with whole(target) as file:
+            done = self.take(("sh", "-c", GET, "sh", source), file.write)
             if done.returncode == MISSING:
                 raise FileNotFoundError(f"{self.name}:{source}")
             done.check(f"{self.name}: reading {source}")
-            partial.rename(target)
-        finally:
-            partial.unlink(missing_ok=True)
 
     def take(self, argv: tuple[str, ...], write: Callable[[bytes], object]) -> Completed:
         """Run a command whose standard output may be of any size."""

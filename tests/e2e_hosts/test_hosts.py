@@ -1,13 +1,12 @@
 """Hosts come up, reach each other and nothing else, run what they are told, and keep to themselves."""
 
-import os
 import signal
 import subprocess
 import sys
-import threading
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 
+import host_contract
 import pytest
 from host_support import BACKENDS, make, marked, until
 
@@ -16,6 +15,10 @@ from cluster import matrix
 from cluster.host import Capability, NodeSpec, check_programs, hosts_up
 
 pytestmark = pytest.mark.e2e
+
+
+def gone(up):
+    return lambda words: until(lambda: not any(words in line for line in marked(up.run_id).values()), f"{words} to end")
 
 
 def test_seven_hosts_reach_each_other_by_name_and_nothing_else(sandbox):
@@ -59,17 +62,7 @@ def test_a_host_sees_its_own_processes_only(sandbox):
 
 
 def test_run_gives_back_what_the_command_did(sandbox):
-    host = sandbox("b1").hosts["b1"]
-    done = host.run("sh", "-c", "cat; echo oops >&2; exit 3", stdin=b"in" * 200_000, timeout_s=10)
-    assert (done.returncode, done.stdout, done.stderr) == (3, b"in" * 200_000, b"oops\n")
-    assert host.run("sh", "-c", "kill -9 $$", timeout_s=5).returncode == -signal.SIGKILL
-    assert host.run("true", stdin=b"unread" * 100_000, timeout_s=5).returncode == 0
-    missing = host.run("no-such-program", timeout_s=5)
-    assert (missing.returncode, missing.stderr) == (127, b"no-such-program: No such file or directory")
-    with pytest.raises(DeployError, match=r"sh -c .*: exit 3: oops"):
-        done.check()
-    with pytest.raises(UsageError, match="b1: a command line beyond 100 KiB"):
-        host.run("echo", "x" * 300_000, timeout_s=5)
+    host_contract.gives_back_what_the_command_did(sandbox("b1").hosts["b1"])
 
 
 def test_commands_see_a_clean_environment(sandbox, monkeypatch):
@@ -83,68 +76,31 @@ def test_commands_see_a_clean_environment(sandbox, monkeypatch):
 
 def test_commands_and_processes_inside_get_three_descriptors(sandbox):
     up = sandbox("b1")
-    count = "ls /proc/$$/fd"  # the shell's own; it opens nothing before
-    assert up.hosts["b1"].run("sh", "-c", count, timeout_s=5).text.split() == ["0", "1", "2"]
-    assert up.hosts["b1"].run("sh", "-c", count, stdin=b"x", timeout_s=5).text.split() == ["0", "1", "2"]
-    inside = up.backend.popen_inside(["sh", "-c", count], {}).communicate(timeout=20)[0]
+    host_contract.gives_a_command_three_descriptors(up.hosts["b1"])
+    inside = up.backend.popen_inside(["sh", "-c", "ls /proc/$$/fd"], {}).communicate(timeout=20)[0]
     assert inside.split() == [b"0", b"1", b"2"]
 
 
 def test_many_commands_at_once_on_one_host(sandbox):
-    host = sandbox("b1").hosts["b1"]
-    answers: dict[int, str] = {}
-
-    def ask(number: int) -> None:
-        answers[number] = host.run("sh", "-c", f"cat; echo {number}", stdin=b"x", timeout_s=20).text
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(40)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == {number: f"x{number}" for number in range(40)}
+    host_contract.takes_many_commands_at_once(sandbox("b1").hosts["b1"])
 
 
 def test_a_timeout_kills_the_command_and_its_children(sandbox):
     up = sandbox("b1")
-    children = "sleep 7531 & setsid sleep 7531 & sleep 7531"
-    with pytest.raises(DeadlineError, match=r"waited 0\.5 s for `sh -c sleep 7531.*` on b1"):
-        up.hosts["b1"].run("sh", "-c", children, timeout_s=0.5)
-    until(lambda: not any("7531" in line for line in marked(up.run_id).values()), "the children to be gone")
-    assert up.hosts["b1"].run("echo", "still here", timeout_s=5).text == "still here"
+    host_contract.kills_what_a_command_started_when_its_time_is_up(up.hosts["b1"], gone(up))
 
 
 def test_a_command_has_ended_when_its_process_has(sandbox):
-    host = sandbox("b1").hosts["b1"]
-    done = host.run("sh", "-c", "echo started; sleep 8642 & exit 0", timeout_s=5)
-    assert done.stdout == b"started\n"
-    look = ("sh", "-c", "cat /proc/[0-9]*/cmdline")
-    until(lambda: "8642" in host.run(*look, timeout_s=5).text, "what it left in the background to be seen")
+    host_contract.ends_a_command_with_its_process(sandbox("b1").hosts["b1"])
 
 
 def test_output_has_a_bound(sandbox):
     up = sandbox("b1")
-    with pytest.raises(DeployError, match="more than 64 MiB"):
-        up.hosts["b1"].run("cat", "/dev/zero", timeout_s=60)
-    until(lambda: not any("/dev/zero" in line for line in marked(up.run_id).values()), "the writer to be gone")
+    host_contract.bounds_what_a_command_writes(up.hosts["b1"], gone(up))
 
 
 def test_files_go_both_ways_whole_or_not_at_all(sandbox, tmp_path):
-    host = sandbox("b1").hosts["b1"]
-    big = os.urandom(3 << 20)
-    (tmp_path / "big").write_bytes(big)
-    host.put(tmp_path / "big", f"{host.home}/deep/er/big", mode=0o755)
-    assert host.run("stat", "-c", "%a", f"{host.home}/deep/er/big", timeout_s=5).text == "755"
-    host.get(f"{host.home}/deep/er/big", tmp_path / "back")
-    assert (tmp_path / "back").read_bytes() == big
-    host.put(b"", f"{host.home}/empty")
-    host.get(f"{host.home}/empty", tmp_path / "empty")
-    assert (tmp_path / "empty").read_bytes() == b""
-    with pytest.raises(FileNotFoundError, match="b1:/no/such"):
-        host.get("/no/such", tmp_path / "none")
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["back", "big", "empty"]
-    with pytest.raises(DeployError, match=r"^b1: writing /proc/no/such/place: exit 1: mkdir: .*$"):
-        host.put(b"x", "/proc/no/such/place")
+    host_contract.copies_files_whole_or_not_at_all(sandbox("b1").hosts["b1"], tmp_path)
 
 
 @pytest.mark.parametrize("name", BACKENDS)

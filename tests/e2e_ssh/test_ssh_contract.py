@@ -1,43 +1,24 @@
 """A machine reached by SSH keeps the promises of all hosts; one machine, up once, is asked again and again."""
 
-import os
-import signal
-import threading
-import time
 from pathlib import Path
 
+import host_contract
 import pytest
+from host_support import until
 
-from chaos.core.errors import DeadlineError, DeployError, UsageError
+from chaos.core.errors import UsageError
 
 pytestmark = pytest.mark.e2e
 
 
-def commands(host) -> str:
-    """The command lines of all processes that the host sees."""
-    return host.run("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '", timeout_s=10).text
-
-
-def until_gone(host, words: str) -> None:
-    end = time.monotonic() + 10
-    while words in commands(host).replace(f"sh -c {words}", ""):
-        assert time.monotonic() < end, f"{words} is still there"
+def gone(host):
+    """Waits until no process that the host sees has some words in its command line, but for a shell that looks."""
+    look = ("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
+    return lambda words: until(lambda: words not in host.run(*look, timeout_s=10).text, f"{words} to end")
 
 
 def test_run_gives_back_what_the_command_did(contract):
-    host = contract("b1").hosts["b1"]
-    done = host.run("sh", "-c", "cat; echo oops >&2; exit 3", stdin=b"in" * 200_000, timeout_s=20)
-    assert (done.returncode, done.stdout, done.stderr) == (3, b"in" * 200_000, b"oops\n")
-    assert host.run("sh", "-c", "kill -9 $$", timeout_s=10).returncode == -signal.SIGKILL
-    assert host.run("true", stdin=b"unread" * 100_000, timeout_s=10).returncode == 0
-    missing = host.run("no-such-program", timeout_s=10)
-    assert (missing.returncode, missing.stderr) == (127, b"no-such-program: No such file or directory")
-    with pytest.raises(DeployError, match=r"sh -c .*: exit 3: oops"):
-        done.check()
-    with pytest.raises(UsageError, match="b1: a command line beyond 100 KiB"):
-        host.run("echo", "x" * 300_000, timeout_s=10)
-    odd = ("a b", "'", '"', "$HOME", "\\", "*", "", "ä\n;")
-    assert host.run("printf", "[%s]", *odd, timeout_s=10).stdout.decode() == "".join(f"[{word}]" for word in odd)
+    host_contract.gives_back_what_the_command_did(contract("b1").hosts["b1"])
 
 
 def test_commands_see_a_clean_environment(contract, monkeypatch):
@@ -55,66 +36,29 @@ def test_commands_see_a_clean_environment(contract, monkeypatch):
 
 
 def test_a_command_gets_three_descriptors(contract):
-    host = contract("b1").hosts["b1"]
-    for stdin in (b"", b"x"):
-        assert host.run("sh", "-c", "ls /proc/$$/fd", stdin=stdin, timeout_s=10).text.split() == ["0", "1", "2"]
+    host_contract.gives_a_command_three_descriptors(contract("b1").hosts["b1"])
 
 
 def test_many_commands_at_once_on_one_host(contract):
-    host = contract("b1").hosts["b1"]
-    answers: dict[int, str] = {}
-
-    def ask(number: int) -> None:
-        answers[number] = host.run("sh", "-c", f"cat; echo {number}", stdin=b"x", timeout_s=60).text
-
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(40)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == {number: f"x{number}" for number in range(40)}
+    host_contract.takes_many_commands_at_once(contract("b1").hosts["b1"])
 
 
 def test_a_timeout_kills_the_command_and_its_children(contract):
     host = contract("b1").hosts["b1"]
-    children = "sleep 7531 & setsid sleep 7531 & sleep 7531"
-    with pytest.raises(DeadlineError, match=r"waited 1 s for `sh -c sleep 7531.*` on b1"):
-        host.run("sh", "-c", children, timeout_s=1)
-    until_gone(host, "sleep 7531")
-    assert host.run("echo", "still here", timeout_s=10).text == "still here"
+    host_contract.kills_what_a_command_started_when_its_time_is_up(host, gone(host))
 
 
 def test_a_command_has_ended_when_its_process_has(contract):
-    host = contract("b1").hosts["b1"]
-    done = host.run("sh", "-c", "echo started; sleep 8642 & exit 0", timeout_s=10)
-    assert done.stdout == b"started\n"
-    assert "sleep 8642" in commands(host)
+    host_contract.ends_a_command_with_its_process(contract("b1").hosts["b1"])
 
 
 def test_output_has_a_bound(contract):
     host = contract("b1").hosts["b1"]
-    with pytest.raises(DeployError, match="more than 64 MiB"):
-        host.run("cat", "/dev/zero", timeout_s=120)
-    until_gone(host, "cat /dev/zero")
+    host_contract.bounds_what_a_command_writes(host, gone(host))
 
 
 def test_files_go_both_ways_whole_or_not_at_all(contract, tmp_path: Path):
-    host = contract("b1").hosts["b1"]
-    big = os.urandom(3 << 20)
-    (tmp_path / "big").write_bytes(big)
-    host.put(tmp_path / "big", f"{host.home}/deep/er/big", mode=0o755)
-    assert host.run("stat", "-c", "%a", f"{host.home}/deep/er/big", timeout_s=10).text == "755"
-    host.get(f"{host.home}/deep/er/big", tmp_path / "back")
-    assert (tmp_path / "back").read_bytes() == big
-    host.put(b"", f"{host.home}/empty")
-    host.get(f"{host.home}/empty", tmp_path / "empty")
-    assert (tmp_path / "empty").read_bytes() == b""
-    with pytest.raises(FileNotFoundError, match="b1:/no/such"):
-        host.get("/no/such", tmp_path / "none")
-    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["back", "big", "empty"]
-    assert ".partial" not in host.run("find", host.home, timeout_s=10).text
-    with pytest.raises(DeployError, match=r"^b1: writing /proc/no/such/place: exit 1: mkdir: .*$"):
-        host.put(b"x", "/proc/no/such/place")
+    host_contract.copies_files_whole_or_not_at_all(contract("b1").hosts["b1"], tmp_path)
 
 
 def test_provided_folders_are_visible_on_hosts(contract, tmp_path: Path):
