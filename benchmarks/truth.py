@@ -39,7 +39,8 @@ def names(folder: Path) -> dict[str, bool]:
     values, sentence = [one["value"] for one in strongest["examples"]], results["sentence"]
     notes = notes_of(folder)
     bent = {word for note in notes for word in words_of(note)} & nodes
-    places = {f"offset {note['offset']} of queue {note['queue']}" for note in notes if {"offset", "queue"} <= note.keys()}
+    at = [note for note in notes if {"offset", "queue"} <= note.keys()]
+    places = {f"offset {note['offset']} of queue {note['queue']}" for note in at}
     spoken = sentence.replace(",", " ").replace(";", " ").split()
     injected = [fault for fault in results["faults"] if fault["inject_ns"] is not None]
     return {
