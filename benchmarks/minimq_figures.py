@@ -35,7 +35,10 @@ PAGE = ROOT / "docs" / "minimq-figures.md"
 ROUNDS = 5
 LOAD_S = 20
 KILLS = "chaos run --nemesis leader-kill --time-limit 40 --fault-interval 10 --seed {seed}"
-LOAD = f"chaos run --nemesis noop --rate 2000 --concurrency 16 --time-limit {LOAD_S} --seed {{seed}}"
+LOAD = (
+    f"chaos run --nemesis noop --rate 2000 --concurrency 16 --set client.routing=follow --time-limit {LOAD_S}"
+    " --recovery-time 0 --seed {seed}"
+)
 
 
 def started(rounds: int) -> dict[str, list[float]]:

@@ -33,12 +33,20 @@ def commit() -> str:
 
 
 def perform(command: str, store: Path) -> tuple[Path, int]:
-    """Run ``chaos …`` to its end; returns its folder and its exit code."""
+    """Run ``chaos …`` to its end; returns its folder and its exit code.
+
+    Raises:
+        SystemExit: it ended before it had made a folder; what it said is printed.
+    """
+    current = store / "current"
+    before = current.resolve() if current.exists() else None
     out = subprocess.run(
         [sys.executable, "-m", "chaos", *command.split()[1:], "--store", str(store)],
         cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
     )  # fmt: skip
-    folder = (store / "current").resolve()
+    folder = current.resolve()
+    if folder == before or not folder.exists():
+        raise SystemExit(f"no run was made, exit {out.returncode}: {command}\n{out.stdout[-3000:]}{out.stderr[-3000:]}")
     if out.returncode not in (0, 1, 2) or not (folder / "results.json").exists():
         print(out.stdout[-3000:], out.stderr[-3000:], sep="\n", flush=True)
     return folder, out.returncode

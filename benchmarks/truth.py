@@ -30,17 +30,23 @@ def words_of(value: Any) -> Iterator[str]:
 def names(folder: Path) -> dict[str, bool]:
     """Whether the first sentence of an invalid run names a node that bent a rule, an injected fault, the message.
 
-    ``message`` is true where the strongest anomaly is about none, as two leaders of one epoch are.
+    ``message`` is true where the strongest anomaly is about none, as two leaders of one epoch are, and where the
+    sentence tells the very place in the log at which a rule was bent.
     """
     results = json.loads((folder / "results.json").read_text())
     nodes = {node["name"] for node in json.loads((folder / "run.json").read_text())["nodes"]}
     strongest = next(one for one in results["anomalies"].values() if not one["allowed"])
     values, sentence = [one["value"] for one in strongest["examples"]], results["sentence"]
-    bent = {word for note in notes_of(folder) for word in words_of(note)} & nodes
+    notes = notes_of(folder)
+    bent = {word for note in notes for word in words_of(note)} & nodes
+    at = [note for note in notes if {"offset", "queue"} <= note.keys()]
+    places = {f"offset {note['offset']} of queue {note['queue']}" for note in at}
     spoken = sentence.replace(",", " ").replace(";", " ").split()
     injected = [fault for fault in results["faults"] if fault["inject_ns"] is not None]
     return {
         "node": bool(bent & set(spoken)),
         "fault": any(f"fault {fault['id']} ({fault['name']}" in sentence for fault in injected),
-        "message": all(value is None for value in values) or any(value in sentence for value in values if value),
+        "message": all(value is None for value in values)
+        or any(value in sentence for value in values if value)
+        or any(f"{place}." in sentence or f"{place} " in sentence for place in places),
     }
