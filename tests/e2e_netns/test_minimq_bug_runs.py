@@ -36,12 +36,21 @@ def given_again(note, example):
     return note["queue"] == example["key"] and note["offset"] >= example["offset"]
 
 
+# Brokers that are cut off from their master alone: it stays master, so that all retries reach one log. Random faults
+# may hit three masters in a row, and a retry at a new master is no second message.
+ITS_FOLLOWERS = ("--nemesis", "leader-partition@broker")
+
+
 @pytest.mark.parametrize(
-    ("name", "agrees"),
-    [("ack-before-replicate", exactly), ("stale-read-slave", served_by), ("duplicate-on-retry", given_again)],
+    ("name", "agrees", "faults"),
+    [
+        ("ack-before-replicate", exactly, ()),
+        ("stale-read-slave", served_by, ()),
+        ("duplicate-on-retry", given_again, ITS_FOLLOWERS),
+    ],
 )
-def test_a_bug_is_found_and_the_sentence_agrees_with_what_was_injected(name, agrees, truth, tmp_path):
-    argv = [sys.executable, "-m", "chaos", "run", "--bug", name, "--engine", "local", "--seed", "1"]
+def test_a_bug_is_found_and_the_sentence_agrees_with_what_was_injected(name, agrees, faults, truth, tmp_path):
+    argv = [sys.executable, "-m", "chaos", "run", "--bug", name, "--engine", "local", "--seed", "1", *faults]
     argv += ["--time-limit", "30", "--recovery-time", "5", "--rate", "150", "--store", str(tmp_path)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
