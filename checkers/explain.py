@@ -96,7 +96,12 @@ def _again(clusters: Sequence[Cluster], context: Context) -> str:
     giver = most.twice_node
     epoch = context.timeline.epoch_of(giver, most.last_ack_ns)
     claims = [claim for claim in context.timeline.claims if claim.node == giver and claim.epoch == epoch]
-    since = f", master of epoch {epoch} from {seconds_text(context, claims[0].first_ns)}," if claims else ""
+    since = ""
+    if claims:
+        first_ns = claims[0].first_ns
+        controller = context.timeline.controller_at(first_ns)
+        under = f" under controller {controller}" if controller else ""
+        since = f", master of epoch {epoch} from {seconds_text(context, first_ns)}{under},"
     span = f"{most.twice_first}-{most.twice_last}" if most.twice_first != most.twice_last else f"{most.twice_first}"
     plural = "offsets" if most.twice > 1 else "offset"
     queues = len({cluster.key for cluster in twice})

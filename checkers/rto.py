@@ -207,7 +207,7 @@ def _length(one: Rto) -> str:
 
 
 def _over_example(context: Context, fault: FaultSpan, late: list[Rto], budget_s: float) -> Example:
-    """A fault over the budget: which kinds stood still, from when to when, and who answered first again."""
+    """A fault over the budget: which kinds stood still, from when to when, who answered first again, who decided."""
 
     def told(one: Rto) -> str:
         start_ns = one.start_ns or 0
@@ -218,8 +218,11 @@ def _over_example(context: Context, fault: FaultSpan, late: list[Rto], budget_s:
         return f"{one.f}s for {one.seconds:.1f} s from {begun} until {one.node} answered again at {end}"
 
     first = late[0]
+    end_ns = (first.start_ns or 0) + round((first.seconds or 0.0) * NS_PER_S)
+    controller = context.timeline.controller_at(end_ns)
+    active = f"; {controller} was the active controller" if controller else ""
     whom = f"{fault_name(fault)} at {seconds_text(context, fault.inject_ns or 0)}"
     return Example(
-        sentence=f"{whom} stopped {listed([told(one) for one in late])}, over the budget of {budget_s:g} s",
+        sentence=f"{whom} stopped {listed([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
         node=first.node or next(iter(fault.targets), None), at_ns=first.start_ns, fault=fault.id,
     )  # fmt: skip

@@ -125,6 +125,13 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
         return max(own, key=lambda claim: claim.last_ns).epoch if own else None
 
 
+    def controller_at(self, at_ns: int) -> str | None:
+        """The controller that was the active one at a time, as far as it was heard: of several, of the newest term."""
+        own = [claim for claim in self.claims if claim.kind == "controller" and claim.first_ns <= at_ns]
+        own = [claim for claim in own if at_ns <= claim.last_ns + 2 * NS_PER_S]
+        return max(own, key=lambda claim: (claim.epoch, claim.first_ns)).node if own else None
+
+
 def _fault_spans(events: Iterable[Fault]) -> tuple[FaultSpan, ...]:
     spans: dict[int, FaultSpan] = {}
     for event in events:
