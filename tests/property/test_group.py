@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 from group_model import MUTATIONS, model
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judging import judged
 
@@ -17,7 +17,7 @@ from checkers.group import stale_reads
 from checkers.log import Log
 
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
-SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=15)
 
 
 @given(SEEDS)
@@ -105,7 +105,7 @@ def searched(rows, read):
 
 
 @given(COMMITS, READS)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_the_scan_finds_what_the_rule_says(commits, reads):
     log, rows = log_of(commits, reads)
     found = set(stale_reads(log, whole=True).reads.tolist())
@@ -116,7 +116,7 @@ def test_the_scan_finds_what_the_rule_says(commits, reads):
 
 
 @given(COMMITS, READS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_of_a_single_read_it_is_exact(commits, reads):
     log, rows = log_of(commits, reads[:1])
     read = next(tuple(rest) for f, *rest in rows if f is F.COMMITTED_READ)
@@ -124,7 +124,7 @@ def test_of_a_single_read_it_is_exact(commits, reads):
 
 
 @given(COMMITS, READS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_witnesses_show_it(commits, reads):
     log, _ = log_of(commits, reads)
     found = stale_reads(log, whole=True)

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judging import judged
 from log_model import MUTATIONS, model
@@ -11,7 +11,7 @@ from log_model import MUTATIONS, model
 from chaos.core.verdict import UNKNOWN
 
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
-SLOW = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=20)
 
 
 @given(SEEDS)

@@ -186,7 +186,6 @@ class Brokers(RuleBasedStateMachine):
 BUDGET = settings(
     max_examples=80,
     stateful_step_count=40,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 SEARCH = settings(

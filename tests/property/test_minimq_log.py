@@ -1,6 +1,6 @@
 """The commit log against the plainest model: a list of records, everything derived by looking through it."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.systems.minimq.broker_messages import COMMIT, DATA
@@ -37,7 +37,6 @@ def build(plan):
     return log, records
 
 
-@settings(deadline=None)
 @given(steps, st.integers(0, 45), st.integers(0, 5), st.integers(1, 5))
 def test_everything_derived_is_what_the_records_say(plan, below, offset, count):
     log, records = build(plan)
@@ -65,7 +64,6 @@ def test_everything_derived_is_what_the_records_say(plan, below, offset, count):
             assert [record.sequence for record in numbered] == list(range(len(numbered)))
 
 
-@settings(deadline=None)
 @given(steps)
 def test_a_log_is_the_same_rebuilt_from_its_records(plan):
     log, records = build(plan)

@@ -3,7 +3,7 @@
 from itertools import cycle, permutations
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from raft_world import APPENDS, Violation, World
@@ -11,7 +11,7 @@ from raft_world import APPENDS, Violation, World
 from cluster.systems.minimq import raft_rules
 from cluster.systems.minimq.messages import HardState
 
-BUDGET = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+BUDGET = settings(max_examples=60, stateful_step_count=40)
 # A bent rule is looked for with the same draws at every run, and its example is not made smaller.
 SEARCH = settings(BUDGET, max_examples=400, derandomize=True, database=None, phases=[Phase.generate])
 ANY = st.integers(min_value=0, max_value=1 << 16)

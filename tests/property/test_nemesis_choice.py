@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from chaos.core.errors import UsageError
@@ -13,8 +13,6 @@ from nemesis.catalog import CATALOG, Kind, Selector
 from nemesis.plan import count_bounds, make_plan, read_plan, write_plan
 from nemesis.targets import choose
 from nemesis.topology import Topology
-
-untimed = settings(deadline=None)
 
 KINDS = {"broker": "replica", "controller": "controller", "namesrv": "other"}
 SIZES = st.integers(1, 9)
@@ -34,7 +32,6 @@ def plan(nemesis, brokers, controllers, seed=1, **times):
     return make_plan(nemesis, KINDS, specs(brokers, controllers), seed=seed, **times)
 
 
-@untimed
 @given(SIZES)
 def test_counts_are_those_of_the_contract(n):
     def bounds(selector, fault=Kind.KILL, *, replicas=False):
@@ -73,7 +70,6 @@ def drawn(draw):
     return row, topology, targets
 
 
-@untimed
 @given(drawn())
 def test_process_faults_take_the_named_roles_and_leave_one_replica(case):
     row, topology, targets = case
@@ -95,7 +91,6 @@ def test_process_faults_take_the_named_roles_and_leave_one_replica(case):
     assert row.roles == ("broker",) or "@" in row.name
 
 
-@untimed
 @given(drawn())
 def test_network_faults_touch_only_links_of_the_named_roles_both_ways(case):
     row, topology, targets = case
@@ -120,7 +115,6 @@ def test_network_faults_touch_only_links_of_the_named_roles_both_ways(case):
         assert targets.names[0] in topology.nodes[row.roles[0]]
 
 
-@untimed
 @given(case=drawn())
 def test_the_choice_is_a_pure_function_of_row_and_observation_and_survives_the_file(case, tmp_path_factory):
     row, topology, targets = case
@@ -133,7 +127,6 @@ def test_the_choice_is_a_pure_function_of_row_and_observation_and_survives_the_f
         assert choose(again, topology, known) == choose(again, topology, Leadership()) == targets
 
 
-@untimed
 @given(st.sampled_from([name for name in FAULTS if name.startswith("leader-")]), st.sampled_from(SUFFIXES))
 def test_without_a_known_leader_there_is_no_target(name, suffix):
     row = plan(name + suffix, 3, 3)[0]
@@ -149,7 +142,6 @@ def test_without_a_known_leader_there_is_no_target(name, suffix):
         assert choose(row, topology, Leadership(master="b2")) is None
 
 
-@untimed
 @given(st.sampled_from(FAULTS), st.integers(0, 2**64), st.floats(1, 300), st.floats(1, 300), st.floats(1, 1000))
 def test_the_same_seed_is_the_same_plan_and_every_row_can_be_healed_in_time(name, seed, interval, duration, limit):
     assume(interval + duration <= limit)
@@ -165,7 +157,6 @@ def test_the_same_seed_is_the_same_plan_and_every_row_can_be_healed_in_time(name
     assert before + interval + duration > limit - 1e-6, "no row that fits is left out"
 
 
-@untimed
 @given(st.integers(0, 2**32))
 def test_rows_are_drawn_independently_of_each_other(seed):
     rows = plan("random-kill", 3, 3, seed)
@@ -174,7 +165,6 @@ def test_rows_are_drawn_independently_of_each_other(seed):
     assert rows[: len(fewer)] == fewer, "a longer run begins with the same faults"
 
 
-@untimed
 @given(st.integers(0, 2**32))
 def test_another_node_shifts_no_other_draw(seed):
     few, many = plan("random-loss", 3, 3, seed), plan("random-loss", 3, 4, seed)
@@ -182,7 +172,6 @@ def test_another_node_shifts_no_other_draw(seed):
         assert a.draw == {name: value for name, value in b.draw.items() if name != "c4"}
 
 
-@untimed
 @given(st.lists(st.sampled_from(FAULTS), min_size=1, max_size=6, unique=True), st.integers(0, 2**32))
 def test_a_mix_shows_as_many_faults_as_it_can_and_mechanisms_first(names, seed):
     rows = plan(",".join(names), 3, 3, seed, time_limit_s=400)
@@ -194,7 +183,6 @@ def test_a_mix_shows_as_many_faults_as_it_can_and_mechanisms_first(names, seed):
     assert {row.fault for row in rows[: len(kinds)]} == kinds
 
 
-@untimed
 @given(st.lists(st.sampled_from(FAULTS), min_size=2, max_size=6, unique=True), st.integers(0, 2**32), st.data())
 def test_another_name_shifts_as_little_as_possible(names, seed, data):
     """Times and draws stay; the order of the other names of its mechanism within a round stays."""
@@ -230,7 +218,6 @@ def test_seeds_differ_and_every_size_and_node_comes_up():
 NODES = st.lists(st.text("abcdefgh", min_size=1, max_size=3), min_size=2, max_size=9, unique=True)
 
 
-@untimed
 @given(NODES, st.data())
 def test_components_cut_groups_apart_and_nothing_else(nodes, data):
     marks = {node: data.draw(st.integers(0, 3)) for node in nodes}
@@ -243,7 +230,6 @@ def test_components_cut_groups_apart_and_nothing_else(nodes, data):
     assert grudge.links(cut).isdisjoint(grudge.complement(cut, nodes))
 
 
-@untimed
 @given(NODES, st.data())
 def test_isolate_and_touching(nodes, data):
     some = data.draw(st.lists(st.sampled_from(nodes), min_size=1, unique=True))
