@@ -256,6 +256,8 @@ class SshBackend:
                 self._reached[name] = Reached(addresses[name], connection, greeting)
 
         at_once(enter, [name for name in self._assigned if name not in self._reached])
+        order = [*self._assigned, *self._reached]  # and not who answered first, for lists of them are said
+        self._reached = {name: self._reached[name] for name in order}
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""
