@@ -34,7 +34,7 @@ _DECLARED: Final = (
         settings={"broker.minInSyncReplicas": "1", "broker.lagMax": "0.6", "controller.brokerTimeout": "0.6"},
         # The master must die before those that the cut made fall behind are back. TCP tries again 1.4 s and 3 s after
         # the cut began; between the two it is healed, and about a second later, once that is proven, the master is hit.
-        options=_SHORT | {"fault_interval_s": 0.5, "fault_duration_s": 2.1},
+        options=_SHORT | {"fault_interval_s": 0.5, "fault_duration_s": 1.75},
     ),
     Bug(
         name="forget-vote", help="a controller that restarts knows neither its term nor its vote",
