@@ -1,22 +1,39 @@
 """Whole runs on containers with an sshd: machines to the harness, nothing else."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from host_support import make
 from run_support import FAULTS
 from ssh_containers import ContainerLab, containers
-from ssh_support import MINIMQ, valid_run
+from ssh_support import valid_run
+
+from chaos import plugins
+from cluster.docker_image import packages_for
+
+OPTIONS = {
+    "minimq": ("--time-limit", "30", "--fault-interval", "5", "--rate", "100"),
+    "rocketmq": ("--set", "client.routing=follow", "--time-limit", "80", "--fault-interval", "20"),
+}
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContainerLab]:
+@pytest.fixture(scope="module", params=OPTIONS)
+def place(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, ContainerLab]]:  # fmt: skip
+    """A system, and containers on which its nodes can run; one system's are gone before the other's are made."""
     make("docker")  # skips where there is no engine
-    with containers(tmp_path_factory.mktemp("containers"), *MINIMQ) as made:
-        yield made
+    system = plugins.load("systems", request.param)()
+    nodes = system.topology(system.resolve({}))
+    folder = tmp_path_factory.mktemp("containers")
+    with containers(folder, *(node.name for node in nodes), packages=packages_for(nodes)) as made:
+        yield request.param, made
 
 
 @pytest.mark.backends
 @pytest.mark.parametrize("nemesis", FAULTS)
-def test_minimq_is_valid_on_containers_with_sshd(lab, nemesis):
-    valid_run(lab, "--nemesis", nemesis, "--time-limit", "30", "--fault-interval", "5", "--rate", "100")
+def test_a_system_is_valid_on_containers_with_sshd(place, nemesis, monkeypatch):
+    monkeypatch.setenv("CHAOS_CACHE", str(Path.home() / ".cache" / "chaos"))  # Maven takes minutes
+    system, lab = place
+    valid_run(lab, "--system", system, "--nemesis", nemesis, *OPTIONS[system])

@@ -38,12 +38,15 @@ def archive(files: dict[str, bytes]) -> bytes:
 class ContainerLab:
     """A container with sshd for each name, and one with nothing whose network is the harness'."""
 
-    def __init__(self, folder: Path, names: tuple[str, ...], engine: Engine, undo: contextlib.ExitStack) -> None:
+    def __init__(
+        self, folder: Path, names: tuple[str, ...], packages: tuple[str, ...], engine: Engine,
+        undo: contextlib.ExitStack,
+    ) -> None:  # fmt: skip
         self.folder, self.known_hosts = folder, folder / "known_hosts"
         self.key = keygen(folder / "id")
         self._engine, self._undo = engine, undo
         self._run_id = f"ssh-lab-{os.getpid()}-{time.monotonic_ns()}"
-        self._image = docker_image.build(engine, (*docker_image.BASE, "openssh-server"), print)
+        self._image = docker_image.build(engine, (*packages, "openssh-server"), print)
         self._network, part = docker_network.make(engine, self._run_id, len(names) + 1)
         undo.callback(engine.api.remove_network, self._network)
         self.addresses = addresses([*names, "client"], part)
@@ -88,7 +91,7 @@ class ContainerLab:
 
 
 @contextlib.contextmanager
-def containers(folder: Path, *names: str) -> Iterator[ContainerLab]:
-    """Containers that are up; this thread is in their network until they go."""
+def containers(folder: Path, *names: str, packages: tuple[str, ...]) -> Iterator[ContainerLab]:
+    """Containers with these packages that are up; this thread is in their network until they go."""
     with contextlib.ExitStack() as undo:
-        yield ContainerLab(folder, names, undo.enter_context(connect()), undo)
+        yield ContainerLab(folder, names, packages, undo.enter_context(connect()), undo)
