@@ -308,6 +308,18 @@ def test_a_read_of_a_deposed_leader_is_never_ready():
     assert ready(tell(core, "b", matched(1, 1, round_=9))) == []
 
 
+def test_a_late_message_of_its_earlier_term_confirms_no_read_of_a_leader():
+    """Else a leader that led before would take the refusal for a round of now, however long it has been deposed."""
+    follower = raft(term=2)
+    [(_, refusal)] = sent(tell(follower, "b", append(1, round_=9)))
+    core, effects = leader(terms=[1], term=1)
+    durable(core, effects)
+    tell(core, "b", matched(2, 2))
+    core.read("r")
+    assert ready(tell(core, "b", refusal)) == []
+    assert ready(tell(core, "b", matched(2, 2, round_=1))) == ["r"]
+
+
 def test_commands_come_back_in_order_once():
     core, _ = leader()
     effects = core.propose(CreateTopic(topic="t", queues=1))

@@ -238,7 +238,10 @@ class AppendEntries(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class AppendAnswer(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """``matched``: the log is durably the leader's up to ``index``; else ``index`` is the next one worth trying."""
+    """``matched``: the log is durably the leader's up to ``index``; else ``index`` is the next one worth trying.
+
+    ``round`` is that of the entries which are answered, 0 where they were of an older term.
+    """
 
     term: int
     matched: bool

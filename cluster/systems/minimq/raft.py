@@ -307,7 +307,8 @@ class Raft:
 
     def _on_append(self, sender: str, body: AppendEntries) -> None:
         if body.term < self.term:
-            self._send_when_durable(sender, AppendAnswer(term=self.term, matched=False, index=0, round=body.round))
+            # Round 0 confirms no read: the sender may lead again in this newer term, and its rounds began anew with it.
+            self._send_when_durable(sender, AppendAnswer(term=self.term, matched=False, index=0, round=0))
             return
         self._follow(body.term, leader=sender)
         self._leader_heard_ms = self._now_ms
