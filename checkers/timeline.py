@@ -124,7 +124,6 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             return min(after, key=lambda claim: claim.first_ns).epoch
         return max(own, key=lambda claim: claim.last_ns).epoch if own else None
 
-
     def controller_at(self, at_ns: int) -> str | None:
         """The controller that was the active one at a time, as far as it was heard: of several, of the newest term."""
         own = [claim for claim in self.claims if claim.kind == "controller" and claim.first_ns <= at_ns]

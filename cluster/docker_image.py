@@ -151,7 +151,8 @@ def _watch(argv: Sequence[str], log: Path, say: Say) -> None:
     with log.open("wb") as out, subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out) as program:
         try:
             while program.poll() is None:
-                deadline.check(_last(log))
+                if deadline.expired():
+                    deadline.check(_last(log))
                 if time.monotonic() - told > _SAY_EVERY_S:
                     told = time.monotonic()
                     say(f"image    {_last(log)}")

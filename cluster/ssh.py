@@ -12,9 +12,7 @@ A watchdog on each machine heals it when the harness falls silent. The module re
 install programs of the distribution, and to put two nodes on one machine, whose links could not be cut.
 """
 
-import hashlib
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -30,6 +28,7 @@ from chaos.core.errors import ChaosError, DeployError, UsageError
 from chaos.core.events import Note
 from cluster import network, records
 from cluster.addressing import CLIENT, names_of
+from cluster.folders import digest_of, unpack
 from cluster.host import Capability, Host, NodeSpec
 from cluster.local import LocalHost, address_towards
 from cluster.ssh_connection import Connection
@@ -81,31 +80,6 @@ def at_once(action: Callable[[str], Result], names: Iterable[str]) -> dict[str, 
     if failures:
         raise next((error for error in failures if isinstance(error, UsageError)), failures[0])
     return {name: future.result() for name, future in doing.items()}
-
-
-def folder_digest(folder: Path) -> str:
-    """What a folder holds, as a word: names, which files are programs, and content."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            kind = "x" if path.stat().st_mode & 0o100 else "-"
-            digest.update(f"{path.relative_to(folder)}\0{kind}{path.stat().st_size}\0".encode())
-            with path.open("rb") as file:
-                while chunk := file.read(1 << 20):
-                    digest.update(chunk)
-    return digest.hexdigest()
-
-
-def unpack(packed: Path, target: Path) -> None:
-    """The plain files of a tar archive, and no path that leads out of ``target``: it comes from elsewhere."""
-    with tarfile.open(packed) as tar:
-        for member in tar:
-            path = (target / member.name).resolve()
-            content = tar.extractfile(member) if member.isfile() else None
-            if content is not None and path.is_relative_to(target.resolve()):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("wb") as file:
-                    shutil.copyfileobj(content, file)
 
 
 def check_ways(machines: Mapping[str, Machine], reached: Mapping[str, str]) -> str:
@@ -236,7 +210,7 @@ class SshBackend:
             done = host.run("sh", "-c", _CLEAN, "sh", f"{login}/{FOLDER}/runs", timeout_s=_TIMEOUT_S)
             return done.check(f"{name}: removing what dead runs left").text
 
-        for name, removed in at_once(clean, self._reached).items():
+        for name, removed in at_once(clean, self._assigned).items():
             for run_id in removed.splitlines():
                 say(f"clean    what dead run {run_id} left on {name}")
 
@@ -256,8 +230,6 @@ class SshBackend:
                 self._reached[name] = Reached(addresses[name], connection, greeting)
 
         at_once(enter, [name for name in self._assigned if name not in self._reached])
-        order = [*self._assigned, *self._reached]  # and not who answered first, for lists of them are said
-        self._reached = {name: self._reached[name] for name in order}
 
     def up(self, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Mapping[str, Host]:
         """See ``Backend.up``."""
@@ -304,14 +276,15 @@ class SshBackend:
         if not self._assigned:
             raise DeployError("nobody knows yet which hosts there will be; call prepare() first")
         self._reach()
-        digest = folder_digest(source)
-        bases = {reached.greeting.folder: name for name, reached in self._reached.items()}
+        digest = digest_of(source)
+        reached = {name: self._reached[name] for name in self._assigned}  # in this order, whoever answered first
+        bases = {one.greeting.folder: name for name, one in reached.items()}
         if len(bases) > 1:
             apart = " and ".join(f"{base} on {name}" for base, name in bases.items())
             raise UsageError(f"artefacts must lie at one path everywhere, but homes differ: {apart}; use one user")
         login = next(iter(bases))
         folder = f"{login}/{FOLDER}/artefacts"
-        hosts = {name: reached.host(name, "provide", login) for name, reached in self._reached.items()}
+        hosts = {name: one.host(name, "provide", login) for name, one in reached.items()}
 
         def has(name: str) -> bool:
             return hosts[name].run("test", "-d", f"{folder}/{digest}", timeout_s=_TIMEOUT_S).returncode == 0

@@ -12,7 +12,7 @@ from cluster import wire
 from cluster.host import Capability, Host
 from nemesis import proof
 from nemesis.catalog import Kind
-from nemesis.fault import Outcomes, Scene, on_each
+from nemesis.fault import Fact, Outcomes, Scene, on_each
 from nemesis.grudge import Link, all_links
 from nemesis.links import ACTION_TIMEOUT_S, LinkFault
 
@@ -56,15 +56,11 @@ class Disconnect(LinkFault):
 
     def verify_still(self) -> Evidence:
         """Ask for the link of each target."""
-        links = self._on_targets(self.plugged, "a look at the host's link")
-        seen, unseen = links.good(), links.bad()
-        facts = {
-            name: (not seen[name], "is on the network" if seen[name] else "is still off the network")
-            if name in seen
-            else (False, f"could not be looked at: {unseen[name]}")
-            for name in self._targets
-        }
-        return proof.each_node(facts)
+
+        def fact(_name: str, plugged: bool) -> Fact:
+            return not plugged, "is on the network" if plugged else "is still off the network"
+
+        return proof.each_node(self._on_targets(self.plugged, "a look at the host's link").facts(fact))
 
     def heal(self) -> None:
         """Put every target back; fine if it is there."""

@@ -89,6 +89,8 @@ def registered(*faults: type[Fault]) -> Mapping[Kind, type[Fault]]:
 
 
 T = TypeVar("T")
+Fact = tuple[bool, str]
+"""Whether a node is as wanted, and a phrase that says how it is."""
 
 
 class Outcomes(dict[str, T | Exception]):
@@ -101,6 +103,14 @@ class Outcomes(dict[str, T | Exception]):
     def bad(self) -> dict[str, str]:
         """The nodes on which it did not, with one line each."""
         return {name: one_line(result) for name, result in self.items() if isinstance(result, Exception)}
+
+    def facts(self, fact: Callable[[str, T], Fact]) -> dict[str, Fact]:
+        """A fact for each node, of what was seen there; a node that could not be looked at is not as wanted."""
+        seen, unseen = self.good(), self.bad()
+        return {
+            name: fact(name, seen[name]) if name in seen else (False, f"could not be looked at: {unseen[name]}")
+            for name in self
+        }
 
     def check(self, what: str) -> dict[str, T]:
         """All results.

@@ -13,8 +13,8 @@ from cluster.cluster import Node
 from cluster.host import Capability
 from cluster.process import ProcState
 from nemesis.catalog import Kind
-from nemesis.fault import Scene
-from nemesis.processes import ACTION_TIMEOUT_S, Fact, ProcessFault
+from nemesis.fault import Fact, Scene
+from nemesis.processes import ACTION_TIMEOUT_S, ProcessFault
 
 READY_TIMEOUT_S: Final = 90.0
 DEAD: Final = "was dead already, so nothing was ended"

@@ -17,10 +17,10 @@ from cluster.host import Capability, Host, Machine, MachineState
 from nemesis import proof
 from nemesis.catalog import Kind
 from nemesis.disconnect import Disconnect
-from nemesis.fault import Fault, Scene, on_each, registered
+from nemesis.fault import Fact, Fault, Scene, on_each, registered
 from nemesis.faults import FAULTS
 from nemesis.kill import READY_TIMEOUT_S
-from nemesis.processes import ACTION_TIMEOUT_S, Fact
+from nemesis.processes import ACTION_TIMEOUT_S
 
 ENDED: Final = "had ended already, so nothing was done to it"
 
@@ -46,12 +46,12 @@ class MachineFault:
         states = on_each(
             self._nodes, lambda name: machine_of(self._nodes[name]).state(), "a look at the host", ACTION_TIMEOUT_S
         )
-        seen, unseen = states.good(), states.bad()
-        facts = {
-            name: fact(name, seen[name]) if name in seen else (False, f"could not be looked at: {unseen[name]}")
-            for name in self._nodes
-        }
-        return proof.each_node(facts)
+        return proof.each_node(states.facts(fact))
+
+    def _with_its_process(self, name: str) -> Fact:
+        """Of a host that runs again: whether its process does."""
+        state = process.state(self._nodes[name])
+        return state.alive, f"runs again, pid {state.pid} {'lives' if state.alive else 'is dead'}"
 
 
 class MachineKill(MachineFault):
@@ -99,14 +99,7 @@ class MachineKill(MachineFault):
 
     def verify_healed(self) -> Evidence:
         """Each host runs, and its process with it."""
-
-        def healed(name: str, now: MachineState) -> Fact:
-            if not now.running:
-                return False, "does not run"
-            state = process.state(self._nodes[name])
-            return state.alive, f"runs again, pid {state.pid} {'lives' if state.alive else 'is dead'}"
-
-        return self._look(healed)
+        return self._look(lambda name, now: self._with_its_process(name) if now.running else (False, "does not run"))
 
 
 class MachineStop(MachineKill):
@@ -209,10 +202,8 @@ class MachineFreeze(MachineFault):
         """Each host runs, and its process has lived through it."""
 
         def healed(name: str, now: MachineState) -> Fact:
-            if now.frozen or not now.running:
-                return False, "does not run"
-            state = process.state(self._nodes[name])
-            return state.alive, f"runs again, pid {state.pid} {'lives' if state.alive else 'is dead'}"
+            runs = now.running and not now.frozen
+            return self._with_its_process(name) if runs else (False, "does not run")
 
         return self._look(healed)
 

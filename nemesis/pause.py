@@ -12,7 +12,8 @@ from cluster.cluster import Node
 from cluster.host import Capability
 from cluster.process import ProcState
 from nemesis.catalog import Kind
-from nemesis.processes import Fact, ProcessFault
+from nemesis.fault import Fact
+from nemesis.processes import ProcessFault
 
 
 class Pause(ProcessFault):

@@ -12,12 +12,9 @@ from cluster import process
 from cluster.cluster import Node
 from cluster.process import ProcState
 from nemesis import proof
-from nemesis.fault import Scene, on_each
+from nemesis.fault import Fact, Scene, on_each
 
 ACTION_TIMEOUT_S: Final = 30.0
-
-Fact = tuple[bool, str]
-"""Whether a node is as wanted, and a phrase that says how it is."""
 
 
 class ProcessFault:
@@ -50,12 +47,7 @@ class ProcessFault:
     def look(self, fact: Callable[[str, ProcState], Fact]) -> Evidence:
         """Look at /proc of all targets and put the facts together."""
         states = on_each(self.nodes, lambda name: process.state(self.nodes[name]), "a look at /proc", ACTION_TIMEOUT_S)
-        seen, unseen = states.good(), states.bad()
-        facts = {
-            name: fact(name, seen[name]) if name in seen else (False, f"could not be looked at: {unseen[name]}")
-            for name in self.nodes
-        }
-        return proof.each_node(facts, {"before": _plain(self.before), "seen": _plain(seen)})
+        return proof.each_node(states.facts(fact), {"before": _plain(self.before), "seen": _plain(states.good())})
 
 
 def _plain(states: dict[str, ProcState]) -> dict[str, dict[str, object]]:

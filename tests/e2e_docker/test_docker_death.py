@@ -6,9 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
+import host_contract
 import pytest
 from host_support import make, marked, until
 
@@ -142,23 +142,13 @@ def test_the_living_and_the_unlabelled_are_left_alone(sandbox):
 
 def test_a_dead_container_is_named_and_the_others_live(sandbox):
     up = sandbox("b1", "b2")
-    raised: list[Exception] = []
 
-    def wait() -> None:
-        try:
-            up.hosts["b1"].run("sleep", "600", timeout_s=600)
-        except DeployError as error:
-            raised.append(error)
+    def end() -> None:
+        with connect() as engine:
+            engine.api.kill(f"chaos-{up.run_id}-b1")
 
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    until(lambda: any("sleep 600" in line for line in marked(up.run_id).values()), "the command to run")
-    with connect() as engine:
-        engine.api.kill(f"chaos-{up.run_id}-b1")
-    waiting.join(20)
-    assert [str(error) for error in raised] == [
-        "host b1 is gone: its container ended with 137; nothing runs there any more"
-    ]
+    said = "host b1 is gone: its container ended with 137; nothing runs there any more"
+    host_contract.tells_a_command_that_its_host_ended(up.hosts["b1"], up.run_id, end, said)
     with pytest.raises(DeployError, match="host b1 is gone: its container ended with 137"):
         up.hosts["b1"].run("true", timeout_s=5)
     assert up.hosts["b2"].run("echo", "alive", timeout_s=5).text == "alive"

@@ -8,6 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
+import host_contract
 import pytest
 from host_support import marked, until
 
@@ -175,22 +176,10 @@ def agent_of(up, name: str) -> int:
 
 def test_a_dead_host_is_named_and_the_others_live(sandbox):
     up = sandbox("b1", "b2")
-    raised: list[Exception] = []
-
-    def wait() -> None:
-        try:
-            up.hosts["b1"].run("sleep", "600", timeout_s=600)
-        except DeployError as error:
-            raised.append(error)
-
-    waiting = threading.Thread(target=wait)
-    waiting.start()
-    until(lambda: any("sleep 600" in line for line in marked(up.run_id).values()), "the command to run")
-    os.kill(agent_of(up, "b1"), signal.SIGKILL)
-    waiting.join(10)
-    assert [str(error) for error in raised] == [
-        "host b1 is gone: its namespaces have ended; nothing runs there any more"
-    ]
+    said = "host b1 is gone: its namespaces have ended; nothing runs there any more"
+    host_contract.tells_a_command_that_its_host_ended(
+        up.hosts["b1"], up.run_id, lambda: os.kill(agent_of(up, "b1"), signal.SIGKILL), said
+    )
     with pytest.raises(DeployError, match="host b1 is gone"):
         up.hosts["b1"].run("true", timeout_s=5)
     with pytest.raises(DeployError, match="host b1 is gone"):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from host_support import marked, until
 
 from chaos.core.errors import DeadlineError, DeployError, UsageError
 from cluster.host import Host
@@ -87,3 +88,20 @@ def copies_files_whole_or_not_at_all(host: Host, here: Path) -> None:
     assert ".partial" not in host.run("find", host.home, timeout_s=10).text
     with pytest.raises(DeployError, match=r"^b1: writing /proc/no/such/place: exit 1: mkdir: .*$"):
         host.put(b"x", "/proc/no/such/place")
+
+
+def tells_a_command_that_its_host_ended(host: Host, run_id: str, end: Callable[[], None], said: str) -> None:
+    raised: list[DeployError] = []
+
+    def wait() -> None:
+        try:
+            host.run("sleep", "600", timeout_s=600)
+        except DeployError as error:
+            raised.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    until(lambda: any("sleep 600" in line for line in marked(run_id).values()), "the command to run")
+    end()
+    waiting.join(20)
+    assert [str(error) for error in raised] == [said]

@@ -115,3 +115,10 @@ def test_for_a_loss_after_a_fault_of_links_that_one_is_named_whoever_was_its_tar
     assert blamed(both, "b1", ns(41.0), ns(41.2), later=True).fault.id == 1
     killed = context_of([(1, "random-kill", ("b2",), 20.0, 40.0), (2, "random-loss", ("b1",), 100.0, 120.0)])
     assert blamed(killed, "b1", ns(41.0), ns(41.2), later=True).fault.id == 2
+
+
+def test_the_active_controller_is_the_one_of_the_newest_term_that_was_heard_lately():
+    told = [(at_s, "c1", "leader", 1) for at_s in (1, 2, 3, 4, 5)] + [(at_s, "c2", "leader", 2) for at_s in (4, 5, 6)]
+    timeline = context_of(said=told).timeline
+    asked = {0.5: None, 1: "c1", 3.5: "c1", 4: "c2", 7.9: "c2", 8.1: None}
+    assert {at_s: timeline.controller_at(ns(at_s)) for at_s in asked} == asked

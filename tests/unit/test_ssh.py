@@ -10,8 +10,9 @@ import pytest
 from chaos.backends import chosen
 from chaos.core.errors import DeployError, UsageError
 from cluster import remote
+from cluster.folders import digest_of, unpack
 from cluster.host import ControlLink
-from cluster.ssh import check_ways, folder_digest, unpack
+from cluster.ssh import check_ways
 from cluster.ssh_login import Secret, add_known, known_as, revoked, secrets
 from cluster.ssh_nodes import Defaults, Login, parse
 from cluster.ssh_streams import Bounded, Greeting, Stream, greeting
@@ -114,14 +115,14 @@ def test_known_hosts_with_whatever_people_have_in_it():
 def test_a_folder_is_known_by_names_programs_and_content(tmp_path: Path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "file").write_text("1")
-    first = folder_digest(tmp_path)
-    assert folder_digest(tmp_path) == first
+    first = digest_of(tmp_path)
+    assert digest_of(tmp_path) == first
     (tmp_path / "a" / "file").chmod(0o755)
-    second = folder_digest(tmp_path)
+    second = digest_of(tmp_path)
     (tmp_path / "a" / "file").write_text("2")
-    third = folder_digest(tmp_path)
+    third = digest_of(tmp_path)
     (tmp_path / "a" / "file").rename(tmp_path / "a" / "other")
-    assert len({first, second, third, folder_digest(tmp_path)}) == 4
+    assert len({first, second, third, digest_of(tmp_path)}) == 4
 
 
 def test_an_archive_from_elsewhere_does_not_lead_out_of_its_folder(tmp_path: Path):
