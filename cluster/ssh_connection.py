@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 import paramiko
-from paramiko.ssh_exception import ChannelException, SSHException
+from paramiko.ssh_exception import SSHException
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError, UsageError
@@ -188,12 +188,13 @@ class Connection:
         while True:
             try:
                 return transport.open_session(timeout=deadline.remaining_s())
-            except ChannelException as error:
+            except (SSHException, OSError, EOFError) as error:
+                # Of two refusals at once paramiko keeps one reason: only a dead connection says that it is broken.
+                if not transport.is_active():
+                    deadline.check("no answer")
+                    raise self._gone(transport) from None
                 deadline.check(f"no further session: {error}")
                 time.sleep(_REFUSED_PAUSE_S)
-            except (SSHException, OSError, EOFError):
-                deadline.check("no answer")
-                raise self._gone(transport) from None
 
     def _gone(self, transport: paramiko.Transport) -> DeployError:
         transport.close()

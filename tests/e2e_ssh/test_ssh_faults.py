@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import host_contract
 import pytest
 from ssh_support import PORT, USER
 
@@ -161,6 +162,12 @@ def test_a_machine_that_dies_is_named_and_the_others_live(lab):
     made.backends[-1].down()
     warnings = [note.text for note in made.backends[-1].notes() if note.data.get("warning")]
     assert any(text.startswith("b1: not cleaned up: host b1 is gone") for text in warnings)
+
+
+def test_a_machine_with_few_sessions_takes_many_commands_one_after_another(lab):
+    """Commands that are refused at the same moment, as they are here all the time, must not take it for broken."""
+    made = lab("b1", sshd="MaxSessions 3")
+    host_contract.takes_many_commands_at_once(made.up(install=True)["b1"])
 
 
 def test_a_machine_that_stands_still_is_a_deadline(lab):

@@ -65,7 +65,7 @@ def machines_text(addresses: Mapping[str, str], key: Path | str, user: str = "ro
 class Lab:
     """Machines with sshd, by name, and what it takes to reach them."""
 
-    def __init__(self, folder: Path, names: tuple[str, ...], password: str) -> None:
+    def __init__(self, folder: Path, names: tuple[str, ...], password: str, sshd: str) -> None:
         self.folder = folder
         self.password = password
         self.run_id = f"lab-{os.getpid()}-{time.monotonic_ns()}"
@@ -86,7 +86,7 @@ class Lab:
                 (home / "sshd_config").write_text(
                     f"ListenAddress {self.machines[name].address}:{PORT}\nHostKey {home}/host_key\n"
                     f"PidFile {home}/sshd.pid\nUsePAM no\nStrictModes no\nPermitRootLogin yes\n"
-                    "Subsystem sftp internal-sftp\nLogLevel VERBOSE\n"
+                    f"Subsystem sftp internal-sftp\nLogLevel VERBOSE\n{sshd}\n"
                 )
                 set_up = ("sh", "-c", SET_UP, "sh", str(home), f"{self.key}.pub", hashed)
                 self.machines[name].run(*set_up, timeout_s=20).check()
@@ -138,8 +138,8 @@ def laboratory(folder: Path) -> Iterator[Callable[..., Lab]]:
         pytest.skip(f"chaos doctor: {missing[0].name}: {missing[0].detail}; {missing[0].help}")
     with contextlib.ExitStack() as undo:
 
-        def make(*names: str, password: str = "the word") -> Lab:  # noqa: S107 - of an account that a test makes
-            made = Lab(folder, names or ("b1", "b2", "b3"), password)
+        def make(*names: str, password: str = "the word", sshd: str = "") -> Lab:  # noqa: S107 - a test's own account
+            made = Lab(folder, names or ("b1", "b2", "b3"), password, sshd)
             undo.callback(made.netns.down)
             undo.enter_context(in_network(made.netns._namespaces["net"]))
             undo.callback(lambda: [backend.down() for backend in made.backends])
