@@ -375,6 +375,13 @@ def test_on_each_does_all_at_once_and_names_every_failure():
     assert Outcomes({"a": 1}).check("trying") == {"a": 1}
 
 
+def test_a_node_that_could_not_be_looked_at_is_not_as_wanted_whatever_was_looked_for():
+    looks = Outcomes({"a": 7, "b": DeployError("host b is gone"), "c": 8})
+    assert looks.facts(lambda name, seen: (seen == 7, f"{name} has {seen}")) == {
+        "a": (True, "a has 7"), "b": (False, "could not be looked at: host b is gone"), "c": (False, "c has 8"),
+    }  # fmt: skip
+
+
 def test_on_each_does_not_wait_for_ever():
     gate = threading.Event()
     outcomes = on_each(["a", "b"], lambda name: name if name == "a" else gate.wait(60), "an answer", 0.2)
