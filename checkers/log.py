@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.errors import HistoryError
-from chaos.core.op import READS, STRONG_READS, F, Type
+from chaos.core.op import READS, SENDS, STRONG_READS, Type
 from checkers.columns import Ints, Mask
 
 DAMAGED: Final = -1
@@ -44,7 +44,7 @@ class Log:
         self.deadline: Ints = operations["deadline_ns"]
         self._operations = operations
         self._reads = reads
-        self.sends: Ints = np.flatnonzero(self.f == F.SEND)
+        self.sends: Ints = np.flatnonzero(np.isin(self.f, SENDS))
         self.acked: Ints = np.flatnonzero(self.type[self.sends] == Type.OK)
         """Vids of the acknowledged sends."""
         self.read_ops: Ints = np.flatnonzero(np.isin(self.f, [int(f) for f in READS]))

@@ -21,17 +21,17 @@ import pyarrow.parquet as pq
 from chaos.core.checksums import crc32
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event, read_events
-from chaos.core.op import F, Type
-from chaos.core.recorder import FLAG_DAMAGED, FLAG_PINNED, NONE, OP_SIZE, READ_SIZE
+from chaos.core.op import SENDS, Type
+from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE, OP_SIZE, READ_SIZE
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 NEVER_NS: Final = np.iinfo(np.int64).max
 """``complete_ns`` of an operation nobody knows the end of."""
 
 _OP: Final = np.dtype([
     ("crc", "<u4"), ("sequence", "<u4"), ("time_ns", "<i8"), ("op", "<u4"), ("type", "u1"), ("f", "u1"),
     ("client", "<u2"), ("process", "<u4"), ("key", "<i4"), ("a", "<i8"), ("b", "<i8"), ("c", "<i8"),
-    ("ref", "<u4"), ("node", "<i2"), ("flags", "<u2"),
+    ("ref", "<u4"), ("node", "<i2"), ("flags", "<u2"), ("argument", "<i8"),
 ])  # fmt: skip
 _READ: Final = np.dtype([
     ("crc", "<u4"), ("op", "<u4"), ("offset", "<i8"), ("writer", "<i4"), ("flags", "<u4"), ("sequence", "<i8"),
@@ -60,6 +60,7 @@ OPERATIONS: Final = pa.schema([
     ("complete_ns", pa.int64()),  # NEVER_NS if no completion was recorded
     ("deadline_ns", pa.int64()),
     ("node", pa.int16()),  # position in run.json's nodes, -1 unknown
+    ("argument", pa.int64()),  # what an invocation had beside (chaos.core.op.Invocation)
     ("error", pa.dictionary(pa.int32(), pa.string())),
 ])  # fmt: skip
 READ_ROWS: Final = pa.schema([
@@ -72,6 +73,7 @@ READ_ROWS: Final = pa.schema([
     ("offset", pa.int64()),
     ("writer", pa.int32()),  # -1: the body was not one of ours or was damaged
     ("sequence", pa.int64()),
+    ("attempt", pa.int16()),  # the how-manieth time it was given away, as the broker counts; 0: it does not
     ("invoke_ns", pa.int64()),
     ("complete_ns", pa.int64()),
     ("node", pa.int16()),
@@ -146,7 +148,7 @@ def read_stream(folder: Path, worker: int) -> Stream:
         raise HistoryError(f"{folder}/w{worker}.ops: an operation completed twice; the file was altered")
     operations = _pair(invoked, completed, worker, errors)
     reads = _reads(operations, read_records, worker)
-    sends = invoked[invoked["f"] == F.SEND]
+    sends = invoked[np.isin(invoked["f"], SENDS)]
     last: dict[int, int] = {}
     for writer in np.unique(sends["ref"]):
         last[int(writer)] = int(sends["b"][sends["ref"] == writer].max())
@@ -164,7 +166,7 @@ def read_stream(folder: Path, worker: int) -> Stream:
 def _pair(invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker: int, errors: list[str]) -> pa.Table:
     """Operations in order of their number."""
     n = len(invoked)
-    is_send = invoked["f"] == F.SEND
+    is_send = np.isin(invoked["f"], SENDS)
     at = completed["op"].astype(np.int64) - 1
     kind = np.full(n, int(Type.INFO), dtype=np.int8)
     complete_ns = np.full(n, NEVER_NS, dtype=np.int64)
@@ -204,6 +206,7 @@ def _pair(invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker
             "complete_ns": complete_ns,
             "deadline_ns": invoked["c"],
             "node": landed("node", np.int16),
+            "argument": invoked["argument"],
             "error": error,
         },
         schema=OPERATIONS,
@@ -236,6 +239,7 @@ def _reads(operations: pa.Table, records: npt.NDArray[np.void], worker: int) -> 
             "offset": records["offset"],
             "writer": np.where(damaged, NONE, records["writer"]),
             "sequence": np.where(damaged, NONE, records["sequence"]),
+            "attempt": np.minimum(records["flags"] >> ATTEMPT_SHIFT, np.iinfo(np.int16).max).astype(np.int16),
             "invoke_ns": taken("invoke_ns"),
             "complete_ns": taken("complete_ns"),
             "node": taken("node"),

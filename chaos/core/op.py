@@ -39,6 +39,12 @@ class F(IntEnum):
     DRAIN = 5  # the final strong read of a whole queue, minimum to maximum, on a fresh connection
     COMMIT = 6  # let the consumer group go on at an offset of a queue; an overwritten register, at the master
     COMMITTED_READ = 7  # strong read of the offset at which the group goes on
+    REPLICA = 8  # after the drain: one replica's own copy of a queue, whole
+    SCHEDULE = 9  # a send that must not be given to anybody before its time
+    TRANSACT = 10  # a half message and what its producer decides of it
+    POP = 11  # take what nobody else has for a while, to be acknowledged one by one
+    ACK = 12  # done with one popped message
+    EXTEND = 13  # keep one popped message longer
 
     @property
     def word(self) -> str:
@@ -47,6 +53,7 @@ class F(IntEnum):
 
 
 STRONG_READS: Final = (F.READ, F.DRAIN)
+SENDS: Final = (F.SEND, F.SCHEDULE, F.TRANSACT)
 READS: Final = (F.POLL, F.READ, F.SLAVE_READ, F.DRAIN)
 
 
@@ -61,10 +68,15 @@ class Value(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One record a read returned. ``value`` is None if the body was not one of ours or was damaged."""
+    """One record a read returned.
+
+    ``value`` is None if the body was not one of ours or was damaged. ``attempt``: the how-manieth time the broker
+    says that it gives it away, from 1; 0 where it says nothing of that.
+    """
 
     offset: int
     value: Value | None
+    attempt: int = 0
 
 
 class Invocation(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +85,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     ``offset`` is where a read starts (None for sends; for DRAIN the queue's minimum is asked first), or what
     is committed. ``wait_ms``: how long a POLL that finds nothing may wait at the broker for a first record.
     ``producer`` and ``producer_sequence``: a SEND that the broker must take at most once however often it is
-    attempted; -1: an ordinary one.
+    attempted; -1: an ordinary one. ``argument``: the one more number that some kinds have, 0 for all others.
     """
 
     process: int
@@ -86,6 +98,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     wait_ms: int = 0
     producer: str = ""
     producer_sequence: int = -1
+    argument: int = 0
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):

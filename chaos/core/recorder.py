@@ -4,7 +4,7 @@ Records have a fixed size and are stored into a mapped file: the page cache surv
 store costs microseconds, and the torn tail is plain from sequence number and CRC. A worker has three
 files, side by side::
 
-    history/w3.ops     64-byte records: invocations, completions, one END
+    history/w3.ops     72-byte records: invocations, completions, one END
     history/w3.reads   32-byte records: what polls returned, before the poll's completion
     history/w3.errors  one line of text per distinct error, numbered from 1, before its first use
 
@@ -21,14 +21,16 @@ from typing import Final
 from chaos.core.clock import now_ns
 from chaos.core.op import Completion, Invocation, Record, Type
 
-# crc, sequence, time_ns, op, type, f, client, process, key | count, a, b, c, ref, node, flags
-OP: Final = struct.Struct("<IIqIBBHIiqqqIhH")
+# crc, sequence, time_ns, op, type, f, client, process, key | count, a, b, c, ref, node, flags, argument
+OP: Final = struct.Struct("<IIqIBBHIiqqqIhHq")
 # crc, op, offset, writer, flags, sequence
 READ: Final = struct.Struct("<IIqiIq")
-OP_SIZE: Final = 64
+OP_SIZE: Final = 72
 READ_SIZE: Final = 32
 FLAG_PINNED: Final = 1
 FLAG_DAMAGED: Final = 1
+ATTEMPT_SHIFT: Final = 16
+"""The flags of a read record hold the attempt above this bit."""
 NONE: Final = -1
 
 _CRC: Final = struct.Struct("<I")
@@ -100,7 +102,7 @@ class Recorder:
         detail = sequence if op.value is not None else _known(op.offset)
         self._store(
             time_ns, self._op, Type.INVOKE, op.f, client, op.process, op.key,
-            scheduled_ns, detail, op.deadline_ns, writer, NONE, FLAG_PINNED if pinned else 0,
+            scheduled_ns, detail, op.deadline_ns, writer, NONE, FLAG_PINNED if pinned else 0, op.argument,
         )  # fmt: skip
         return self._op, time_ns
 
@@ -113,7 +115,7 @@ class Recorder:
             time_ns, number, done.type, op.f, client, op.process, len(done.records),
             _known(done.offset if op.value is not None else done.next_offset),
             _known(done.min_offset), _known(done.max_offset),
-            self._error(done.error), self._nodes.get(done.node or "", NONE), 0,
+            self._error(done.error), self._nodes.get(done.node or "", NONE), 0, 0,
         )  # fmt: skip
         return time_ns
 
@@ -134,7 +136,7 @@ class Recorder:
 
     def close(self) -> None:
         """End the stream properly: a stream without END is one whose worker died."""
-        self._store(now_ns(), 0, Type.END, 0, 0, 0, 0, NONE, NONE, NONE, 0, NONE, 0)
+        self._store(now_ns(), 0, Type.END, 0, 0, 0, 0, NONE, NONE, NONE, 0, NONE, 0, 0)
         self._ops.close()
         self._reads.close()
         os.close(self._errors_fd)
@@ -145,6 +147,7 @@ def _known(number: int | None) -> int:
 
 
 def _read_record(number: int, record: Record) -> bytes:
+    flags = min(record.attempt, 0xFFFF) << ATTEMPT_SHIFT
     if record.value is None:
-        return _sealed(READ.pack(0, number, record.offset, NONE, FLAG_DAMAGED, NONE))
-    return _sealed(READ.pack(0, number, record.offset, record.value.writer, 0, record.value.sequence))
+        return _sealed(READ.pack(0, number, record.offset, NONE, flags | FLAG_DAMAGED, NONE))
+    return _sealed(READ.pack(0, number, record.offset, record.value.writer, flags, record.value.sequence))
