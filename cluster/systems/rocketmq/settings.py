@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Final
 
 from chaos.core.errors import UsageError
+from chaos.core.op import F
 from cluster.systems import routing
 
 COMPONENTS: Final = ("namesrv", "controller", "broker")
@@ -88,6 +89,7 @@ _RESERVED: Final = {
     },
 }  # fmt: skip
 
+_TIMED: Final = frozenset({F.SCHEDULE, F.POP, F.ACK, F.EXTEND})
 _INTEGERS: Final = frozenset({"int", "long"})
 
 
@@ -159,6 +161,15 @@ def _jvm_option(key: str, value: str) -> str:
 def slaves_are_read(settings: Mapping[str, str]) -> bool:
     """Whether clients read slaves on purpose under these resolved settings."""
     return settings["client.slaveReads"] == "on"
+
+
+def needed_for(operations: frozenset[F]) -> dict[str, str]:
+    """What brokers must be set to for these kinds of operation, laid beneath what the user sets.
+
+    Delayed messages wait in the timer wheel, and so do popped ones that nobody acknowledges: a broker without it
+    refuses both.
+    """
+    return {"broker.timerWheelEnable": "true"} if operations & _TIMED else {}
 
 
 def unsafe(settings: Mapping[str, str]) -> str | None:

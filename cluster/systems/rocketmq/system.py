@@ -43,6 +43,10 @@ class RocketMQ:
         """See ``settings.resolve``."""
         return keys.resolve(settings)
 
+    def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:
+        """See ``settings.needed_for``."""
+        return keys.needed_for(operations)
+
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - one topology so far
         """n1, c1 to c3, b1 to b3."""
         return config.topology()
