@@ -4,7 +4,6 @@ import pytest
 
 from chaos.core.errors import UsageError
 from cluster.systems.rocketmq import defaults, promises, settings, shape
-from cluster.systems.rocketmq.system import RocketMQ
 
 
 def test_the_defaults_are_the_safe_ones():

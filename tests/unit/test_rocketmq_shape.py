@@ -65,7 +65,11 @@ def test_total_replicas_follow_the_number_of_brokers(brokers):
         ({"cluster.mode": "dledger", "controller.serverWorkerThreads": "3"}, "has no controllers"),
         ({"cluster.controllerIn": "namesrv", "cluster.namesrvs": "1"}, "as many as controllers, 3"),
         (
-            {"cluster.controllerIn": "namesrv", "namesrv.serverWorkerThreads": "2", "controller.serverWorkerThreads": "3"},
+            {
+                "cluster.controllerIn": "namesrv",
+                "namesrv.serverWorkerThreads": "2",
+                "controller.serverWorkerThreads": "3",
+            },
             "read from one file",
         ),
         ({"cluster.mode": "master-slave", "brokerRole": "SLAVE"}, "SYNC_MASTER or ASYNC_MASTER"),

@@ -36,7 +36,7 @@ _NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
         "broker.flushDiskType": "a DLedger log flushes by itself, in the background",
     },
 }
-"""Keys that the nodes of a mode take and show, and do not act by. Said only where another than the stock value is set."""
+"""Keys that the nodes of a mode take and show, and do not act by; said where another than the stock value is set."""
 
 _STOCK: Final[Mapping[str, str]] = {
     "broker.allAckInSyncStateSet": "false", "broker.minInSyncReplicas": "1", "broker.inSyncReplicas": "1",
@@ -92,7 +92,5 @@ def without_effect(settings: Mapping[str, str]) -> dict[str, str]:
         reasons["broker.inSyncReplicas"] = "an asynchronous master waits for nobody"
     if settings.get("broker.writeWithoutMmap") == "true":
         reasons["broker.transientStorePoolEnable"] = "writeWithoutMmap=true takes its place"
-    ours = defaults.of(wanted)
-    return {
-        name: why for name, why in reasons.items() if settings.get(name, _STOCK[name]) not in (_STOCK[name], ours.get(name))
-    }
+    usual = {name: (_STOCK[name], defaults.of(wanted).get(name)) for name in reasons}
+    return {name: why for name, why in reasons.items() if settings.get(name, _STOCK[name]) not in usual[name]}

@@ -100,16 +100,16 @@ def _check_together(resolved: Mapping[str, str], wanted: Shape) -> None:
     role = resolved.get("broker.brokerRole")
     if role is not None and (wanted.mode != "master-slave" or role not in _MASTER_ROLES):
         raise UsageError(
-            f"--set broker.brokerRole={role}: set by the harness itself, but for cluster.mode=master-slave, where it is "
-            f"the master's: {' or '.join(_MASTER_ROLES)}"
+            f"--set broker.brokerRole={role}: set by the harness itself, but for cluster.mode=master-slave, where it "
+            f"is the master's: {' or '.join(_MASTER_ROLES)}"
         )
     if wanted.controllers_inside:
         for name, value in of_component(resolved, "namesrv").items():
             other = resolved.get(f"controller.{name}", value)
             if other != value:
                 raise UsageError(
-                    f"--set namesrv.{name}={value}: controller.{name} is {other}, and with cluster.controllerIn=namesrv "
-                    "both are read from one file; give one value"
+                    f"--set namesrv.{name}={value}: controller.{name} is {other}, and with "
+                    "cluster.controllerIn=namesrv both are read from one file; give one value"
                 )
 
 

@@ -22,7 +22,7 @@ HELP: Final[Mapping[str, str]] = {
     "for ever, no failover; dledger: brokers whose commit log is a Raft log",
     "cluster.controllerType": "DLedger (default) or jRaft: how the controllers agree (mode controller)",
     "cluster.controllers": "how many controllers: 1 to 5, default 3; 0 in the modes that have none",
-    "cluster.controllerIn": "own (default): controllers are nodes of their own; namesrv: each runs inside a name server",
+    "cluster.controllerIn": "own (default): controllers are nodes of their own; namesrv: each is inside a name server",
     "cluster.brokers": "replicas of the one group: 2, 3 (default) or 5; dledger takes 3 or 5",
     "cluster.namesrvs": "how many name servers: 1 (default) to 5; with controllerIn=namesrv as many as controllers",
     "cluster.topicOn": "every (default): the topic is made on every replica; master: on the master alone, as is usual, "

@@ -16,6 +16,7 @@ from cluster.systems.rocketmq import launch as nodes
 from cluster.systems.rocketmq import promises, shape
 from cluster.systems.rocketmq import settings as keys
 
+
 class RocketMQ:
     """Apache RocketMQ 5.5.0: name servers, controllers where the mode has them, one replica group of brokers.
 
