@@ -33,7 +33,7 @@ def term(value):
 
 
 def leader(name):
-    return answer(msgspec.json.encode({"code": 200, "term": -1, "leaderId": name}))
+    return answer(msgspec.json.encode({"code": 200, "term": -1, "leaderId": name}), 200)
 
 
 MASTER, SLAVE = answer(masterAddress="198.18.0.11:10911"), answer()
@@ -82,6 +82,6 @@ def test_answers_that_are_none():
     for refused in (parse_leader, parse_epochs, parse_role):
         with pytest.raises(Definite):
             refused(answer(b"", 1))
-    for garbled in (parse_leader, parse_epochs):
+    for garbled, code in ((parse_leader, 200), (parse_epochs, 0)):
         with pytest.raises(ProtocolError):
-            garbled(answer(b"[]"))
+            garbled(answer(b"[]", code))
