@@ -20,6 +20,7 @@ from checkers.findings import Finding, Findings, added
 from checkers.kernel import Context, QueueShard
 from checkers.loss import LossSummary
 from checkers.registry import EVERY, KERNELS, SERIES
+from checkers.replicas import ReplicaSummary
 from checkers.roles import NAME as ROLES
 from checkers.roles import check_roles
 from checkers.rpo import RpoSummary
@@ -154,7 +155,9 @@ def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> 
         return explain.sentence_unknown(results.reason.split("; "))
     loss = summaries["no-loss"]
     acked = loss.examined if isinstance(loss, LossSummary) else 0
-    return explain.sentence_valid(acked, len(context.timeline.injected()), context)
+    copies = summaries["replicas"]
+    compared = bool(copies.examined) if isinstance(copies, ReplicaSummary) and copies.asked else None
+    return explain.sentence_valid(acked, results.anomalies, compared, context)
 
 
 def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: str = "") -> Judged:

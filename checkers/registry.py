@@ -14,6 +14,7 @@ from checkers.min_in_sync import MinInSyncKernel
 from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
+from checkers.replicas import ReplicasKernel
 from checkers.rpo import RpoKernel
 from checkers.rto import RtoKernel
 from checkers.series import SeriesKernel
@@ -28,6 +29,7 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     LinearizableKernel(),
     OrderKernel(),
     GroupKernel(),
+    ReplicasKernel(),
     MinInSyncKernel(),
     RtoKernel(),
     RpoKernel(),

@@ -13,7 +13,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import FINAL, F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.blame import fault_name
 from checkers.columns import Ints, Mask, runs
@@ -136,7 +136,7 @@ class RtoKernel:
 
     def _not_ok(self, shard: QueueShard, context: Context) -> dict[int, int]:
         log = shard.log
-        bad = np.sort(log.invoke[(log.type != Type.OK) & (log.f != F.DRAIN)])
+        bad = np.sort(log.invoke[(log.type != Type.OK) & ~np.isin(log.f, FINAL)])
         return {
             fault.id: int(np.searchsorted(bad, end) - np.searchsorted(bad, start))
             for fault, start, end in _windows(context)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import FINAL, F, Type
 from chaos.core.series import Points, Series
 from checkers.columns import Ints, Mask
 from checkers.kernel import Context, QueueShard
@@ -92,7 +92,8 @@ class SeriesKernel:
         for code in np.unique(log.f.astype(np.int64) * 16 + log.type):
             chosen = (log.f == code // 16) & (log.type == code % 16)
             rate[int(code) // 16, int(code) % 16] = np.bincount(at[chosen], minlength=steps)
-        ok = (log.type == Type.OK) & (log.f != F.DRAIN) & ~self._waits(shard, context)
+        load = ~np.isin(log.f, FINAL)
+        ok = load & (log.type == Type.OK) & ~self._waits(shard, context)
         bucket = np.log(np.maximum(latency_ms[ok], _FIRST_MS) / _FIRST_MS) / np.log(_GROWTH)
         cell = at[ok] * _BUCKETS + np.clip(bucket.astype(np.int64), 0, _BUCKETS - 1)
         slowest = np.full(steps, -1.0)
@@ -102,9 +103,9 @@ class SeriesKernel:
             rate=rate, histogram=np.bincount(cell, minlength=steps * _BUCKETS).reshape(steps, _BUCKETS),
             slowest_ms=slowest, acked=np.bincount(step_of(acked), minlength=steps),
             read=np.bincount(step_of(read), minlength=steps),
-            ok=self._sample(shard, context, (log.type == Type.OK) & (log.f != F.DRAIN), latency_ms, POINTS_OK),
-            not_ok=self._sample(shard, context, (log.type != Type.OK) & (log.f != F.DRAIN), latency_ms, POINTS_NOT_OK),
-            operations=int((log.f != F.DRAIN).sum()),
+            ok=self._sample(shard, context, load & (log.type == Type.OK), latency_ms, POINTS_OK),
+            not_ok=self._sample(shard, context, load & (log.type != Type.OK), latency_ms, POINTS_NOT_OK),
+            operations=int(load.sum()),
         )  # fmt: skip
 
     def _waits(self, shard: QueueShard, context: Context) -> Mask:

@@ -161,6 +161,11 @@ def slaves_are_read(settings: Mapping[str, str]) -> bool:
     return settings["client.slaveReads"] == "on"
 
 
+def slaves_answer(settings: Mapping[str, str]) -> bool:
+    """Whether slaves answer pulls at all, so that their own copies can be read."""
+    return settings["broker.slaveReadEnable"] == "true"
+
+
 def unsafe(settings: Mapping[str, str]) -> str | None:
     """The first setting that lets acknowledged messages be lost by design, or None."""
     for name, safe in (("broker.allAckInSyncStateSet", "true"), ("controller.enableElectUncleanMaster", "false")):

@@ -49,11 +49,12 @@ class RocketMQ:
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """Stale strong reads are by design; with settings that give up safety nothing is."""
-        minimum = keys.min_in_sync(settings)
+        minimum, shown = keys.min_in_sync(settings), keys.slaves_answer(settings)
         if keys.unsafe(settings) is not None:
-            return Promises(min_in_sync=minimum)
+            return Promises(min_in_sync=minimum, replicas_read=shown)
         return Promises(
-            allowed={"stale-tail": _STALE}, readable_after_s=_READABLE_AFTER_S, min_in_sync=minimum
+            allowed={"stale-tail": _STALE}, readable_after_s=_READABLE_AFTER_S, min_in_sync=minimum,
+            replicas_read=shown,
         )  # fmt: skip
 
     def fetch(self, say: Callable[[str], None]) -> Path:
@@ -78,7 +79,7 @@ class RocketMQ:
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
         """What needs no consumer group; slave reads only where slaves are read on purpose."""
-        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN})
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.REPLICA})
         return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
