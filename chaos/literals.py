@@ -137,6 +137,7 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     readable_after_s: float = 0.0
     min_in_sync: int = 0
     replicas_read: bool = False
+    progress_margin_s: float = 0.0
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False

@@ -367,7 +367,7 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
         promises=Promises(
             allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync,
-            replicas_read=run.replicas_read,
+            replicas_read=run.replicas_read, progress_margin_s=run.progress_margin_s,
         ),
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
         interrupted=run.interrupted,

@@ -18,7 +18,8 @@ from checkers.loss import APART_NS, Cluster
 STRENGTH: Final = (
     "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
     "replica-fork", "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
-    "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
+    "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail",
+    "no-progress", "rto-budget", "unseen",
 )  # fmt: skip
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-write": ("lost acknowledged message", "lost acknowledged messages"),
@@ -40,6 +41,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "int-poll-skip": ("read that passed over a record", "reads that passed over records"),
     "poll-skip": ("read that left out a record", "reads that left out records"),
     "stale-tail": ("stale strong read", "stale strong reads"),
+    "no-progress": ("silence under a fault on controllers", "silences under faults on controllers"),
     "rto-budget": ("fault over the RTO budget", "faults over the RTO budget"),
     "unseen": ("message read by nobody", "messages read by nobody"),
 }
