@@ -39,8 +39,8 @@ def page(rows: list[dict[str, Any]]) -> str:
         "# Progress under faults on controllers",
         "",
         (
-            "Faults on controllers must not stop brokers (semantics.md, rule 17). How long may a queue be silent, from a"
-            " send that was due to the next acknowledgement, before that is a stop? Longer than it is without any fault:"
+            "Faults on controllers must not stop brokers (semantics.md, rule 17). How long may a queue be silent, from"
+            " a send that was due to the next acknowledgement, before that is a stop? Longer than without any fault:"
             f" the margin of a system is {FACTOR} times its longest silence under `noop`, at least a second, rounded up"
             " to half a second. It is `progress_margin_s` among the system's promises. Runs that fell behind their"
             " schedule are not counted."
