@@ -68,6 +68,7 @@ class Run:
         operations = self.system.operations(experiment.settings)
         idempotent_sends = self.system.idempotent_sends(experiment.settings)
         check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
+        self.operations = operations
         self.mix: dict[F, float] = workload.mix_of(operations)
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
@@ -227,6 +228,7 @@ class Run:
         with self.phase("settle"):
             self._settle(leadership, len(deployed.cluster.of_role(self._replica_role())))
         self._drain(workers)
+        self._read_copies(workers, deployed)
         workers.end()
         observer.send(End())
         observer.close()
@@ -313,6 +315,20 @@ class Run:
             self.say(f"warning  the final reads are not complete: {error}")
         else:
             self.say(f"drained  {self.experiment.queues} queues in {number} passes")
+
+    def _read_copies(self, workers: Workers, deployed: Deployed) -> None:
+        """Have every replica's own copy read; what could not be read is in the history, and the checks' business."""
+        replicas = [i for i, node in enumerate(deployed.view.nodes) if self.system.roles[node.role] == "replica"]
+        if F.REPLICA not in self.operations or len(replicas) < 2:  # noqa: PLR2004 - one has nothing to differ from
+            return
+        self.stopper.check_insisted()
+        try:
+            with self.phase("replicas"):
+                read, wanted = workers.copies(replicas)
+        except ChaosError as error:
+            self.say(f"warning  the replicas were not all read: {error}")
+        else:
+            self.say(f"copies   {read} of {wanted} replicas' copies read")
 
     def _collect(self, deployed: Deployed) -> None:
         """Copy every node's logs into the run folder; one that cannot be had is said, not fatal."""

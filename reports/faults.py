@@ -11,6 +11,7 @@ from checkers.findings import listed
 from reports import words
 from reports.folder import Parts
 from reports.model import FaultRow, Recovery, RtoCell
+from reports.service import steady_line, steady_words
 from reports.timeline import kind_of
 
 
@@ -58,6 +59,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                 rto_tone="bad" if over else "",
                 lost=fault.lost,
                 lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
+                steady=steady_words(fault.steady),
             )
         )
     done = {fault.id for fault in faults}
@@ -82,6 +84,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                     rto_tone="",
                     lost=0,
                     lost_span="",
+                    steady="—",
                 )
             )
     return tuple(rows)
@@ -116,6 +119,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
     lost = sum(fault.lost for fault in faults)
     if faults and parts.results is not None:
         where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
+        lines += [line for line in [steady_line(faults)] if line]
         lines.append(f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f" ({where})" if where else ""))
     return Recovery(
         lines=tuple(lines),

@@ -53,6 +53,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     rto_tone: str
     lost: int
     lost_span: str
+    steady: str
 
 
 class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +142,8 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     blob: str
     faults: tuple[FaultRow, ...]
     recovery: Recovery
+    service: tuple[Table, ...]
+    service_lines: tuple[str, ...]
     anomalies: tuple[AnomalyView, ...]
     assumptions: tuple[Assumption, ...]
     counts: Table

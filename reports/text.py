@@ -55,6 +55,8 @@ def lines(data: ReportData) -> list[str]:
         if len(data.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(data.faults)} faults")
         out += data.recovery.lines
+    if data.service_lines:
+        out += ["", *data.service_lines] if not data.faults else data.service_lines
     out += ["", *(f"{what:<11} {line}" for what, line in data.commands)]
     return out
 
