@@ -62,7 +62,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     engine: Literal["auto", "spark", "local"]
     seed: int
     store: str
+    fault_nodes: tuple[str, ...]
     plan: str | None
+    pin: bool
     backend_options: dict[str, Any]
     reuse: str | None
     kill: Literal["process", "container"]
@@ -86,7 +88,11 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     Raises:
         UsageError: an impossible value.
     """
-    values = DEFAULTS | {"rto_budget_s": None, "plan": None, "backend_options": {}, "reuse": None, "seed": seed} | given
+    unset: dict[str, Any] = {
+        "rto_budget_s": None, "fault_nodes": (), "plan": None, "pin": False, "backend_options": {},
+        "reuse": None,
+    }  # fmt: skip
+    values = {**DEFAULTS, **unset, "seed": seed, **given}
     values.setdefault("fault_duration_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
     if "fault_duration_s" not in given:
@@ -99,6 +105,8 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     for name in ("clients", "workers", "queues"):
         if values[name] < 1:
             raise UsageError(f"--{name} must be at least 1, not {values[name]}")
+    if values["pin"] and values["plan"] is None:
+        raise UsageError("--pin needs --plan: the plan.jsonl of the run that it repeats (or: chaos replay RUN)")
     if values["rate"] < 0:
         raise UsageError(f"--rate must not be negative, not {values['rate']:g}")
     values["workers"] = min(values["workers"], values["clients"])

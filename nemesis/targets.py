@@ -123,7 +123,7 @@ def _taken(row: Row, key: str, pool: tuple[str, ...], *, replicas: bool) -> tupl
 
 
 def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants: tuple[str, ...]) -> str:
-    leads = row.selector is Selector.LEADER
+    leads = row.selector is Selector.LEADER and not row.nodes
     if row.fault.cuts:
         cut = _cut(row, names, [name for name in participants if name not in names])
         return f"{_LEADS[topology.kinds[row.roles[0]]]} {cut}" if leads else cut
