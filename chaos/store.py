@@ -12,8 +12,8 @@ from pathlib import Path
 from chaos.core.errors import UsageError
 
 
-def make_run_folder(store: Path, group: str) -> Path:
-    """Make ``store/<group>/<utc>-<4 hex>`` with its subfolders and point ``store/current`` at it."""
+def make_run_folder(store: Path, group: str, link: str = "current") -> Path:
+    """Make ``store/<group>/<utc>-<4 hex>`` with its subfolders and point ``store/<link>`` at it."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     folder = store / group / f"{stamp}-{secrets.token_hex(2)}"
     try:
@@ -21,7 +21,7 @@ def make_run_folder(store: Path, group: str) -> Path:
             (folder / part).mkdir(parents=True)
     except OSError as error:
         raise UsageError(f"--store {store}: {error.strerror}; name a folder that can be written") from None
-    point(store / "current", folder)
+    point(store / link, folder)
     return folder.absolute()
 
 

@@ -22,6 +22,11 @@ COMMANDS: Final = {
     "replay": ("chaos.cli.plan", "Repeat a stored run, with --pin also its targets."),
     "ls": ("chaos.cli.ls", "The runs in the store with their verdicts."),
     "show": ("chaos.cli.show", "The history of a run as aligned text."),
+    "up": ("chaos.cli.hand", "Bring a cluster up and keep it, to play with by hand."),
+    "status": ("chaos.cli.hand", "Every node of the cluster that is up."),
+    "inject": ("chaos.cli.hand", "Do one fault to it, proven."),
+    "heal": ("chaos.cli.hand", "Undo the fault in force."),
+    "down": ("chaos.cli.hand", "End the cluster that is up."),
     "check": ("chaos.cli.check", "Judge stored histories with today's checkers."),
     "report": ("chaos.cli.report", "Render the report of stored runs again."),
     "list": ("chaos.cli.about", "Systems, backends, workloads, nemeses and checkers that are known."),
@@ -34,6 +39,7 @@ COMMANDS: Final = {
 SECTIONS: Final = {
     "Run": ("run", "plan", "replay"),
     "Look": ("ls", "show", "check", "report"),
+    "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean"),
 }
 """The commands as ``--help`` groups them, in the order in which a person meets them."""
