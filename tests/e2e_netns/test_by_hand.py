@@ -57,11 +57,11 @@ def test_up_status_inject_heal_down(tmp_path: Path) -> None:
         down = chaos("down", cwd=tmp_path)
     (run_id,) = run_ids(tmp_path)
     assert down == f"down     logs are in {tmp_path / 'store' / 'up' / run_id}\n"
-    assert marked(run_id) == []
+    assert marked(run_id) == {}
     assert "no cluster is up in this store" in chaos("status", cwd=tmp_path, code=254)
     events = (tmp_path / "store" / "up" / run_id / "history" / "run.events").read_text().splitlines()
     stages = [event["stage"] for event in map(json.loads, events) if event["type"] == "fault"]
-    assert stages == ["inject", "active", "heal", "healed"] * 2, "what was in force at the end was healed on the way out"
+    assert stages == ["inject", "active", "heal", "healed"] * 2, "what is in force is healed on the way out"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -73,14 +73,14 @@ def test_a_cluster_ends_with_its_process(number: signal.Signals, tmp_path: Path)
         assert any("ready    " in line for line in iter(keeper.stdout.readline, ""))
         chaos("inject", "leader-suspend", cwd=tmp_path)
         (run_id,) = run_ids(tmp_path)
-        assert marked(run_id) != []
+        assert marked(run_id) != {}
         os.kill(keeper.pid, number)
         keeper.wait(60)
     finally:
         keeper.kill()
         keeper.stdout.close()
     assert keeper.returncode == (0 if number == signal.SIGINT else -signal.SIGKILL)
-    until(lambda: marked(run_id) == [], "every process of the cluster to end")
+    until(lambda: marked(run_id) == {}, "every process of the cluster to end")
     assert "no cluster is up in this store" in chaos("status", cwd=tmp_path, code=254)
 
 
