@@ -15,7 +15,7 @@ import click
 from chaos import bugs, plugins
 from chaos.config import BACKEND_OPTIONS, Config, load, long_option
 from chaos.core.errors import UsageError
-from chaos.experiment import DEFAULTS, Experiment, resolved
+from chaos.experiment import DEFAULTS, Experiment, beneath, resolved
 from cluster.bug import SETTING
 from cluster.system import System
 
@@ -186,7 +186,10 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     if bug is not None:
         found = bugs.find(system, bug)
         declared, wanted = bugs.options_of(found), bugs.settings_with(found, wanted)
-    experiment = resolved({**declared, **said}, system.resolve(wanted), secrets.randbelow(2**31))
+    values = {**declared, **said}
+    workload: Any = plugins.load("workloads", values.get("workload", DEFAULTS["workload"]))
+    needed = beneath(system.settings_for(workload.needs), wanted)
+    experiment = resolved(values, system.resolve(needed), secrets.randbelow(2**31))
     origins = experiment.origins
     origins.update({name: f"--bug {bug}" for name in declared if name not in said})
     origins.update({name: config.origins[name] for name in config.values if name not in given})
@@ -195,8 +198,14 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         origins["backend_options"] = ", ".join([*(["option"] if typed & BACKEND_OPTIONS.keys() else []), *from_file])
     else:
         origins["backend_options"] = "default"
+    by = {
+        **dict.fromkeys(needed, f"--workload {experiment.workload}"),
+        **dict.fromkeys(wanted, f"--bug {bug}"),
+        **{name: config.origins[f"settings.{name}"] for name in in_file},
+        **dict.fromkeys(asked, "--set"),
+    }
     for key in experiment.settings:
-        origin = _setting_origin(key, asked, in_file, wanted, config, bug)
+        origin = by.get(key) or by.get(_bare(key))
         if origin is not None:
             origins[f"settings.{key}"] = origin
     return experiment
@@ -214,21 +223,6 @@ def _said(name: str, asked: Mapping[str, str]) -> bool:
 
 def _bare(name: str) -> str:
     return name.rpartition(".")[2]
-
-
-def _setting_origin(
-    key: str, asked: Mapping[str, str], in_file: Mapping[str, str], wanted: Mapping[str, str], config: Config,
-    bug: str | None,
-) -> str | None:  # fmt: skip
-    """Who decided a resolved setting; None for a default."""
-    for name in (key, _bare(key)):
-        if name in asked:
-            return "--set"
-        if name in in_file:
-            return config.origins[f"settings.{name}"]
-        if name in wanted:
-            return f"--bug {bug}"
-    return None
 
 
 def as_argv(options: Mapping[str, Any]) -> list[str]:
