@@ -1,0 +1,157 @@
+"""Faults at times of somebody's choosing, one after the other or at once: steps, and the plan that they make.
+
+A step says when (``at``: seconds from the beginning of the round; ``after``: seconds after the end of the step before),
+what, and how long. A round ends with its last heal, and the next begins there. The module refuses to cut a round short:
+what cannot be healed within the time limit is not planned (SEMANTICS 24).
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+
+from chaos.core.errors import UsageError
+from nemesis.catalog import Choice, Kind
+from nemesis.mix import NOTHING, parse_mix
+from nemesis.plan import Row, possible_of, row_of
+from nemesis.topology import Placed, Topology
+
+UNTIL: Final = "until-time-limit"
+_ROUNDING_S: Final = 1e-9
+_DIGITS: Final = 9
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One fault, NAME[@role[+role]], for ``duration`` seconds; when, says exactly one of ``at`` and ``after``."""
+
+    nemesis: str
+    duration: float
+    at: float | None = None
+    after: float | None = None
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Steps as they stand in a file, and how often they come."""
+
+    steps: tuple[Step, ...]
+    repeat: int | Literal["until-time-limit"] = 1
+
+
+def parse_steps(value: Any) -> Steps:
+    """A list of steps, or a mapping with ``steps`` and ``repeat``, as YAML gave it.
+
+    Raises:
+        UsageError: naming the step and the fault.
+    """
+    asked = {"steps": value} if isinstance(value, list) else value
+    try:
+        found = msgspec.convert(asked, Steps)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"nemesis: {error}; a step is {{at: 10, nemesis: leader-kill, duration: 20}}") from None
+    if not found.steps:
+        raise UsageError("nemesis: no step; write {at: 10, nemesis: leader-kill, duration: 20}, or noop")
+    if isinstance(found.repeat, int) and found.repeat < 1:
+        raise UsageError(f"nemesis: repeat: {found.repeat}; give a number of at least 1, or {UNTIL}")
+    for number, step in enumerate(found.steps, 1):
+        _check(number, step)
+    return found
+
+
+def _check(number: int, step: Step) -> None:
+    if (step.at is None) == (step.after is None):
+        raise UsageError(f"nemesis: step {number}: give one of at (from the beginning) and after (the step before)")
+    for name, value, least in (("duration", step.duration, 0.0), ("at", step.at, None), ("after", step.after, None)):
+        if value is None:
+            continue
+        if not math.isfinite(value) or value < 0 or value == least:
+            wanted = "above 0" if least is not None else "of at least 0"
+            raise UsageError(f"nemesis: step {number}: {name}: {value:g}; give seconds {wanted}")
+
+
+def times(steps: tuple[Step, ...]) -> tuple[float, ...]:
+    """When each step begins, seconds from the beginning of its round."""
+    out: list[float] = []
+    end_s = 0.0
+    for step in steps:
+        out.append(step.at if step.at is not None else round(end_s + (step.after or 0.0), _DIGITS))
+        end_s = out[-1] + step.duration
+    return tuple(out)
+
+
+def round_s(steps: tuple[Step, ...]) -> float:
+    """How long a round takes, to its last heal."""
+    return max(at_s + step.duration for at_s, step in zip(times(steps), steps, strict=True))
+
+
+def rounds(asked: Steps, time_limit_s: float) -> int:
+    """How many rounds there are.
+
+    Raises:
+        UsageError: they do not fit.
+    """
+    one_s = round_s(asked.steps)
+    fitting = int((time_limit_s + _ROUNDING_S) // one_s)
+    wanted = max(1, fitting) if asked.repeat == UNTIL else int(asked.repeat)
+    if wanted > fitting:
+        raise UsageError(
+            f"--time-limit {time_limit_s:g}: {wanted} round(s) of the sequence take {wanted * one_s:g} s,"
+            " the last heal included"
+        )
+    return wanted
+
+
+def scaled(asked: Steps, factor: float, least_s: float) -> Steps:
+    """The same sequence in less time: every time by one factor, so that what overlaps still does.
+
+    No duration falls below ``least_s`` unless it was below before; then the factor is not as small as was asked.
+    """
+    shortest_s = min(step.duration for step in asked.steps)
+    factor = min(1.0, max(factor, least_s / shortest_s))
+
+    def shorter(value: float | None) -> float | None:
+        return None if value is None else round(value * factor, 3)
+
+    steps = tuple(
+        Step(nemesis=s.nemesis, duration=round(s.duration * factor, 3), at=shorter(s.at), after=shorter(s.after))
+        for s in asked.steps
+    )
+    return msgspec.structs.replace(asked, steps=steps)
+
+
+def plan_steps(
+    asked: Steps,
+    kinds: Mapping[str, str],
+    nodes: Iterable[Placed],
+    *,
+    time_limit_s: float,
+    seed: int,
+    missing: Mapping[Kind, str] = NOTHING,
+) -> tuple[Row, ...]:
+    """The plan of a sequence; rows may overlap. Arguments as in ``nemesis.plan.make_plan``.
+
+    Raises:
+        UsageError: an unknown name or role, too few nodes, or rounds that do not fit.
+    """
+    topology = Topology.of(nodes, kinds)
+    choices = [_choice(number, step, topology, missing) for number, step in enumerate(asked.steps, 1)]
+    due = sorted(_due(asked, choices, time_limit_s), key=lambda one: one[0])
+    return tuple(
+        row_of(number, at_s, duration_s, choice, topology, seed)
+        for number, (at_s, duration_s, choice) in enumerate(due, 1)
+    )
+
+
+def _due(asked: Steps, choices: list[Choice], time_limit_s: float) -> Iterator[tuple[float, float, Choice]]:
+    one_s = round_s(asked.steps)
+    for number in range(rounds(asked, time_limit_s)):
+        for at_s, step, choice in zip(times(asked.steps), asked.steps, choices, strict=True):
+            yield round(number * one_s + at_s, _DIGITS), step.duration, choice
+
+
+def _choice(number: int, step: Step, topology: Topology, missing: Mapping[Kind, str]) -> Choice:
+    mix = parse_mix(step.nemesis, topology, missing)
+    if mix.every or len(mix.choices) != 1:
+        raise UsageError(f"nemesis: step {number}: {step.nemesis}: a step is one fault; write one step for each")
+    (choice,) = possible_of(mix, topology)
+    return choice
