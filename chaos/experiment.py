@@ -59,7 +59,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     drain_deadline_s: float
     ready_deadline_s: float
     rto_budget_s: float | None
-    engine: str
+    engine: Literal["auto", "spark", "local"]
     seed: int
     store: str
     plan: str | None
@@ -109,12 +109,14 @@ def as_yaml(experiment: Experiment) -> str:
     """The experiment as YAML, each value with its origin as a comment."""
     lines = ["# the run as it was resolved; the comment says who decided each value"]
     for name, value in msgspec.to_builtins(experiment).items():
-        if name in ("origins", "settings"):
-            continue
-        text = yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip().strip("{}")
-        lines.append(f"{text:<40} # {experiment.origins.get(name, 'default')}")
-    lines.append("settings:")
+        if name not in ("origins", "settings"):
+            lines.append(f"{_line(name, value):<40} # {experiment.origins.get(name, 'default')}")
+    lines.append("settings:" if experiment.settings else "settings: {}")
     for name, value in experiment.settings.items():
-        text = yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip().strip("{}")
-        lines.append(f"  {text:<38} # {experiment.origins.get('settings.' + name, 'default')}")
+        lines.append(f"  {_line(name, value):<38} # {experiment.origins.get('settings.' + name, 'default')}")
     return "\n".join(lines) + "\n"
+
+
+def _line(name: str, value: Any) -> str:
+    """``name: value`` as one line of YAML."""
+    return yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip()[1:-1]

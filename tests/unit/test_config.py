@@ -1,0 +1,117 @@
+"""A run's options in YAML: every option can stand there, each value keeps its line, and nothing is guessed."""
+
+from pathlib import Path
+
+import pytest
+
+from chaos.cli.run import run_command
+from chaos.config import load, long_option
+from chaos.core.errors import UsageError
+from chaos.experiment import Experiment, as_yaml, resolved
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_values_come_with_their_type_and_line(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "system: minimq\n# a comment\nrate: 300\ntime-limit: 20\nclients: 4\nkill: container\nimage: img:1\ncpus: 0.5\n"
+        "install: yes\nbug: truncate-acked\nsettings:\n  minInSyncReplicas: 1\n  flag: true\n  version: 5.10\n",
+    )
+    got = load(path)
+    assert got.values == {"system": "minimq", "rate": 300.0, "time_limit_s": 20.0, "clients": 4, "kill": "container"}
+    assert isinstance(got.values["rate"], float)
+    assert got.backend_options == {"image": "img:1", "cpus": "0.5", "install": True}
+    assert got.settings == {"minInSyncReplicas": "1", "flag": "true", "version": "5.10"}
+    assert got.bug == "truncate-acked"
+    assert got.origins == {
+        "system": f"{path}:1", "rate": f"{path}:3", "time_limit_s": f"{path}:4", "clients": f"{path}:5",
+        "kill": f"{path}:6", "image": f"{path}:7", "cpus": f"{path}:8", "install": f"{path}:9", "bug": f"{path}:10",
+        "settings.minInSyncReplicas": f"{path}:12", "settings.flag": f"{path}:13", "settings.version": f"{path}:14",
+    }  # fmt: skip
+
+
+def test_every_long_option_of_run_is_a_key() -> None:
+    from chaos.config import known_keys
+
+    keys = known_keys()
+    beside = {"driver", "set", "help"}  # the file itself, the mapping `settings:`, and no option of a run
+    for parameter in run_command.params:
+        for option in parameter.opts:
+            name = option.removeprefix("--")
+            if option.startswith("--") and name not in beside | {"bug"} and not getattr(parameter, "hidden", False):
+                assert keys.get(name) == parameter.name, option
+                assert name in (long_option(str(parameter.name)), parameter.name)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("system: minimq\nnemesys: noop\n", 2, "unknown key 'nemesys'; did you mean nemesis?"),
+        ("minInSyncReplicas: 1\n", 1, "keys of the system stand below settings:"),
+        ("rate: fast\n", 1, "rate must be a number, not 'fast'"),
+        ("rate: true\n", 1, "rate must be a number, not 'true'"),
+        ("clients: 2.5\n", 1, "clients must be a whole number, not '2.5'"),
+        ("seed: 0x10\n", 1, "plain decimal number"),
+        ("system:\n", 1, "system must be text, not nothing"),
+        ("nemesis: no\n", 1, "nemesis must be text, not 'no'"),
+        ("engine: fast\n", 1, "one of auto, spark, local"),
+        ("rate: 1\nrate: 2\n", 2, "rate stands in"),
+        ("clients: 1\nworkers: 1\nconcurrency: 2\n", 3, "is said in"),
+        ("settings: 5\n", 1, "settings must be a mapping"),
+        ("settings:\n  a: 1\n  b:\n", 3, "b must be one word, not nothing"),
+        ("settings:\n  a: 1\n  a: 2\n", 3, "a stands in"),
+        ("backend_options: {imag: x}\n", 1, "did you mean image?"),
+        ("- rate\n", 1, "the file must be a mapping"),
+        ("rate: [\n", 2, "not YAML"),
+        ("a: &x 1\n<<: *x\n", 1, "unknown key"),
+        ("name: RocketMQ\ndriverClass: io.openchaos.driver.rocketmq.RocketMQDriver\nnodes:\n- n1\n", 2, "OpenChaos"),
+    ],
+)
+def test_what_cannot_be_names_the_file_the_line_and_the_fault(text: str, line: int, says: str, tmp_path: Path) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as caught:
+        load(path)
+    assert f"{path}:{line}:" in str(caught.value)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
+def test_an_empty_file_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="it is empty"):
+        load(written(tmp_path, text))
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"-d .*none\.yaml: No such file"):
+        load(tmp_path / "none.yaml")
+    with pytest.raises(UsageError, match="Is a directory"):
+        load(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UsageError, match="not a text file"):
+        load(tmp_path / "binary")
+
+
+def test_the_config_of_a_run_folder_is_taken_as_it_is(tmp_path: Path) -> None:
+    given = {
+        "nemesis": "leader-kill,random-loss@broker", "rto_budget_s": 5.0, "plan": "a: {b", "seed": 7,
+        "backend_options": {"image": "x: {y}", "port": 22, "install": True},
+    }  # fmt: skip
+    for settings in ({"client.routing": "follow", "word": "yes", "number": "1_0"}, {}):
+        experiment = resolved(given, settings, 1)
+        got = load(written(tmp_path, as_yaml(experiment)))
+        assert got.settings == settings
+        assert got.backend_options == given["backend_options"]
+        again = resolved({**got.values, "backend_options": got.backend_options}, got.settings, 99)
+        assert {**_plain(again), "origins": 0} == {**_plain(experiment), "origins": 0}
+
+
+def _plain(experiment: Experiment) -> dict[str, object]:
+    import msgspec
+
+    return dict(msgspec.structs.asdict(experiment))
