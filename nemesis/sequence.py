@@ -7,7 +7,7 @@ what cannot be healed within the time limit is not planned (SEMANTICS 24).
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -16,6 +16,9 @@ from nemesis.catalog import Choice, Kind
 from nemesis.mix import NOTHING, parse_mix
 from nemesis.plan import Row, possible_of, row_of
 from nemesis.topology import Placed, Topology
+
+SEQUENCE: Final = "sequence"
+"""What a run whose faults are a sequence calls its nemesis."""
 
 UNTIL: Final = "until-time-limit"
 _ROUNDING_S: Final = 1e-9
@@ -38,35 +41,16 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     repeat: int | Literal["until-time-limit"] = 1
 
 
-def parse_steps(value: Any) -> Steps:
-    """A list of steps, or a mapping with ``steps`` and ``repeat``, as YAML gave it.
-
-    Raises:
-        UsageError: naming the step and the fault.
-    """
-    asked = {"steps": value} if isinstance(value, list) else value
-    try:
-        found = msgspec.convert(asked, Steps)
-    except msgspec.ValidationError as error:
-        raise UsageError(f"nemesis: {error}; a step is {{at: 10, nemesis: leader-kill, duration: 20}}") from None
-    if not found.steps:
-        raise UsageError("nemesis: no step; write {at: 10, nemesis: leader-kill, duration: 20}, or noop")
-    if isinstance(found.repeat, int) and found.repeat < 1:
-        raise UsageError(f"nemesis: repeat: {found.repeat}; give a number of at least 1, or {UNTIL}")
-    for number, step in enumerate(found.steps, 1):
-        _check(number, step)
-    return found
-
-
-def _check(number: int, step: Step) -> None:
+def wrong_with(step: Step) -> str | None:
+    """What is wrong with a step, None if nothing is."""
     if (step.at is None) == (step.after is None):
-        raise UsageError(f"nemesis: step {number}: give one of at (from the beginning) and after (the step before)")
-    for name, value, least in (("duration", step.duration, 0.0), ("at", step.at, None), ("after", step.after, None)):
-        if value is None:
-            continue
-        if not math.isfinite(value) or value < 0 or value == least:
-            wanted = "above 0" if least is not None else "of at least 0"
-            raise UsageError(f"nemesis: step {number}: {name}: {value:g}; give seconds {wanted}")
+        return "give one of at (from the beginning of the round) and after (the end of the step before)"
+    if not (math.isfinite(step.duration) and step.duration > 0):
+        return f"duration {step.duration:g}: give seconds above 0"
+    for name, value in (("at", step.at), ("after", step.after)):
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            return f"{name} {value:g}: give seconds, 0 or more"
+    return None
 
 
 def times(steps: tuple[Step, ...]) -> tuple[float, ...]:
