@@ -142,6 +142,7 @@ class _Reading:
         if field == "nemesis" and not isinstance(entry.value, yaml.ScalarNode):
             self._keep("values", field, "sequence", entry, lambda node, _: steps_of(self._source, node))
             self._said["values"]["nemesis"] = SEQUENCE
+            self._origins["sequence"] = entry.where
         elif not (_is_null(entry.value) and NoneType in get_args(self._fields[field])):
             self._keep("values", field, field, entry, lambda node, what: self._value(node, what, self._fields[field]))
 

@@ -18,6 +18,7 @@ from chaos.core.errors import ChaosError
 PACKAGES: Final = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
 COMMANDS: Final = {
     "run": ("chaos.cli.run", "Deploy, load, break, heal, drain, check, report."),
+    "matrix": ("chaos.cli.matrix", "Run the cross product of a file's axes, one run after the other."),
     "check": ("chaos.cli.check", "Judge stored histories with today's checkers."),
     "report": ("chaos.cli.report", "Render the report of stored runs again."),
     "list": ("chaos.cli.about", "Systems, backends, workloads, nemeses and checkers that are known."),

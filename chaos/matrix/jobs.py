@@ -25,7 +25,6 @@ BROKE: Final = 255
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One process that was a run. ``folder``: what it left, None if nothing."""
 
-    argv: tuple[str, ...]
     exit: int
     folder: Path | None
     began: str
@@ -67,7 +66,8 @@ def row_of(job: Job, attempt: Attempt, earlier: Sequence[str], folder: Path) -> 
     planned = job.planned
     return CellRow(
         id=planned.id, cell=planned.cell, values=planned.values, repeat=planned.repeat, seed=planned.seed,
-        fingerprint=planned.fingerprint, argv=attempt.argv, exit=attempt.exit, verdict=_verdict(attempt.exit),
+        fingerprint=planned.fingerprint, argv=("chaos", "run", "-d", f"cells/{planned.id}.yaml"),
+        exit=attempt.exit, verdict=_verdict(attempt.exit),
         sentence=results.sentence if results is not None else "", reason=_reason(results, info, attempt),
         anomalies={name: one.count for name, one in found.items()},
         allowed=tuple(name for name, one in found.items() if one.allowed),

@@ -83,7 +83,10 @@ def jobs_of(matrix: Matrix, scale: float = 1.0) -> tuple[Job, ...]:
             config = shrunk(config, scale)
         for repeat in range(1, matrix.repeats + 1):
             seed = stream(matrix.seed, "matrix", cell, repeat).randrange(2**31)
-            own = msgspec.structs.replace(config, values={**config.values, "seed": seed})
+            own = msgspec.structs.replace(
+                config, values={**config.values, "seed": seed},
+                origins={**dict.fromkeys(config.values, matrix.file), **config.origins, "seed": matrix.file},
+            )  # fmt: skip
             planned = Planned(
                 id=f"{cell}.{repeat}", cell=cell, values=names, repeat=repeat, seed=seed, fingerprint=_fingerprint(own)
             )
@@ -120,6 +123,7 @@ def _merged(matrix: Matrix, chosen: tuple[Value, ...]) -> Config:
             backend_options={**config.backend_options, **own.backend_options},
             settings={**config.settings, **own.settings},
             bug=own.bug or config.bug,
+            origins={**config.origins, **own.origins},
         )
     return config
 

@@ -46,9 +46,9 @@ def perform(
             os._exit(BROKE)
 
     with log.open("ab") as out:
-        child = subprocess.Popen(  # noqa: PLW1509 - no other thread runs here
+        child = subprocess.Popen(
             [sys.executable, "-m", *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-            start_new_session=True, preexec_fn=bound,
+            start_new_session=True, preexec_fn=bound,  # noqa: PLW1509 - no other thread runs here
         )  # fmt: skip
         passed = 0
         while child.poll() is None:
@@ -63,7 +63,7 @@ def perform(
             time.sleep(_POLL_S)
     code = child.returncode if child.returncode >= 0 else BROKE
     return Attempt(
-        argv=argv, exit=code, folder=current.resolve() if current.exists() else None, began=began,
+        exit=code, folder=current.resolve() if current.exists() else None, began=began,
         took_s=time.monotonic() - began_s, said=_last_line(log),
     )  # fmt: skip
 
