@@ -63,7 +63,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     engine: Literal["auto", "spark", "local"]
     seed: int
     store: str
+    fault_nodes: tuple[str, ...]
     plan: str | None
+    pin: bool
     backend_options: dict[str, Any]
     reuse: str | None
     kill: Literal["process", "container"]
@@ -88,8 +90,11 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     Raises:
         UsageError: an impossible value.
     """
-    none = dict.fromkeys(("rto_budget_s", "plan", "reuse", "sequence"))
-    values = DEFAULTS | none | {"backend_options": {}, "seed": seed} | given
+    unset: dict[str, Any] = {
+        "rto_budget_s": None, "fault_nodes": (), "plan": None, "pin": False, "backend_options": {},
+        "reuse": None, "sequence": None,
+    }  # fmt: skip
+    values = {**DEFAULTS, **unset, "seed": seed, **given}
     if values["nemesis"] != SEQUENCE:
         values["sequence"] = None  # the command line named another nemesis
     values.setdefault("fault_duration_s", values["fault_interval_s"])
@@ -104,6 +109,8 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     for name in ("clients", "workers", "queues"):
         if values[name] < 1:
             raise UsageError(f"--{name} must be at least 1, not {values[name]}")
+    if values["pin"] and values["plan"] is None:
+        raise UsageError("--pin needs --plan: the plan.jsonl of the run that it repeats (or: chaos replay RUN)")
     if values["rate"] < 0:
         raise UsageError(f"--rate must not be negative, not {values['rate']:g}")
     values["workers"] = min(values["workers"], values["clients"])

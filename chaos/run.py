@@ -30,10 +30,9 @@ from chaos.judging import start_early
 from chaos.load import Workers
 from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
-from chaos.planning import plan_of
+from chaos.planning import mix_of, plan_of
 from chaos.stopper import Stopper
 from chaos.store import make_run_folder, point
-from chaos.workload.base import check_suited
 from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
@@ -64,11 +63,7 @@ class Run:
         self.stopper = Stopper(say)
         self.backend = backend
         self.system: System = plugins.load("systems", experiment.system)()
-        workload: Any = plugins.load("workloads", experiment.workload)
-        operations = self.system.operations(experiment.settings)
-        idempotent_sends = self.system.idempotent_sends(experiment.settings)
-        check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
-        self.mix: dict[F, float] = workload.mix_of(operations)
+        self.mix: dict[F, float] = mix_of(experiment, self.system)
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")

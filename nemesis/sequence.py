@@ -6,7 +6,7 @@ what cannot be healed within the time limit is not planned (SEMANTICS 24).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -111,6 +111,7 @@ def plan_steps(
     time_limit_s: float,
     seed: int,
     missing: Mapping[Kind, str] = NOTHING,
+    fault_nodes: Sequence[str] = (),
 ) -> tuple[Row, ...]:
     """The plan of a sequence; rows may overlap. Arguments as in ``nemesis.plan.make_plan``.
 
@@ -118,10 +119,10 @@ def plan_steps(
         UsageError: an unknown name or role, too few nodes, or rounds that do not fit.
     """
     topology = Topology.of(nodes, kinds)
-    choices = [_choice(number, step, topology, missing) for number, step in enumerate(asked.steps, 1)]
+    choices = [_choice(number, step, topology, missing, fault_nodes) for number, step in enumerate(asked.steps, 1)]
     due = sorted(_due(asked, choices, time_limit_s), key=lambda one: one[0])
     return tuple(
-        row_of(number, at_s, duration_s, choice, topology, seed)
+        row_of(number, at_s, duration_s, choice, topology, seed, fault_nodes)
         for number, (at_s, duration_s, choice) in enumerate(due, 1)
     )
 
@@ -133,9 +134,11 @@ def _due(asked: Steps, choices: list[Choice], time_limit_s: float) -> Iterator[t
             yield round(number * one_s + at_s, _DIGITS), step.duration, choice
 
 
-def _choice(number: int, step: Step, topology: Topology, missing: Mapping[Kind, str]) -> Choice:
+def _choice(
+    number: int, step: Step, topology: Topology, missing: Mapping[Kind, str], fixed: Sequence[str]
+) -> Choice:
     mix = parse_mix(step.nemesis, topology, missing)
     if mix.every or len(mix.choices) != 1:
         raise UsageError(f"nemesis: step {number}: {step.nemesis}: a step is one fault; write one step for each")
-    (choice,) = possible_of(mix, topology)
+    (choice,) = possible_of(mix, topology, fixed)
     return choice

@@ -4,13 +4,14 @@ The answer also says, for faults of links, which packets each node drops. The mo
 at a host, and to guess: without a known leader there is no target.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from cluster.system import Leadership
 from nemesis.catalog import Kind, Selector
-from nemesis.grudge import Grudge, components, touching
+from nemesis.grudge import Grudge, bridge, components, majorities_ring, one_way, touching
 from nemesis.plan import Row, count_bounds
 from nemesis.topology import CONTROLLER, REPLICA, Topology
 
@@ -24,15 +25,18 @@ _DONE: Final = {
     Kind.SUSPEND: "suspended",
     Kind.DISCONNECT: "off the network",
 }
+_ORDERED: Final = (Selector.RING, Selector.BRIDGE)
+"""Selectors that take all nodes and mean their order."""
+
 _LEADS: Final = {REPLICA: "master", CONTROLLER: "active controller"}
 
 
 class Targets(msgspec.Struct, frozen=True, kw_only=True):
     """Whom a fault hits.
 
-    ``names``: the nodes it is done to, in the order of the topology. ``participants``: for faults of links
-    all nodes whose links are in its scope. ``grudge``: node → nodes whose packets it drops, all of them or
-    the share ``probability``. ``description``: for people ("{b1 c1 | b2 b3 c2 c3}").
+    ``names``: the nodes it is done to, in the order of the topology, or of the ring or bridge that they make.
+    ``participants``: for faults of links all nodes whose links are in its scope. ``grudge``: node → nodes whose packets
+    it drops, all of them or the share ``probability``. ``description``: for people ("{b1 c1 | b2 b3 c2 c3}").
     """
 
     names: tuple[str, ...]
@@ -54,6 +58,8 @@ def choose(
     that it may take: whoever is to be left is left by all faults together (SEMANTICS 21).
     """
     busy = NOBODY if row.fault.on_network else busy
+    if row.nodes:
+        return aim(row, topology, row.nodes) if busy.isdisjoint(row.nodes) else None
     if row.selector is Selector.LEADER:
         led = _leaders(row, topology, leadership)
         if led is None or (busy and not all(_room(row, role, topology, busy, led) for role in row.roles)):
@@ -90,12 +96,9 @@ def _room(row: Row, role: str, topology: Topology, busy: frozenset[str], led: tu
 def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
     """What the row does to exactly these nodes, however they were chosen (drawn, or recorded in an earlier run)."""
     participants = tuple(name for role in row.roles for name in topology.nodes[role])
-    names = tuple(name for name in participants if name in names)
-    grudge: Grudge = {}
-    if row.fault is Kind.PARTITION:
-        grudge = components(names, [name for name in participants if name not in names])
-    elif row.fault is Kind.LOSS:
-        grudge = touching(names, participants)
+    if row.selector not in _ORDERED:
+        names = tuple(name for name in participants if name in names)
+    grudge = _grudge(row, names, participants)
     return Targets(
         names=names,
         participants=participants,
@@ -103,6 +106,29 @@ def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
         probability=LOSS if row.fault is Kind.LOSS else None,
         description=_describe(row, topology, names, participants),
     )
+
+
+def _grudge(row: Row, names: tuple[str, ...], participants: tuple[str, ...]) -> Grudge:
+    """Who drops whose packets; nobody for a fault of nodes."""
+    others = [name for name in participants if name not in names]
+    match row.fault, row.selector:
+        case Kind.LOSS, _:
+            grudge = touching(names, participants)
+        case Kind.PARTITION_IN, _:
+            grudge = one_way(others, names)
+        case Kind.PARTITION_OUT, _:
+            grudge = one_way(names, others)
+        case Kind.PARTITION, Selector.RING:
+            grudge = majorities_ring(names)
+        case Kind.PARTITION, Selector.BRIDGE:
+            grudge = bridge(names)
+        case Kind.PARTITION, Selector.ALL:
+            grudge = components(*([name] for name in names))
+        case Kind.PARTITION, _:
+            grudge = components(names, others)
+        case _:
+            grudge = {}
+    return grudge
 
 
 def _leaders(row: Row, topology: Topology, leadership: Leadership) -> tuple[str, ...] | None:
@@ -128,10 +154,9 @@ def _taken(row: Row, key: str, pool: tuple[str, ...], bounds: tuple[int, int]) -
 
 
 def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants: tuple[str, ...]) -> str:
-    leads = row.selector is Selector.LEADER
-    if row.fault is Kind.PARTITION:
-        others = " ".join(name for name in participants if name not in names)
-        cut = f"{{{' '.join(names)} | {others}}}"
+    leads = row.selector is Selector.LEADER and not row.nodes
+    if row.fault.cuts:
+        cut = _cut(row, names, [name for name in participants if name not in names])
         return f"{_LEADS[topology.kinds[row.roles[0]]]} {cut}" if leads else cut
     if row.fault is Kind.LOSS:
         whom = f"{_LEADS[topology.kinds[row.roles[0]]]} {names[0]}" if leads else " ".join(names)
@@ -144,3 +169,17 @@ def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants
         else:
             groups.append(f"{' '.join(taken)} of {len(topology.nodes[role])} {role}s")
     return f"{', '.join(groups)}, {_DONE[row.fault]}"
+
+
+def _cut(row: Row, names: Sequence[str], others: Sequence[str]) -> str:
+    """A cut for people: who is on which side."""
+    own, rest = " ".join(names), " ".join(others)
+    if row.selector is Selector.RING:
+        return f"ring {own}"
+    if row.selector is Selector.BRIDGE:
+        middle = len(names) // 2
+        return f"{{{' '.join(names[:middle])} | {' '.join(names[middle + 1 :])}}} bridged by {names[middle]}"
+    if row.selector is Selector.ALL:
+        return f"{{{' | '.join(names)}}}"
+    arrow = {Kind.PARTITION_IN: "<-/-", Kind.PARTITION_OUT: "-/->"}.get(row.fault, "|")
+    return f"{{{own} {arrow} {rest}}}"

@@ -82,8 +82,8 @@ class Source(msgspec.Struct, frozen=True):
         return tuple(node.value)
 
     def text(self, node: yaml.Node, what: str) -> str:
-        """A scalar as it is written, numbers and truth values as well; null and "" are refused."""
-        if not isinstance(node, yaml.ScalarNode) or word(node) == "nothing" or not node.value:
+        """A scalar as it is written, numbers and truth values as well; null is refused."""
+        if not isinstance(node, yaml.ScalarNode) or word(node) == "nothing":
             raise self.wrong(node, what, "one word")
         return str(node.value)
 

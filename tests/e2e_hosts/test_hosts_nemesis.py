@@ -117,8 +117,12 @@ class Run:
         self.path = tmp_path / "run.events"
         self.log = EventLog(self.path)
         self.stop = threading.Event()
-        times = {"interval_s": 0.2, "duration_s": duration_s, "time_limit_s": rows * (duration_s + 0.2)}
-        plan = make_plan(nemesis, KINDS, SPECS, seed=7, **times) if isinstance(nemesis, str) else nemesis
+        plan = nemesis
+        if isinstance(nemesis, str):
+            plan = make_plan(
+                nemesis, KINDS, SPECS, interval_s=0.2, duration_s=duration_s, time_limit_s=rows * (duration_s + 0.2),
+                seed=7, fault_nodes=("b3", "c2") if "fixed-" in nemesis else (),
+            )  # fmt: skip
         self.nemesis = Nemesis(plan, self.cluster, leadership, self.log, now_ns(), self.client)
         self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
 
@@ -319,6 +323,77 @@ def test_partition_cuts_exactly_the_links_it_names(healthy, tmp_path, nemesis, s
         }  # fmt: skip
         last = healed(run)
     assert "no rule left" in last.evidence.summary
+    assert last.evidence.summary.startswith("56 of 56 links passed all 20 probes")
+
+
+def apart_in(nemesis, targets):
+    """The directed links that a shape of cut drops, by its definition, of the six nodes and these targets."""
+    scope = {"b1", "b2", "b3", "c1", "c2", "c3"}
+    everything = {(a, b) for a in scope for b in scope if a != b}
+    place = {name: targets.index(name) for name in targets}
+    match nemesis:
+        case "all-partition":
+            return everything
+        case "one-way-partition" | "leader-partition-in":
+            return {(a, b) for a, b in everything if b in targets and a not in targets}
+        case "leader-partition-out" | "fixed-partition-out":
+            return {(a, b) for a, b in everything if a in targets and b not in targets}
+        case "bridge":
+            return {(a, b) for a, b in everything if (place[a] - 3) * (place[b] - 3) < 0}
+        case "partition-majorities-ring":  # four of six are a majority: two neighbours on either side
+            return {(a, b) for a, b in everything if abs(place[a] - place[b]) == 3}
+    raise AssertionError(nemesis)
+
+
+HEAR = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
+    port.bind(("", 7001))
+    port.settimeout(4)
+    try:
+        print(port.recv(16).decode())
+    except TimeoutError:
+        print("silence")
+"""
+SAY = """
+import socket, sys, time
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
+    for _ in range(30):
+        port.sendto(b"heard", (sys.argv[1], 7001))
+        time.sleep(0.1)
+"""
+
+
+def hears(listener, speaker):
+    """What a node hears of another by datagrams that need no answer."""
+    with ThreadPoolExecutor(2) as pool:
+        heard = pool.submit(lambda: listener.host.run("python3", "-I", "-S", "-c", HEAR, timeout_s=20).text)
+        speaker.host.run("python3", "-I", "-S", "-c", SAY, listener.host.address, timeout_s=20)
+        return heard.result()
+
+
+@pytest.mark.parametrize(
+    "nemesis",
+    [
+        "all-partition", "one-way-partition", "leader-partition-in", "leader-partition-out", "fixed-partition-out",
+        "bridge", "partition-majorities-ring",
+    ],
+)  # fmt: skip
+def test_each_shape_of_cut_drops_the_directions_it_names_and_no_other(healthy, tmp_path, nemesis):
+    cluster, _ = healthy
+    with Run(healthy, tmp_path, nemesis, 600) as run:
+        event = in_force(run)
+        cut = apart_in(nemesis, event.targets)
+        received = event.evidence.details["received"]
+        assert {tuple(link.split(">")) for link, count in received.items() if count == 0} == cut
+        assert all(count in (0, 20) for count in received.values())
+        assert {(a, b) for b, node in cluster.nodes.items() for a, other in cluster.nodes.items() if any(
+            counter.rule.address == other.host.address for counter in network.counters(node.host, RUN)
+        )} == cut, "rules stand at the receiving end of each direction and nowhere else"  # fmt: skip
+        if nemesis == "leader-partition-out":
+            assert hears(cluster.nodes["b1"], cluster.nodes["b2"]) == "silence"
+            assert hears(cluster.nodes["b2"], cluster.nodes["b1"]) == "heard"
+        last = healed(run)
     assert last.evidence.summary.startswith("56 of 56 links passed all 20 probes")
 
 
