@@ -22,7 +22,9 @@ SPECS = [NodeSpec(name=f"b{i}", role="broker") for i in range(1, 6)]
 SPECS += [NodeSpec(name=f"c{i}", role="controller") for i in range(1, 4)]
 TOPOLOGY = Topology.of(SPECS, KINDS)
 NAMES = sorted(
-    name for name, entry in CATALOG.items() if entry.fault is not None and entry.selector is not Selector.ALL
+    name
+    for name, entry in CATALOG.items()
+    if entry.fault is not None and entry.selector not in (Selector.ALL, Selector.FIXED)
 )
 OF_NODES = [name for name in NAMES if not CATALOG[name].fault.on_network]
 SECONDS = st.integers(1, 40).map(float)
