@@ -55,7 +55,12 @@ class DrainPass(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
 
 
 class Prepare(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
-    """Create what the workload needs; answered by ``Answer``."""
+    """Create what the workload needs, and see that the settings are in effect; answered by ``Answer``.
+
+    ``confirm`` false: it is somebody else's cluster, whose settings are not ours.
+    """
+
+    confirm: bool = True
 
 
 class AskReady(msgspec.Struct, frozen=True, kw_only=True, tag="ready?"):
@@ -104,9 +109,10 @@ class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """The answer to ``Prepare`` or ``AskReady``: empty text is yes."""
+    """The answer to ``Prepare`` or ``AskReady``: empty text is yes. ``warnings``: what a person should know."""
 
     text: str
+    warnings: tuple[str, ...] = ()
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):

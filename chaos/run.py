@@ -161,7 +161,9 @@ class Run:
         with self.phase("ready"):
             observer = start_observer(self.experiment, deployed, self.folder)
             undo.callback(observer.close)
-            prepare(observer, self.experiment.ready_deadline_s / DEPLOY_ATTEMPTS, self.stopper.check_asked)
+            timeout_s = self.experiment.ready_deadline_s / DEPLOY_ATTEMPTS
+            for text in prepare(observer, timeout_s, self.stopper.check_asked, confirm=not self.experiment.reuse):
+                self.say(f"warning  {text}")
             observer.send(Observe())
             observer_seen = Deadline("the first observations", 15)
             while observer.latest(Seen) is None:

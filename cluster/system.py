@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from chaos.core.client import Client
-from chaos.core.events import Observation
+from chaos.core.events import Note, Observation
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
@@ -71,6 +71,14 @@ class Probe(Protocol):
         """Create what the workload needs (topics on every replica); raises DeployError if refused."""
         ...
 
+    async def confirm(self) -> tuple[Note, ...]:
+        """Ask every node for its settings in effect; returns what was proven. ``warning`` in a note's data: say it.
+
+        Raises:
+            DeployError: one is not in effect; names node, key, wanted and found.
+        """
+        ...
+
     async def readiness(self) -> str | None:
         """None when the cluster is complete and serves; else one line saying what is missing."""
         ...
@@ -107,6 +115,10 @@ class System(Protocol):
         Raises:
             UsageError: unknown or impossible setting, with a guess at what was meant.
         """
+        ...
+
+    def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:
+        """Pure: what has to be set for clients to make these kinds of operation, by full name; the user's go before."""
         ...
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:

@@ -15,7 +15,7 @@ import click
 from chaos import bugs, plugins
 from chaos.config import BACKEND_OPTIONS, Config, load, long_option
 from chaos.core.errors import UsageError
-from chaos.experiment import DEFAULTS, Experiment, resolved
+from chaos.experiment import DEFAULTS, Experiment, beneath, resolved
 from cluster.bug import SETTING
 from cluster.system import System
 
@@ -186,7 +186,10 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     if bug is not None:
         found = bugs.find(system, bug)
         declared, wanted = bugs.options_of(found), bugs.settings_with(found, wanted)
-    experiment = resolved({**declared, **said}, system.resolve(wanted), secrets.randbelow(2**31))
+    decided = {**declared, **said}
+    workload: Any = plugins.load("workloads", decided.get("workload", DEFAULTS["workload"]))
+    needed = beneath(system.settings_for(workload.needs), wanted)
+    experiment = resolved(decided, system.resolve(needed), secrets.randbelow(2**31))
     origins = experiment.origins
     origins.update({name: f"--bug {bug}" for name in declared if name not in said})
     origins.update({name: config.origins[name] for name in config.values if name not in given})
@@ -197,6 +200,8 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         origins["backend_options"] = "default"
     for key in experiment.settings:
         origin = _setting_origin(key, asked, in_file, wanted, config, bug)
+        if origin is None and key in needed:
+            origin = f"--workload {experiment.workload}"
         if origin is not None:
             origins[f"settings.{key}"] = origin
     return experiment
