@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.core.cells import CellRow, MatrixPlan, Planned, append_row
+from chaos.core.verdict import FaultResult, Rto
+from reports.faults import spread_rows
 from reports.html import template
 from reports.matrix import junit, summary, view, write_pages
 from reports.spread import scale_of, spread_of, spread_row
@@ -140,3 +142,27 @@ def test_a_strip_draws_a_dot_a_fault_and_says_the_rest_in_words():
     assert (drawn.faults, drawn.median, drawn.p90, drawn.longest) == (4, "3.0 s", "4.0 s", "4.0 s")
     assert scale_of([]) == 1.0
     assert scale_of([spread_of([0.2])]) == pytest.approx(1.0)
+
+
+def fault(number, name, *rtos):
+    return FaultResult(
+        id=number, name=name, targets=(), description="", proven=True, healed=True, skipped=False, inject_ns=1,
+        active_ns=None, heal_ns=None, healed_ns=None, rto=rtos,
+    )  # fmt: skip
+
+
+def test_a_runs_page_has_a_strip_for_each_nemesis_and_kind_that_an_outage_touched():
+    on_a_queue = Rto(f="send", seconds=9.0, key=1)
+    faults = (
+        fault(1, "leader-kill", Rto(f="send", seconds=2.0), on_a_queue, Rto(f="poll", seconds=None)),
+        fault(2, "random-loss", Rto(f="send", seconds=None)),
+        fault(3, "leader-kill", Rto(f="send", seconds=4.0), Rto(f="poll", seconds=None)),
+        fault(4, "leader-kill", Rto(f="send", seconds=9.0, recovered=False)),
+    )
+    rows, scale_s = spread_rows(faults)
+    assert scale_s == 4.0
+    (only,) = rows
+    assert (only.name, only.kind, only.f) == ("leader-kill", "kill", "send")
+    assert (only.faults, only.never, only.none) == (3, 1, 0)
+    assert (only.median, only.dots) == ("3.0 s", (0.5, 1.0))
+    assert spread_rows(()) == ((), 1.0)
