@@ -29,7 +29,7 @@ test-backends: $(VENV)/.ready-test
 	$(BIN)/chaos image build --system rocketmq
 	$(BIN)/python -m pytest -m backends
 
-# RocketMQ in every mode, a short run each: about 15 minutes.
+# RocketMQ in every mode, a matrix that is cut off, faults at once: about 20 minutes.
 test-longer: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -m longer
 

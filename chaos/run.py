@@ -211,7 +211,7 @@ class Run:
             workers.load(origin_ns)
             faults.start()
             self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leadership)
-        faults.join(timeout=e.fault_duration_s + 120)
+        faults.join(timeout=max((row.duration_s for row in self.plan), default=0.0) + 120)
         with self.phase("heal"):
             nemesis.heal_all()
         self._note_dead_nodes(deployed)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from rocketmq_view import SYSTEM
 
-from chaos.cli.run import parse_settings, run_command
+from chaos.cli.options import parse_settings
+from chaos.cli.run import run_command
 from cluster.systems.rocketmq import promises
 from nemesis.plan import make_plan
 
