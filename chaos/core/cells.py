@@ -47,20 +47,14 @@ class MatrixPlan(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[Planned, ...]
 
 
-class CellRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One job that is done.
+class CellRow(Planned, frozen=True, kw_only=True):
+    """One job that is done, beside what was planned of it.
 
     ``rto``: kind of operation → recovery from each fault that was injected, over all queues. ``run``: the run's folder,
     relative to the matrix's, empty if there is none; ``earlier``: folders of attempts that broke. ``planned``,
     ``proven``, ``healed``, ``skipped``: faults. ``lost``: acknowledged messages that faults cost.
     """
 
-    id: str
-    cell: str
-    values: dict[str, str]
-    repeat: int
-    seed: int
-    fingerprint: str
     argv: tuple[str, ...]
     exit: int
     verdict: Verdict

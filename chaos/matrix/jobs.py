@@ -65,8 +65,7 @@ def row_of(job: Job, attempt: Attempt, earlier: Sequence[str], folder: Path) -> 
     found = results.anomalies if results is not None else {}
     planned = job.planned
     return CellRow(
-        id=planned.id, cell=planned.cell, values=planned.values, repeat=planned.repeat, seed=planned.seed,
-        fingerprint=planned.fingerprint, argv=("chaos", "run", "-d", f"cells/{planned.id}.yaml"),
+        **msgspec.structs.asdict(planned), argv=("chaos", "run", "-d", f"cells/{planned.id}.yaml"),
         exit=attempt.exit, verdict=_verdict(attempt.exit),
         sentence=results.sentence if results is not None else "", reason=_reason(results, info, attempt),
         anomalies={name: one.count for name, one in found.items()},
