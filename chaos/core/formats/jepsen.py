@@ -3,9 +3,10 @@
 A record is a map (``#jepsen.history.Op`` or plain) or a tuple ``[process type f value]``; records stand one a line,
 spread over lines, or in one vector. ``:index`` and ``:time`` may be missing. In JSON the keywords are strings.
 
-The module refuses to pair and to judge: it gives events in the order of the file.
+The module refuses to judge. Conventions are Jepsen's: a read of nil says nothing, a failed operation never happened.
 """
 
+import re
 from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.formats import edn, text
+from chaos.core.formats.operations import Operations, paired
 from chaos.core.formats.records import Event, Records
 from chaos.core.op import Type
 
@@ -67,12 +69,12 @@ def _shown(value: Any) -> str:
     return "missing" if value is None else shown[:40]
 
 
-def _frozen(value: Any) -> Any:
-    """JSON's arrays and objects as what EDN's vectors and maps are."""
+def frozen(value: Any) -> Any:
+    """A value of JSON, its arrays and objects as what EDN's vectors and maps become."""
     if isinstance(value, list):
-        return tuple(_frozen(item) for item in value)
+        return tuple(frozen(item) for item in value)
     if isinstance(value, dict):
-        return edn.Map((key, _frozen(item)) for key, item in value.items())
+        return edn.Map((key, frozen(item)) for key, item in value.items())
     return value
 
 
@@ -123,6 +125,43 @@ class EventReader:
             raise HistoryError(f"{self.path}:{number}: {error}") from error
 
 
+def simple(words: str) -> dict[str, Any] | None:
+    """The members of a record as Jepsen prints most of them: one map of keywords without maps, strings or tags within.
+
+    None if the text may be anything else: it is for the general reader.
+    """
+    if _SIMPLE.fullmatch(words) is None:
+        return None
+    members: dict[str, Any] = {}
+    for part in words.strip()[2:-1].split(", :"):
+        member, _, value = part.partition(" ")
+        known = _VALUES.get(value, _VALUES)
+        if known is _VALUES:
+            known = _value(value)
+            if known is _VALUES:
+                return None
+        members[member] = known
+    return members if len(members) == words.count(", :") + 1 else None
+
+
+def _value(words: str) -> Any:
+    """A value that holds no map; ``_VALUES`` if it is not whole. Values of words are kept: a history has few."""
+    if words.isdecimal():
+        return int(words)
+    try:
+        value = edn.read(words)
+    except edn.EdnError:
+        return _VALUES
+    if words[0] == ":" and len(_VALUES) < _MOST_VALUES:
+        _VALUES[words] = value
+    return value
+
+
+_MOST_VALUES: Final = 1 << 12
+_VALUES: Final[dict[str, Any]] = {"nil": None}
+_SIMPLE: Final = re.compile(r"\s*\{:[^\"#;\\{}@^]*\}\s*")
+
+
 def _edn(line: bytes, number: int) -> list[tuple[Any, int]] | None:
     try:
         words = line.decode()
@@ -130,6 +169,9 @@ def _edn(line: bytes, number: int) -> list[tuple[Any, int]] | None:
         if error.end == len(line) and error.reason == "unexpected end of data":
             return None
         raise ValueError(f"byte {error.start + 1} of the line is not UTF-8") from error
+    members = simple(words)
+    if members is not None:
+        return [(members, number)]
     try:
         return [(form.value, form.line) for form in edn.forms(words, number)]
     except edn.EdnError as error:
@@ -146,8 +188,19 @@ def _json(line: bytes, number: int) -> list[tuple[Any, int]] | None:
     if not line:
         return []
     try:
-        return [(_frozen(msgspec.json.decode(line)), number)]
+        return [(frozen(msgspec.json.decode(line)), number)]
     except msgspec.DecodeError as error:
         if "truncated" in str(error):
             return None
         raise
+
+
+def read(path: Path, *, independent: bool = False) -> Operations:
+    """A whole history as paired operations.
+
+    Raises:
+        HistoryError: naming file, line and fault.
+    """
+    reader = EventReader(path)
+    operations, others = paired(path, reader, independent=independent)
+    return Operations(items=operations, others=others, cut_off=reader.cut_off)

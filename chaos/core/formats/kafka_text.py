@@ -24,8 +24,8 @@ Mask = npt.NDArray[np.bool_]
 
 BLANK, WORD, LINE, OPEN, CLOSE, OPEN_MAP, CLOSE_MAP = range(7)
 IN_RECORD, IN_VALUE, IN_MOP, IN_POLL, IN_MESSAGES, IN_MESSAGE = range(1, 7)
-"""How many brackets are open behind a token: in the record's map, its value, a micro-operation; then in a poll's map (or
-the pair of a send), the messages of a key, one message."""
+"""How many brackets are open behind a token: in the record's map, its value, a micro-operation; then in a poll's map
+(or the pair of a send), the messages of a key, one message."""
 _OUTSIDE: Final = 2  # tokens of a line with no bracket open behind them: the map's last bracket and the line's end
 _LOAD: Final = 8  # bytes, or digits, at once
 _DIGITS: Final = 19  # of the longest integer of 64 bits

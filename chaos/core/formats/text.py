@@ -10,6 +10,7 @@ The module refuses to read records: it knows brackets, strings and line ends, no
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -51,7 +52,7 @@ def chunks(path: Path, size: int = 64 << 20) -> list[tuple[int, int]]:
             at += piece.find(b"\n") if piece else 0
             cuts.append(min(at, total))
     cuts.append(total)
-    return [(lo, hi) for lo, hi in zip(cuts, cuts[1:], strict=False) if lo < hi]
+    return [(lo, hi) for lo, hi in pairwise(cuts) if lo < hi]
 
 
 def line_chunks(path: Path, lo: int = 0, hi: int | None = None, *, first_line: int = 1) -> Iterator[Chunk]:
@@ -184,7 +185,7 @@ class _Piece:
         found = match.group()
         if len(found) == 1:
             self.limit = min(self.limit, match.start())
-        self.split_strings |= found[0] == ord('"') and b"\n" in found or found[0] == ord(";")
+        self.split_strings |= (found[0] == ord('"') and b"\n" in found) or found[0] == ord(";")
         return b" " * len(found)
 
     def rest(self) -> tuple[bytes, int]:
