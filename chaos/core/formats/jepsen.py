@@ -104,14 +104,14 @@ class EventReader:
             for number, line in enumerate(chunk.data.split(b"\n")):
                 if not line:
                     continue
-                found = self.line(line, int(chunk.lines[number]), json=json)
+                found = self.line(line, int(chunk.lines[number]), json=json, rewritten=chunk.offset < 0)
                 if found is None:
                     self.records.unfinished(chunk, number)
                     break
                 yield from found
 
-    def line(self, line: bytes, number: int, *, json: bool) -> list[Event] | None:
-        """The events of one line; None if it ends within a record.
+    def line(self, line: bytes, number: int, *, json: bool, rewritten: bool = False) -> list[Event] | None:
+        """The events of one line; None if it ends within a record. A line that was rewritten has no columns to name.
 
         Raises:
             HistoryError: naming file, line and fault.
@@ -120,7 +120,8 @@ class EventReader:
             records = _json(line, number) if json else _edn(line, number)
             return None if records is None else [event(*record) for record in records]
         except edn.EdnError as error:
-            raise HistoryError(f"{self.path}:{error.line}:{error.column}: {error.fault}") from error
+            column = "" if rewritten else f":{error.column}"
+            raise HistoryError(f"{self.path}:{error.line}{column}: {error.fault}") from error
         except (ValueError, msgspec.DecodeError) as error:
             raise HistoryError(f"{self.path}:{number}: {error}") from error
 

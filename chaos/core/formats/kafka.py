@@ -80,7 +80,7 @@ def _general(
     lines: list[int] = []
     texts = chunk.data.split(b"\n")
     for number in numbers:
-        events = reader.line(texts[number], int(chunk.lines[number]), json=json)
+        events = reader.line(texts[number], int(chunk.lines[number]), json=json, rewritten=chunk.offset < 0)
         if events is None:
             reader.records.unfinished(chunk, number)
             return rows.columns(), lines, number
