@@ -6,9 +6,14 @@ many can read one file: ``joined`` makes one history of what they give.
 The module refuses to hold text beyond one chunk.
 """
 
+import contextlib
+import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -27,13 +32,29 @@ class KafkaHistory:
     cut_off: str | None
 
 
-def read(path: Path) -> KafkaHistory:
+def read(path: Path, *, processes: int | None = None) -> KafkaHistory:
     """A whole history.
+
+    ``processes``: how many read a file whose records are lines; None: what this machine has, for a file that is worth
+    it. What cannot be read in parts is read by one, which also finds the right words for what is wrong.
 
     Raises:
         HistoryError: naming file, line and fault.
     """
+    if not path.is_file():
+        raise HistoryError(f"{path}: there is no such file")
+    if processes is None:
+        processes = min(os.cpu_count() or 1, path.stat().st_size // _WORTH_A_PROCESS_BYTES)
+    if processes > 1 and not text.is_vector(path):
+        share = -(-path.stat().st_size // processes)
+        ranges = text.chunks(path, min(share, _SHARE_BYTES))
+        with contextlib.suppress(HistoryError), ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+            return joined(list(pool.map(read_range, [path] * len(ranges), *zip(*ranges, strict=True))))
     return joined([read_range(path)])
+
+
+_WORTH_A_PROCESS_BYTES: Final = 32 << 20
+_SHARE_BYTES: Final = 64 << 20
 
 
 def joined(parts: Sequence[KafkaHistory]) -> KafkaHistory:
