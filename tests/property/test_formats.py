@@ -150,23 +150,54 @@ def _balanced(words):
     return True
 
 
-@given(kafka_history(), st.data())
-def test_spoilt_text_is_never_read_as_something_else_by_the_fast_reader(records, data):
-    """Any byte replaced: the fast path takes a line only if the general reader reads the same from it."""
-    words = LAYOUTS["lines"](edn_lines(records)).encode()
-    if not words:
-        return
-    at = data.draw(st.integers(0, len(words) - 1))
+@given(kafka_history(), st.booleans(), st.data())
+def test_spoilt_text_is_never_read_as_something_else_by_the_fast_reader(records, json, data):
+    """Bytes replaced or put in: the fast path takes a line only if the general reader reads the same from it."""
+    words = (json_text(records, array=False) if json else LAYOUTS["lines"](edn_lines(records))).encode()
+    at = data.draw(st.integers(0, len(words)))
+    replaced = data.draw(st.integers(0, 1))
     byte = data.draw(st.sampled_from(list(b'{}[] \n:"#;\\05-xn,.(')))
-    spoilt = words[:at] + bytes([byte]) + words[at + 1 :]
-    taken = kafka_text.take(spoilt)
+    spoilt = words[:at] + bytes([byte]) + words[at + replaced :]
+    taken = kafka_text.take(spoilt, json=json)
     texts = spoilt.split(b"\n")
     reader = EventReader(Path("memory"))
-    rows = Rows()
+    rows = Rows(json=json)
     for number in taken.lines.tolist():
-        (event,) = reader.line(texts[number], 1, json=False)
+        (event,) = reader.line(texts[number], 1, json=json)
         rows.add(event)
     assert shown(taken.columns) == shown(rows.columns())
+
+
+USUAL = [
+    {"index": 0, "time": 5, "type": Keyword(":invoke"), "process": 0, "f": Keyword(":assign"), "value": (0, 1)},
+    {"type": Keyword(":ok"), "process": 0, "f": Keyword(":subscribe"), "value": ()},
+    {
+        "type": Keyword(":invoke"),
+        "process": 0,
+        "f": Keyword(":txn"),
+        "value": ((Keyword(":send"), 0, 7), (Keyword(":poll"),)),
+    },
+    {
+        "type": Keyword(":ok"),
+        "process": 0,
+        "f": Keyword(":txn"),
+        "value": (
+            (Keyword(":send"), 0, (2**63 - 2**55, 7)),
+            (Keyword(":poll"), {0: ((3, 5), (None, -6)), 1: ()}),
+            (Keyword(":poll"), {}),
+        ),
+        "node": "n1",
+        "poll-ms": 100,
+    },
+    {"type": Keyword(":info"), "process": 0, "f": Keyword(":crash"), "value": None},
+]
+
+
+def test_usual_records_are_taken_by_the_fast_reader_in_both_notations():
+    for json, words in ((False, LAYOUTS["lines"](edn_lines(USUAL))), (True, json_text(USUAL, array=False))):
+        taken = kafka_text.take(words.encode(), json=json)
+        assert taken.lines.tolist() == ([0, 1, 2, 4] if not json else [0, 1, 2, 3, 4])
+        assert taken.refused.tolist() == ([3] if not json else [])
 
 
 def test_concatenation_of_nothing_is_an_empty_history():

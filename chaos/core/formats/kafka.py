@@ -74,19 +74,16 @@ def read_range(path: Path, lo: int = 0, hi: int | None = None) -> KafkaHistory:
     """
     reader = EventReader(path, lo, hi)
     json = path.exists() and text.is_json(path)
-    parts = [
-        _general(reader, chunk, range(len(chunk.lines)), json=json)[0] if json else _fast(reader, chunk)
-        for chunk in reader.records.chunks()
-    ]
+    parts = [_chunk(reader, chunk, json=json) for chunk in reader.records.chunks()]
     return KafkaHistory(concatenate(parts), reader.cut_off)
 
 
-def _fast(reader: EventReader, chunk: text.Chunk) -> KafkaColumns:
+def _chunk(reader: EventReader, chunk: text.Chunk, *, json: bool) -> KafkaColumns:
     """One chunk: its known lines at once, then the others one by one, put where they belong."""
-    taken = kafka_text.take(chunk.data)
+    taken = kafka_text.take(chunk.data, json=json)
     if not len(taken.refused):
         return taken.columns
-    general, lines, unfinished = _general(reader, chunk, taken.refused.tolist(), json=False)
+    general, lines, unfinished = _general(reader, chunk, taken.refused.tolist(), json=json)
     columns = concatenate([taken.columns, general])
     places = np.concatenate([taken.lines, lines])
     order = np.argsort(places, kind="stable")
