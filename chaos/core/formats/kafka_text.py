@@ -116,7 +116,8 @@ def _is_name(text: Text, tokens: Ints) -> Mask:
     first, last = text.start[tokens], text.end[tokens] - 1
     if text.notation is EDN:
         first = first + text.begins(tokens, ":")
-    return _LETTERS[text.raw[first]] & (_LETTERS | _DECIMALS)[text.raw[last]]
+    found: Mask = _LETTERS[text.raw[first]] & (_LETTERS | _DECIMALS)[text.raw[last]]
+    return found
 
 
 def _is_plain(text: Text, tokens: Ints) -> Mask:
