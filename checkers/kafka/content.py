@@ -128,7 +128,7 @@ def precommitted(log: Log) -> list[tuple[int, int, Case]]:
             numbers = {values.ids.number(one): one for one in own}
             at = int(shard.records.index[op])
             case = Case((shard.name, log.value(numbers[first_of(numbers)]), at), (at,), shard.name)
-            out.append((at, int(shard.sends.mop[sent[0]]), case))
+            out.append((at, int(shard.sends.row[sent[0]]), case))
     return out
 
 

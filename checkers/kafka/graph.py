@@ -11,6 +11,7 @@ import numpy as np
 from chaos.core.op import Type
 from checkers.columns import Ints
 from checkers.kafka.log import Log
+from checkers.kafka.realtime import Seen
 from checkers.kafka.rows import NEVER, Records
 
 
@@ -58,17 +59,15 @@ def sent_before(log: Log) -> Edges:
     return _edges(log.writer[log.picked[log.place[placed] - 1]], log.writer[placed], log.shard.key)
 
 
-def from_the_future(log: Log) -> bool:
+def from_the_future(log: Log, seen: Seen) -> bool:
     """Whether an ok poll ended before the send of what it returned began.
 
     Where no record both sends and polls, and the order of sends is no dependency, there is a cycle iff this holds for
     some log: else every send could be where it was invoked and every poll where it completed, and all edges agree.
     """
-    polls, values = log.shard.polls, log.values
-    writer = log.writer[values.polled]
-    invoke = log.shard.records.invoke[writer] if len(log.shard.records) else writer
-    early = (invoke > polls.op) & (invoke != NEVER) & (writer >= 0)
-    return bool((early & (values.poll_type == Type.OK)).any())
+    sent = np.flatnonzero(log.writer >= 0)
+    invoke = log.shard.records.invoke[log.writer[sent]]
+    return bool(((invoke > seen.polled[sent]) & (invoke != NEVER)).any())
 
 
 def any_real_time(records: Records) -> bool:

@@ -37,7 +37,7 @@ class Options:
 class Summary:
     """What some logs showed.
 
-    ``own``: records that polled what they sent, by record: the first of their sends that shows it, and the case.
+    ``own``: records that polled what they sent, by record: the row of their first send to the log, and the case.
     ``messages``: sends and polled messages that were looked at. ``future``: an ok poll ended before its send began.
     """
 
@@ -60,12 +60,13 @@ def hollow(records: Records) -> Ints:
     mops = records.columns.mops
     ok = records.polls & (records.type == Type.OK)
     silent = (mops.kind == Mop.NOTHING) | (mops.kind == Mop.EMPTY)
-    which = np.zeros(len(records), dtype=bool)
-    which[mops.op[silent]] = True
-    which &= ok
-    if which.any():
-        which[mops.op[mops.kind == Mop.POLLED]] = False
-    return np.flatnonzero(which)
+    which = np.unique(mops.op[silent])
+    which = which[ok[which]]
+    if not len(which):
+        return which
+    messages = np.concatenate(([0], np.cumsum(mops.kind == Mop.POLLED, dtype=np.int64)))
+    first, last = np.searchsorted(mops.op, which), np.searchsorted(mops.op, which, side="right")
+    return which[messages[first] == messages[last]]
 
 
 def mixed(records: Records) -> bool:
@@ -98,22 +99,22 @@ def examine(shard: Shard, proven: Ints, silent: Ints, options: Options, values: 
     seen = realtime.nonlinearizable(log, cases)
     realtime.stale(log, seen, silent, cases)
     out = Summary(cases, messages=len(shard.sends.op) + len(shard.polls.op))
-    out.own = {op: (mop, case) for op, mop, case in content.precommitted(log)}
+    out.own = {op: (row, case) for op, row, case in content.precommitted(log)}
     if options.edges:
         wr, ww = graph.polled_after_sent(log), graph.sent_before(log) if options.ww_deps else graph.none()
         out.wr, out.ww, out.linked = [wr], [ww], bool(len(wr) + len(ww))
     else:
         out.linked = bool((log.writer[log.values.polled] >= 0).any())
-        out.future = graph.from_the_future(log)
+        out.future = graph.from_the_future(log, seen)
     return out
 
 
 def merge(left: Summary, right: Summary) -> Summary:
     """Add what two shards showed."""
     out = Summary(left.cases.merge(right.cases), messages=left.messages + right.messages, own=dict(left.own))
-    for op, (mop, case) in right.own.items():
-        if op not in out.own or mop < out.own[op][0]:
-            out.own[op] = (mop, case)
+    for op, (row, case) in right.own.items():
+        if op not in out.own or row < out.own[op][0]:
+            out.own[op] = (row, case)
     out.ww, out.wr = [*left.ww, *right.ww], [*left.wr, *right.wr]
     out.linked, out.future = left.linked or right.linked, left.future or right.future
     return out

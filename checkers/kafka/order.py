@@ -21,7 +21,7 @@ SKIPPED: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class _Runs:
+class Runs:
     """The rows of one record each: the record, the value it began with, and the value it ended with (-1: none)."""
 
     op: Ints
@@ -29,21 +29,22 @@ class _Runs:
     last: Ints
 
 
-def _runs(op: Ints, value: Ints, empty: Ints) -> _Runs:
+def runs_of(op: Ints, value: Ints, empty: Ints) -> Runs:
     """Rows ascending by record -> one run per record; ``empty`` records have no row."""
     if not len(op):
         starts = np.empty(0, dtype=np.int64)
     else:
         starts = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1])))
     ends = np.append(starts[1:], len(op)) - 1 if len(starts) else starts
-    runs = _Runs(op[starts], value[starts], value[ends])
-    hollow = np.setdiff1d(empty, runs.op)
+    runs = Runs(op[starts], value[starts], value[ends])
+    at = np.searchsorted(runs.op, empty)
+    hollow = np.flatnonzero(np.append(runs.op, UNKNOWN)[at] != empty)
     if not len(hollow):
         return runs
-    none = np.full(len(hollow), UNKNOWN, dtype=np.int64)
-    order = np.argsort(np.concatenate((runs.op, hollow)), kind="stable")
-    joined = (np.concatenate(pair)[order] for pair in ((runs.op, hollow), (runs.first, none), (runs.last, none)))
-    return _Runs(*joined)
+    at, empty = at[hollow], empty[hollow]
+    fresh = np.concatenate(([True], empty[1:] != empty[:-1]))
+    at, empty = at[fresh], empty[fresh]
+    return Runs(np.insert(runs.op, at, empty), *(np.insert(side, at, UNKNOWN) for side in (runs.first, runs.last)))
 
 
 def _index(log: Log, value: Ints) -> Ints:
@@ -118,7 +119,7 @@ def _previous(shard: Shard, op: Ints, counts: Mask) -> tuple[Ints, Ints]:
     return now, then
 
 
-def _across(log: Log, runs: _Runs, counts: Mask) -> tuple[Ints, Ints, Ints, Ints]:
+def _across(log: Log, runs: Runs, counts: Mask) -> tuple[Ints, Ints, Ints, Ints]:
     """Runs that do not go on at the index behind the process' run before.
 
     Returns: positions of the later and of the earlier run, the earlier one's last index and the later one's first.
@@ -133,7 +134,7 @@ def polls(log: Log, cases: Cases) -> None:
     """The anomalies of polls of one log."""
     shard = log.shard
     _tell_within(log, shard.polls.op, log.values.polled, cases, "poll", shard.rebalanced)
-    runs = _runs(shard.polls.op, log.values.polled, shard.polls.empty)
+    runs = runs_of(shard.polls.op, log.values.polled, shard.polls.empty)
     now, then, before, after = _across(log, runs, shard.records.type[runs.op] == Type.OK)
     if not len(now):
         return
@@ -158,7 +159,7 @@ def sends(log: Log, cases: Cases) -> None:
     none = np.empty(0, dtype=np.int64)
     _tell_within(log, shard.sends.op, values.sent, cases, "send", none)
     moved = (values.send_type == Type.OK) | (values.send_type == Type.INFO)
-    runs = _runs(shard.sends.op[moved], values.sent[moved], none)
+    runs = runs_of(shard.sends.op[moved], values.sent[moved], none)
     now, then, before, after = _across(log, runs, np.ones(len(runs.op), dtype=bool))
     back = np.flatnonzero(after <= before)
     key, number = shard.name, shard.records.index

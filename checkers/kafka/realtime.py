@@ -8,13 +8,13 @@ return any part of what is there.
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.columns import Ints, suffix_minimum
+from checkers.columns import Ints, Mask, suffix_minimum
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
-from checkers.kafka.rows import NEVER
+from checkers.kafka.rows import NEVER, stable_order
 
 
-class _Seen:
+class Seen:
     """When the message of an index was certainly in the log: the first ok record that sent or polled it."""
 
     def __init__(self, log: Log) -> None:
@@ -24,6 +24,9 @@ class _Seen:
         # Rows ascend by record, and the last assignment to a place holds: backwards it is the earliest record.
         polled, op = (values.polled, shard.polls.op) if values.all_ok else (values.polled[ok], shard.polls.op[ok])
         by_value[polled[::-1]] = op[::-1]
+        self.polled: Ints = by_value.copy()
+        """Value -> the first ok record that polled it; NEVER if none did."""
+
         acked = values.send_type == Type.OK
         sent, by = (values.sent, shard.sends.op) if acked.all() else (values.sent[acked], shard.sends.op[acked])
         by_value[sent] = np.minimum(by_value[sent], by)
@@ -34,7 +37,7 @@ class _Seen:
         """Index -> the first record that shows this index or a higher one."""
 
 
-def _late(log: Log, seen: _Seen) -> tuple[Ints, Ints]:
+def _late(log: Log, seen: Seen) -> tuple[Ints, Ints]:
     """Indices given to a send that began when a higher index was in the log, and the record that had shown that."""
     writer = log.writer[log.picked]
     taken = (writer >= 0) & (log.first[log.picked] == log.last[log.picked])
@@ -46,9 +49,9 @@ def _late(log: Log, seen: _Seen) -> tuple[Ints, Ints]:
     return late, seen.from_on[late + 1]
 
 
-def nonlinearizable(log: Log, cases: Cases) -> _Seen:
+def nonlinearizable(log: Log, cases: Cases) -> Seen:
     """Sends whose offset is below one that was acknowledged or polled before they began."""
-    seen = _Seen(log)
+    seen = Seen(log)
     late, witness = _late(log, seen)
     records, key = log.shard.records, log.shard.name
 
@@ -63,10 +66,12 @@ def nonlinearizable(log: Log, cases: Cases) -> _Seen:
     return seen
 
 
-def stale(log: Log, seen: _Seen, hollow: Ints, cases: Cases) -> None:
-    """Ok polls that returned nothing at all though, before they began, the log held messages behind the process' place.
+def stale(log: Log, seen: Seen, hollow: Ints, cases: Cases) -> None:
+    """Ok polls that found nothing though the log had held a message for them before they began.
 
-    The place is known of processes that were assigned the log: behind all that they polled since, else its beginning.
+    A poll may return any part of what is there, so only two kinds are held to it: one that names the log and says that
+    nothing was there, and one that returned nothing of any log to a process that was assigned the log and has not had
+    a message of it since. A process' place is behind all that it polled since it was assigned, else the beginning.
 
     Args:
         log: the log.
@@ -75,22 +80,23 @@ def stale(log: Log, seen: _Seen, hollow: Ints, cases: Cases) -> None:
         cases: where findings go.
     """
     shard, records = log.shard, log.shard.records
-    if not len(hollow) or not len(shard.assigned):
+    empty = shard.polls.empty[records.type[shard.polls.empty] == Type.OK]
+    polls = np.union1d(empty, hollow if len(shard.assigned) else hollow[:0])
+    if not len(polls) or not len(seen.by):
         return
     size = len(records)
-    code = records.process_id * size
-    begins = np.sort(np.concatenate((code[shard.assigned] + shard.assigned, code[shard.resets] + shard.resets)))
-    at = code[hollow] + hollow
-    latest = np.searchsorted(begins, at) - 1
-    start = np.where(latest >= 0, begins[latest], UNKNOWN)
-    owned = (latest >= 0) & (start // size == records.process_id[hollow]) & np.isin(start % size, shard.assigned)
-    at, hollow, start = at[owned], hollow[owned], _kept_from(log, at[owned], size)
+    at = records.process_id[polls] * size + polls
+    named = np.isin(polls, empty)
+    start, assigned = _since(log, at)
+    held = named | assigned
+    polls, at, start, named = polls[held], at[held], start[held], named[held]
+    began = np.where(records.invoke[polls] == NEVER, UNKNOWN, records.invoke[polls])
     reached = _reached(log, at, start)
     due = seen.from_on[np.minimum(reached + 1, len(seen.by))]
-    wrong = np.flatnonzero((records.invoke[hollow] != NEVER) & (due < records.invoke[hollow]))
+    wrong = np.flatnonzero((named | (reached < 0)) & (due < began))
 
     def tell(i: int) -> Case:
-        ops = (int(records.index[due[i]]), int(records.index[hollow[i]]))
+        ops = (int(records.index[due[i]]), int(records.index[polls[i]]))
         missed = int(reached[i]) + 1
         value, offset = log.picked[missed], log.offset(int(log.offset_at[missed]))
         return Case((shard.name, offset, log.value(int(value)), ops), ops, shard.name)
@@ -98,24 +104,54 @@ def stale(log: Log, seen: _Seen, hollow: Ints, cases: Cases) -> None:
     cases.add("stale-tail", wrong, tell)
 
 
-def _kept_from(log: Log, at: Ints, size: int) -> Ints:
-    """Since when each process' place in the log is unbroken: the last reset or rewind before ``at``."""
+def _since(log: Log, at: Ints) -> tuple[Ints, Mask]:
+    """Where each process' place in the log begins, and whether the log was assigned to it.
+
+    Args:
+        log: the log.
+        at: process x number of records + record.
+
+    Returns: the last assignment before, that left the log out or rewound it (likewise), else the process' beginning.
+    """
     records, shard = log.shard.records, log.shard
-    rewinds = shard.assigned[records.flags[shard.assigned] != 0]
-    breaks = np.concatenate((shard.resets, rewinds))
-    breaks = np.sort(records.process_id[breaks] * size + breaks)
-    latest = np.searchsorted(breaks, at) - 1
+    size = len(records)
+
+    def sorted_points(rows: Ints) -> Ints:
+        return np.sort(records.process_id[rows] * size + rows)
+
     own = (at // size) * size
-    return np.where(latest >= 0, np.maximum(breaks[latest], own), own) if len(breaks) else own
+    rewinds = shard.assigned[records.flags[shard.assigned] != 0]
+    breaks = _last_before(sorted_points(np.concatenate((shard.resets, rewinds))), at)
+    latest = _last_before(sorted_points(np.concatenate((shard.resets, shard.assigned))), at)
+    return np.maximum(breaks, own), (latest >= own) & np.isin(latest % size, shard.assigned)
+
+
+def _last_before(points: Ints, at: Ints) -> Ints:
+    """The last of ``points`` below each of ``at``, -1 if none is."""
+    return np.concatenate(([UNKNOWN], points))[np.searchsorted(points, at)]
 
 
 def _reached(log: Log, at: Ints, start: Ints) -> Ints:
-    """The highest index that ok polls of a process returned between two points, -1 for none."""
-    records, values, polls = log.shard.records, log.values, log.shard.polls
-    rows = np.flatnonzero((values.poll_type == Type.OK) & (log.last[values.polled] >= 0))
-    point = records.process_id[polls.op[rows]] * len(records) + polls.op[rows]
-    order = np.argsort(point, kind="stable")
-    point, index = point[order], log.last[values.polled[rows]][order]
-    low, high = np.searchsorted(point, start), np.searchsorted(point, at)
-    spans = zip(low.tolist(), high.tolist(), strict=True)
-    return np.array([int(index[a:b].max()) if b > a else UNKNOWN for a, b in spans], dtype=np.int64)
+    """The highest index that ok polls of a process returned between two points, -1 for none.
+
+    Args:
+        log: the log.
+        at: process x number of records + record.
+        start: where the process' place began, likewise: the same for all points between two such beginnings.
+    """
+    records, polls, values = log.shard.records, log.shard.polls, log.values
+    rows = np.arange(len(polls.op)) if values.all_ok else np.flatnonzero(values.poll_type == Type.OK)
+    if not len(rows) or not len(at):
+        return np.full(len(at), UNKNOWN, dtype=np.int64)
+    op = polls.op[rows]
+    heads = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1])))
+    highest = np.maximum.reduceat(log.last[values.polled[rows]], heads)
+    op = op[heads]
+    order = stable_order(records.process_id[op])
+    point = records.process_id[op[order]] * len(records) + op[order]
+    # A running maximum that begins anew at every beginning: each one lifts all that follows above what was before.
+    lift = np.searchsorted(np.unique(start), point, side="right") * (len(log.picked) + 1)
+    running = np.maximum.accumulate(highest[order] + lift) - lift
+    which = np.searchsorted(point, at) - 1
+    known = (which >= 0) & (point[which] >= start)
+    return np.where(known, running[which], UNKNOWN)

@@ -18,16 +18,17 @@ from chaos.core.op import Type
 from checkers.columns import Ints, Mask
 
 NEVER: Final = int(np.iinfo(np.int64).max)
+_BYTE: Final = 1 << 8
 _NARROW: Final = 1 << 16
 
 Small = npt.NDArray[np.int8]
 
 
-def stable_order(ids: npt.NDArray[np.integer]) -> Ints:
+def stable_order(ids: npt.NDArray[np.integer[Any]]) -> Ints:
     """The stable order of non-negative numbers; by radix, if they are small."""
-    if len(ids) and int(ids.max()) < _NARROW and int(ids.min()) >= 0:
-        return np.argsort(ids.astype(np.uint16), kind="stable")
-    return np.argsort(ids, kind="stable")
+    high = int(ids.max()) if len(ids) else 0
+    small = np.uint8 if high < _BYTE else np.uint16 if high < _NARROW else None
+    return np.argsort(ids if small is None else ids.astype(small), kind="stable")
 
 
 class Records:
@@ -55,7 +56,9 @@ class Records:
 
     @cached_property
     def process_id(self) -> Ints:
-        """The processes, numbered from 0 (-1 is no client's)."""
+        """The processes as small numbers, which their own may be."""
+        if not len(self.process) or int(self.process.max()) < _NARROW:
+            return self.process
         return np.unique(self.process, return_inverse=True)[1].astype(np.int64)
 
     def __len__(self) -> int:
@@ -66,13 +69,13 @@ class Records:
 class Sends:
     """What was sent to one log: record, value, offset (NONE if nobody said), ascending by record and position.
 
-    ``mop``: which micro-operation of its record.
+    ``row``: its row in the history's table of messages.
     """
 
     op: Ints
     value: Ints
     offset: Ints
-    mop: npt.NDArray[np.int32]
+    row: Ints
 
 
 @dataclass(slots=True)
@@ -105,24 +108,25 @@ class Shard:
 
 @dataclass(slots=True)
 class _Cut:
-    """Rows of one kind, sorted by key: ``of`` gives one key's."""
+    """Rows of the table of messages that are of one kind, sorted by key: ``of`` gives one key's, ascending."""
 
-    columns: tuple[npt.NDArray[Any], ...]
+    rows: Ints
     starts: Ints
 
-    def of(self, key: int) -> tuple[npt.NDArray[Any], ...]:
-        part = slice(int(self.starts[key]), int(self.starts[key + 1]))
-        return tuple(column[part] for column in self.columns)
+    def of(self, key: int) -> Ints:
+        return self.rows[int(self.starts[key]) : int(self.starts[key + 1])]
 
 
-def _cut(columns: KafkaColumns, take: Mask, *names: str) -> _Cut:
+def _cut(columns: KafkaColumns, kind: Mop, records: Mask | None = None) -> _Cut:
+    """The rows of a kind, of these records only."""
     mops, keys = columns.mops, len(columns.keys)
-    key = mops.key[take]
-    rows: tuple[npt.NDArray[Any], ...] = tuple(getattr(mops, name)[take] for name in ("op", *names))
-    if keys > 1 and not bool((key[1:] >= key[:-1]).all()):
-        order = stable_order(key)
-        rows, key = tuple(column[order] for column in rows), key[order]
-    return _Cut(rows, np.searchsorted(key, np.arange(keys + 1)))
+    rows = np.flatnonzero(mops.kind == kind)
+    if records is not None:
+        wanted = records[mops.op[rows]]
+        rows = rows if wanted.all() else rows[wanted]
+    key = mops.key[rows]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
+    return _Cut(rows if keys == 1 else rows[stable_order(key)], starts)
 
 
 def _resets(named: Ints, assignments: Ints) -> Ints:
@@ -133,21 +137,19 @@ def _resets(named: Ints, assignments: Ints) -> Ints:
 def shards(records: Records) -> Iterator[Shard]:
     """The logs of a history, in the order of their ids."""
     columns, mops = records.columns, records.columns.mops
-    sent = (mops.kind == Mop.SEND) & records.sends[mops.op]
-    polled = (mops.kind == Mop.POLLED) & records.polls[mops.op]
-    sends, polls = _cut(columns, sent, "value", "offset", "mop"), _cut(columns, polled, "value", "offset")
-    empty = _cut(columns, (mops.kind == Mop.EMPTY) & records.polls[mops.op])
-    rebalanced = _cut(columns, mops.kind == Mop.REBALANCED)
+    sends, polls = _cut(columns, Mop.SEND, records.sends), _cut(columns, Mop.POLLED, records.polls)
+    empty, rebalanced = _cut(columns, Mop.EMPTY, records.polls), _cut(columns, Mop.REBALANCED)
     settles = ((records.f == KafkaF.ASSIGN) | (records.f == KafkaF.SUBSCRIBE)) & (
         (records.type == Type.OK) | ((records.type == Type.INFO) & ~records.open)
     )
     assignments = np.flatnonzero(settles & (records.process >= 0))
-    named = _cut(columns, (mops.kind == Mop.KEY) & settles[mops.op])
+    named = _cut(columns, Mop.KEY, settles)
     surely = (records.type == Type.OK) & (records.f == KafkaF.ASSIGN)
     for key, name in enumerate(columns.keys):
-        (here,) = named.of(key)
+        sent, polled, here = sends.of(key), polls.of(key), mops.op[named.of(key)]
         yield Shard(
-            key=key, name=name, records=records, sends=Sends(*sends.of(key)),
-            polls=Polls(*polls.of(key), *empty.of(key)), rebalanced=rebalanced.of(key)[0],
-            resets=_resets(here, assignments), assigned=here[surely[here]],
+            key=key, name=name, records=records,
+            sends=Sends(mops.op[sent], mops.value[sent], mops.offset[sent], sent),
+            polls=Polls(mops.op[polled], mops.value[polled], mops.offset[polled], mops.op[empty.of(key)]),
+            rebalanced=mops.op[rebalanced.of(key)], resets=_resets(here, assignments), assigned=here[surely[here]],
         )  # fmt: skip
