@@ -14,13 +14,16 @@ import numpy as np
 
 from chaos.core.formats.kafka_columns import KafkaColumns
 from chaos.core.verdict import UNKNOWN, Valid
-from checkers.kafka import graph, kernel
+from checkers.kafka import explain, graph, kernel
 from checkers.kafka.cycles import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
 from checkers.kafka.found import Case, Cases, Found
 from checkers.kafka.kernel import Options, Summary
 from checkers.kafka.log import Values
-from checkers.kafka.names import Via, allowed
+from checkers.kafka.names import CYCLES, Via, allowed
 from checkers.kafka.rows import Records, shards
+
+CYCLES_SHOWN: Final = 8
+"""Cycles of one kind that are searched for, to be shown."""
 
 KEEP: Final = 32
 """Cases written out per anomaly, as many as the reference checker writes at most."""
@@ -104,6 +107,9 @@ def conclude(
     for part in strong:
         for name in part.kinds:
             found.setdefault(name, Found()).count += 1
+    if there is not None and strong:
+        for name, cases in explain.cycles(there, tuple(strong), CYCLES_SHOWN if keep is None else min(keep, CYCLES_SHOWN)).items():
+            found[name].cases = cases
     if not reason and bool((records.process >= 0).any()) and not summary.linked and not graph.any_real_time(records):
         found["empty-transaction-graph"] = Found(1)
     covered = allowed(sub_via, ww_deps=ww_deps, strict=strict)
@@ -141,7 +147,7 @@ def canonical(verdict: KafkaVerdict) -> dict[str, Any]:
                 messages.setdefault(str(case.key), []).append(case.body[1])
             sums = {key: len(values) for key, values in messages.items()}
             out[name] = {"unseen": sums, "messages": {key: sorted(values) for key, values in messages.items()}}
-        elif not one.cases:
+        elif name in CYCLES or name == "empty-transaction-graph":
             out[name] = {"cycles": one.count}
         else:
             out[name] = sorted((list(case.body) for case in one.cases), key=_as_text)

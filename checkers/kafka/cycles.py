@@ -48,13 +48,13 @@ class Graph:
     Attributes:
         records: the table of all records.
         rows: the records of the stretches, ascending; nodes are positions in it.
-        ww, wr: edges between nodes, as pairs of columns.
+        ww, wr: edges between nodes.
     """
 
     records: Records
     rows: Ints
-    ww: tuple[Ints, Ints]
-    wr: tuple[Ints, Ints]
+    ww: Edges
+    wr: Edges
 
 
 def graph_of(records: Records, ww: Edges, wr: Edges, budget: int = BUDGET) -> Graph | None:
@@ -79,9 +79,9 @@ def graph_of(records: Records, ww: Edges, wr: Edges, budget: int = BUDGET) -> Gr
     node = np.full(len(records), -1, dtype=np.int64)
     node[rows] = np.arange(len(rows))
 
-    def within(edges: Edges) -> tuple[Ints, Ints]:
+    def within(edges: Edges) -> Edges:
         same = inside[edges.source] & inside[edges.target] & (stretch[edges.source] == stretch[edges.target])
-        return node[edges.source[same]], node[edges.target[same]]
+        return Edges(node[edges.source[same]], node[edges.target[same]], edges.key[same])
 
     return Graph(records, rows, within(ww), within(wr))
 
@@ -126,13 +126,13 @@ def _kinds(*, ww: bool, wr: bool, realtime: bool) -> tuple[str, ...]:
 def parts(graph: Graph) -> list[Part]:
     """The strongly connected parts of the whole graph, by their first record, and the kinds of cycles of each."""
     size = len(graph.rows)
-    chain = _chain(graph)
-    label, cyclic = _labels(2 * size, size, graph.ww, graph.wr, chain)
+    chain, ww, wr = _chain(graph), (graph.ww.source, graph.ww.target), (graph.wr.source, graph.wr.target)
+    label, cyclic = _labels(2 * size, size, ww, wr, chain)
     if not cyclic.any():
         return []
-    by_ww = _labels(size, size, graph.ww)[1]
-    by_both = _labels(size, size, graph.ww, graph.wr)[1]
-    by_time = _labels(2 * size, size, graph.ww, chain)[1]
+    by_ww = _labels(size, size, ww)[1]
+    by_both = _labels(size, size, ww, wr)[1]
+    by_time = _labels(2 * size, size, ww, chain)[1]
     nodes = np.flatnonzero(cyclic)
     order = nodes[np.argsort(label[nodes], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)

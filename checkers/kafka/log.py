@@ -93,6 +93,7 @@ class Log:
         picked: index -> the value of the version order.
         offset_at: index -> offset as an id.
         clash: indices with more than one value -> all of them, ascending.
+        all_placed: every poll knew its offsets.
         copies: values at more than one offset -> the ids of these offsets, ascending.
     """
 
@@ -118,8 +119,9 @@ class Log:
         """Offsets and values, one row per sighting."""
         sends, polls, values = self.shard.sends, self.shard.polls, self.values
         told, shown = self.committed & (sends.offset != NONE), polls.offset != NONE
-        where = [sends.offset if told.all() else sends.offset[told], polls.offset if shown.all() else polls.offset[shown]]
-        what = [values.sent if told.all() else values.sent[told], values.polled if shown.all() else values.polled[shown]]
+        self.all_placed = bool(shown.all())
+        where = [sends.offset if told.all() else sends.offset[told], polls.offset if self.all_placed else polls.offset[shown]]
+        what = [values.sent if told.all() else values.sent[told], values.polled if self.all_placed else values.polled[shown]]
         self.offsets = ids_of(*where)
         return np.concatenate([self.offsets.of(column) for column in where]), np.concatenate(what)
 

@@ -7,6 +7,7 @@ return any part of what is there.
 
 import numpy as np
 
+from chaos.core.formats.kafka_columns import NONE
 from chaos.core.op import Type
 from checkers.columns import Ints, Mask, suffix_minimum
 from checkers.kafka.found import Case, Cases
@@ -14,27 +15,38 @@ from checkers.kafka.log import UNKNOWN, Log
 from checkers.kafka.rows import NEVER, stable_order
 
 
+def _first(op: Ints, value: Ints, size: int) -> Ints:
+    """Value -> the first record of its rows, which ascend by record; NEVER for none."""
+    first = np.full(size, NEVER, dtype=np.int64)
+    first[value[::-1]] = op[::-1]  # the last assignment to a place holds
+    return first
+
+
 class Seen:
-    """When the message of an index was certainly in the log: the first ok record that sent or polled it."""
+    """When the message of an index was certainly in the log: the first ok record that sent or polled it there.
+
+    Attributes:
+        polled: value -> the first ok record that polled it; NEVER if none did.
+        by: index -> the first ok record that sent or polled it and knew its offset; NEVER for none.
+        from_on: index -> the first record that shows this index or a higher one.
+    """
 
     def __init__(self, log: Log) -> None:
-        values, shard = log.values, log.shard
-        by_value = np.full(values.ids.size, NEVER, dtype=np.int64)
-        ok = values.poll_type == Type.OK
-        # Rows ascend by record, and the last assignment to a place holds: backwards it is the earliest record.
-        polled, op = (values.polled, shard.polls.op) if values.all_ok else (values.polled[ok], shard.polls.op[ok])
-        by_value[polled[::-1]] = op[::-1]
-        self.polled: Ints = by_value.copy()
-        """Value -> the first ok record that polled it; NEVER if none did."""
-
-        acked = values.send_type == Type.OK
-        sent, by = (values.sent, shard.sends.op) if acked.all() else (values.sent[acked], shard.sends.op[acked])
-        by_value[sent] = np.minimum(by_value[sent], by)
-        self.by: Ints = by_value[log.picked]
-        """Index -> that record; NEVER if nobody was told."""
-
+        values, polls, sends = log.values, log.shard.polls, log.shard.sends
+        size = values.ids.size
+        if values.all_ok:
+            self.polled: Ints = _first(polls.op, values.polled, size)
+        else:
+            ok = values.poll_type == Type.OK
+            self.polled = _first(polls.op[ok], values.polled[ok], size)
+        placed = self.polled
+        if not log.all_placed:
+            known = (values.poll_type == Type.OK) & (polls.offset != NONE)
+            placed = _first(polls.op[known], values.polled[known], size)
+        acked = (values.send_type == Type.OK) & (sends.offset != NONE)
+        sent = _first(sends.op[acked], values.sent[acked], size)
+        self.by: Ints = np.minimum(placed, sent)[log.picked]
         self.from_on: Ints = suffix_minimum(self.by, none=NEVER)
-        """Index -> the first record that shows this index or a higher one."""
 
 
 def _late(log: Log, seen: Seen) -> tuple[Ints, Ints]:
@@ -81,6 +93,7 @@ def stale(log: Log, seen: Seen, hollow: Ints, cases: Cases) -> None:
     """
     shard, records = log.shard, log.shard.records
     empty = shard.polls.empty[records.type[shard.polls.empty] == Type.OK]
+    empty = empty[~np.isin(empty, shard.polls.op)]
     polls = np.union1d(empty, hollow if len(shard.assigned) else hollow[:0])
     if not len(polls) or not len(seen.by):
         return
