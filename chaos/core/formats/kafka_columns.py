@@ -21,6 +21,7 @@ from chaos.core.op import Type
 T = TypeVar("T", bound=np.generic)
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int8]
+Typed = tuple[type, Hashable]  # 1, 1.0 and true are three things, whatever Python holds
 Ids = npt.NDArray[np.int32]
 
 NONE: Final = int(np.iinfo(np.int64).min)
@@ -57,7 +58,7 @@ class Mop(IntEnum):
     POLLED = 2  # one message of a poll
     EMPTY = 3  # a poll that returned the key k without a message: {k []}
     NOTHING = 4  # a poll that returned no key at all: {}; without key. [:poll] of an invocation has no row
-    KEY = 5  # one key of an assign, a subscribe or a debug-topic-partitions
+    KEY = 5  # one key of an assign or a subscribe
     REBALANCED = 6  # one key of the record's :rebalance-log
 
 
@@ -147,16 +148,20 @@ def _joined(dtype: type[T], arrays: Sequence[npt.NDArray[T]]) -> npt.NDArray[T]:
 
 def concatenate(parts: Sequence[KafkaColumns]) -> KafkaColumns:
     """The parts of one file, in its order, as one; keys and values are numbered anew, by first appearance."""
-    keys: dict[Hashable, int] = {}
-    values: dict[Hashable, int] = {}
+    keys: dict[Typed, int] = {}
+    values: dict[Typed, int] = {}
     key_columns, value_columns, op_columns = [], [], []
     base = 0
     for part in parts:
-        key_map = np.array([*(keys.setdefault(key, len(keys)) for key in part.keys), NO_KEY], dtype=np.int32)
+        key_map = np.array(
+            [*(keys.setdefault((type(key), key), len(keys)) for key in part.keys), NO_KEY], dtype=np.int32
+        )
         key_columns.append(key_map[part.mops.key])  # NO_KEY is -1, the map's last
         value = part.mops.value
         if part.values:
-            value_map = np.array([interned(values.setdefault(v, len(values))) for v in part.values], dtype=np.int64)
+            value_map = np.array(
+                [interned(values.setdefault((type(v), v), len(values))) for v in part.values], dtype=np.int64
+            )
             foreign = (value < INTERNED) & (value != NONE)
             value = value.copy()
             value[foreign] = value_map[value[foreign] - (NONE + 1)]
@@ -180,7 +185,9 @@ def concatenate(parts: Sequence[KafkaColumns]) -> KafkaColumns:
         value=_joined(np.int64, value_columns),
         offset=_joined(np.int64, [p.mops.offset for p in parts]),
     )
-    return KafkaColumns(ops=ops, mops=mops, keys=tuple(keys), values=tuple(values))
+    return KafkaColumns(
+        ops=ops, mops=mops, keys=tuple(key for _, key in keys), values=tuple(value for _, value in values)
+    )
 
 
 def in_index_order(columns: KafkaColumns) -> KafkaColumns:
@@ -191,11 +198,17 @@ def in_index_order(columns: KafkaColumns) -> KafkaColumns:
         ops = Ops(positions, ops.time_ns, ops.type, ops.process, ops.f, ops.flags)
     if bool((ops.index[1:] >= ops.index[:-1]).all()):
         return KafkaColumns(ops, mops, columns.keys, columns.values)
-    order = np.argsort(ops.index, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
+    return reordered(KafkaColumns(ops, mops, columns.keys, columns.values), np.argsort(ops.index, kind="stable"))
+
+
+def reordered(columns: KafkaColumns, order: Ints) -> KafkaColumns:
+    """The same records in another order: ``order[i]`` is the row of ``ops`` that comes to stand at i; others go."""
+    ops, mops = columns.ops, columns.mops
+    place = np.full(len(ops.index), -1, dtype=np.int64)
     place[order] = np.arange(len(order))
     ops = Ops(ops.index[order], ops.time_ns[order], ops.type[order], ops.process[order], ops.f[order], ops.flags[order])
     moved = place[mops.op]
     rows = np.argsort(moved, kind="stable")
+    rows = rows[moved[rows] >= 0]
     mops = Mops(moved[rows], mops.kind[rows], mops.mop[rows], mops.key[rows], mops.value[rows], mops.offset[rows])
     return KafkaColumns(ops, mops, columns.keys, columns.values)
