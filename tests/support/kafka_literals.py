@@ -1,6 +1,5 @@
-"""Kafka-style histories for tests: from Python literals, and a small reader of the conformance samples."""
+"""Kafka-style histories for tests, as Python literals."""
 
-import re
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -65,7 +64,7 @@ class Rows:
         mops = np.array(self.mops, dtype=np.int64).reshape(-1, 6).T
         return KafkaColumns(
             Ops(ops[0], ops[1], ops[2].astype(np.int8), ops[3], ops[4].astype(np.int8), ops[5].astype(np.int8)),
-            Mops(mops[0], mops[1].astype(np.int8), mops[2].astype(np.int32), mops[3].astype(np.int32), mops[4], mops[5]),
+            Mops(mops[0], mops[1].astype(np.int8), *mops[2:4].astype(np.int32), *mops[4:]),
             tuple(self.keys), (),
         )  # fmt: skip
 
@@ -76,22 +75,3 @@ def columns(records: Iterable[dict[str, Any]]) -> KafkaColumns:
     for record in records:
         rows.record(record)
     return rows.columns()
-
-
-_TOKEN = re.compile(r"[\[\]{}]|:[^\s,\[\]{}]+|-?\d+|nil|true|false")
-_WORDS = {"nil": None, "true": True, "false": False}
-
-
-def parse(text: str) -> dict[str, Any]:
-    """One record of the conformance samples: maps, vectors, integers, keywords."""
-    stack: list[list[Any]] = [[]]
-    for token in _TOKEN.findall(text):
-        if token in "[{":
-            stack.append([])
-        elif token in "]}":
-            done = stack.pop()
-            stack[-1].append(done if token == "]" else dict(zip(done[::2], done[1::2], strict=True)))
-        else:
-            stack[-1].append(_WORDS[token] if token in _WORDS else token[1:] if token[0] == ":" else int(token))
-    (record,) = stack[0]
-    return record
