@@ -1,7 +1,7 @@
 """The door: a Kafka-style history in, a verdict out.
 
-``check`` runs the kernel over all logs here; an engine that schedules shards elsewhere uses ``kernel`` and ``conclude``.
-The module refuses to read files.
+``check`` runs the kernel over all logs here; an engine that schedules shards elsewhere uses ``kernel`` and
+``conclude``. The module refuses to read files.
 """
 
 from collections.abc import Iterable
@@ -108,7 +108,8 @@ def conclude(
         for name in part.kinds:
             found.setdefault(name, Found()).count += 1
     if there is not None and strong:
-        for name, cases in explain.cycles(there, tuple(strong), CYCLES_SHOWN if keep is None else min(keep, CYCLES_SHOWN)).items():
+        limit = CYCLES_SHOWN if keep is None else min(keep, CYCLES_SHOWN)
+        for name, cases in explain.cycles(there, tuple(strong), limit).items():
             found[name].cases = cases
     if not reason and bool((records.process >= 0).any()) and not summary.linked and not graph.any_real_time(records):
         found["empty-transaction-graph"] = Found(1)

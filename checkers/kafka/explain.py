@@ -71,16 +71,17 @@ def _send_gap(b: Body) -> str:
 
 
 def _send_back(b: Body) -> str:
-    return f"Record {b[3]} sent {b[1][0]} and then {b[1][1]} to log {b[0]}, where the second does not stand behind the first."
+    return f"Record {b[3]} sent {b[1][0]} and then {b[1][1]} to log {b[0]}, where this does not stand behind that."
 
 
 def _skip(b: Body) -> str:
-    return f"A consumer of log {b[0]} read on in record {b[2][1]} where record {b[2][0]} had not ended: it missed {_messages(b[3])}."
+    missed = _messages(b[3])
+    return f"A consumer of log {b[0]} read on in record {b[2][1]}, not where record {b[2][0]} ended: it missed {missed}."
 
 
 def _again(b: Body) -> str:
     if b[1][0] == b[1][1]:
-        return f"A consumer of log {b[0]} got message {b[1][0]} last in record {b[3][0]} and once more in record {b[3][1]}."
+        return f"A consumer of log {b[0]} got message {b[1][0]} last in record {b[3][0]} and again in record {b[3][1]}."
     return (
         f"A consumer of log {b[0]} got {b[1][0]} last in record {b[3][0]} and {b[1][1]}, which stands before it, "
         f"first in record {b[3][1]}."
@@ -134,8 +135,8 @@ _SENTENCES: Final[dict[str, Callable[[Body], str]]] = {
 _RULED_OUT: Final = {
     "PL-1-cycle-exists": "Some transactions' sends are ordered in a circle, so not even read uncommitted holds.",
     "PL-2-cycle-exists": "Some transactions' sends and polls are ordered in a circle, so read committed does not hold.",
-    "strong-PL-1-cycle-exists": "Some transactions' sends contradict real time, so strong read uncommitted does not hold.",
-    "strong-PL-2-cycle-exists": "Some transactions' polls contradict real time, so strong read committed does not hold.",
+    "strong-PL-1-cycle-exists": "Some transactions' sends contradict real time: strong read uncommitted does not hold.",
+    "strong-PL-2-cycle-exists": "Some transactions' polls contradict real time: strong read committed does not hold.",
     "empty-transaction-graph": "No record depends on any other: the history is too empty to say anything of its order.",
 }
 

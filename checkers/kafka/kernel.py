@@ -60,13 +60,14 @@ def hollow(records: Records) -> Ints:
     mops = records.columns.mops
     ok = records.polls & (records.type == Type.OK)
     silent = (mops.kind == Mop.NOTHING) | (mops.kind == Mop.EMPTY)
-    which = np.unique(mops.op[silent])
+    which: Ints = np.unique(mops.op[silent])
     which = which[ok[which]]
     if not len(which):
         return which
     messages = np.concatenate(([0], np.cumsum(mops.kind == Mop.POLLED, dtype=np.int64)))
     first, last = np.searchsorted(mops.op, which), np.searchsorted(mops.op, which, side="right")
-    return which[messages[first] == messages[last]]
+    hollow_ones: Ints = which[messages[first] == messages[last]]
+    return hollow_ones
 
 
 def mixed(records: Records) -> bool:

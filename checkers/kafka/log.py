@@ -120,8 +120,10 @@ class Log:
         sends, polls, values = self.shard.sends, self.shard.polls, self.values
         told, shown = self.committed & (sends.offset != NONE), polls.offset != NONE
         self.all_placed = bool(shown.all())
-        where = [sends.offset if told.all() else sends.offset[told], polls.offset if self.all_placed else polls.offset[shown]]
-        what = [values.sent if told.all() else values.sent[told], values.polled if self.all_placed else values.polled[shown]]
+        pairs = [(sends.offset, values.sent), (polls.offset, values.polled)]
+        known = zip(pairs, (told, shown), (bool(told.all()), self.all_placed), strict=True)
+        pairs = [pair if whole else (pair[0][mask], pair[1][mask]) for pair, mask, whole in known]
+        where, what = zip(*pairs, strict=True)
         self.offsets = ids_of(*where)
         return np.concatenate([self.offsets.of(column) for column in where]), np.concatenate(what)
 

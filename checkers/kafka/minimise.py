@@ -1,9 +1,9 @@
 """The smallest sub-history that still shows an anomaly: whole operations are left out until none can be.
 
-Delta debugging (Zeller and Hildebrandt, TSE 2002, ``ddmin``) with the checker itself as the test: what is left is judged
-to hold the same anomaly. Operations are taken away whole and never cut, since a poll without one of its messages would
-be another history. The module refuses to look at more operations than its budget: a larger history is first narrowed
-to what the anomaly's records and messages have to do with.
+Delta debugging (Zeller and Hildebrandt, TSE 2002, ``ddmin``) with the checker itself as the test: what is left is
+judged to hold the same anomaly. Operations are taken away whole and never cut: a poll without one of its messages
+would be another history. The module refuses to look at more operations than its budget: a larger history is first
+narrowed to what the anomaly's records and messages have to do with.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -32,7 +32,8 @@ def restricted(columns: KafkaColumns, keep: Mask) -> KafkaColumns:
     rows = keep[mops.op]
     return KafkaColumns(
         Ops(ops.index[keep], ops.time_ns[keep], ops.type[keep], ops.process[keep], ops.f[keep], ops.flags[keep]),
-        Mops(place[mops.op[rows]], mops.kind[rows], mops.mop[rows], mops.key[rows], mops.value[rows], mops.offset[rows]),
+        Mops(place[mops.op[rows]], mops.kind[rows], mops.mop[rows], mops.key[rows],
+             mops.value[rows], mops.offset[rows]),
         columns.keys, columns.values,
     )  # fmt: skip
 
@@ -60,7 +61,8 @@ def minimised(
         columns: the history.
         name: the anomaly.
         case: one of its cases.
-        sub_via: as the history was judged, likewise ``ww_deps``.
+        sub_via: as the history was judged.
+        ww_deps: likewise.
 
     Returns: None if the occurrence cannot be shown within the budget.
     """

@@ -31,11 +31,8 @@ class Runs:
 
 def runs_of(op: Ints, value: Ints, empty: Ints) -> Runs:
     """Rows ascending by record -> one run per record; ``empty`` records have no row."""
-    if not len(op):
-        starts = np.empty(0, dtype=np.int64)
-    else:
-        starts = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1])))
-    ends = np.append(starts[1:], len(op)) - 1 if len(starts) else starts
+    starts = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1]))[: len(op)])
+    ends = np.append(starts[1:], len(op))[: len(starts)] - 1
     runs = Runs(op[starts], value[starts], value[ends])
     at = np.searchsorted(runs.op, empty)
     hollow = np.flatnonzero(np.append(runs.op, UNKNOWN)[at] != empty)

@@ -20,6 +20,9 @@ STEPS: Final = 300_000
 """Edges that one search follows at most."""
 
 
+_LEAST: Final = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One edge. ``why``: ww, wr or realtime. ``key``: the log's id, -1 for real time. Rows of records."""
@@ -63,7 +66,7 @@ class _Search:
         for start in dict.fromkeys(self.starts):
             found = self._from(start, len(best) - 1 if best else len(self.members))
             best = found or best
-            if self.left <= 0 or len(best) == 2:
+            if self.left <= 0 or len(best) == _LEAST:
                 break
         return best
 

@@ -43,7 +43,8 @@ class Records:
     def __init__(self, columns: KafkaColumns) -> None:
         ops = columns.ops
         self.columns = columns
-        self.index, self.process, self.f, self.time_ns, self.flags = ops.index, ops.process, ops.f, ops.time_ns, ops.flags
+        self.index, self.time_ns, self.process = ops.index, ops.time_ns, ops.process
+        self.f, self.flags = ops.f, ops.flags
         self.partner = partners(ops)
         rows = np.arange(len(ops.index), dtype=np.int64)
         invoked = ops.type == Type.INVOKE

@@ -154,8 +154,8 @@ def _pairs_of_sends(records: Records, *, same: bool) -> list[tuple[int, tuple[in
         elif record["type"] == "ok" and record["f"] == "send":
             (_, key, (offset, value)) = record["value"][0]
             out.append((record["process"], key, begun[record["process"]], record["index"], (offset, value)))
-    return [(k, one, other) for p, k, _, end, one in out for q, l, start, _, other in out
-            if k == l and end < start and (p == q) is same]
+    return [(k, one, other) for p, k, _, end, one in out for q, log, start, _, other in out
+            if k == log and end < start and (p == q) is same]
 
 
 def sent_backwards(records: Records, rng: random.Random) -> bool:

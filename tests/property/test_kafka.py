@@ -48,7 +48,7 @@ def agree(rng, histories):
     return names
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_agrees_with_the_brute_force(seed):
     names = agree(random.Random(seed), 100)
     assert {"lost-write", "G1a", "G1c", "G1c-realtime", "poll-skip", "nonlinearizable-offset"} <= names
