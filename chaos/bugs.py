@@ -8,6 +8,7 @@ from typing import Any
 
 from chaos import plugins
 from chaos.core.errors import UsageError
+from chaos.experiment import beneath
 from cluster.bug import SETTING, Bug
 from cluster.system import System
 
@@ -33,8 +34,7 @@ def settings_with(bug: Bug, asked: Mapping[str, str]) -> dict[str, str]:
     """
     if asked.get(SETTING, bug.name) != bug.name:
         raise UsageError(f"--bug {bug.name} and --set {SETTING}={asked[SETTING]}: two bugs at once; give one")
-    taken = {name: value for name, value in bug.settings.items() if name.rpartition(".")[2] not in asked}
-    return {**taken, **asked, SETTING: bug.name}
+    return {**beneath(bug.settings, asked), SETTING: bug.name}
 
 
 def options_of(bug: Bug) -> dict[str, Any]:

@@ -5,6 +5,7 @@ the origin of each value as a comment. The module refuses to touch a host or a f
 """
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import msgspec
@@ -73,6 +74,11 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         """The bound on operations in flight: an open loop must outlive its own deadline in a full outage."""
         due_per_s = self.rate * operations_per_send
         return max(64, math.ceil(due_per_s * (self.op_timeout_s + 1) * 1.25))
+
+
+def beneath(defaults: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
+    """The settings as asked for, and of ``defaults`` (by full name) those that nobody asked for, short or in full."""
+    return {**{name: value for name, value in defaults.items() if name.rpartition(".")[2] not in asked}, **asked}
 
 
 def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Experiment:

@@ -109,6 +109,10 @@ class System(Protocol):
         """
         ...
 
+    def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:
+        """Pure: what has to be set for clients to make these kinds of operation, by full name; the user's go before."""
+        ...
+
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
         """The nodes, in the order in which they are shown."""
         ...

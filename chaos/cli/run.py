@@ -12,7 +12,7 @@ import click
 
 from chaos import bugs, plugins
 from chaos.core.errors import UsageError
-from chaos.experiment import DEFAULTS, Experiment, resolved
+from chaos.experiment import DEFAULTS, Experiment, beneath, resolved
 from cluster.system import System
 
 
@@ -138,7 +138,10 @@ def _experiment(given: dict[str, Any], asked: dict[str, str], bug_name: str | No
     if bug_name is not None:
         bug = bugs.find(system, bug_name)
         declared, wanted = bugs.options_of(bug), bugs.settings_with(bug, asked)
-    experiment = resolved({**declared, **given}, system.resolve(wanted), secrets.randbelow(2**31))
+    options = {**declared, **given}
+    workload: Any = plugins.load("workloads", options.get("workload", DEFAULTS["workload"]))
+    needed = beneath(system.settings_for(workload.needs), wanted)
+    experiment = resolved(options, system.resolve(needed), secrets.randbelow(2**31))
     origins = experiment.origins
     origins.update({name: f"--bug {bug_name}" for name in declared if name not in given})
     for key in experiment.settings:
@@ -147,6 +150,8 @@ def _experiment(given: dict[str, Any], asked: dict[str, str], bug_name: str | No
             origins[f"settings.{key}"] = "--set"
         elif key in wanted:
             origins[f"settings.{key}"] = f"--bug {bug_name}"
+        elif key in needed:
+            origins[f"settings.{key}"] = f"--workload {experiment.workload}"
     return experiment
 
 

@@ -6,9 +6,13 @@ import pytest
 import yaml
 
 from chaos.core.errors import UsageError
+from chaos.core.op import F
 from chaos.core.verdict import Valid, exit_code
-from chaos.experiment import as_yaml, resolved
+from chaos.experiment import as_yaml, beneath, resolved
 from chaos.store import find_run, make_run_folder, point
+from chaos.workload.group import GroupWorkload
+from cluster.systems.minimq.system import MiniMQ
+from cluster.systems.rocketmq.system import RocketMQ
 
 
 def run_folder(store: Path, group: str = "g") -> Path:
@@ -66,6 +70,22 @@ def test_the_resolved_experiment_round_trips_as_yaml_with_origins() -> None:
     assert line["fault_duration_s"] == "--fault-interval"
     assert line["seed"] == "drawn for this run"
     assert line["queues"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("asked", "wheel"),
+    [({}, "true"), ({"timerWheelEnable": "false"}, "false"), ({"broker.timerWheelEnable": "false"}, "false")],
+)
+def test_what_a_workload_needs_lies_beneath_what_is_asked_for(asked: dict[str, str], wheel: str) -> None:
+    system = RocketMQ()
+    wanted = beneath(system.settings_for(frozenset({F.SEND, F.SCHEDULE})), {"rate": "1", **asked})
+    assert wanted.pop("rate") == "1"
+    assert system.resolve(wanted)["broker.timerWheelEnable"] == wheel
+
+
+def test_ordinary_workloads_need_nothing() -> None:
+    assert RocketMQ().settings_for(GroupWorkload.needs) == {}
+    assert MiniMQ().settings_for(frozenset(F)) == {}
 
 
 @pytest.mark.parametrize("given", [{"time_limit_s": 0.0}, {"clients": 0}, {"rate": -1.0}, {"op_timeout_s": 0.0}])

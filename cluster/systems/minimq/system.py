@@ -33,6 +33,10 @@ class MiniMQ:
         """See ``settings.resolve``."""
         return keys.resolve(settings)
 
+    def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:  # noqa: ARG002 - the same for all kinds
+        """Nothing: minimq does everything it can under all settings."""
+        return {}
+
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - one topology so far
         """c1 to c3, b1 to b3."""
         return config.topology()
