@@ -76,7 +76,7 @@ def _send_back(b: Body) -> str:
 
 def _skip(b: Body) -> str:
     missed = _messages(b[3])
-    return f"A consumer of log {b[0]} read on in record {b[2][1]}, not where record {b[2][0]} ended: it missed {missed}."
+    return f"A consumer of log {b[0]} left off in record {b[2][0]}, read on in record {b[2][1]} and missed {missed}."
 
 
 def _again(b: Body) -> str:

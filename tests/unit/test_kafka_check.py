@@ -42,11 +42,9 @@ def test_with_ww_the_late_offset_is_a_cycle_with_real_time():
     assert verdict.valid is True
     assert names(verdict) == {"G0-realtime": 1, "nonlinearizable-offset": 1, "strong-PL-1-cycle-exists": 1}
     (case,) = verdict.anomalies["G0-realtime"].cases
-    assert case.body == (
-        "record 1 ended before record 3 began", "record 3 sent 2 to log a just before record 1 sent 1"
-    ) or case.body == (
-        "record 3 sent 2 to log a just before record 1 sent 1", "record 1 ended before record 3 began"
-    )  # fmt: skip
+    assert set(case.body) == {
+        "record 1 ended before record 3 began", "record 3 sent 2 to log a just before record 1 sent 1",
+    }  # fmt: skip
 
 
 def test_offsets_of_sends_that_overlap_may_have_any_order():
@@ -97,7 +95,7 @@ def test_a_send_that_is_still_open_may_be_polled():
 def test_a_send_that_is_still_open_and_was_polled_commits_its_whole_transaction():
     records = history(
         invoke(0, send("a", 1), send("a", 2)), acked(1, "a", 2, 3),
-        [dict(type="info", process=5, f="poll", value=[["poll", {"a": [[0, 1]]}]])],
+        [{"type": "info", "process": 5, "f": "poll", "value": [["poll", {"a": [[0, 1]]}]]}],
         polled(2, {"a": [[1, 2], [2, 3]]}),
     )  # fmt: skip
     assert "lost-write" in names(check(columns(records)))
@@ -148,7 +146,7 @@ def test_those_who_subscribe_may_skip_and_repeat():
 
 
 def test_a_history_without_any_dependency_is_too_empty():
-    records = history(invoke(0, send("a", 1)), [dict(type="fail", process=0, f="send", value=[["send", "a", 1]])])
+    records = history(invoke(0, send("a", 1)), [{"type": "fail", "process": 0, "f": "send", "value": [["send", "a", 1]]}])
     assert names(check(columns(records))) == {"empty-transaction-graph": 1}
     assert names(check(columns([]))) == {}
 
@@ -194,7 +192,8 @@ def test_a_clash_is_settled_as_a_clojure_set_would():
 
 def test_lists_are_in_the_order_of_the_suite():
     rows = [[i, i] for i in range(12)]
-    records = history(*(acked(0, "a", i, i) for i in range(12)), *(polled(p, {"a": rows + rows[-1:]}) for p in range(1, 8)))
+    polls = (polled(p, {"a": rows + rows[-1:]}) for p in range(1, 8))
+    records = history(*(acked(0, "a", i, i) for i in range(12)), *polls)
     last = [body[-1] for body in canonical(check(columns(records), keep=None))["int-nonmonotonic-poll"]]
     assert last == sorted(last, key=str)
 
