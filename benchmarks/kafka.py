@@ -25,12 +25,17 @@ def single(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
     return _history(records, seed, keys, per=1)
 
 
+def shared(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
+    """Likewise, but each log is polled by one process only, as in a group: a message is polled once."""
+    return _history(records, seed, keys, per=1, shared=True)
+
+
 def transactions(records: int, seed: int = 1, keys: int = KEYS) -> KafkaColumns:
     """Transactions of three operations on logs of their own choice."""
     return _history(records, seed, keys, per=3)
 
 
-def _history(records: int, seed: int, keys: int, per: int) -> KafkaColumns:
+def _history(records: int, seed: int, keys: int, per: int, *, shared: bool = False) -> KafkaColumns:
     """A valid history: operation i takes effect at instant i, is invoked before it and completed after it."""
     rng = np.random.default_rng(seed)
     ops = records // 2
@@ -39,6 +44,8 @@ def _history(records: int, seed: int, keys: int, per: int) -> KafkaColumns:
     process = np.arange(ops) % PROCESSES
     key = rng.integers(0, keys, parts)
     send = (rng.random(parts) < 0.5) & (np.arange(parts) < parts - 40 * keys * per)  # at the end all is polled
+    if shared:
+        key = np.where(send, key, key // PROCESSES * PROCESSES + process[op])
     # Records: each round of all processes is invoked, takes effect in order, and completes.
     turn = np.arange(ops) // PROCESSES
     invoked, completed = turn * 2 * PROCESSES + process, turn * 2 * PROCESSES + PROCESSES + process
@@ -110,7 +117,8 @@ def _cpu_s(work: Callable[[], object]) -> float:
 
 def main(records: int) -> None:
     print("| history | records | messages | CPU s | records/s | messages/s |\n|---|---|---|---|---|---|")
-    measure("one log per operation", single(records))
+    measure("one log per operation, each process polls all", single(records))
+    measure("one log per operation, each log polled by one", shared(records))
     several = transactions(records // 3)
     measure("transactions of three", several)
     measure("transactions of three, ww", several, ww_deps=True)

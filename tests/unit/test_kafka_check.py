@@ -114,8 +114,10 @@ def test_a_poll_that_returned_nothing_forgets_where_its_process_was():
     told = [acked(0, "a", i, i) for i in range(3)]
     gap = history(*told, polled(1, {"a": [[0, 0]]}), polled(1, {"a": [[2, 2]]}), polled(2, {"a": [[1, 1]]}))
     assert "poll-skip" in names(check(columns(gap)))
+    blank = polled(1, {"a": []})
     empty = history(
-        *told, polled(1, {"a": [[0, 0]]}), polled(1, {"a": []}), polled(1, {"a": [[2, 2]]}), polled(2, {"a": [[1, 1]]}))
+        *told, polled(1, {"a": [[0, 0]]}), blank, polled(1, {"a": [[2, 2]]}), polled(2, {"a": [[1, 1]]})
+    )
     assert "poll-skip" not in names(check(columns(empty)))
 
 
