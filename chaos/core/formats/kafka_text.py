@@ -383,6 +383,7 @@ def take(data: bytes) -> Taken:
 def _take(text: _Text) -> Taken:
     lines = _maps(text)
     index, time_ns, process = (_numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
+    time_ns[time_ns == -1] = NONE  # how old files say that they do not know
     kind, f = _named(text, lines, TYPE, _TYPES), _named(text, lines, F, _FS)
     lines.refused |= process < 0
     rows, begins = _values(text, lines, f)
