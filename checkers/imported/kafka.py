@@ -6,8 +6,10 @@ The module refuses to decide what is an error; ``checkers.kafka.names`` does.
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from chaos.core.formats import registry as formats
-from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop
+from chaos.core.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop
 from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.question import Question
@@ -23,24 +25,31 @@ SHOWN: Final = 8
 MINIMISED_UP_TO: Final = 200_000
 """In a larger history a case is shown by its records alone: looking for less would take longer than the verdict."""
 
+_OTHERS: Final = {
+    Mop.EMPTY: "polled nothing of", Mop.NOTHING: "polled nothing", Mop.KEY: "takes", Mop.REBALANCED: "rebalanced",
+}  # fmt: skip
+
+
+def _message(columns: KafkaColumns, i: int) -> str:
+    """A row of ``mops`` in words."""
+    mops = columns.mops
+    kind = Mop(int(mops.kind[i]))
+    log = "" if mops.key[i] < 0 else f" log {plain(columns.keys[mops.key[i]])}"
+    if kind is Mop.SEND or kind is Mop.POLLED:
+        at = "" if mops.offset[i] == NONE else f" at {mops.offset[i]}"
+        return f"{'sent' if kind is Mop.SEND else 'polled'} {plain(columns.value_of(int(mops.value[i])))}{at} of{log}"
+    return f"{_OTHERS[kind]}{log}"
+
 
 def _rows(columns: KafkaColumns) -> tuple[dict[str, Any], ...]:
     """The records of a small history in words."""
     ops, mops = columns.ops, columns.mops
     out = []
     for row in range(len(ops.index)):
-        own = [i for i in range(len(mops.op)) if mops.op[i] == row]
-        messages = [
-            {
-                "kind": Mop(int(mops.kind[i])).name.lower(), "value": plain(columns.value_of(int(mops.value[i]))),
-                "key": plain(columns.keys[mops.key[i]]) if mops.key[i] >= 0 else None,
-                "offset": None if mops.offset[i] < 0 else int(mops.offset[i]),
-            }
-            for i in own
-        ]  # fmt: skip
+        first, last = np.searchsorted(mops.op, [row, row + 1]).tolist()
         out.append({
             "op": int(ops.index[row]), "process": int(ops.process[row]), "f": KafkaF(int(ops.f[row])).word,
-            "type": Type(int(ops.type[row])).word, "messages": messages,
+            "type": Type(int(ops.type[row])).word, "messages": [_message(columns, i) for i in range(first, last)],
         })  # fmt: skip
     return tuple(out)
 
