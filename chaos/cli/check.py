@@ -63,7 +63,8 @@ def check_command(
     if format_name == "chaos":
         if given:
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
-            raise UsageError(f"{names}: only for histories of other tools; add --format, one of {', '.join(FORMATS[1:])}")
+            others = ", ".join(FORMATS[1:])
+            raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
         codes = _runs(paths, engine, store, as_json=as_json)
     else:
         codes = _files(paths, format_name, engine, given, as_json=as_json)

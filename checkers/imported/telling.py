@@ -38,7 +38,7 @@ def results(
 
 def plain(value: Any) -> Any:
     """A reader's value as JSON has it: keywords and other types of their own as text."""
-    if value is None or isinstance(value, bool | int | float | str):
+    if value is None or type(value) in (bool, int, float, str):  # a reader's own types may be kinds of text
         return value
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
