@@ -1,8 +1,10 @@
 """Jepsen's histories beyond Kafka: events, pairing, keys of their own, old notations, and what is said of bad files."""
 
+import numpy as np
 import pytest
 
 from chaos.core.errors import HistoryError, UsageError
+from chaos.core.formats import plain_text
 from chaos.core.formats.edn import Keyword
 from chaos.core.formats.jepsen import EventReader, event, simple
 from chaos.core.formats.operations import NEVER
@@ -213,6 +215,14 @@ def test_the_short_way_reads_what_the_general_reader_reads_or_nothing(line):
 
 def test_the_short_way_is_taken_for_what_jepsen_prints():
     assert [simple(line) is not None for line in LINES] == [True] * 8 + [False, True]
+
+
+def test_usual_records_are_read_at_once():
+    lines = [line for line in LINES if "nemesis" not in line and ":error" not in line]
+    lines.append("{:index 9, :type :ok, :process 1, :f :cas, :value [7 [1 nil]]}")
+    events, taken, refused = plain_text.take("\n".join(lines).encode(), np.arange(1, 9), json=False)
+    assert (taken, refused) == (list(range(8)), [])
+    assert events[-1] == event({"index": 9, "type": "ok", "process": 1, "f": "cas", "value": (7, (1, None))}, 8)
 
 
 def test_an_event_keeps_what_else_the_record_says():
