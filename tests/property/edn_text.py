@@ -132,6 +132,7 @@ LAYOUTS = {
     "vector": lambda lines: "[" + " ".join(lines) + "]",
     "vector-of-lines": lambda lines: "[" + "\n ".join(lines) + "]\n",
     "vector-without-blanks": lambda lines: " [" + "".join(lines) + "] ; end",
+    "list": lambda lines: "; of records\n(" + "\n".join(lines) + ")\n",
     "spread": lambda lines: "".join(spread(line) + "\n" for line in lines),
     "late-spread": lambda lines: "".join((line if at < 2 else spread(line)) + "\n" for at, line in enumerate(lines)),
 }

@@ -239,3 +239,15 @@ def test_formats_are_named(file):
         read_kafka(path, "jsonl")
     with pytest.raises(HistoryError, match="there is no such file"):
         read(path.parent / "other", "jepsen")
+
+
+def test_json_over_several_lines(file):
+    import json
+
+    records = [json.loads(line) for line in NOTATIONS["json lines"].splitlines()]
+    for text in (json.dumps(records, indent=2), "\n".join(json.dumps(record, indent=2) for record in records)):
+        assert brief(read(file(text), "jepsen")) == BRIEF
+    whole = "\n".join(json.dumps(record, indent=2) for record in records) + "\n"
+    reader = EventReader(file(whole + '{\n  "type": '))
+    assert len(list(reader)) == len(records)
+    assert f"the record that begins on line {whole.count(chr(10)) + 1}" in (reader.cut_off or "")
