@@ -33,6 +33,8 @@ class Workload(Protocol):
     """Kinds without which the workload is not what its name says."""
     idempotent: bool
     """Whether a send is attempted until it is answered, one at a time per client and queue."""
+    invisible_s: float
+    """For how long nobody else is given what a client popped; 0 where nobody pops."""
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """What is due for these clients in order of time, without end; ``rate``: their sends a second together."""

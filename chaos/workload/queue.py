@@ -27,6 +27,7 @@ class QueueWorkload:
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     idempotent = False
+    invisible_s = 0.0
 
     def __init__(
         self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
