@@ -39,7 +39,10 @@ class Sends(_Strict, frozen=True, kw_only=True):
 
 
 class OpLiteral(_Strict, frozen=True, kw_only=True):
-    """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds."""
+    """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds.
+
+    ``pop`` is what it returned, as in ``Range.got``, ``ack`` and ``extend`` the value they are about.
+    """
 
     at: tuple[float, ...] = ()
     send: str | None = None
@@ -49,6 +52,10 @@ class OpLiteral(_Strict, frozen=True, kw_only=True):
     drain: Range | None = None
     commit: int | None = None
     committed_read: int | Literal["none"] | None = msgspec.field(default=None, name="committed-read")
+    pop: str | None = None
+    ack: str | None = None
+    extend: str | None = None
+    invisible_s: float = 10.0
     sends: Sends | None = None
     to: int = 0
     p: int | None = None
@@ -104,7 +111,8 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
     """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``.
 
     Where there is a consumer group each pass ends with a committed-read: ``committed`` is its answer (by default
-    what was committed last), None for none; queues in ``skip_committed`` have none.
+    what was committed last), None for none; queues in ``skip_committed`` have none. Where messages are popped a pop of
+    each queue comes back empty ``pops_end_s`` after the last operation and before the final reads; None: none does.
     """
 
     ended: bool = True
@@ -117,6 +125,7 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
     max: dict[int, int] = {}
     next: dict[int, int] = {}
     skip: tuple[int, ...] = ()
+    pops_end_s: float | None = 20.0
     committed: dict[int, int | None] = {}
     skip_committed: tuple[int, ...] = ()
     node: str = "b1"
@@ -133,6 +142,8 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     promises: dict[str, str] = {}
     readable_after_s: float = 0.0
     min_in_sync: int = 0
+    redelivered_within_s: float = 2.0
+    workload: str = "queue"
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False

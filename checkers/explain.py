@@ -9,15 +9,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from chaos.core.verdict import Anomaly
 from checkers.blame import blamed, fault_words, standing, verb_of
-from checkers.findings import ASSUMED, Finding, Range, counted, listed, seconds_text
+from checkers.findings import ASSUMED, EXAMPLES, Finding, Range, counted, listed, seconds_text
 from checkers.kernel import Context
 from checkers.loss import APART_NS, Cluster
 
 STRENGTH: Final = (
-    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
-    "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
+    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered",
+    "never-redelivered", "redelivered-after-ack", "early-redelivery", "lost-commit",
+    "min-in-sync", "dual-master", "epoch-regression", "order", "nonlinearizable-offset", "nonmonotonic-send",
     "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
 )  # fmt: skip
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -28,10 +31,14 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "inconsistent-offsets": ("offset given twice", "offsets given twice"),
     "duplicate": ("duplicated value", "duplicated values"),
     "undelivered": ("message that the group passed over", "messages that the group passed over"),
+    "never-redelivered": ("message that was never given again", "messages that were never given again"),
+    "redelivered-after-ack": ("message given again after its ack", "messages given again after their acks"),
+    "early-redelivery": ("message given to two at once", "messages given to two at once"),
     "lost-commit": ("lost commit of the group", "lost commits of the group"),
     "min-in-sync": ("acknowledgement with too few in sync", "acknowledgements with too few in sync"),
     "dual-master": ("epoch with two leaders", "epochs with two leaders"),
     "epoch-regression": ("step back of an epoch", "steps back of epochs"),
+    "order": ("message of a shard out of order", "messages of shards out of order"),
     "nonlinearizable-offset": ("send with an offset against real time", "sends with offsets against real time"),
     "nonmonotonic-send": ("send that went back", "sends that went back"),
     "int-nonmonotonic-poll": ("read that went back", "reads that went back"),
@@ -48,6 +55,14 @@ REASONS: Final = 2
 def rank(name: str) -> int:
     """Position in the order of strength; unknown names last."""
     return STRENGTH.index(name) if name in STRENGTH else len(STRENGTH)
+
+
+def together(left: Anomaly, right: Anomaly) -> Anomaly:
+    """One anomaly that two checks found."""
+    return msgspec.structs.replace(
+        left, count=left.count + right.count, allowed=left.allowed and right.allowed,
+        examples=(*left.examples, *right.examples)[:EXAMPLES],
+    )  # fmt: skip
 
 
 def _touches(own: Sequence[Range], other: Sequence[Range]) -> bool:

@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from chaos.core.op import F, Type
+from chaos.core.clock import NS_PER_S
+from chaos.core.op import HOLDS, F, Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
 from checkers.columns import Ints, spans
 from checkers.kernel import Context, QueueShard
@@ -19,7 +20,16 @@ from checkers.log import Log
 EXAMPLES: Final = 8
 RANGES: Final = 64
 NEVER_ALLOWED: Final = frozenset(
-    {"lost-write", "phantom", "G1a", "inconsistent-offsets", "corrupt", "lost-commit", "undelivered", "min-in-sync"}
+    {
+        "lost-write",
+        "phantom",
+        "G1a",
+        "inconsistent-offsets",
+        "corrupt",
+        "undelivered",
+        "never-redelivered",
+        "min-in-sync",
+    }
 )
 """No setting and no promise excuses these (SEMANTICS 13)."""
 
@@ -181,6 +191,14 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
         return row
     if f is F.COMMIT:
         return row | {"offset": _known(int(log.offset[op]))}
+    if f in HOLDS:
+        row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
+        return row | ({"invisible_s": int(own["argument"][op]) / NS_PER_S} if f is F.EXTEND else {})
+    if f is F.POP:
+        return row | {
+            "invisible_s": int(own["argument"][op]) / NS_PER_S, "count": int(own["count"][op]),
+            "records": _popped(shard, op)[:EXAMPLES],
+        }  # fmt: skip
     if f is F.COMMITTED_READ:
         return row | {"committed": "none" if log.next[op] < 0 else int(log.next[op])}
     rows = log.rows_of(op)
@@ -194,6 +212,17 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
         "records": [_record(log, rows.start + int(i)) for i in near[:EXAMPLES]],
     }  # fmt: skip
     return row
+
+
+def _popped(shard: QueueShard, op: int) -> list[str]:
+    """The messages that a pop returned: where each was given from, if the broker said it, and what it is."""
+    own, reads = shard.operations, shard.reads
+    rows = np.flatnonzero((reads["worker"] == own["worker"][op]) & (reads["op"] == own["op"][op]))
+    return [
+        f"{reads['offset'][row] if reads['offset'][row] >= 0 else ''}="
+        f"{reads['writer'][row]}:{reads['sequence'][row]}" if reads["writer"][row] >= 0 else "=?"
+        for row in rows
+    ]  # fmt: skip
 
 
 def _record(log: Log, row: int) -> str:

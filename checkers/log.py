@@ -145,6 +145,11 @@ class Log:
         """Distinct offsets at which some value is known, ascending."""
         return np.unique(self.pairs[0])
 
+    def vids(self, writer: Ints, sequence: Ints) -> Ints:
+        """The vids of values, -1 for those that nobody tried to send here."""
+        sent_w, sent_s = self._operations["writer"][self.sends], self._operations["sequence"][self.sends]
+        return _lookup(sent_w.astype(np.int64), sent_s, writer, sequence)
+
     def seen(self, rows: Mask) -> Mask:
         """Per vid: whether one of these rows returned it."""
         out = np.zeros(self.values, dtype=np.bool_)

@@ -14,9 +14,11 @@ from checkers.min_in_sync import MinInSyncKernel
 from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
+from checkers.pop import PopKernel
 from checkers.rpo import RpoKernel
 from checkers.rto import RtoKernel
 from checkers.series import SeriesKernel
+from checkers.shard_order import ShardOrderKernel
 
 KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     AssumptionsKernel(),
@@ -27,7 +29,9 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     OffsetsKernel(),
     LinearizableKernel(),
     OrderKernel(),
+    ShardOrderKernel(),
     GroupKernel(),
+    PopKernel(),
     MinInSyncKernel(),
     RtoKernel(),
     RpoKernel(),

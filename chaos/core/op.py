@@ -113,9 +113,10 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """What the client was told.
 
-    ``offset``: of an ok send; in an info send it is a hint only; of an ACK or EXTEND the place it is about. ``next_offset``, ``min_offset`` and
-    ``max_offset``: of a read, as the broker said them (None where it did not); a COMMITTED_READ has its
-    answer in ``next_offset``, None if the group never committed. ``node``: who served it, by name.
+    ``offset``: of an ok send; in an info send it is a hint only; of an ACK or EXTEND the place it is about.
+    ``next_offset``, ``min_offset`` and ``max_offset``: of a read, as the broker said them (None where it did not); a
+    COMMITTED_READ has its answer in ``next_offset``, None if the group never committed. ``node``: who served it, by
+    name.
     ``error``: one short line, stable enough to group by (no numbers that vary).
     """
 

@@ -26,11 +26,14 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     at its own master, for systems that build what readers see behind the log; 0 promises nothing.
     ``min_in_sync``: nothing is acknowledged while the SyncStateSet, the master counted, is smaller (SEMANTICS
     16); 0 promises nothing.
+    ``redelivered_within_s``: how long after its time a popped message that nobody acknowledged may take to be given
+    again (SEMANTICS 20).
     """
 
     allowed: dict[str, str] = {}
     readable_after_s: float = 0.0
     min_in_sync: int = 0
+    redelivered_within_s: float = 0.0
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
