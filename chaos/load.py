@@ -12,7 +12,7 @@ from chaos.core.errors import ChaosError
 from chaos.deploy import Deployed, child_environment, python_inside
 from chaos.experiment import Experiment
 from chaos.inside import Inside
-from chaos.messages import Drained, DrainPass, End, Load, Stats, Stop, Stopped, WorkerSpec
+from chaos.messages import Drained, DrainPass, End, LastPops, Load, Popped, Stats, Stop, Stopped, WorkerSpec
 
 DRAIN_PASS_TIMEOUT_S = 60.0
 
@@ -91,21 +91,44 @@ class Workers:
                     raise
         self.totals()
 
+    def last_pops(self, timeout_s: float) -> dict[int, str]:
+        """Pop every queue to its end; returns the queues whose end was not reached in time, and why.
+
+        Raises:
+            ChaosError: no worker is left, or one did not answer.
+        """
+        shares = self._shares()
+        for worker, share in shares:
+            worker.send(LastPops(keys=share, timeout_s=timeout_s))
+        unended: dict[int, str] = {}
+        deadline = Deadline("the last pops", timeout_s + 30)
+        for worker, _ in shares:
+            unended |= worker.take(Popped, deadline).unended
+        return unended
+
+    def _shares(self) -> list[tuple[Inside, tuple[int, ...]]]:
+        """The workers that live, each with its queues.
+
+        Raises:
+            ChaosError: no worker is left.
+        """
+        alive = self._alive()
+        if not alive:
+            raise ChaosError("no worker is left to read the queues with; see logs/worker-*.log in the run folder")
+        keys = range(self._experiment.queues)
+        return [(worker, tuple(keys[position :: len(alive)])) for position, worker in enumerate(alive)]
+
     def drain_pass(self, number: int) -> dict[int, Drained]:
         """One pass over all queues, spread over the workers that live.
 
         Raises:
             ChaosError: no worker is left, or one did not answer.
         """
-        alive = self._alive()
-        if not alive:
-            raise ChaosError("no worker is left to read the queues with; see logs/worker-*.log in the run folder")
-        keys = range(self._experiment.queues)
-        shares = [tuple(keys[position :: len(alive)]) for position in range(len(alive))]
-        for worker, share in zip(alive, shares, strict=True):
+        shares = self._shares()
+        for worker, share in shares:
             worker.send(DrainPass(number=number, keys=share, timeout_s=DRAIN_PASS_TIMEOUT_S))
         drained: dict[int, Drained] = {}
-        for worker, share in zip(alive, shares, strict=True):
+        for worker, share in shares:
             deadline = Deadline(f"the final read of queues {share}", (DRAIN_PASS_TIMEOUT_S + 5) * max(1, len(share)))
             for _ in share:
                 answer = worker.take(Drained, deadline)

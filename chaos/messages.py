@@ -54,6 +54,13 @@ class DrainPass(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
     timeout_s: float
 
 
+class LastPops(msgspec.Struct, frozen=True, kw_only=True, tag="pops"):
+    """Pop these queues to their end, on fresh connections; answered by one ``Popped``."""
+
+    keys: tuple[int, ...]
+    timeout_s: float
+
+
 class Prepare(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
     """Create what the workload needs; answered by ``Answer``."""
 
@@ -70,7 +77,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Close the stream and leave."""
 
 
-Command = Load | Stop | DrainPass | Prepare | AskReady | Observe | End
+Command = Load | Stop | LastPops | DrainPass | Prepare | AskReady | Observe | End
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
@@ -103,6 +110,13 @@ class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
     error: str | None = None
 
 
+class Popped(msgspec.Struct, frozen=True, kw_only=True, tag="popped"):
+    """What became of a worker's last pops: the queues whose end was not reached, and why."""
+
+    worker: int
+    unended: dict[int, str]
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     """The answer to ``Prepare`` or ``AskReady``: empty text is yes."""
 
@@ -115,4 +129,4 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
     observations: tuple[Observation, ...]
 
 
-Report = Stats | Stopped | Drained | Answer | Seen
+Report = Stats | Stopped | Popped | Drained | Answer | Seen

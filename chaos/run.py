@@ -224,6 +224,8 @@ class Run:
         self.stopper.check_insisted()
         with self.phase("settle"):
             self._settle(leadership, len(deployed.cluster.of_role(self._replica_role())))
+        if F.POP in self.mix:
+            self._last_pops(workers)
         self._drain(workers)
         workers.end()
         observer.send(End())
@@ -284,6 +286,14 @@ class Run:
             complete = last.master is not None and len(last.sync_state_set) >= replicas
             if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()):
                 return
+
+    def _last_pops(self, workers: Workers) -> None:
+        """Pop until nothing can come any more or the time is up; which it was, the checks decide."""
+        with self.phase("pops"):
+            unended = workers.last_pops(self.experiment.drain_deadline_s)
+        for key, why in sorted(unended.items()):
+            self.say(f"warning  queue {key} was not popped to its end: {why}")
+        self.stopper.check_insisted()
 
     def _drain(self, workers: Workers) -> None:
         """Pairs of passes until two agree or the time is up; which it was, the checks decide."""

@@ -13,14 +13,26 @@ from pathlib import Path
 
 import msgspec
 
-from chaos import plugins
+from chaos import lastpops, plugins
 from chaos.attempts import Turns
 from chaos.core.client import Client, settled
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Invocation, Type
+from chaos.core.op import Completion, F, Invocation, Record, Type
 from chaos.core.recorder import Recorder
 from chaos.inside import Pipe, serve
-from chaos.messages import Command, Drained, DrainPass, End, Load, Stats, Stop, Stopped, WorkerSpec
+from chaos.messages import (
+    Command,
+    Drained,
+    DrainPass,
+    End,
+    LastPops,
+    Load,
+    Popped,
+    Stats,
+    Stop,
+    Stopped,
+    WorkerSpec,
+)
 from chaos.workload.base import Arrival, Workload
 
 STATS_PERIOD_S = 1.0
@@ -140,6 +152,28 @@ class Worker:
         self._pipe.say(self.stats())
         self._pipe.say(Stopped(worker=self._spec.worker))
 
+    async def last_pops(self, command: LastPops) -> None:
+        """Pop the queues to their end, all at once, each through a client that knows nothing yet."""
+        returns_s = self._system.promises(self._spec.view.settings).redelivered_within_s
+        deadline_ns = now_ns() + int(command.timeout_s * NS_PER_S)
+        clients = [self._system.client(self._spec.view, -1, self._spec.clients, self._spec.seed) for _ in command.keys]
+
+        async def pop(client: Client, key: int) -> str:
+            async def ask(f: F, record: Record | None) -> Completion:
+                return await self._last(client, f, key, lastpops.TIMEOUT_S, record)
+
+            return await lastpops.pop_to_the_end(
+                ask, invisible_s=self._workload.invisible_s, returns_s=returns_s, deadline_ns=deadline_ns
+            )
+
+        try:
+            whys = await asyncio.gather(*map(pop, clients, command.keys))
+        finally:
+            for client in clients:
+                await client.close()
+        unended = {key: why for key, why in zip(command.keys, whys, strict=True) if why}
+        self._pipe.say(Popped(worker=self._spec.worker, unended=unended))
+
     async def drain(self, command: DrainPass) -> None:
         """Read the queues whole, one after another, each through a client that knows nothing yet.
 
@@ -148,9 +182,9 @@ class Worker:
         for key in command.keys:
             client = self._system.client(self._spec.view, -1, self._spec.clients, self._spec.seed)
             try:
-                done = last = await self._final_read(client, F.DRAIN, key, command.timeout_s)
+                done = last = await self._last(client, F.DRAIN, key, command.timeout_s)
                 if done.type is Type.OK and F.COMMITTED_READ in self._workload.mix:
-                    last = await self._final_read(client, F.COMMITTED_READ, key, command.timeout_s)
+                    last = await self._last(client, F.COMMITTED_READ, key, command.timeout_s)
             finally:
                 await client.close()
             drained = Drained(
@@ -159,8 +193,15 @@ class Worker:
             )  # fmt: skip
             self._pipe.say(drained)
 
-    async def _final_read(self, client: Client, f: F, key: int, timeout_s: float) -> Completion:
-        op = Invocation(process=self._next_process, f=f, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S))
+    async def _last(
+        self, client: Client, f: F, key: int, timeout_s: float, about: Record | None = None
+    ) -> Completion:
+        """One operation of the end of the run, of a process of its own; ``about``: the popped record of an ack."""
+        op = Invocation(
+            process=self._next_process, f=f, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
+            value=about.value if about is not None else None, offset=about.offset if about is not None else None,
+            argument=int(self._workload.invisible_s * NS_PER_S) if f is F.POP else 0,
+        )  # fmt: skip
         self._next_process += self._spec.workers
         drain_client = self._spec.clients  # the number after the last client: nobody else's
         number, _ = self._recorder.invoke(op, drain_client, now_ns(), pinned=False)
@@ -196,6 +237,8 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
             await worker.stop()
             if load is not None:
                 await load
+        elif isinstance(command, LastPops):
+            await worker.last_pops(command)
         elif isinstance(command, DrainPass):
             await worker.drain(command)
         elif isinstance(command, End):

@@ -22,7 +22,7 @@ LEADING: Final = frozenset({"master", "leader", "primary", "active"})
 BLIND_PERIODS: Final = 3.5
 """A pause in a node's observations longer than this many periods is drawn blank."""
 KINDS: Final = ("kill", "stop", "restart", "disconnect", "partition", "suspend", "loss", "delay")
-SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "drain")
+SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "pops", "drain")
 
 
 class Interval(msgspec.Struct, frozen=True, array_like=True):

@@ -57,6 +57,8 @@ SENDS: Final = (F.SEND, F.SCHEDULE, F.TRANSACT)
 HOLDS: Final = (F.ACK, F.EXTEND)
 """What the holder of a popped message says of it."""
 
+POPS: Final = (F.POP, *HOLDS)
+
 VALUED: Final = (*SENDS, *HOLDS)
 """Kinds whose invocation names a value."""
 

@@ -10,12 +10,14 @@ import msgspec
 
 from chaos.core import payload
 from chaos.core.client import Definite, Indefinite
-from chaos.core.op import Completion, F, Invocation, Record, Type
+from chaos.core.op import POPS, Completion, F, Invocation, Record, Type
 from cluster.system import ClusterView
 from cluster.systems.client import RoutedClient
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.groups import GROUP_OPERATIONS
 from cluster.systems.rocketmq.outcomes import of_send, said
+from cluster.systems.rocketmq.pops import Pops
 from cluster.systems.rocketmq.protocol import (
     Answer,
     Code,
@@ -62,6 +64,7 @@ class RocketMQClient(RoutedClient[Link]):
         server = NameServer(Link(namesrv.address, config.NAMESRV_PORT), config.TOPIC, names)
         super().__init__(view, number, clients, seed, links, server, "the name server")
         self._group = f"chaos-{number}"
+        self._pops = Pops(self._run, standing)
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         try:
@@ -69,6 +72,10 @@ class RocketMQClient(RoutedClient[Link]):
                 return await self._send(op, node, deadline_ns)
             if op.f in (F.READ, F.DRAIN):
                 return await self._strong_read(op, node, deadline_ns)
+            if op.f in POPS:
+                return await self._pops.perform(op, self._links[node], node, deadline_ns)
+            if op.f in GROUP_OPERATIONS:
+                return await GROUP_OPERATIONS[op.f](standing, self._links[node], op, node, deadline_ns)
             return await self._weak_read(op, node, deadline_ns)
         except ProtocolError as error:
             raise Indefinite(f"malformed answer: {error}") from None

@@ -13,7 +13,6 @@ import msgspec
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
-from chaos.core.errors import DeployError
 from chaos.core.events import Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, Leadership
@@ -21,6 +20,7 @@ from cluster.systems.leadership import leadership, not_ready
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.client import offset_of, standing
 from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.groups import create_groups, require, topic_of
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
 from cluster.systems.rocketmq.route import NameServer
@@ -28,7 +28,6 @@ from cluster.systems.rocketmq.route import NameServer
 _ASK_TIMEOUT_S: Final = 1.0
 _PREPARE_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.2
-_READ_WRITE: Final = 6
 _TERM_BEFORE_ALL: Final = -2
 
 
@@ -98,7 +97,7 @@ class RocketMQProbe:
         self._prepared = False
 
     async def prepare(self) -> None:
-        """Create the topic on every broker: topics do not travel with the log.
+        """Create the topic and the groups of consumers on every broker: they do not travel with the log.
 
         Raises:
             DeployError: a broker refused until the deadline.
@@ -107,28 +106,16 @@ class RocketMQProbe:
         deadline = Deadline(f"topic {config.TOPIC} on every broker and in the route", _PREPARE_TIMEOUT_S)
         for node in self._brokers:
             await self._create_topic(node, deadline)
+            pops = self._view.settings.get("broker.timerWheelEnable") == "true"
+            await create_groups(self._links[node.name], node.name, self._view.queues, deadline, pops=pops)
         while (missing := await self._topic_missing()) is not None:
             deadline.check(missing)
             await asyncio.sleep(_RETRY_S)
         self._prepared = True
 
     async def _create_topic(self, node: NodeInfo, deadline: Deadline) -> None:
-        fields = {
-            "topic": config.TOPIC, "defaultTopic": "TBW102", "readQueueNums": self._view.queues,
-            "writeQueueNums": self._view.queues, "perm": _READ_WRITE, "topicFilterType": "SINGLE_TAG",
-            "topicSysFlag": 0, "order": False,
-        }  # fmt: skip
-        while True:
-            try:
-                answer = await self._ask(node, Request.UPDATE_AND_CREATE_TOPIC, fields)
-                if answer.code == Code.SUCCESS:
-                    return
-                problem = said(answer.code, answer.remark)
-            except (Definite, Indefinite) as error:  # creating it twice is creating it once
-                problem = str(error)
-            if deadline.expired():
-                raise DeployError(f"{node.name} did not create topic {config.TOPIC}: {problem}")
-            await asyncio.sleep(_RETRY_S)
+        link, fields = self._links[node.name], topic_of(config.TOPIC, self._view.queues)
+        await require(link, node.name, f"topic {config.TOPIC}", Request.UPDATE_AND_CREATE_TOPIC, fields, deadline)
 
     async def readiness(self) -> str | None:
         """None when every node serves, the SyncStateSet is complete and (once prepared) the topic can be written."""

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from chaos.core.client import Client
-from chaos.core.op import F
+from chaos.core.op import POPS, F
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
 from cluster.host import NodeSpec
@@ -20,6 +20,13 @@ _STALE: Final = (
     "no leases: a master that was replaced answers reads until it learns of it, so a strong read at an old master "
     "may miss newer messages; and the consume queue that readers see is built behind the commit log"
 )
+_BEHIND_THE_LOG: Final = (
+    "what a group committed, and who holds or acknowledged what was popped, reaches the slaves behind the log and "
+    "is no part of what the SyncStateSet has: after a failover a group may step back and be given messages again"
+)
+_REPEATED: Final = ("lost-commit", "redelivered-after-ack", "early-redelivery")
+_REDELIVERED_WITHIN_S: Final = 30.0
+"""The revive service looks at what lapsed every 1 to 3 s, for up to 10 s at a time, and its timer is a second late."""
 _READABLE_AFTER_S: Final = 1.0
 """The dispatcher was seen 8 to 12 ms behind an acknowledgement; a second is far below any fault."""
 
@@ -55,9 +62,10 @@ class RocketMQ:
         """Stale strong reads are by design; with settings that give up safety nothing is."""
         minimum = keys.min_in_sync(settings)
         if keys.unsafe(settings) is not None:
-            return Promises(min_in_sync=minimum)
+            return Promises(min_in_sync=minimum, redelivered_within_s=_REDELIVERED_WITHIN_S)
         return Promises(
-            allowed={"stale-tail": _STALE}, readable_after_s=_READABLE_AFTER_S, min_in_sync=minimum
+            allowed={"stale-tail": _STALE, **dict.fromkeys(_REPEATED, _BEHIND_THE_LOG)},
+            readable_after_s=_READABLE_AFTER_S, min_in_sync=minimum, redelivered_within_s=_REDELIVERED_WITHIN_S,
         )  # fmt: skip
 
     def fetch(self, say: Callable[[str], None]) -> Path:
@@ -81,8 +89,9 @@ class RocketMQ:
         return RocketMQClient(view, number, clients, seed)
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
-        """What needs no consumer group; slave reads only where slaves are read on purpose."""
-        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN})
+        """Slave reads only where slaves are read on purpose, pops only where brokers can time them."""
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.COMMIT, F.COMMITTED_READ})
+        kinds |= frozenset(POPS) if settings["broker.timerWheelEnable"] == "true" else frozenset()
         return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
