@@ -174,6 +174,10 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
         if kind == "ok":
             return f"send {op.get('value')} → {first(op, 'offset')}{node}"
         return f"send {op.get('value')}{why}{node}" if kind == "fail" else f"send {op.get('value')} → ?"
+    if f in ("pop", "ack", "extend"):
+        about = f" {op['value']}" if op.get("value") else ""
+        got = f": {' '.join(map(str, op.get('records', []))) or 'nothing'}" if f == "pop" and kind == "ok" else why
+        return f"{f}{about}{got}{node}"
     start, stop = covered(op)
     if kind == "ok" and f in ("commit", "committed-read"):
         return f"commit {op.get('offset')}{node}" if f == "commit" else f"{f} → {op.get('committed', 'none')}{node}"
