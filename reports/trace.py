@@ -175,9 +175,7 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
             return f"send {op.get('value')} → {first(op, 'offset')}{node}"
         return f"send {op.get('value')}{why}{node}" if kind == "fail" else f"send {op.get('value')} → ?"
     if f in ("pop", "ack", "extend"):
-        about = f" {op['value']}" if op.get("value") else ""
-        got = f": {' '.join(map(str, op.get('records', []))) or 'nothing'}" if f == "pop" and kind == "ok" else why
-        return f"{f}{about}{got}{node}"
+        return f"{f}{_popped(op) or why}{node}"
     start, stop = covered(op)
     if kind == "ok" and f in ("commit", "committed-read"):
         return f"commit {op.get('offset')}{node}" if f == "commit" else f"{f} → {op.get('committed', 'none')}{node}"
@@ -186,6 +184,14 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
     if start is None or stop is None or stop <= start:
         return f"{f}{'' if start is None else f' from {start}'}: nothing{node}"
     return f"{f} {start}…{stop - 1}{_returned(op, around)}{node}"
+
+
+def _popped(op: dict[str, Any]) -> str:
+    """What a pop returned, or which message is spoken of; empty if neither is known."""
+    about = f" {op['value']}" if op.get("value") else ""
+    if op.get("type") != "ok":
+        return f"{about}: {op['error']}" if about and op.get("error") else about
+    return about or f": {' '.join(map(str, op.get('records', []))) or 'nothing'}"
 
 
 def covered(op: dict[str, Any]) -> tuple[int | None, int | None]:

@@ -100,8 +100,7 @@ def model(seed):
         elif draw < 0.65:
             client = rng.randint(1, 3)
             ops.append(_pop(rng, messages, at, client))
-            for word in (ops[-1].pop or "").split():
-                held.append((client, messages[int(word.partition(":")[2])], at))
+            held += [(client, messages[int(word.partition(":")[2])], at) for word in (ops[-1].pop or "").split()]
         elif held:
             client, one, given_s = held.pop(rng.randrange(len(held)))
             op, kept = _say(rng, messages, at, (client, one, given_s))

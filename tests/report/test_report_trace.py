@@ -89,6 +89,11 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
         ({"f": "read", "type": "fail", "from": 3, "error": "not master"}, "read from 3: not master"),
         ({"f": "drain", "type": "info", "from": None, "error": "deadline"}, "drain: deadline"),
         ({"f": "send", "type": "info", "value": "1:2", "offset": 9}, "send 1:2 → ?"),
+        ({"f": "pop", "type": "ok", "records": ["3=1:1", "=1:0"], "node": "b1"}, "pop: 3=1:1 =1:0 (b1)"),
+        ({"f": "pop", "type": "ok", "records": []}, "pop: nothing"),
+        ({"f": "pop", "type": "fail", "error": "not master"}, "pop: not master"),
+        ({"f": "ack", "type": "ok", "value": "1:1", "node": "b1"}, "ack 1:1 (b1)"),
+        ({"f": "extend", "type": "info", "value": "1:1", "error": "deadline"}, "extend 1:1: deadline"),
     ],
 )
 def test_operations_in_words(op: dict[str, Any], said: str) -> None:
