@@ -174,11 +174,9 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
         if kind == "ok":
             return f"send {op.get('value')} → {first(op, 'offset')}{node}"
         return f"send {op.get('value')}{why}{node}" if kind == "fail" else f"send {op.get('value')} → ?"
-    if f in ("pop", "ack", "extend"):
-        return f"{f}{_popped(op) or why}{node}"
+    if f in ("pop", "ack", "extend") or (kind == "ok" and f in ("commit", "committed-read")):
+        return f"{f}{_consumed(op, f) or why}{node}"
     start, stop = covered(op)
-    if kind == "ok" and f in ("commit", "committed-read"):
-        return f"commit {op.get('offset')}{node}" if f == "commit" else f"{f} → {op.get('committed', 'none')}{node}"
     if kind != "ok":
         return f"{f}{'' if start is None else f' from {start}'}{why}{node}"
     if start is None or stop is None or stop <= start:
@@ -186,8 +184,10 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
     return f"{f} {start}…{stop - 1}{_returned(op, around)}{node}"
 
 
-def _popped(op: dict[str, Any]) -> str:
-    """What a pop returned, or which message is spoken of; empty if neither is known."""
+def _consumed(op: dict[str, Any], f: str) -> str:
+    """What a group's member was told or said, a pop returned or is said of its message; empty if not known."""
+    if f in ("commit", "committed-read"):
+        return f" {op.get('offset')}" if f == "commit" else f" → {op.get('committed', 'none')}"
     about = f" {op['value']}" if op.get("value") else ""
     if op.get("type") != "ok":
         return f"{about}: {op['error']}" if about and op.get("error") else about
