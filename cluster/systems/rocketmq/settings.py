@@ -167,9 +167,10 @@ def needed_for(operations: frozenset[F]) -> dict[str, str]:
     """What brokers must be set to for these kinds of operation, laid beneath what the user sets.
 
     Delayed messages wait in the timer wheel, and so do popped ones that nobody acknowledges: a broker without it
-    refuses both.
+    refuses both. Each of the many threads that then write keeps a direct buffer of the largest message, 4 MiB by
+    default; together they are more than a small broker's direct memory, and what cannot be written is not given again.
     """
-    return {"broker.timerWheelEnable": "true"} if operations & _TIMED else {}
+    return {"broker.timerWheelEnable": "true", "broker.maxMessageSize": "262144"} if operations & _TIMED else {}
 
 
 def unsafe(settings: Mapping[str, str]) -> str | None:
