@@ -3,8 +3,7 @@
 import pytest
 
 from chaos.core.errors import UsageError
-from cluster.systems.rocketmq import settings
-from cluster.systems.rocketmq.system import RocketMQ
+from cluster.systems.rocketmq import defaults, promises, settings, shape
 
 
 def test_the_defaults_are_the_safe_ones():
@@ -19,7 +18,7 @@ def test_the_defaults_are_the_safe_ones():
         "client.routePollInterval": "1",
     }
     assert {name: resolved[name] for name in safe} == safe
-    assert settings.unsafe(resolved) is None
+    assert promises.unsafe(resolved) is None
 
 
 def test_an_idle_group_does_not_flap():
@@ -28,8 +27,12 @@ def test_an_idle_group_does_not_flap():
     assert int(resolved["broker.haSendHeartbeatInterval"]) < int(resolved["broker.haMaxTimeSlaveNotCatchup"])
 
 
-def test_every_default_is_a_setting_that_exists():
-    settings.resolve(settings.defaults())
+@pytest.mark.parametrize("mode", shape.MODES)
+def test_every_default_is_a_setting_that_exists(mode):
+    ours = defaults.of(shape.of({"cluster.mode": mode}))
+    resolved = settings.resolve({"cluster.mode": mode, **ours})
+    assert resolved == settings.resolve({"cluster.mode": mode})
+    assert set(resolved) - set(ours) <= {*shape.HELP, "client.slaveReads", "broker.slaveReadEnable"}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +88,12 @@ def test_resolving_twice_changes_nothing():
         ("client.routePollInterval", "nan", "above 0"),
         ("jvm.broker.Xmx", "1g -verbose", "without spaces"),
         ("brokerIP1", "198.18.0.1", "set by the harness"),
-        ("controllerType", "jRaft", "set by the harness"),
+        ("controllerType", "jRaft", "say cluster.controllerType"),
+        ("enableControllerInNamesrv", "true", "say cluster.controllerIn"),
+        ("enableDLegerCommitLog", "true", "say cluster.mode"),
+        ("jRaftInitConf", "198.18.0.1:9880", "set by the harness"),
+        ("brokerRole", "SYNC_MASTER", "but for cluster.mode=master-slave"),
+        ("cluster.mod", "dledger", "did you mean cluster.mode?"),
         ("broker.deleteWhen", "04\nlistenPort=1", "one line"),
     ],
 )
@@ -111,20 +119,3 @@ def test_refused(name, value, says):
 )
 def test_jvm_options(key, value, option):
     assert settings.jvm_options({f"jvm.broker.{key}": value, "jvm.namesrv.Xmx": "1m"}, "broker") == [option]
-
-
-@pytest.mark.parametrize(
-    ("given", "allowed"),
-    [
-        ({}, {"stale-tail"}),
-        ({"minInSyncReplicas": "2"}, {"stale-tail"}),
-        ({"allAckInSyncStateSet": "false"}, set()),
-        ({"enableElectUncleanMaster": "true"}, set()),
-    ],
-)
-def test_promises(given, allowed):
-    system = RocketMQ()
-    promises = system.promises(system.resolve(given))
-    assert set(promises.allowed) == allowed
-    assert all(promises.allowed.values())
-    assert promises.min_in_sync == (2 if "minInSyncReplicas" in given else 0)

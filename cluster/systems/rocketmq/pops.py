@@ -15,7 +15,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Completion, F, Invocation, Record, Type, Value
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.connection import Link
-from cluster.systems.rocketmq.groups import REFUSED, Ask, master_of, pop_group, retry_topic
+from cluster.systems.rocketmq.consumers import REFUSED, Ask, master_of, pop_group, retry_topic
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, Message, ProtocolError, Request, decode_messages
 
@@ -147,7 +147,7 @@ class Pops:
 
     async def _pop(self, op: Invocation, link: Link, node: str, deadline_ns: int) -> Completion:
         # A slave would give messages away as well, and could write no check point.
-        await master_of(self._ask, link, deadline_ns)
+        await master_of(self._ask, node, deadline_ns)
         fields = {
             "consumerGroup": pop_group(op.key), "topic": config.TOPIC, "queueId": op.key, "maxMsgNums": POP_MESSAGES,
             "invisibleTime": op.argument // NS_PER_MS, "pollTime": 0, "bornTime": time.time_ns() // NS_PER_MS,

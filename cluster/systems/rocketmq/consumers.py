@@ -7,7 +7,7 @@ the broker says before and after that it is master of one epoch.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -19,6 +19,7 @@ from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Code, Request
+from cluster.systems.rocketmq.standing import Standing
 
 GROUP: Final = "chaos-group"
 """The group that all members are of."""
@@ -35,22 +36,8 @@ _ASK_S: Final = 1.0
 _RETRY_S: Final = 0.2
 
 
-class Stands(Protocol):
-    """What a broker says of itself, as far as it matters here."""
-
-    @property
-    def master(self) -> bool:
-        """Whether it takes itself for the master."""
-        ...
-
-    @property
-    def epoch(self) -> int | None:
-        """The newest epoch of its log."""
-        ...
-
-
-Ask = Callable[[Link, int], Awaitable[Stands]]
-"""Asks a broker how it stands, before a point of the run's clock."""
+Ask = Callable[[str, int], Awaitable[Standing]]
+"""Asks a broker by name how it stands, before a point of the run's clock."""
 
 
 def pop_group(key: int) -> str:
@@ -63,9 +50,9 @@ def retry_topic(key: int) -> str:
     return f"%RETRY%{pop_group(key)}_{config.TOPIC}"
 
 
-async def master_of(ask: Ask, link: Link, deadline_ns: int) -> Stands:
+async def master_of(ask: Ask, node: str, deadline_ns: int) -> Standing:
     """How the broker stands. Raises Definite if it is no master."""
-    stands = await ask(link, deadline_ns)
+    stands = await ask(node, deadline_ns)
     if not stands.master:
         raise Definite("not master")
     return stands
@@ -73,13 +60,13 @@ async def master_of(ask: Ask, link: Link, deadline_ns: int) -> Stands:
 
 async def commit(ask: Ask, link: Link, op: Invocation, node: str, deadline_ns: int) -> Completion:
     """Let the group go on at an offset."""
-    before = await master_of(ask, link, deadline_ns)
+    before = await master_of(ask, node, deadline_ns)
     fields = {"consumerGroup": GROUP, "topic": config.TOPIC, "queueId": op.key, "commitOffset": op.offset}
     answer = await link.request(Request.UPDATE_CONSUMER_OFFSET, fields, deadline_ns)
     if answer.code != Code.SUCCESS:
         raise (Definite if answer.code in REFUSED else Indefinite)(said(answer.code, answer.remark))
     try:
-        after = await ask(link, deadline_ns)
+        after = await ask(node, deadline_ns)
     except Definite as error:
         raise Indefinite(f"committed, and then: {error}") from None
     if (after.master, after.epoch) != (before.master, before.epoch):
@@ -89,12 +76,12 @@ async def commit(ask: Ask, link: Link, op: Invocation, node: str, deadline_ns: i
 
 async def committed(ask: Ask, link: Link, op: Invocation, node: str, deadline_ns: int) -> Completion:
     """Where the group goes on; None where no broker was told."""
-    before = await master_of(ask, link, deadline_ns)
+    before = await master_of(ask, node, deadline_ns)
     fields = {"consumerGroup": GROUP, "topic": config.TOPIC, "queueId": op.key, "setZeroIfNotFound": False}
     answer = await link.request(Request.QUERY_CONSUMER_OFFSET, fields, deadline_ns)
     if answer.code not in (Code.SUCCESS, Code.QUERY_NOT_FOUND):
         raise Definite(said(answer.code, answer.remark))
-    after = await ask(link, deadline_ns)
+    after = await ask(node, deadline_ns)
     if (after.master, after.epoch) != (before.master, before.epoch):
         raise Definite("not master of the same epoch any more")
     offset = answer.fields.get("offset") if answer.code == Code.SUCCESS else None
