@@ -55,13 +55,18 @@ def acknowledged(history: Path, key: int) -> list[Sent]:
 
 def _rewrite_reads(history: Path, key: int, change: Callable[[list[int]], list[int] | None]) -> None:
     """Pass every read record of a queue through ``change``; None removes it and corrects its operation's count."""
+    _rewrite_reads_of(history, key, lambda record, _: change(record))
+
+
+def _rewrite_reads_of(history: Path, key: int, change: Callable[[list[int], str], list[int] | None]) -> None:
+    """As ``_rewrite_reads``, with the name of the stream beside the record."""
     for path in sorted(history.glob("w*.ops")):
         ops = _records(path, OP, OP_SIZE)
         keys = {record[_OP]: record[_KEY] for record in ops if record[_TYPE] == Type.INVOKE}
         kept, removed = [], dict[int, int]()
         reads = path.with_suffix(".reads")
         for record in _records(reads, READ, READ_SIZE):
-            changed = change(list(record)) if keys[record[_R_OP]] == key else record
+            changed = change(list(record), path.stem) if keys[record[_R_OP]] == key else record
             if changed is None:
                 removed[record[_R_OP]] = removed.get(record[_R_OP], 0) + 1
             else:
@@ -71,6 +76,61 @@ def _rewrite_reads(history: Path, key: int, change: Callable[[list[int]], list[i
             if Type.OK <= record[_TYPE] <= Type.INFO and record[_OP] in removed:
                 record[_KEY] -= removed[record[_OP]]
         _write(path, OP, ops)
+
+
+def hide(history: Path, sent: Sent, f: F) -> None:
+    """Remove one message from what one kind of operation returned."""
+    value = (sent.writer, sent.sequence)
+    own = {path.stem: _numbers(path, f) for path in history.glob("w*.ops")}
+
+    def change(record: list[int], stream: str) -> list[int] | None:
+        gone = record[_R_OP] in own[stream] and (record[_R_WRITER], record[_R_SEQUENCE]) == value
+        return None if gone else record
+
+    _rewrite_reads_of(history, sent.key, change)
+
+
+def _numbers(path: Path, f: F) -> set[int]:
+    """The operations of a kind in one stream."""
+    return {record[_OP] for record in _records(path, OP, OP_SIZE) if record[_F] == f}
+
+
+def refuse(history: Path, sent: Sent, f: F) -> None:
+    """Turn the answers to what was said of one message into refusals."""
+    for path in sorted(history.glob("w*.ops")):
+        ops = _records(path, OP, OP_SIZE)
+        value = (sent.writer, sent.sequence)
+        about = {
+            record[_OP] for record in ops
+            if record[_TYPE] == Type.INVOKE and record[_F] == f and (record[_REF], record[_B]) == value
+        }  # fmt: skip
+        for record in ops:
+            if record[_OP] in about and record[_TYPE] == Type.OK:
+                record[_TYPE] = Type.FAIL
+        _write(path, OP, ops)
+
+
+def answer(history: Path, key: int, f: F, answered: int) -> None:
+    """Let every ok operation of a kind on a queue have answered something else."""
+    for path in sorted(history.glob("w*.ops")):
+        ops = _records(path, OP, OP_SIZE)
+        own = {
+            record[_OP] for record in ops if record[_TYPE] == Type.INVOKE and record[_F] == f and record[_KEY] == key
+        }
+        for record in ops:
+            if record[_OP] in own and record[_TYPE] == Type.OK:
+                record[_A] = answered
+        _write(path, OP, ops)
+
+
+def deliveries(history: Path, sent: Sent) -> int:
+    """How many pops returned a message."""
+    value = (sent.writer, sent.sequence)
+    return sum(
+        record[_R_OP] in _numbers(path, F.POP) and (record[_R_WRITER], record[_R_SEQUENCE]) == value
+        for path in history.glob("w*.ops")
+        for record in _records(path.with_suffix(".reads"), READ, READ_SIZE)
+    )
 
 
 def lose(history: Path, sent: Sent) -> None:
