@@ -17,7 +17,7 @@ from checkers.loss import APART_NS, Cluster
 
 STRENGTH: Final = (
     "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
-    "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
+    "early-delivery", "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
     "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
 )  # fmt: skip
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -29,6 +29,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "duplicate": ("duplicated value", "duplicated values"),
     "undelivered": ("message that the group passed over", "messages that the group passed over"),
     "lost-commit": ("lost commit of the group", "lost commits of the group"),
+    "early-delivery": ("message delivered before its time", "messages delivered before their time"),
     "min-in-sync": ("acknowledgement with too few in sync", "acknowledgements with too few in sync"),
     "dual-master": ("epoch with two leaders", "epochs with two leaders"),
     "epoch-regression": ("step back of an epoch", "steps back of epochs"),
@@ -136,12 +137,13 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
     )  # fmt: skip
     verb = "message was lost" if count == 1 else "messages were lost"
     where = f" of queue {whole.key}" if context.run.queues > 1 else ""
+    at = f" at offset {whole.first_offset}" if whole.first_offset >= 0 else ""
     rest = count - whole.count
     others = listed(sorted({group[0].node for group in groups[1:]}))
     more = f"; {rest} more had been acknowledged by {others}" if others else ""
     return (
         f"{count} acknowledged {verb}: {_who(whole, context, whole.count)}{_again(own, context)}{more}; "
-        f"first lost: {whole.first_value} at offset {whole.first_offset}{where}."
+        f"first lost: {whole.first_value}{at}{where}."
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 from checkers import roles
 from checkers.assumptions import AssumptionsKernel
 from checkers.duplicates import DuplicatesKernel
+from checkers.early import EarlyKernel
 from checkers.failed_read import FailedReadKernel
 from checkers.group import GroupKernel
 from checkers.kernel import QueueKernel
@@ -28,6 +29,7 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     LinearizableKernel(),
     OrderKernel(),
     GroupKernel(),
+    EarlyKernel(),
     MinInSyncKernel(),
     RtoKernel(),
     RpoKernel(),

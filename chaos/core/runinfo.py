@@ -26,11 +26,15 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     at its own master, for systems that build what readers see behind the log; 0 promises nothing.
     ``min_in_sync``: nothing is acknowledged while the SyncStateSet, the master counted, is smaller (SEMANTICS
     16); 0 promises nothing.
+    ``early_s``: so much before its time a delayed message may be given to somebody (SEMANTICS 20).
+    ``twice``: if given, a promise of ``duplicate`` covers only sends of these kinds.
     """
 
     allowed: dict[str, str] = {}
     readable_after_s: float = 0.0
     min_in_sync: int = 0
+    early_s: float = 0.0
+    twice: tuple[str, ...] = ()
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,6 +33,8 @@ class Workload(Protocol):
     """Kinds without which the workload is not what its name says."""
     idempotent: bool
     """Whether a send is attempted until it is answered, one at a time per client and queue."""
+    linger_s: float
+    """The final reads begin no sooner than this after the load: so long what is acknowledged may be on its way."""
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """What is due for these clients in order of time, without end; ``rate``: their sends a second together."""

@@ -89,6 +89,8 @@ _RESERVED: Final = {
     },
 }  # fmt: skip
 
+# Above transactionOpBatchInterval (3000): what was decided is written so late that a question in between is repeated.
+_ASKED_SOON: Final[Mapping[str, str]] = {"broker.transactionCheckInterval": "5000"}  # 30000
 _TIMED: Final = frozenset({F.SCHEDULE, F.POP, F.ACK, F.EXTEND})
 _INTEGERS: Final = frozenset({"int", "long"})
 
@@ -167,9 +169,10 @@ def needed_for(operations: frozenset[F]) -> dict[str, str]:
     """What brokers must be set to for these kinds of operation, laid beneath what the user sets.
 
     Delayed messages wait in the timer wheel, and so do popped ones that nobody acknowledges: a broker without it
-    refuses both.
+    refuses both. Transactions are asked about every 30 s by default, which is as long as a whole short run.
     """
-    return {"broker.timerWheelEnable": "true"} if operations & _TIMED else {}
+    needed = {"broker.timerWheelEnable": "true"} if operations & _TIMED else {}
+    return {**needed, **(_ASKED_SOON if F.TRANSACT in operations else {})}
 
 
 def unsafe(settings: Mapping[str, str]) -> str | None:
@@ -178,6 +181,15 @@ def unsafe(settings: Mapping[str, str]) -> str | None:
         if settings.get(name, safe) != safe:
             return f"{name}={settings[name]}"
     return None
+
+
+def early_s(settings: Mapping[str, str]) -> float:
+    """How much before its time a broker may deliver: it rounds the time down to a multiple of its precision.
+
+    HookUtils.transformTimerMessage of 5.5.0; a time that is a multiple already becomes the one before.
+    """
+    text = settings.get("broker.timerPrecisionMs", "1000")
+    return int(text) / 1000 if text.isdecimal() else 0.0
 
 
 def min_in_sync(settings: Mapping[str, str]) -> int:

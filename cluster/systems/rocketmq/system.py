@@ -20,6 +20,10 @@ _STALE: Final = (
     "no leases: a master that was replaced answers reads until it learns of it, so a strong read at an old master "
     "may miss newer messages; and the consume queue that readers see is built behind the commit log"
 )
+_AGAIN: Final = (
+    "a new master delivers delayed messages again from the last checkpoint it had heard of, and asks again about a "
+    "transaction whose end was not written yet: both are stored at least once, not exactly once"
+)
 _READABLE_AFTER_S: Final = 1.0
 """The dispatcher was seen 8 to 12 ms behind an acknowledgement; a second is far below any fault."""
 
@@ -53,11 +57,12 @@ class RocketMQ:
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """Stale strong reads are by design; with settings that give up safety nothing is."""
-        minimum = keys.min_in_sync(settings)
+        minimum, early_s = keys.min_in_sync(settings), keys.early_s(settings)
         if keys.unsafe(settings) is not None:
-            return Promises(min_in_sync=minimum)
+            return Promises(min_in_sync=minimum, early_s=early_s)
         return Promises(
-            allowed={"stale-tail": _STALE}, readable_after_s=_READABLE_AFTER_S, min_in_sync=minimum
+            allowed={"stale-tail": _STALE, "duplicate": _AGAIN}, readable_after_s=_READABLE_AFTER_S,
+            min_in_sync=minimum, early_s=early_s, twice=(F.SCHEDULE.word, F.TRANSACT.word),
         )  # fmt: skip
 
     def fetch(self, say: Callable[[str], None]) -> Path:
@@ -82,7 +87,9 @@ class RocketMQ:
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
         """What needs no consumer group; slave reads only where slaves are read on purpose."""
-        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN})
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.TRANSACT})
+        if settings.get("broker.timerWheelEnable", "false") == "true":
+            kinds |= {F.SCHEDULE}
         return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
