@@ -39,10 +39,17 @@ class Sends(_Strict, frozen=True, kw_only=True):
 
 
 class OpLiteral(_Strict, frozen=True, kw_only=True):
-    """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds."""
+    """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds.
+
+    ``deliver``: the second before which nobody may be given what a ``schedule`` sends.
+    """
 
     at: tuple[float, ...] = ()
     send: str | None = None
+    schedule: str | None = None
+    deliver: float | None = None
+    transact: str | None = None
+    decides: Literal["commit", "rollback", "commit-when-asked", "rollback-when-asked", "never"] = "commit"
     poll: Range | None = None
     read: Range | None = None
     slave_read: Range | None = msgspec.field(default=None, name="slave-read")
@@ -133,6 +140,8 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     promises: dict[str, str] = {}
     readable_after_s: float = 0.0
     min_in_sync: int = 0
+    early_s: float = 0.0
+    twice: tuple[str, ...] = ()
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False

@@ -20,9 +20,10 @@ from chaos.core.clock import NS_PER_S, boot_id
 from chaos.core.errors import HistoryError
 from chaos.core.events import EventLog, Evidence, Fault, Observation, Phase
 from chaos.core.history import SCHEMA_VERSION
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import SENDS, Completion, F, Invocation, Record, Type, Value
 from chaos.core.recorder import OP_SIZE, Recorder
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.transaction import Decision
 from chaos.core.verdict import Results
 from chaos.literals import (
     DrainLiteral,
@@ -125,9 +126,24 @@ def _row(op: OpLiteral, row: Sends) -> Iterator[OpLiteral]:
         )  # fmt: skip
 
 
+def _sent(op: OpLiteral, f: F) -> str | None:
+    """The value that an operation of this kind sends."""
+    return {F.SEND: op.send, F.SCHEDULE: op.schedule, F.TRANSACT: op.transact}.get(f)
+
+
+def _argument(op: OpLiteral, f: F) -> int:
+    """What it has beside: the time of a delayed message, what is decided of a transaction."""
+    if f is F.SCHEDULE:
+        if op.deliver is None:
+            raise HistoryError(f"a schedule without the time to deliver it: {op}")
+        return _ns(op.deliver)
+    return int(Decision[op.decides.upper().replace("-", "_")]) if f is F.TRANSACT else 0
+
+
 def _kind(op: OpLiteral) -> tuple[F, Range]:
-    if op.send is not None:
-        return F.SEND, Range()
+    for f in SENDS:
+        if _sent(op, f) is not None:
+            return f, Range()
     for f, asked in ((F.POLL, op.poll), (F.READ, op.read), (F.SLAVE_READ, op.slave_read), (F.DRAIN, op.drain)):
         if asked is not None:
             return f, asked
@@ -145,7 +161,7 @@ def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
         return None
     kind = Type.FAIL if op.fail is not None else Type.INFO if op.info is not None else Type.OK
     error = op.fail or op.info
-    if f is F.SEND:
+    if f in SENDS:
         return Completion(type=kind, node=op.node, offset=op.ok if kind is Type.OK else op.hint, error=error)
     if f in (F.COMMIT, F.COMMITTED_READ):
         return Completion(type=kind, node=op.node, error=error, next_offset=asked.next)
@@ -162,7 +178,8 @@ def _act(op: OpLiteral, process: int) -> Act:
     f, asked = _kind(op)
     invocation = Invocation(
         process=process if op.p is None else op.p, f=f, key=op.to, deadline_ns=_ns(op.at[0] + TIMEOUT_S),
-        value=_value(op.send) if op.send is not None else None, offset=asked.begin,
+        value=_value(text) if (text := _sent(op, f)) is not None else None, offset=asked.begin,
+        argument=_argument(op, f),
     )  # fmt: skip
     due = op.at[0] if op.due is None else op.due
     complete_ns = _ns(op.at[-1])
@@ -344,7 +361,8 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
         settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
         rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
-        promises=Promises(allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync),
+        promises=Promises(allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync,
+                          early_s=run.early_s, twice=run.twice),
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
         interrupted=run.interrupted,
     )  # fmt: skip

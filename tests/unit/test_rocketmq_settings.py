@@ -3,8 +3,11 @@
 import pytest
 
 from chaos.core.errors import UsageError
+from chaos.core.op import F
 from cluster.systems.rocketmq import settings
 from cluster.systems.rocketmq.system import RocketMQ
+
+SYSTEM = RocketMQ()
 
 
 def test_the_defaults_are_the_safe_ones():
@@ -116,8 +119,8 @@ def test_jvm_options(key, value, option):
 @pytest.mark.parametrize(
     ("given", "allowed"),
     [
-        ({}, {"stale-tail"}),
-        ({"minInSyncReplicas": "2"}, {"stale-tail"}),
+        ({}, {"stale-tail", "duplicate"}),
+        ({"minInSyncReplicas": "2"}, {"stale-tail", "duplicate"}),
         ({"allAckInSyncStateSet": "false"}, set()),
         ({"enableElectUncleanMaster": "true"}, set()),
     ],
@@ -128,3 +131,22 @@ def test_promises(given, allowed):
     assert set(promises.allowed) == allowed
     assert all(promises.allowed.values())
     assert promises.min_in_sync == (2 if "minInSyncReplicas" in given else 0)
+    assert ("duplicate" in allowed) == bool(promises.twice)  # never of ordinary sends
+    assert promises.early_s == 1.0
+
+
+def test_a_broker_may_be_early_by_its_timers_precision_and_no_more():
+    assert SYSTEM.promises(SYSTEM.resolve({"timerPrecisionMs": "200"})).early_s == 0.2
+
+
+def test_delayed_and_transactional_messages_bring_their_settings():
+    assert SYSTEM.settings_for(frozenset({F.SEND})) == {}
+    assert SYSTEM.settings_for(frozenset({F.SCHEDULE})) == {"broker.timerWheelEnable": "true"}
+    asked = SYSTEM.resolve(SYSTEM.settings_for(frozenset({F.TRANSACT})))
+    assert int(asked["broker.transactionCheckInterval"]) > 3000  # transactionOpBatchInterval
+
+
+def test_without_the_timer_wheel_clients_delay_nothing():
+    assert F.SCHEDULE not in SYSTEM.operations(SYSTEM.resolve({}))
+    assert F.SCHEDULE in SYSTEM.operations(SYSTEM.resolve({"timerWheelEnable": "true"}))
+    assert F.TRANSACT in SYSTEM.operations(SYSTEM.resolve({}))
