@@ -4,7 +4,7 @@ import random
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judging import judged
 from undecided_model import MUTATIONS, model, put_it_again
@@ -24,7 +24,7 @@ def test_what_nothing_is_wrong_with_is_valid(seed):
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 @given(seed=SEEDS)
-@settings(max_examples=15, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=15)
 def test_a_mutation_is_found(mutation, seed):
     mutated = mutation(random.Random(seed), model(seed))
     assume(mutated is not None)

@@ -88,31 +88,22 @@ def _owed(literal):
     ]  # fmt: skip
 
 
-def _unread(rng, literal):
-    """The history without its reads, the final log without one value that is owed, and that value."""
-    owed = _owed(literal)
-    if not owed:
-        return None
-    gone = rng.choice(owed)
-    ops = tuple(op for op in literal.ops if op.poll is None and op.read is None)
-    plain = [op.send for op in literal.ops if op.send]
-    kept = [value for value in log_of(literal) if value != gone]
-    # Every offset below the missing one is as it was acknowledged: only then nothing else is wrong.
-    if [value for value in kept if value in plain] != plain or log_of(literal)[-1] != gone:
-        return None
-    return msgspec.structs.replace(literal, ops=ops), kept
+def _promised(rng, literal):
+    """One more message is acknowledged without an offset, and does not come."""
+    at = max(op.at[-1] for op in literal.ops) + 0.1
+    base = OpLiteral(at=(at, at + 0.1), p=5000)
+    kinds = [{"schedule": "8:0", "deliver": at + 1}, *({"transact": "8:0", "decides": word} for word in COMMITTING)]
+    return msgspec.structs.replace(literal, ops=(*literal.ops, msgspec.structs.replace(base, **rng.choice(kinds))))
 
 
 def forget_for_good(rng, literal):
     """A message that was promised does not come, however long one waits."""
-    found = _unread(rng, literal)
-    return found and (_ending(*found), "lost-write")
+    return _promised(rng, literal), "lost-write"
 
 
 def look_too_soon(rng, literal):
     """A message that was promised is not there yet, and nobody waits for it."""
-    found = _unread(rng, literal)
-    return found and (_ending(*found, gap_s=6.0), "drain-incomplete")
+    return _ending(_promised(rng, literal), log_of(literal), gap_s=6.0), "drain-incomplete"
 
 
 def deliver_early(rng, literal):
