@@ -41,9 +41,7 @@ class Drained(msgspec.Struct, frozen=True):
 
 def _content_differs(log: Log, left: int, right: int) -> bool:
     a, b = log.rows_of(left), log.rows_of(right)
-    return not (
-        np.array_equal(log.row_offset[a], log.row_offset[b]) and np.array_equal(log.row_vid[a], log.row_vid[b])
-    )
+    return not (np.array_equal(log.row_offset[a], log.row_offset[b]) and np.array_equal(log.row_vid[a], log.row_vid[b]))
 
 
 def unstable(timeline: Timeline, at_ns: int, *, replicas: bool) -> str:

@@ -132,9 +132,7 @@ def _undelivered(log: Log, goes_on: int, minimum: int) -> tuple[Ints, Ints]:
     return below, gone[np.argsort(log.offset[log.sends[gone]], kind="stable")]
 
 
-def _stale_example(
-    shard: QueueShard, context: Context, read: int, hiding: int, writer: int, passed_by: int
-) -> Example:
+def _stale_example(shard: QueueShard, context: Context, read: int, hiding: int, writer: int, passed_by: int) -> Example:
     """A wrong answer; ``passed_by``: the offset that it passes by."""
     log = shard.log
     answer = int(log.next[read])

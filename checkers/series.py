@@ -122,9 +122,7 @@ class SeriesKernel:
         read_ns = np.maximum(first[log.acked], acked_ns)
         return acked_ns, read_ns[first[log.acked] != NEVER_NS]
 
-    def _sample(
-        self, shard: QueueShard, context: Context, chosen: Mask, latency_ms: Floats, limit: int
-    ) -> Sample:
+    def _sample(self, shard: QueueShard, context: Context, chosen: Mask, latency_ms: Floats, limit: int) -> Sample:
         log, own = shard.log, shard.operations
         ops = np.flatnonzero(chosen)
         hashes = _hashes(own["worker"][ops], own["op"][ops])

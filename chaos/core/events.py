@@ -65,7 +65,8 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, tag="observation"):
 
     Fields that were not learned are None. ``role``: "master", "slave", "leader", "follower", …
     ``epoch``: master epoch (brokers) or term (controllers). ``subject`` is the replica group the
-    statement is about. ``sync_state_set``: node names. ``max_offsets``: queue → next offset.
+    statement is about. ``sync_state_set``: node names. ``master_epoch``: in which epoch a controller made ``master``
+    one. ``max_offsets``: queue → next offset.
     """
 
     time_ns: int
@@ -78,6 +79,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, tag="observation"):
     master: str | None = None
     sync_state_set: tuple[str, ...] | None = None
     sync_state_set_epoch: int | None = None
+    master_epoch: int | None = None
     max_offsets: dict[str, int] | None = None
     error: str | None = None
 

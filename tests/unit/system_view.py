@@ -5,9 +5,9 @@ from cluster.system import ClusterView
 
 
 def view_of(system, **settings):
+    resolved = system.resolve({name.replace("__", "."): value for name, value in settings.items()})
     nodes = tuple(
         NodeInfo(name=spec.name, role=spec.role, address=f"198.18.0.{10 + position}")
-        for position, spec in enumerate(system.topology({}))
+        for position, spec in enumerate(system.topology(resolved))
     )
-    resolved = system.resolve({name.replace("__", "."): value for name, value in settings.items()})
     return ClusterView(run_id="run", nodes=nodes, settings=resolved, queues=4)

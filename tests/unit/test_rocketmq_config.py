@@ -9,6 +9,7 @@ from rocketmq_view import SYSTEM, view_of
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import NodeInfo
 from cluster.systems.rocketmq import config
+from cluster.systems.rocketmq.launch import properties
 from cluster.systems.routing import pinned_node
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -19,14 +20,79 @@ def launch(name, view):
     return SYSTEM.launch(node, f"/nodes/{name}", "/artefacts", view)
 
 
+MODES = {
+    "rocketmq": {},
+    "rocketmq-jraft": {"cluster__controllerType": "jRaft"},
+    "rocketmq-in-namesrv": {"cluster__controllerIn": "namesrv"},
+    "rocketmq-jraft-in-namesrv": {"cluster__controllerType": "jRaft", "cluster__controllerIn": "namesrv"},
+    "rocketmq-five": {"cluster__brokers": "5", "cluster__namesrvs": "2"},
+    "rocketmq-master-slave": {"cluster__mode": "master-slave"},
+    "rocketmq-master-slave-async": {"cluster__mode": "master-slave", "brokerRole": "ASYNC_MASTER"},
+    "rocketmq-dledger": {"cluster__mode": "dledger"},
+}
+
+
+def golden(path, text):
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
 @pytest.mark.parametrize("name", ["n1", "c2", "b3"])
 def test_golden(name):
     launched = launch(name, view_of())
     text = "\n".join(launched.argv) + "\n\n" + launched.files["node.conf"].decode()
-    path = GOLDEN / f"rocketmq-{name}.txt"
-    if os.environ.get("GOLDEN") == "write":
-        path.write_text(text)
-    assert text == path.read_text()
+    golden(GOLDEN / f"rocketmq-{name}.txt", text)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_golden_modes(mode):
+    """Of each mode what starts each node, when that is said, and what is in its file."""
+    view = view_of(**MODES[mode])
+    parts = []
+    for node in view.nodes:
+        launched = launch(node.name, view)
+        main = launched.argv[launched.argv.index("-c") - 1]
+        conf = launched.files["node.conf"].decode()
+        parts.append(f"## {node.name} {node.role}: {main}, ready: {launched.ready_pattern}\n{conf}")
+    golden(GOLDEN / f"{mode}-all.txt", "\n".join(parts))
+
+
+def conf_of(name, view):
+    return dict(line.split("=", 1) for line in launch(name, view).files["node.conf"].decode().splitlines())
+
+
+def test_jraft_addresses_are_matched_by_position():
+    view = view_of(cluster__controllerType="jRaft")
+    for node in view.of_role("controller"):
+        conf = conf_of(node.name, view)
+        members = conf["jRaftInitConf"].split(",")
+        rpc = conf["jRaftControllerRPCAddr"].split(",")[members.index(conf["jRaftServerId"])]
+        assert rpc == f"{node.address}:{config.CONTROLLER_PORT}"
+
+
+def test_one_master_and_its_slaves():
+    view = view_of(cluster__mode="master-slave", brokerRole="ASYNC_MASTER")
+    confs = [conf_of(node.name, view) for node in view.of_role("broker")]
+    assert [(conf["brokerId"], conf["brokerRole"]) for conf in confs] == [
+        ("0", "ASYNC_MASTER"), ("1", "SLAVE"), ("2", "SLAVE"),
+    ]  # fmt: skip
+
+
+def test_a_dledger_broker_makes_its_id_of_the_number_in_its_name():
+    view = view_of(cluster__mode="dledger")
+    for node in view.of_role("broker"):
+        conf = conf_of(node.name, view)
+        assert conf["dLegerSelfId"][1:].isdecimal()
+        assert f"{conf['dLegerSelfId']}-{node.address}:{config.DLEDGER_PORT}" in conf["dLegerPeers"].split(";")
+        assert not {"brokerId", "brokerRole", "enableControllerMode"} & set(conf)
+
+
+def test_every_node_knows_every_name_server():
+    view = view_of(cluster__controllerIn="namesrv")
+    servers = ";".join(f"{node.address}:{config.NAMESRV_PORT}" for node in view.of_role("controller"))
+    assert {conf_of(node.name, view)["namesrvAddr"] for node in view.of_role("broker")} == {servers}
+    assert conf_of("n2", view_of(cluster__namesrvs="2"))["listenPort"] == str(config.NAMESRV_PORT)
 
 
 def test_topology():
@@ -47,7 +113,7 @@ def test_settings_reach_their_component_only():
 
 
 def test_properties_keep_backslashes():
-    assert config.properties({"b": "C:\\x", "a": "1"}) == b"a=1\nb=C:\\\\x\n"
+    assert properties({"b": "C:\\x", "a": "1"}) == b"a=1\nb=C:\\\\x\n"
 
 
 def test_every_node_writes_its_log_and_temporary_files_at_home():

@@ -5,8 +5,8 @@ from rocketmq_view import view_of
 
 from chaos.core.client import Definite
 from chaos.core.events import Observation
-from cluster.systems.leadership import leadership, not_ready
-from cluster.systems.rocketmq.probe import Group, parse_group, parse_term
+from cluster.systems.rocketmq.dledger import parse_term
+from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_group
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError
 from cluster.systems.rocketmq.route import parse
 from cluster.systems.routing import Route
@@ -51,7 +51,7 @@ def test_no_route(bad):
 
 
 def test_sync_state_set_in_node_names():
-    assert parse_group(answer(GROUP), NAMES) == Group("b3", ("b1", "b3"), 4)
+    assert parse_group(answer(GROUP), NAMES) == Group("b3", ("b1", "b3"), 4, 1)
 
 
 def test_a_group_without_master_or_not_registered_yet():

@@ -87,7 +87,7 @@ def with_client(body):
         client = RocketMQClient(view_of(client__routing="follow", client__routePollInterval="3600"), 0, 8, seed=1)
         for name in client._links:
             client._links[name] = Link("127.0.0.1", port, client._links[name]._codec.args[0])
-        client._producer = Producer(client._links, RUN, 0)
+        client._producer = Producer(client._links, RUN, 0, "controller")
         client._route._source._link = Link("127.0.0.1", port)
         try:
             return await body(broker, client)

@@ -4,7 +4,7 @@ import pytest
 
 from chaos.core.errors import UsageError
 from chaos.core.op import F
-from cluster.systems.rocketmq import settings
+from cluster.systems.rocketmq import defaults, promises, settings, shape
 from cluster.systems.rocketmq.system import RocketMQ
 
 SYSTEM = RocketMQ()
@@ -22,7 +22,7 @@ def test_the_defaults_are_the_safe_ones():
         "client.routePollInterval": "1",
     }
     assert {name: resolved[name] for name in safe} == safe
-    assert settings.unsafe(resolved) is None
+    assert promises.unsafe(resolved) is None
 
 
 def test_an_idle_group_does_not_flap():
@@ -31,8 +31,12 @@ def test_an_idle_group_does_not_flap():
     assert int(resolved["broker.haSendHeartbeatInterval"]) < int(resolved["broker.haMaxTimeSlaveNotCatchup"])
 
 
-def test_every_default_is_a_setting_that_exists():
-    settings.resolve(settings.defaults())
+@pytest.mark.parametrize("mode", shape.MODES)
+def test_every_default_is_a_setting_that_exists(mode):
+    ours = defaults.of(shape.of({"cluster.mode": mode}))
+    resolved = settings.resolve({"cluster.mode": mode, **ours})
+    assert resolved == settings.resolve({"cluster.mode": mode})
+    assert set(resolved) - set(ours) <= {*shape.HELP, "client.slaveReads", "broker.slaveReadEnable"}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +92,12 @@ def test_resolving_twice_changes_nothing():
         ("client.routePollInterval", "nan", "above 0"),
         ("jvm.broker.Xmx", "1g -verbose", "without spaces"),
         ("brokerIP1", "198.18.0.1", "set by the harness"),
-        ("controllerType", "jRaft", "set by the harness"),
+        ("controllerType", "jRaft", "say cluster.controllerType"),
+        ("enableControllerInNamesrv", "true", "say cluster.controllerIn"),
+        ("enableDLegerCommitLog", "true", "say cluster.mode"),
+        ("jRaftInitConf", "198.18.0.1:9880", "set by the harness"),
+        ("brokerRole", "SYNC_MASTER", "but for cluster.mode=master-slave"),
+        ("cluster.mod", "dledger", "did you mean cluster.mode?"),
         ("broker.deleteWhen", "04\nlistenPort=1", "one line"),
     ],
 )
@@ -114,25 +123,6 @@ def test_refused(name, value, says):
 )
 def test_jvm_options(key, value, option):
     assert settings.jvm_options({f"jvm.broker.{key}": value, "jvm.namesrv.Xmx": "1m"}, "broker") == [option]
-
-
-@pytest.mark.parametrize(
-    ("given", "allowed"),
-    [
-        ({}, {"stale-tail", "duplicate"}),
-        ({"minInSyncReplicas": "2"}, {"stale-tail", "duplicate"}),
-        ({"allAckInSyncStateSet": "false"}, set()),
-        ({"enableElectUncleanMaster": "true"}, set()),
-    ],
-)
-def test_promises(given, allowed):
-    system = RocketMQ()
-    promises = system.promises(system.resolve(given))
-    assert set(promises.allowed) == allowed
-    assert all(promises.allowed.values())
-    assert promises.min_in_sync == (2 if "minInSyncReplicas" in given else 0)
-    assert ("duplicate" in allowed) == bool(promises.twice)  # never of ordinary sends
-    assert promises.early_s == 1.0
 
 
 def test_a_broker_may_be_early_by_its_timers_precision_and_no_more():

@@ -1,7 +1,6 @@
 """What a client asks of RocketMQ's brokers for each kind of operation; where it goes is ``RoutedClient``'s business.
 
-A strong read asks the broker for its role and epoch before and after, so that what it read was read at one master;
-only the broker's own word counts, since there are no leases.
+A strong read asks the broker for its role and epoch before and after, so that what it read was read at one master.
 """
 
 from functools import partial
@@ -14,7 +13,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Completion, F, Invocation, Record, Type
 from cluster.system import ClusterView
 from cluster.systems.client import RoutedClient
-from cluster.systems.rocketmq import config
+from cluster.systems.rocketmq import config, dledger, shape
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.outcomes import of_send, said
 from cluster.systems.rocketmq.producer import Producer
@@ -27,20 +26,13 @@ from cluster.systems.rocketmq.protocol import (
 )
 from cluster.systems.rocketmq.route import NameServer
 from cluster.systems.rocketmq.sending import completion_of, properties_of, request_fields
+from cluster.systems.rocketmq.standing import Standing, standing
 
 READ_GROUP: Final = "TOOLS_CONSUMER"
 """A consumer group that every broker has from the start, so that reading creates nothing."""
 POLL_MESSAGES: Final = 32
 READ_MESSAGES: Final = 1024
 _SUBSCRIPTION_IN_HEADER: Final = 4  # pull without a heartbeat of the consumer group
-
-
-class Standing(msgspec.Struct, frozen=True):
-    """What a broker says of itself: ``master`` and the epoch of the newest part of its log (None: no log yet)."""
-
-    master: bool
-    epoch: int | None
-    log_bytes: int
 
 
 class Pulled(msgspec.Struct, frozen=True):
@@ -59,23 +51,21 @@ class RocketMQClient(RoutedClient[Link]):
     def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
         brokers = {node.name: node for node in view.of_role("broker")}
         names = {f"{node.address}:{config.BROKER_PORT}": node.name for node in brokers.values()}
-        namesrv = view.of_role("namesrv")[number % len(view.of_role("namesrv"))]
+        servers = config.name_servers(view)
+        namesrv = servers[number % len(servers)]
         links = {
             name: Link(node.address, config.BROKER_PORT, partial(self._asked, name)) for name, node in brokers.items()
         }
         server = NameServer(Link(namesrv.address, config.NAMESRV_PORT), config.TOPIC, names)
         super().__init__(view, number, clients, seed, links, server, "the name server")
         self._group = f"chaos-{number}"
-        self._producer = Producer(self._links, self._run, number)
+        self._mode = shape.of(view.settings).mode
+        self._members = dledger.brokers(view)
+        self._producer = Producer(self._links, self._run, number, self._mode)
 
     def _asked(self, node: str, question: Answer) -> None:
         """A broker wants to know something."""
         self._producer.asked(node, question)
-
-    async def refresh(self) -> None:
-        """Drop every connection and the route."""
-        await self._producer.stop()
-        await super().refresh()
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         try:
@@ -94,7 +84,7 @@ class RocketMQClient(RoutedClient[Link]):
         fields = request_fields(op, self._group, properties_of(op))
         body = payload.encode(op.value, op.key, self._run, op.body_bytes)
         answer = await self._links[node].request(Request.SEND_MESSAGE_V2, fields, deadline_ns, body)
-        return completion_of(op, node, answer)
+        return completion_of(op, node, answer, self._mode)
 
     async def _weak_read(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         pulled = await self._pull(node, op.key, op.offset or 0, POLL_MESSAGES, deadline_ns)
@@ -110,7 +100,7 @@ class RocketMQClient(RoutedClient[Link]):
         is a thread of its own); by the time the maximum is asked, two answers have come and gone.
         """
         link = self._links[node]
-        before = await standing(link, deadline_ns)
+        before = await self._standing(node, deadline_ns)
         if not before.master:
             raise Definite("not master")
         minimum = await offset_of(link, Request.GET_MIN_OFFSET, op.key, deadline_ns)
@@ -123,12 +113,22 @@ class RocketMQClient(RoutedClient[Link]):
                 raise Definite(f"read stopped below the maximum offset: {said(pulled.code, '')}")
             records += pulled.records
             at = pulled.next_offset
-        after = await standing(link, deadline_ns)
+        after = await self._standing(node, deadline_ns)
         if after.master != before.master or after.epoch != before.epoch:
             raise Definite("not master any more")
         return Completion(
             type=Type.OK, node=node, records=tuple(records), next_offset=at, min_offset=minimum, max_offset=maximum
         )
+
+    async def _standing(self, node: str, deadline_ns: int) -> Standing:
+        return await standing(self._links[node], deadline_ns, self._mode, node, self._members.get(node))
+
+    async def refresh(self) -> None:
+        """Drop every connection and the route."""
+        await self._producer.stop()
+        await super().refresh()
+        for member in self._members.values():
+            member.close()
 
     async def _pull(self, node: str, key: int, offset: int, count: int, deadline_ns: int) -> Pulled:
         fields = {
@@ -165,39 +165,12 @@ def parse_pull(answer: Answer, key: int, run: int) -> Pulled:
     )
 
 
-class _Epoch(msgspec.Struct):
-    epoch: int
-
-
-class _EpochCache(msgspec.Struct):
-    brokerId: int  # noqa: N815 - the protocol's spelling
-    maxOffset: int  # noqa: N815
-    epochList: list[_Epoch] = []  # noqa: N815
-
-
-_decode_epochs = msgspec.json.Decoder(_EpochCache).decode
-
-
-async def standing(link: Link, deadline_ns: int) -> Standing:
-    """Ask a broker whether it takes itself for the master, and of which epoch.
+async def offset_of(link: Link, request: Request, key: int, deadline_ns: int) -> int:
+    """GET_MIN_OFFSET or GET_MAX_OFFSET of a queue.
 
     Raises:
-        Definite: it refused or could not be reached. Indefinite: no answer.
-        ProtocolError: the answer does not parse.
+        Definite: the broker refused or could not be reached. Indefinite: no answer.
     """
-    answer = await link.request(Request.GET_BROKER_EPOCH_CACHE, {}, deadline_ns)
-    if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
-    try:
-        cache = _decode_epochs(answer.body)
-    except msgspec.DecodeError:
-        raise ProtocolError("epoch cache that does not parse") from None
-    # A broker's id is 0 exactly while it takes itself for the master.
-    return Standing(cache.brokerId == 0, cache.epochList[-1].epoch if cache.epochList else None, cache.maxOffset)
-
-
-async def offset_of(link: Link, request: Request, key: int, deadline_ns: int) -> int:
-    """GET_MIN_OFFSET or GET_MAX_OFFSET of a queue. Raises as ``standing``."""
     answer = await link.request(request, {"topic": config.TOPIC, "queueId": key}, deadline_ns)
     if answer.code != Code.SUCCESS or "offset" not in answer.fields:
         raise Definite(said(answer.code, answer.remark))

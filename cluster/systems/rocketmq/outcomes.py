@@ -6,12 +6,11 @@ no row names is ``info``. Every row has its test.
 """
 
 import re
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from chaos.core.op import Type
 from cluster.systems.rocketmq.protocol import Code
-
-Mode = Literal["controller", "dledger"]
+from cluster.systems.rocketmq.shape import Mode
 
 
 class Outcome(NamedTuple):
@@ -41,12 +40,14 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(Code.SYSTEM_BUSY, r"\[OVERLOAD\]", None, Type.FAIL, "SYSTEM_BUSY: thread pool full", _BEFORE),
     Row(Code.SYSTEM_BUSY, r"\[(TIMEOUT|PCBUSY)_CLEAN_QUEUE\]", None, Type.FAIL,
         "SYSTEM_BUSY: waited too long in the queue", "taken out of the queue and never run (BrokerFastFailure)"),
+    Row(Code.SYSTEM_BUSY, r"\[PC_SYNCHRONIZED\]", "dledger", Type.INFO, "SYSTEM_BUSY: log busy",
+        "there it stands for a log that did not take the message, and for one that was too full while it waited"),
     Row(Code.SYSTEM_BUSY, r"\[PC_SYNCHRONIZED\]", None, Type.FAIL, "SYSTEM_BUSY: page cache busy", _BEFORE),
     Row(Code.SYSTEM_BUSY, "", None, Type.FAIL, "SYSTEM_BUSY", _BEFORE),
-    Row(Code.SYSTEM_ERROR, "in-sync replicas not enough", "controller", Type.FAIL,
-        "SYSTEM_ERROR: in-sync replicas not enough", "CommitLog.asyncPutMessage counts the replicas before the append"),
     Row(Code.SYSTEM_ERROR, "in-sync replicas not enough", "dledger", Type.INFO,
         "SYSTEM_ERROR: in-sync replicas not enough", "there it also stands for a time-out after the append"),
+    Row(Code.SYSTEM_ERROR, "in-sync replicas not enough", None, Type.FAIL,
+        "SYSTEM_ERROR: in-sync replicas not enough", "CommitLog.asyncPutMessage counts the replicas before the append"),
     Row(Code.SYSTEM_ERROR, "broker unable to service, until", None, Type.FAIL,
         "SYSTEM_ERROR: broker does not serve yet", "SendMessageProcessor.preSend"),
     Row(Code.SYSTEM_ERROR, "", None, Type.INFO, "SYSTEM_ERROR", "may have been raised after the append"),
@@ -55,10 +56,10 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(Code.SLAVE_NOT_AVAILABLE, "", None, Type.INFO, "SLAVE_NOT_AVAILABLE", "appended, not replicated"),
     Row(Code.FLUSH_SLAVE_TIMEOUT, "", None, Type.INFO, "FLUSH_SLAVE_TIMEOUT", "appended, not known to be replicated"),
     Row(Code.MESSAGE_ILLEGAL, "", None, Type.FAIL, "MESSAGE_ILLEGAL", _BEFORE),
-    Row(Code.SERVICE_NOT_AVAILABLE, "", "controller", Type.FAIL, "SERVICE_NOT_AVAILABLE",
-        "HookUtils.checkBeforePutMessage: shut down, slave, or not writable"),
     Row(Code.SERVICE_NOT_AVAILABLE, "", "dledger", Type.INFO, "SERVICE_NOT_AVAILABLE",
         "DLedgerCommitLog answers so for a leadership lost while it waited"),
+    Row(Code.SERVICE_NOT_AVAILABLE, "", None, Type.FAIL, "SERVICE_NOT_AVAILABLE",
+        "HookUtils.checkBeforePutMessage: shut down, slave, or not writable"),
     Row(Code.NO_PERMISSION, "", None, Type.FAIL, "NO_PERMISSION", _BEFORE),
     Row(Code.TOPIC_NOT_EXIST, "", None, Type.FAIL, "TOPIC_NOT_EXIST", _BEFORE),
     Row(Code.INVALID_PARAMETER, "", None, Type.FAIL, "INVALID_PARAMETER", _BEFORE),

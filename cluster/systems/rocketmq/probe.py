@@ -17,74 +17,19 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, Leadership
-from cluster.systems.leadership import leadership, not_ready
-from cluster.systems.rocketmq import config
-from cluster.systems.rocketmq.client import offset_of, standing
+from cluster.systems.rocketmq import config, dledger, jraft, shape
+from cluster.systems.rocketmq.client import offset_of
 from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_connected, parse_group
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
 from cluster.systems.rocketmq.route import NameServer
+from cluster.systems.rocketmq.standing import standing
 
 _ASK_TIMEOUT_S: Final = 1.0
 _PREPARE_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.2
 _READ_WRITE: Final = 6
-_TERM_BEFORE_ALL: Final = -2
-
-
-class _Replica(msgspec.Struct):
-    brokerAddress: str  # noqa: N815 - the protocol's spelling
-
-
-class _ReplicasInfo(msgspec.Struct):
-    masterAddress: str | None = None  # noqa: N815
-    syncStateSetEpoch: int | None = None  # noqa: N815
-    inSyncReplicas: list[_Replica] = []  # noqa: N815
-
-
-class _SyncStates(msgspec.Struct):
-    replicasInfoTable: dict[str, _ReplicasInfo] = {}  # noqa: N815
-
-
-class _Refusal(msgspec.Struct):
-    term: int
-
-
-class Group(msgspec.Struct, frozen=True):
-    """The replica group as its leading controller says it; node names, or addresses that are nobody's."""
-
-    master: str | None = None
-    sync_state_set: tuple[str, ...] | None = None
-    sync_state_set_epoch: int | None = None
-
-
-def parse_group(answer: Answer, names: Mapping[str, str]) -> Group:
-    """What CONTROLLER_GET_SYNC_STATE_DATA answered. ``names``: address:port → node.
-
-    Raises:
-        Definite: the controller refused (it does not lead any more).
-        ProtocolError: the answer does not parse.
-    """
-    if answer.code != Code.SUCCESS:
-        raise Definite(said(answer.code, answer.remark))
-    try:
-        group = msgspec.json.decode(answer.body, type=_SyncStates).replicasInfoTable.get(config.GROUP)
-    except msgspec.DecodeError:
-        raise ProtocolError("SyncStateSet that does not parse") from None
-    if group is None:
-        return Group()
-    master = names.get(group.masterAddress, group.masterAddress) if group.masterAddress else None
-    members = (names.get(replica.brokerAddress, replica.brokerAddress) for replica in group.inSyncReplicas)
-    return Group(master, tuple(sorted(members)), group.syncStateSetEpoch)
-
-
-def parse_term(answer: Answer) -> int | None:
-    """The term in the refusal of a heartbeat, None if it holds none."""
-    try:
-        term = msgspec.json.decode(answer.body, type=_Refusal).term
-    except msgspec.DecodeError:
-        return None
-    return term if term >= 0 else None
 
 
 class RocketMQProbe:
@@ -95,22 +40,37 @@ class RocketMQProbe:
         self._brokers = view.of_role("broker")
         self._names = {f"{node.address}:{config.BROKER_PORT}": node.name for node in self._brokers}
         self._links = {node.name: Link(node.address, config.PORTS[node.role]) for node in view.nodes}
+        self._servers = {node.name: Link(node.address, config.NAMESRV_PORT) for node in config.name_servers(view)}
+        self._shape = shape.of(view.settings)
+        self._members = dledger.brokers(view)
+        self._terms: dict[str, dledger.Member | jraft.Member] = {**dledger.controllers(view), **jraft.controllers(view)}
         self._prepared = False
 
     async def prepare(self) -> None:
-        """Create the topic on every broker: topics do not travel with the log.
+        """Create the topic on every broker, since topics do not travel with the log, or on the master alone.
 
         Raises:
             DeployError: a broker refused until the deadline.
-            DeadlineError: the name server did not show the topic in time.
+            DeadlineError: the name servers did not show the topic in time.
         """
-        deadline = Deadline(f"topic {config.TOPIC} on every broker and in the route", _PREPARE_TIMEOUT_S)
-        for node in self._brokers:
+        deadline = Deadline(f"topic {config.TOPIC} on its brokers and in the route", _PREPARE_TIMEOUT_S)
+        for node in await self._keepers(deadline):
             await self._create_topic(node, deadline)
         while (missing := await self._topic_missing()) is not None:
             deadline.check(missing)
             await asyncio.sleep(_RETRY_S)
         self._prepared = True
+
+    async def _keepers(self, deadline: Deadline) -> tuple[NodeInfo, ...]:
+        """The brokers that must know the topic."""
+        while not self._shape.topic_on_every:
+            seen = [await self.observe(node, _ASK_TIMEOUT_S) for node in self._view.nodes]
+            master = self.leadership({one.node: one for one in seen}).master
+            if master is not None:
+                return tuple(node for node in self._brokers if node.name == master)
+            deadline.check("nobody is master")
+            await asyncio.sleep(_RETRY_S)
+        return self._brokers
 
     async def _create_topic(self, node: NodeInfo, deadline: Deadline) -> None:
         fields = {
@@ -132,7 +92,8 @@ class RocketMQProbe:
 
     async def readiness(self) -> str | None:
         """None when every node serves, the SyncStateSet is complete and (once prepared) the topic can be written."""
-        nodes = [node for node in self._view.nodes if node.role != "broker"]
+        led = self._shape.mode == "controller"
+        nodes = [node for node in self._view.nodes if not led or node.role != "broker"]
         seen = {node.name: await self.observe(node, _ASK_TIMEOUT_S) for node in nodes}
         missing = not_ready(seen, self._view)
         if missing is None and self._prepared:
@@ -140,16 +101,14 @@ class RocketMQProbe:
         return missing
 
     async def _topic_missing(self) -> str | None:
-        for node in self._view.of_role("namesrv"):
-            server = NameServer(self._links[node.name], config.TOPIC, self._names)
-            found = await server.ask(_soon(_ASK_TIMEOUT_S))
+        for name, link in self._servers.items():
+            found = await NameServer(link, config.TOPIC, self._names).ask(_soon(_ASK_TIMEOUT_S))
             if found is None or found.master is None or len(found.slaves) < len(self._brokers) - 1:
-                return f"{node.name} does not route topic {config.TOPIC} to every broker yet"
-        for broker in self._brokers:
+                return f"{name} does not route topic {config.TOPIC} to every broker yet"
+        for broker in await self._keepers(Deadline("a master", _ASK_TIMEOUT_S)):
             try:
-                link = self._links[broker.name]
                 for key in range(self._view.queues):
-                    await offset_of(link, Request.GET_MAX_OFFSET, key, _soon(_ASK_TIMEOUT_S))
+                    await offset_of(self._links[broker.name], Request.GET_MAX_OFFSET, key, _soon(_ASK_TIMEOUT_S))
             except (Definite, Indefinite) as error:
                 return f"{broker.name} does not know topic {config.TOPIC}: {error}"
         return None
@@ -171,20 +130,24 @@ class RocketMQProbe:
 
     async def _observe_broker(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
         link = self._links[node.name]
-        broker = await standing(link, deadline_ns)
+        broker = await standing(link, deadline_ns, self._shape.mode, node.name, self._members.get(node.name))
         offsets: dict[str, int] = {}
-        error = None
+        error, with_it = None, None
         try:
+            if broker.master and self._shape.mode == "master-slave":
+                answer = await self._ask(node, Request.GET_BROKER_HA_STATUS, {}, deadline_ns)
+                with_it = tuple(sorted({node.name, *parse_connected(answer, self._brokers)}))
             for key in range(self._view.queues if self._prepared else 0):
                 offsets[str(key)] = await offset_of(link, Request.GET_MAX_OFFSET, key, deadline_ns)
-        except (Definite, Indefinite) as problem:  # it has answered, so it is alive
+        except (Definite, Indefinite, ProtocolError) as problem:  # it has answered, so it is alive
             error = f"maximum offsets: {problem}"
         return Observation(
             time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True,
             role="master" if broker.master else "slave",
             # The newest epoch in a slave's log may be cut off again; only a master's is a claim.
             epoch=broker.epoch if broker.master else None,
-            subject=config.GROUP, max_offsets=offsets or None, error=error,
+            subject=config.GROUP, master=broker.follows, sync_state_set=with_it, max_offsets=offsets or None,
+            error=error,
         )  # fmt: skip
 
     async def _observe_controller(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
@@ -194,7 +157,7 @@ class RocketMQProbe:
         leads = metadata.fields.get("isLeader") == "true"
         term, group, error = None, Group(), None
         try:
-            term = parse_term(await self._ask(node, Request.DLEDGER_HEART_BEAT, {}, deadline_ns, self._term_body(node)))
+            term = await self._terms[node.name].term(deadline_ns)
             if leads:
                 body = msgspec.json.encode([config.GROUP])
                 answer = await self._ask(node, Request.CONTROLLER_GET_SYNC_STATE_DATA, {}, deadline_ns, body)
@@ -204,19 +167,9 @@ class RocketMQProbe:
         return Observation(
             time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True,
             role="leader" if leads else "follower", epoch=term, subject=config.GROUP, master=group.master,
-            sync_state_set=group.sync_state_set, sync_state_set_epoch=group.sync_state_set_epoch, error=error,
+            sync_state_set=group.sync_state_set, sync_state_set_epoch=group.sync_state_set_epoch,
+            master_epoch=group.master_epoch, error=error,
         )  # fmt: skip
-
-    def _term_body(self, node: NodeInfo) -> bytes:
-        """A heartbeat of a term before all terms: refused as expired, it changes nothing, and the refusal says it.
-
-        Nothing else on the controller's port does. It has to name a member that is not the one asked.
-        """
-        other = next(peer for peer in self._view.of_role("controller") if peer.name != node.name)
-        return msgspec.json.encode({
-            "group": config.CONTROLLER_GROUP, "remoteId": node.name, "localId": other.name, "leaderId": other.name,
-            "term": _TERM_BEFORE_ALL,
-        })  # fmt: skip
 
     def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
         """Pure: the active controller with the highest term names the master; without one, the brokers do."""
@@ -229,8 +182,8 @@ class RocketMQProbe:
 
     async def close(self) -> None:
         """Release all connections; safe to call twice."""
-        for link in self._links.values():
-            link.close()
+        for way in (*self._links.values(), *self._servers.values(), *self._members.values(), *self._terms.values()):
+            way.close()
 
 
 def _soon(timeout_s: float) -> int:

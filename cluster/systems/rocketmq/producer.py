@@ -23,6 +23,7 @@ from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.outcomes import of_send, said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request, decode_messages
 from cluster.systems.rocketmq.sending import request_fields
+from cluster.systems.rocketmq.shape import Mode
 
 GROUP: Final = "chaos-transactions"
 HEARTBEAT_S: Final = 2.0
@@ -50,9 +51,10 @@ class _Heartbeat(msgspec.Struct):
 class Producer:
     """One client's transactions: ``links`` lead to every broker by name."""
 
-    def __init__(self, links: Mapping[str, Link], run: int, number: int) -> None:
+    def __init__(self, links: Mapping[str, Link], run: int, number: int, mode: Mode) -> None:
         self._links = links
         self._run = run
+        self._mode = mode
         self._beat = msgspec.json.encode(_Heartbeat(clientID=f"chaos-{run:x}-{number}"))
         self._beating: asyncio.Task[None] | None = None
         self._answering: set[asyncio.Task[None]] = set()
@@ -73,7 +75,7 @@ class Producer:
         answer = await link.request(
             Request.SEND_MESSAGE_V2, request_fields(op, GROUP, named, _HALF), deadline_ns, body
         )  # fmt: skip
-        outcome = of_send(answer.code, answer.remark)
+        outcome = of_send(answer.code, answer.remark, self._mode)
         if outcome.type is not Type.OK or decision not in AT_ONCE:
             return Completion(type=outcome.type, node=node, error=outcome.error or None)
         try:

@@ -13,6 +13,7 @@ from chaos.core.op import Completion, F, Invocation, Type
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.outcomes import of_send
 from cluster.systems.rocketmq.protocol import Answer, encode_properties
+from cluster.systems.rocketmq.shape import Mode
 
 _NS_PER_MS: Final = 1_000_000
 
@@ -42,9 +43,9 @@ def wall_ms(instant_ns: int) -> int:
     return -((now_ns() - instant_ns - time.time_ns()) // _NS_PER_MS)
 
 
-def completion_of(op: Invocation, node: str, answer: Answer) -> Completion:
+def completion_of(op: Invocation, node: str, answer: Answer, mode: Mode) -> Completion:
     """What the answer to a plain or delayed send says."""
-    outcome = of_send(answer.code, answer.remark)
+    outcome = of_send(answer.code, answer.remark, mode)
     told = answer.fields.get("queueOffset") if op.f is F.SEND else None
     if outcome.type is Type.OK and op.f is F.SEND and told is None:
         return Completion(type=Type.INFO, node=node, error="SUCCESS: without an offset")

@@ -1,8 +1,9 @@
 """Settings of the system: what may be set, what is set by default, and what the harness keeps for itself.
 
-A setting is ``client.KEY`` (this harness' client), ``broker.KEY``, ``controller.KEY``, ``namesrv.KEY`` (RocketMQ's
-own), ``jvm.ROLE.KEY``, or a bare RocketMQ key, which goes to every component that knows it. RocketMQ
-itself ignores what it does not know and what it cannot parse; this module refuses both.
+A setting is ``cluster.KEY`` (which cluster: ``shape``), ``client.KEY`` (this harness' client), ``broker.KEY``,
+``controller.KEY``, ``namesrv.KEY`` (RocketMQ's own), ``jvm.ROLE.KEY``, or a bare RocketMQ key, which goes to every
+component that knows it. RocketMQ itself ignores what it does not know and what it cannot parse; this module refuses
+both.
 """
 
 import difflib
@@ -14,6 +15,8 @@ from typing import Final
 from chaos.core.errors import UsageError
 from chaos.core.op import F
 from cluster.systems import routing
+from cluster.systems.rocketmq import defaults, shape
+from cluster.systems.rocketmq.shape import Shape
 
 COMPONENTS: Final = ("namesrv", "controller", "broker")
 
@@ -23,58 +26,13 @@ CLIENT_HELP: Final[Mapping[str, str]] = {
     "default: off with client.routing=follow, whose clients go where an ordinary client goes, else on",
 }
 
-_CLIENT_DEFAULTS: Final = {"client.routePollInterval": "1", "client.routing": "mixed"}
-
-_JVM_DEFAULTS: Final = {
-    "jvm.namesrv.Xms": "16m", "jvm.namesrv.Xmx": "32m",
-    "jvm.controller.Xms": "16m", "jvm.controller.Xmx": "48m",
-    "jvm.broker.Xms": "32m", "jvm.broker.Xmx": "96m", "jvm.broker.MaxDirectMemorySize": "192m",
-}  # fmt: skip
-
-# Safe replication, then the timers of failover (stock values in comments), then what keeps a node small.
-_BROKER_DEFAULTS: Final = {
-    "allAckInSyncStateSet": "true",
-    "minInSyncReplicas": "1",
-    "totalReplicas": "3",
-    "flushDiskType": "ASYNC_FLUSH",
-    "autoCreateTopicEnable": "false",
-    "controllerHeartBeatTimeoutMills": "3000",  # 10000
-    "haMaxTimeSlaveNotCatchup": "3000",  # 15000
-    "haSendHeartbeatInterval": "1000",  # 5000; below it the SyncStateSet of an idle group flaps
-    "slaveTimeout": "3000",
-    "syncControllerMetadataPeriod": "1000",  # 10000
-    "syncBrokerMetadataPeriod": "1000",  # 5000
-    "checkSyncStateSetPeriod": "1000",  # 5000
-    "registerNameServerPeriod": "10000",  # 30000
-    "brokerFastFailureEnable": "false",
-    "maxTransferCountOnMessageInMemory": "1024",  # 32; a drain reads whole queues
-    "maxTransferBytesOnMessageInMemory": "1048576",  # 262144
-    "mappedFileSizeCommitLog": "16777216",
-    "mappedFileSizeConsumeQueue": "400000",
-    "mappedFileSizeTimerLog": "1048576",
-    "maxHashSlotNum": "10000",
-    "maxIndexNum": "40000",
-    "messageIndexEnable": "false",
-    "timerWheelEnable": "false",
-    "enableCompaction": "false",
-    "traceTopicEnable": "false",
-    "diskMaxUsedSpaceRatio": "99",
-    "deleteWhen": "04",
-    "fileReservedTime": "48",
-}
-
-_CONTROLLER_DEFAULTS: Final = {
-    "enableElectUncleanMaster": "false",
-    "scanNotActiveBrokerInterval": "1000",  # 5000
-    "scanInactiveMasterInterval": "1000",  # 5000
-    "mappedFileSize": "4194304",
-}
+HELP: Final[Mapping[str, str]] = {**shape.HELP, **CLIENT_HELP}
 
 # A topology is wired with these; a run that changed them would not find its own nodes.
 _RESERVED: Final = {
     "broker": {
         "bindAddress", "listenPort", "haListenPort", "brokerIP1", "brokerIP2", "namesrvAddr", "controllerAddr",
-        "brokerName", "brokerClusterName", "brokerId", "brokerRole", "enableControllerMode",
+        "brokerName", "brokerClusterName", "brokerId", "enableControllerMode",
         "fetchNamesrvAddrByAddressServer", "fetchNameSrvAddrByDnsLookup", "fetchControllerAddrByDnsLookup",
         "rocketmqHome", "storePathRootDir",
         "storePathCommitLog", "storePathEpochFile", "storePathBrokerIdentity", "enableDLegerCommitLog", "dLegerGroup",
@@ -83,6 +41,7 @@ _RESERVED: Final = {
     "controller": {
         "bindAddress", "listenPort", "controllerType", "controllerDLegerGroup", "controllerDLegerPeers",
         "controllerDLegerSelfId", "controllerStorePath", "configStorePath", "rocketmqHome", "jraftConfig",
+        "jRaftGroupId", "jRaftServerId", "jRaftInitConf", "jRaftControllerRPCAddr",
     },
     "namesrv": {
         "bindAddress", "listenPort", "rocketmqHome", "kvConfigPath", "configStorePath", "enableControllerInNamesrv",
@@ -91,6 +50,13 @@ _RESERVED: Final = {
 
 # Above transactionOpBatchInterval (3000): what was decided is written so late that a question in between is repeated.
 _ASKED_SOON: Final[Mapping[str, str]] = {"broker.transactionCheckInterval": "5000"}  # 30000
+# Where one of those is what somebody looked for, the setting of the harness' own that decides it.
+_INSTEAD: Final = {
+    "enableControllerMode": "cluster.mode", "enableDLegerCommitLog": "cluster.mode",
+    "controllerType": "cluster.controllerType", "enableControllerInNamesrv": "cluster.controllerIn",
+}  # fmt: skip
+
+_MASTER_ROLES: Final = ("SYNC_MASTER", "ASYNC_MASTER")
 _TIMED: Final = frozenset({F.SCHEDULE, F.POP, F.ACK, F.EXTEND})
 _INTEGERS: Final = frozenset({"int", "long"})
 
@@ -106,16 +72,6 @@ def known_keys() -> Mapping[str, Mapping[str, str]]:
     return known
 
 
-def defaults() -> dict[str, str]:
-    """Every setting that is not left to RocketMQ, by its full name."""
-    return {
-        **_CLIENT_DEFAULTS,
-        **{f"broker.{key}": value for key, value in _BROKER_DEFAULTS.items()},
-        **{f"controller.{key}": value for key, value in _CONTROLLER_DEFAULTS.items()},
-        **_JVM_DEFAULTS,
-    }
-
-
 def resolve(settings: Mapping[str, str]) -> dict[str, str]:
     """Full names for all settings, checked, with the defaults filled in.
 
@@ -124,19 +80,39 @@ def resolve(settings: Mapping[str, str]) -> dict[str, str]:
     """
     given: dict[str, str] = {}
     exact: dict[str, str] = {}
+    wanted = shape.of(settings)
     for name, value in settings.items():
-        names = [*_full_names(name)]
+        names = [*_full_names(name, wanted)]
         (exact if names == [name] else given).update(dict.fromkeys(names, value))
     given.update(exact)  # broker.KEY is more particular than KEY, in whatever order they came
     for name, value in given.items():
         _check(name, value)
-    resolved = {**defaults(), **given}
+    resolved = {**shape.resolved(settings), **defaults.of(wanted), **given}
+    _check_together(resolved, wanted)
     on = resolved.setdefault("client.slaveReads", "off" if resolved["client.routing"] == "follow" else "on") == "on"
     # Stock is false, and a slave then refuses; nothing but the pull processor of 5.5.0 looks at it.
     resolved.setdefault("broker.slaveReadEnable", str(on).lower())
     if on and resolved["broker.slaveReadEnable"] != "true":
         raise UsageError("--set client.slaveReads=on: slaves refuse with slaveReadEnable=false; leave one of them out")
     return resolved
+
+
+def _check_together(resolved: Mapping[str, str], wanted: Shape) -> None:
+    """Refuse what each alone would be possible."""
+    role = resolved.get("broker.brokerRole")
+    if role is not None and (wanted.mode != "master-slave" or role not in _MASTER_ROLES):
+        raise UsageError(
+            f"--set broker.brokerRole={role}: set by the harness itself, but for cluster.mode=master-slave, where it "
+            f"is the master's: {' or '.join(_MASTER_ROLES)}"
+        )
+    if wanted.controllers_inside:
+        for name, value in of_component(resolved, "namesrv").items():
+            other = resolved.get(f"controller.{name}", value)
+            if other != value:
+                raise UsageError(
+                    f"--set namesrv.{name}={value}: controller.{name} is {other}, and with "
+                    "cluster.controllerIn=namesrv both are read from one file; give one value"
+                )
 
 
 def of_component(settings: Mapping[str, str], component: str) -> dict[str, str]:
@@ -175,44 +151,23 @@ def needed_for(operations: frozenset[F]) -> dict[str, str]:
     return {**needed, **(_ASKED_SOON if F.TRANSACT in operations else {})}
 
 
-def unsafe(settings: Mapping[str, str]) -> str | None:
-    """The first setting that lets acknowledged messages be lost by design, or None."""
-    for name, safe in (("broker.allAckInSyncStateSet", "true"), ("controller.enableElectUncleanMaster", "false")):
-        if settings.get(name, safe) != safe:
-            return f"{name}={settings[name]}"
-    return None
-
-
-def early_s(settings: Mapping[str, str]) -> float:
-    """How much before its time a broker may deliver: it rounds the time down to a multiple of its precision.
-
-    HookUtils.transformTimerMessage of 5.5.0; a time that is a multiple already becomes the one before.
-    """
-    text = settings.get("broker.timerPrecisionMs", "1000")
-    return int(text) / 1000 if text.isdecimal() else 0.0
-
-
-def min_in_sync(settings: Mapping[str, str]) -> int:
-    """How many replicas must be in sync for an acknowledgement; 0 where the master alone is enough."""
-    text = settings.get("broker.minInSyncReplicas", "1")
-    return int(text) if text.isdecimal() and int(text) > 1 else 0
-
-
-def _full_names(name: str) -> Iterator[str]:
+def _full_names(name: str, wanted: Shape) -> Iterator[str]:
+    """Where a setting goes; what only controllers know goes nowhere if there are none, and is refused."""
     head, dot, rest = name.partition(".")
-    if dot and head in ("client", "jvm"):
-        if (head == "client" and name not in CLIENT_HELP) or (head == "jvm" and not _is_jvm(rest)):
+    if dot and head in ("client", "cluster", "jvm"):
+        if name not in HELP and not (head == "jvm" and _is_jvm(rest)):
             raise _unknown(name)
         yield name
-    elif dot and head in COMPONENTS:
-        if rest not in known_keys()[head]:
-            raise _unknown(name)
-        yield name
+        return
+    if dot and head in COMPONENTS:
+        owners, key = ([head] if rest in known_keys()[head] else []), rest
     else:
-        owners = [component for component in COMPONENTS if name in known_keys()[component]]
-        if not owners:
-            raise _unknown(name)
-        yield from (f"{owner}.{name}" for owner in owners)
+        owners, key = [component for component in COMPONENTS if name in known_keys()[component]], name
+    if not owners:
+        raise _unknown(name)
+    if owners == ["controller"] and not wanted.controllers:
+        raise UsageError(f"--set {name}: cluster.mode={wanted.mode} has no controllers; leave it out")
+    yield from (f"{owner}.{key}" for owner in owners if owner != "controller" or wanted.controllers)
 
 
 def _is_jvm(rest: str) -> bool:
@@ -223,7 +178,7 @@ def _is_jvm(rest: str) -> bool:
 def _unknown(name: str) -> UsageError:
     full = [f"{component}.{key}" for component in COMPONENTS for key in known_keys()[component]]
     bare = [key for component in COMPONENTS for key in known_keys()[component]]
-    choices = {text.lower(): text for text in [*full, *bare, *CLIENT_HELP, *_JVM_DEFAULTS]}
+    choices = {text.lower(): text for text in [*full, *bare, *HELP, *defaults.JVM_DEFAULTS]}
     near = difflib.get_close_matches(name.lower(), choices, n=1)
     guess = f"did you mean {choices[near[0]]}?" if near else "see `chaos list systems` for the names"
     return UsageError(f"--set {name}: RocketMQ 5.5.0 has no such setting; {guess}")
@@ -234,12 +189,15 @@ def _check(name: str, value: str) -> None:
     if head == "client":
         routing.check_client(name, value)
         return
+    if head == "cluster":
+        return  # ``shape`` has checked it
     if head == "jvm":
         if not value or any(letter.isspace() for letter in value):
             raise UsageError(f"--set {name}={value}: one JVM value without spaces, as in jvm.broker.Xmx=128m")
         return
     if key in _RESERVED[head]:
-        raise UsageError(f"--set {name}: set by the harness itself, from the topology; leave it out")
+        instead = f"; say {_INSTEAD[key]}" if key in _INSTEAD else "; leave it out"
+        raise UsageError(f"--set {name}: set by the harness itself, from the topology{instead}")
     _check_type(name, value, known_keys()[head][key])
 
 

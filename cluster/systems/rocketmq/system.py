@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
 
 from chaos.core.client import Client
 from chaos.core.op import F
@@ -13,35 +12,25 @@ from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems import routing
 from cluster.systems.rocketmq import artefacts as jars
-from cluster.systems.rocketmq import config
+from cluster.systems.rocketmq import launch as nodes
+from cluster.systems.rocketmq import promises, shape
 from cluster.systems.rocketmq import settings as keys
-
-_STALE: Final = (
-    "no leases: a master that was replaced answers reads until it learns of it, so a strong read at an old master "
-    "may miss newer messages; and the consume queue that readers see is built behind the commit log"
-)
-_AGAIN: Final = (
-    "a new master delivers delayed messages again from the last checkpoint it had heard of, and asks again about a "
-    "transaction whose end was not written yet: both are stored at least once, not exactly once"
-)
-_READABLE_AFTER_S: Final = 1.0
-"""The dispatcher was seen 8 to 12 ms behind an acknowledgement; a second is far below any fault."""
 
 
 class RocketMQ:
-    """Apache RocketMQ 5.5.0 in controller mode: one name server, three controllers, one group of three brokers.
+    """Apache RocketMQ 5.5.0: name servers, controllers where the mode has them, one replica group of brokers.
 
     Implements ``cluster.system.System``; every method but ``fetch`` is pure.
     """
 
     name = "rocketmq"
     version = jars.VERSION
-    roles: Mapping[str, RoleKind] = config.ROLES
+    roles: Mapping[str, RoleKind] = nodes.ROLES
     # Seven JVMs that start at once starve each other: a broker elected meanwhile misses its heartbeats, is
     # replaced in an epoch that is as empty as its own, and 5.5.0 then never lets it back in (docs/findings.md).
     start_order = (("namesrv", "controller"), ("broker",))
     bugs: Mapping[str, Bug] = MappingProxyType({})
-    settings_help: Mapping[str, str] = keys.CLIENT_HELP
+    settings_help: Mapping[str, str] = keys.HELP
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """See ``settings.resolve``."""
@@ -51,27 +40,21 @@ class RocketMQ:
         """See ``settings.needed_for``."""
         return keys.needed_for(operations)
 
-    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - one topology so far
-        """n1, c1 to c3, b1 to b3."""
-        return config.topology()
+    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
+        """See ``launch.topology``."""
+        return nodes.topology(shape.of(settings))
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
-        """Stale strong reads are by design; with settings that give up safety nothing is."""
-        minimum, early_s = keys.min_in_sync(settings), keys.early_s(settings)
-        if keys.unsafe(settings) is not None:
-            return Promises(min_in_sync=minimum, early_s=early_s)
-        return Promises(
-            allowed={"stale-tail": _STALE, "duplicate": _AGAIN}, readable_after_s=_READABLE_AFTER_S,
-            min_in_sync=minimum, early_s=early_s, twice=(F.SCHEDULE.word, F.TRANSACT.word),
-        )  # fmt: skip
+        """See ``promises.of``."""
+        return promises.of(settings)
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""
         return jars.fetch(say)
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
-        """See ``config.launch``."""
-        return config.launch(node, home, artefacts, view)
+        """See ``launch.launch``."""
+        return nodes.launch(node, home, artefacts, view)
 
     def probe(self, view: ClusterView) -> Probe:
         """A probe of this cluster."""

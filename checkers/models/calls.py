@@ -1,0 +1,76 @@
+"""One object's operations as lists of equal length, in order of invocation.
+
+Times are any integers whose order is the order of events (positions in a history serve best); an operation without a
+completion, or an indeterminate one, is complete at ``NEVER``. Equal times count as concurrent. The module refuses to
+judge.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chaos.core.op import Type
+
+Ints = npt.NDArray[np.int64]
+NEVER: Final = int(np.iinfo(np.int64).max)
+
+
+class Call(NamedTuple):
+    """One operation. ``number``: where it stands in its file, for people. ``outcome``: OK, FAIL or INFO.
+
+    ``argument`` is what was invoked with, ``output`` what an ok (or failed) completion carried. ``invoke`` and
+    ``complete`` order events; ``began_ns`` and ``ended_ns`` are times, -1 where the history has none.
+    """
+
+    number: int
+    process: Any
+    f: str
+    argument: Any
+    output: Any
+    outcome: Type
+    invoke: int
+    complete: int
+    began_ns: int = -1
+    ended_ns: int = -1
+
+
+class Calls:
+    """Operations of one object.
+
+    Args:
+        calls: in any order; they are sorted by invocation.
+    """
+
+    def __init__(self, calls: Iterable[Call]) -> None:
+        self.all: list[Call] = sorted(calls, key=lambda call: call.invoke)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def of(self, *fs: str) -> list[Call]:
+        """The operations of these kinds."""
+        return [call for call in self.all if call.f in fs]
+
+    def only(self, chosen: Sequence[int]) -> "Calls":
+        """A sub-history: the operations at these positions."""
+        return Calls([self.all[i] for i in chosen])
+
+
+def frozen(value: Any) -> Hashable:
+    """A value as a dictionary's key, equal to another's only if the values are the same; never None.
+
+    1, 1.0 and true differ.
+    """
+    if value is None:
+        return ("nil",)
+    if isinstance(value, bool | float):
+        return (type(value).__name__, value)
+    if isinstance(value, list | tuple):
+        return ("list", tuple(frozen(one) for one in value))
+    if isinstance(value, set | frozenset):
+        return ("set", frozenset(frozen(one) for one in value))
+    if isinstance(value, dict):
+        return ("map", frozenset((frozen(key), frozen(one)) for key, one in value.items()))
+    return value  # type: ignore[no-any-return]  # numbers, strings, None and the readers' own types

@@ -1,0 +1,64 @@
+"""From a search to an answer: which operation can find no place, and in which smallest history.
+
+Linearizability is closed under prefixes, so the first completion at which no order is left is found by halving. The
+module refuses to name a culprit where the budget ran out.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from checkers.models.calls import NEVER, Call
+from checkers.models.finding import Answer, Found, call_text, show
+from checkers.models.rules import Budget
+from checkers.models.search import Outcome, Search, Spec, Step
+
+NAME: Final = "nonlinearizable"
+
+Told = tuple[Call, Step]
+SpecOf = Callable[[Sequence[Step]], Spec]
+
+
+def _search(told: Sequence[Told], spec_of: SpecOf, budget: Budget) -> Outcome:
+    steps = [step for _, step in told]
+    return Search(steps, spec_of(steps), budget).run()
+
+
+def _until(told: Sequence[Told], moment: int) -> list[Told]:
+    """What was known at a moment: later invocations are gone, and what was not complete is still open."""
+    out = []
+    for call, step in told:
+        if step.invoke > moment:
+            break
+        if step.complete <= moment:
+            out.append((call, step))
+        elif step.changes:
+            out.append((call, step._replace(complete=NEVER)))
+    return out
+
+
+def placed(told: Sequence[Told], spec_of: SpecOf, budget: Budget) -> Answer:
+    """Search, and if there is no order say where it ends.
+
+    Args:
+        told: operations with their steps, sorted by invocation.
+        spec_of: makes the object for a list of steps.
+        budget: of all searches together.
+    """
+    whole = _search(told, spec_of, budget)
+    musts = sum(step.complete != NEVER for _, step in told)
+    if whole.ok is None:
+        return Answer(reason=f"the search was given up: {whole.why}; {whole.most} of {musts} operations were placed")
+    if whole.ok:
+        return Answer()
+    moments = sorted(step.complete for _, step in told if step.complete != NEVER)
+    low, high = 0, len(moments) - 1
+    while low < high:
+        middle = (low + high) // 2
+        found = _search(_until(told, moments[middle]), spec_of, budget)
+        if found.ok is None:
+            break
+        low, high = (middle + 1, high) if found.ok else (low, middle)
+    culprit = next(call for call, step in told if step.complete == moments[high])
+    output = f" with the answer {show(culprit.output)}" if culprit.output is not None else ""
+    sentence = f"{call_text(culprit)} completed{output}, and no order of the operations until then explains it"
+    return Answer(found={NAME: Found(count=1, examples=[(sentence, (culprit,))])})

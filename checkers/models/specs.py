@@ -1,0 +1,192 @@
+"""Sequential objects for the search: register, compare-and-set register, string store, set and queues.
+
+The semantics of registers, sets and queues are those of Knossos' models; of strings, Porcupine's. Each spec is made for
+one list of steps, because it knows who still needs which state. The module refuses to search.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import Any, Final
+
+from checkers.models.calls import NEVER
+from checkers.models.search import Left, Step
+
+WRITE: Final = 0
+READ: Final = 1
+CAS: Final = 2
+NOT_CAS: Final = 3  # saw that the register held something else
+BLIND_CAS: Final = 4  # nobody knows whether it matched
+
+
+class RegisterSpec:
+    """A register with writes, reads and compare-and-set. A step is (kind, value, new value).
+
+    Args:
+        steps: of the search.
+        init: the first state.
+    """
+
+    def __init__(self, steps: Sequence[Step], init: Hashable) -> None:
+        self._init = init
+        self._makers: dict[Hashable, list[int]] = {}
+        self._seekers: dict[Hashable, list[int]] = {}
+        for i in range(len(steps) - 1, -1, -1):  # from the back: what is left is mostly there
+            kind, value, new = steps[i].what
+            if kind == WRITE or (kind in (CAS, BLIND_CAS)):
+                self._makers.setdefault(value if kind == WRITE else new, []).append(i)
+            if kind in (READ, CAS) and steps[i].complete != NEVER:
+                self._seekers.setdefault(value, []).append(i)
+
+    def initial(self) -> Hashable:
+        """What the register holds at first."""
+        return self._init
+
+    def apply(self, state: Any, what: tuple[Any, ...]) -> Any:
+        """The value behind the operation."""
+        kind, value, new = what
+        if kind == WRITE:
+            return value
+        if kind == READ:
+            return state if state == value else None
+        if kind == CAS:
+            return new if state == value else None
+        if kind == NOT_CAS:
+            return state if state != value else None
+        return new if state == value else state
+
+    def onward(self, before: Any, after: Any, left: Left) -> Any:
+        """A value that somebody still needs must not be left if nobody brings it back."""
+        if before == after or all(left.taken(i) for i in self._seekers.get(before, ())):
+            return after
+        return None if all(left.taken(i) for i in self._makers.get(before, ())) else after
+
+
+PUT: Final = 0
+GET: Final = 1
+APPEND: Final = 2
+LOST: Final = ("lost",)
+"""Some text that nobody will ever read: all such texts are one state."""
+
+
+class StringSpec:
+    """A string with put, get and append. A step is (kind, text)."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        puts = [(step.what[1], i) for i, step in enumerate(steps) if step.what[0] == PUT]
+        self._gets = [(step.what[1], i) for i, step in enumerate(steps) if step.what[0] == GET]
+        self._puts_of = {
+            text: [i for begun, i in reversed(puts) if text.startswith(begun)]
+            for text in {text for text, _ in self._gets}
+        }
+        self._beginning_with: dict[str, list[tuple[str, int]]] = {}
+
+    def initial(self) -> Hashable:
+        """Nothing."""
+        return ""
+
+    def apply(self, state: Any, what: tuple[Any, ...]) -> Any:
+        """The text behind the operation."""
+        kind, text = what
+        if kind == GET:
+            return state if state == text else None
+        if kind == PUT:
+            return text
+        return LOST if state is LOST else f"{state}{text}"
+
+    def _readers(self, text: Any) -> list[tuple[str, int]]:
+        """The gets that return something that begins with a text, the last first."""
+        if text is LOST:
+            return []
+        found = self._beginning_with.get(text)
+        if found is None:
+            found = self._beginning_with[text] = [one for one in reversed(self._gets) if one[0].startswith(text)]
+        return found
+
+    def onward(self, before: Any, after: Any, left: Left) -> Any:
+        """Who needs a text that began as the one that is left must find another put that begins so."""
+        for text, i in self._readers(before):
+            if left.taken(i) or (after is not LOST and text.startswith(after)):
+                continue
+            if all(left.taken(put) for put in self._puts_of[text]):
+                return None
+        return after if any(not left.taken(i) for _, i in self._readers(after)) else LOST
+
+
+ADD: Final = 0
+READ_SET: Final = 1
+
+
+class SetSpec:
+    """A set with add and read. A step is (kind, element or frozenset)."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        reads = [(step.what[1], i) for i, step in enumerate(steps) if step.what[0] == READ_SET]
+        self._reads = sorted(reads, key=lambda one: len(one[0]))
+
+    def initial(self) -> Hashable:
+        """The empty set."""
+        return frozenset()
+
+    def apply(self, state: Any, what: tuple[Any, ...]) -> Any:
+        """The set behind the operation."""
+        kind, value = what
+        if kind == ADD:
+            return state | {value}
+        return state if state == value else None
+
+    def onward(self, before: Any, after: Any, left: Left) -> Any:  # noqa: ARG002 - the protocol's
+        """A set only grows: it must be a part of what is still to be read."""
+        for value, i in self._reads:
+            if not left.taken(i):
+                return after if after <= value else None
+        return after
+
+
+ENQUEUE: Final = 0
+DEQUEUE: Final = 1
+BLIND_DEQUEUE: Final = 2  # took the head, whatever that was
+
+
+class FifoSpec:
+    """A first-in-first-out queue. A step is (kind, value)."""
+
+    def initial(self) -> Hashable:
+        """The empty queue."""
+        return ()
+
+    def apply(self, state: Any, what: tuple[Any, ...]) -> Any:
+        """The queue behind the operation."""
+        kind, value = what
+        if kind == ENQUEUE:
+            return (*state, value)
+        if not state or (kind == DEQUEUE and state[0] != value):
+            return None
+        return state[1:]
+
+    def onward(self, before: Any, after: Any, left: Left) -> Any:  # noqa: ARG002 - the protocol's
+        """Nothing is known of what is left."""
+        return after
+
+
+class BagSpec:
+    """A queue that gives in any order. A step is (kind, value); the state is a multiset."""
+
+    def initial(self) -> Hashable:
+        """Nothing."""
+        return frozenset()
+
+    def apply(self, state: Any, what: tuple[Any, ...]) -> Any:
+        """The bag behind the operation."""
+        kind, value = what
+        counts = Counter(dict(state))
+        if kind == ENQUEUE:
+            counts[value] += 1
+        elif counts[value] == 0:
+            return None
+        else:
+            counts[value] -= 1
+        return frozenset((one, number) for one, number in counts.items() if number)
+
+    def onward(self, before: Any, after: Any, left: Left) -> Any:  # noqa: ARG002 - the protocol's
+        """Nothing is known of what is left."""
+        return after

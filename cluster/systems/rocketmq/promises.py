@@ -1,0 +1,113 @@
+"""What RocketMQ promises under its settings, by mode (SEMANTICS 13), and which switches it ignores there.
+
+Pure. The module refuses to excuse a loss: a setting that gives safety up takes promises away and adds none.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from chaos.core.op import F
+from chaos.core.runinfo import Promises
+from cluster.systems.rocketmq import defaults, shape
+
+READABLE_AFTER_S: Final = 1.0
+"""The dispatcher was seen 8 to 12 ms behind an acknowledgement; a second is far below any fault."""
+
+_DISPATCH: Final = "the consume queue that readers see is built behind the commit log"
+_STALE: Final[Mapping[str, str]] = {
+    "controller": "no leases: a master that was replaced answers reads until it learns of it, so a strong read at an "
+    f"old master may miss newer messages; and {_DISPATCH}",
+    "dledger": "no leases: a leader that was replaced answers reads until it hears of the new term, so a strong read "
+    f"there may miss newer messages; and {_DISPATCH}",
+    "master-slave": f"{_DISPATCH}; there is one master for ever, so no other read may miss anything",
+}
+
+_AGAIN: Final = (
+    "a master that takes over or comes back delivers delayed messages again from its last checkpoint, and asks again "
+    "about a transaction whose end was not written yet: both are stored at least once, not exactly once"
+)
+
+_NOT_BY_DLEDGER: Final = "a DLedger broker acknowledges what a majority of its group has, whatever this says"
+_NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
+    "controller": {"broker.enableAutoInSyncReplicas": "only slave acting master looks at it"},
+    "master-slave": {
+        "broker.allAckInSyncStateSet": "there is no SyncStateSet without controllers",
+        "broker.minInSyncReplicas": "only controller mode and slave acting master look at it",
+    },
+    "dledger": {
+        "broker.allAckInSyncStateSet": _NOT_BY_DLEDGER,
+        "broker.minInSyncReplicas": _NOT_BY_DLEDGER,
+        "broker.inSyncReplicas": _NOT_BY_DLEDGER,
+        "broker.transientStorePoolEnable": "a DLedger log has files of its own and takes no buffer from the pool",
+        "broker.flushDiskType": "a DLedger log flushes by itself, in the background",
+    },
+}
+"""Keys that the nodes of a mode take and show, and do not act by; said where another than the stock value is set."""
+
+_STOCK: Final[Mapping[str, str]] = {
+    "broker.allAckInSyncStateSet": "false", "broker.minInSyncReplicas": "1", "broker.inSyncReplicas": "1",
+    "broker.transientStorePoolEnable": "false", "broker.flushDiskType": "ASYNC_FLUSH",
+    "broker.enableAutoInSyncReplicas": "false",
+}  # fmt: skip
+
+
+def of(settings: Mapping[str, str]) -> Promises:
+    """What holds under these resolved settings; where safety is given up nothing is by design."""
+    minimum, early = min_in_sync(settings), early_s(settings)
+    if unsafe(settings) is not None:
+        return Promises(min_in_sync=minimum, early_s=early)
+    return Promises(
+        allowed={"stale-tail": _STALE[shape.of(settings).mode], "duplicate": _AGAIN},
+        readable_after_s=READABLE_AFTER_S, min_in_sync=minimum, early_s=early,
+        twice=(F.SCHEDULE.word, F.TRANSACT.word),
+    )  # fmt: skip
+
+
+def unsafe(settings: Mapping[str, str]) -> str | None:
+    """The first setting that lets acknowledged messages be lost by design, or None.
+
+    Replication that nobody waits for loses where somebody else can become master; a buffer outside the page cache
+    loses with its process, unless every message is flushed before it is acknowledged.
+    """
+    mode = shape.of(settings).mode
+    dangers = []
+    if mode == "controller":
+        dangers += [("broker.allAckInSyncStateSet", "true"), ("controller.enableElectUncleanMaster", "false")]
+    if mode != "dledger" and settings.get("broker.flushDiskType") != "SYNC_FLUSH":
+        dangers.append(("broker.transientStorePoolEnable", "false"))
+    return next((f"{name}={settings[name]}" for name, safe in dangers if settings.get(name, safe) != safe), None)
+
+
+def early_s(settings: Mapping[str, str]) -> float:
+    """How much before its time a broker may deliver: it rounds the time down to a multiple of its precision.
+
+    HookUtils.transformTimerMessage of 5.5.0; a time that is a multiple already becomes the one before.
+    """
+    text = settings.get("broker.timerPrecisionMs", "1000")
+    return int(text) / 1000 if text.isdecimal() else 0.0
+
+
+def min_in_sync(settings: Mapping[str, str]) -> int:
+    """How many replicas must be in the SyncStateSet for an acknowledgement; 0 where the master alone is enough.
+
+    Only controller mode has such a set. What ``inSyncReplicas`` asks of a synchronous master are acknowledgements of
+    connected slaves, and a DLedger leader waits for a majority of its group: neither names its members.
+    """
+    if shape.of(settings).mode != "controller":
+        return 0
+    text = settings.get("broker.minInSyncReplicas", "1")
+    return int(text) if text.isdecimal() and int(text) > 1 else 0
+
+
+def without_effect(settings: Mapping[str, str]) -> dict[str, str]:
+    """The switches that are set and that RocketMQ silently does not act by under these settings, with the reason."""
+    wanted = shape.of(settings)
+    reasons = dict(_NOT_IN[wanted.mode])
+    if wanted.mode == "controller" and settings.get("broker.allAckInSyncStateSet") == "true":
+        reasons["broker.inSyncReplicas"] = "allAckInSyncStateSet=true asks for all in the SyncStateSet instead"
+    if settings.get("broker.brokerRole") == "ASYNC_MASTER":
+        reasons["broker.inSyncReplicas"] = "an asynchronous master waits for nobody"
+    if settings.get("broker.writeWithoutMmap") == "true":
+        reasons["broker.transientStorePoolEnable"] = "writeWithoutMmap=true takes its place"
+    usual = {name: (_STOCK[name], defaults.of(wanted).get(name)) for name in reasons}
+    return {name: why for name, why in reasons.items() if settings.get(name, _STOCK[name]) not in usual[name]}

@@ -1,0 +1,94 @@
+"""The models against an exhaustive search over all orders."""
+
+import random
+
+import pytest
+from small_objects import fifo_step, linearizable, mutex_step, register_step, small, spoilt, text_step
+
+from checkers.models import fifo, kv, mutex, register
+from checkers.models.calls import Calls
+from checkers.models.rules import Budget, Rules
+
+
+def register_apply(state, f, argument):
+    if f == "read":
+        return state, state, True
+    if f == "write":
+        return argument, None, True
+    return (argument[1], None, True) if state == argument[0] else (state, None, False)
+
+
+def few_values(rng, number):
+    f = rng.choice(["read", "read", "write", "cas"])
+    return f, None if f == "read" else rng.randrange(3) if f == "write" else [rng.randrange(3), rng.randrange(3)]
+
+
+def own_values(rng, number):
+    f = rng.choice(["read", "write"])
+    return f, None if f == "read" else number
+
+
+def mutex_apply(state, f, argument):
+    return (f == "acquire", None, True) if (f == "acquire") != bool(state) else (state, None, False)
+
+
+def fifo_apply(state, f, argument):
+    state = state or ()
+    if f == "enqueue":
+        return (*state, argument), None, True
+    return (state[1:], state[0], True) if state else (state, None, False)
+
+
+def text_apply(state, f, argument):
+    state = state or ""
+    if f == "get":
+        return state, state, True
+    return (argument if f == "put" else state + argument), None, True
+
+
+CASES = {
+    "register, few values": (few_values, register_apply, [0, 1, 2, None], register, register_step, None),
+    "register, own values": (own_values, register_apply, [0, 1, 2, 3, 4, None], register, register_step, None),
+    "mutex": (
+        lambda rng, n: (rng.choice(["acquire", "release"]), None), mutex_apply, [None], mutex, mutex_step, False,
+    ),
+    "fifo, own values": (
+        lambda rng, n: (f := rng.choice(["enqueue", "dequeue"]), n if f == "enqueue" else None),
+        fifo_apply, [0, 1, 2, 3, 4], fifo, fifo_step, (),
+    ),
+    "fifo, few values": (
+        lambda rng, n: (f := rng.choice(["enqueue", "dequeue"]), rng.randrange(3) if f == "enqueue" else None),
+        fifo_apply, [0, 1, 2], fifo, fifo_step, (),
+    ),
+    "strings": (
+        lambda rng, n: (f := rng.choice(["get", "put", "append", "append"]), None if f == "get" else str(n % 4)),
+        text_apply, ["", "0", "01", "12", "3"], kv, text_step, "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_exhaustive_search(name, histories):
+    make, apply, values, model, step, init = CASES[name]
+    rng = random.Random(name)
+    answers = {True: 0, False: 0}
+    for _ in range(histories):
+        calls = spoilt(rng, small(rng, make, apply), values)
+        rules = Rules(
+            nil_means=rng.choice(["any", "absent"]), fail_observes=rng.random() < 0.5, blind_takes=rng.random() < 0.5
+        )
+        found = model.check(calls, rules, Budget()).valid
+        truth = linearizable(calls, step, init, rules)
+        assert found == truth, (rules, calls.all)
+        answers[truth] += 1
+    assert min(answers.values()) > histories // 20, "else the comparison would show nothing"
+
+
+@pytest.fixture
+def histories():
+    return 400
+
+
+def test_a_history_without_operations_is_valid():
+    for model in (register, mutex, fifo, kv):
+        assert model.check(Calls([]), Rules(), Budget()).valid is True
