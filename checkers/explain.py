@@ -174,12 +174,14 @@ def sentence_invalid(anomalies: Mapping[str, Anomaly], clusters: Sequence[Cluste
     return f"{text} Also: {also}." if also else text
 
 
-def sentence_valid(acked: int, faults: int, context: Context) -> str:
-    """The first sentence of a valid run."""
+def sentence_valid(acked: int, faults: int, twice: int, context: Context) -> str:
+    """The first sentence of a valid run; ``twice``: how many messages a promise lets be there more than once."""
     under = f" under {counted(faults, 'fault')}" if faults else ""
+    again = f"{counted(twice, 'message')} {'is' if twice == 1 else 'are'} there more than once, as promised"
+    kept = f"nothing was lost, {again}" if twice else "nothing was lost or given twice"
     return (
         f"All {counted(acked, 'acknowledged message')} of {counted(context.run.queues, 'queue')} "
-        f"{'was' if acked == 1 else 'were'} read back in order{under}; nothing was lost or given twice."
+        f"{'was' if acked == 1 else 'were'} read back in order{under}; {kept}."
     )
 
 
