@@ -42,10 +42,15 @@ class OpLiteral(_Strict, frozen=True, kw_only=True):
     """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds.
 
     ``pop`` is what it returned, as in ``Range.got``, ``ack`` and ``extend`` the value they are about.
+    ``deliver``: the second before which nobody may be given what a ``schedule`` sends.
     """
 
     at: tuple[float, ...] = ()
     send: str | None = None
+    schedule: str | None = None
+    deliver: float | None = None
+    transact: str | None = None
+    decides: Literal["commit", "rollback", "commit-when-asked", "rollback-when-asked", "never"] = "commit"
     poll: Range | None = None
     read: Range | None = None
     slave_read: Range | None = msgspec.field(default=None, name="slave-read")
@@ -144,6 +149,8 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     min_in_sync: int = 0
     redelivered_within_s: float = 2.0
     workload: str = "queue"
+    early_s: float = 0.0
+    twice: tuple[str, ...] = ()
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False

@@ -9,12 +9,15 @@ import msgspec
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
+from chaos.core.op import SENDS
 from chaos.deploy import Deployed, child_environment, python_inside
 from chaos.experiment import Experiment
 from chaos.inside import Inside
 from chaos.messages import Drained, DrainPass, End, LastPops, Load, Popped, Stats, Stop, Stopped, WorkerSpec
+from chaos.owed import Named, together
 
 DRAIN_PASS_TIMEOUT_S = 60.0
+_SENDS = {f.word for f in SENDS}
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +36,7 @@ class Workers:
     def __init__(self, experiment: Experiment, deployed: Deployed, folder: Path, operations_per_send: float) -> None:
         self._experiment = experiment
         self._highest: dict[int, int] = {}
+        self._owed: Named = {}
         bound = experiment.max_in_flight(operations_per_send)
         env = child_environment(deployed.view.run_id)
         self._workers: list[Inside] = []
@@ -70,7 +74,7 @@ class Workers:
             if stats is None:
                 continue
             for f, counts in stats.counts.items():
-                into = sends if f == "send" else reads
+                into = sends if f in _SENDS else reads
                 for kind, number in counts.items():
                     into[kind] = into.get(kind, 0) + number
             lag_s, last_ack_ns = max(lag_s, stats.worst_lag_s), max(last_ack_ns, stats.last_ack_ns)
@@ -83,12 +87,15 @@ class Workers:
         """Start no further operation and wait until all in flight have ended or run out."""
         for worker in self._alive():
             worker.send(Stop())
+        owed = []
         for worker in self._alive():
             try:
-                worker.take(Stopped, Deadline("operations in flight to end", self._experiment.op_timeout_s * 4 + 20))
+                until = Deadline("operations in flight to end", self._experiment.op_timeout_s * 4 + 20)
+                owed.append(worker.take(Stopped, until).owed)
             except ChaosError:
                 if not worker.ended:
                     raise
+        self._owed = together(owed)
         self.totals()
 
     def last_pops(self, timeout_s: float) -> dict[int, str]:
@@ -126,7 +133,8 @@ class Workers:
         """
         shares = self._shares()
         for worker, share in shares:
-            worker.send(DrainPass(number=number, keys=share, timeout_s=DRAIN_PASS_TIMEOUT_S))
+            owed = {key: values for key, values in self._owed.items() if key in share}
+            worker.send(DrainPass(number=number, keys=share, timeout_s=DRAIN_PASS_TIMEOUT_S, owed=owed))
         drained: dict[int, Drained] = {}
         for worker, share in shares:
             deadline = Deadline(f"the final read of queues {share}", (DRAIN_PASS_TIMEOUT_S + 5) * max(1, len(share)))
@@ -149,11 +157,13 @@ class Workers:
         return None
 
     def short(self, drained: dict[int, Drained]) -> str | None:
-        """The first queue that ends below an acknowledged offset, None if none does."""
+        """The first queue that lacks what was acknowledged: it ends below an offset or has not a value; else None."""
         for key, one in sorted(drained.items()):
             acked = self._highest.get(key, -1)
             if (one.next_offset or 0) <= acked:
                 return f"queue {key}: it ends at {one.next_offset}, acknowledged up to {acked}"
+            if one.missing:
+                return f"queue {key}: {one.missing} acknowledged without an offset and not there"
         return None
 
     def end(self) -> None:

@@ -47,11 +47,15 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 class DrainPass(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
-    """Read these queues whole, on fresh connections; answered by one ``Drained`` per queue."""
+    """Read these queues whole, on fresh connections; answered by one ``Drained`` per queue.
+
+    ``owed``: by queue, values that were acknowledged without an offset and that nobody has read yet.
+    """
 
     number: int
     keys: tuple[int, ...]
     timeout_s: float
+    owed: dict[int, tuple[tuple[int, int], ...]] = {}
 
 
 class LastPops(msgspec.Struct, frozen=True, kw_only=True, tag="pops"):
@@ -92,13 +96,14 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True, tag="stopped"):
-    """No operation is in flight any more."""
+    """No operation is in flight any more. ``owed``: see ``DrainPass``."""
 
     worker: int
+    owed: dict[int, tuple[tuple[int, int], ...]] = {}
 
 
 class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
-    """What became of one queue in one pass; ``digest`` is over offsets and values."""
+    """What became of one queue in one pass; ``digest`` is over offsets and values, ``missing`` counts the owed."""
 
     worker: int
     number: int
@@ -107,6 +112,7 @@ class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
     next_offset: int | None = None
     max_offset: int | None = None
     digest: str = ""
+    missing: int = 0
     error: str | None = None
 
 

@@ -69,6 +69,7 @@ class Run:
         idempotent_sends = self.system.idempotent_sends(experiment.settings)
         check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
         self.mix: dict[F, float] = workload.mix_of(operations)
+        self.linger_s: float = workload.linger_s
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
@@ -268,10 +269,14 @@ class Run:
         on_all(look, deployed.cluster.nodes.values())
 
     def _settle(self, leadership: Callable[[], Leadership], replicas: int) -> None:
-        """Wait until leadership stood still; a complete SyncStateSet is waited for, but not for ever."""
+        """Wait until leadership stood still and nothing is on its way any more that the workload knows of.
+
+        A complete SyncStateSet is waited for, but not for ever.
+        """
         e = self.experiment
         deadline = Deadline("master, epoch and SyncStateSet to stand still", e.drain_deadline_s)
         patience = Deadline("a complete SyncStateSet", e.drain_deadline_s / 2)
+        linger = Deadline("messages that are still on their way", self.linger_s)
         last, since_ns = leadership(), now_ns()
         while True:
             self.stopper.check_insisted()
@@ -284,7 +289,7 @@ class Run:
                 last, since_ns = seen, now_ns()
             stood_s = (now_ns() - since_ns) / NS_PER_S
             complete = last.master is not None and len(last.sync_state_set) >= replicas
-            if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()):
+            if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()) and linger.expired():
                 return
 
     def _last_pops(self, workers: Workers) -> None:

@@ -20,9 +20,10 @@ from chaos.core.clock import NS_PER_S, boot_id
 from chaos.core.errors import HistoryError
 from chaos.core.events import EventLog, Evidence, Fault, Observation, Phase
 from chaos.core.history import SCHEMA_VERSION
-from chaos.core.op import HOLDS, Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import HOLDS, SENDS, Completion, F, Invocation, Record, Type, Value
 from chaos.core.recorder import OP_SIZE, Recorder
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.transaction import Decision
 from chaos.core.verdict import Results
 from chaos.literals import (
     DrainLiteral,
@@ -125,9 +126,27 @@ def _row(op: OpLiteral, row: Sends) -> Iterator[OpLiteral]:
         )  # fmt: skip
 
 
+def _sent(op: OpLiteral, f: F) -> str | None:
+    """The value that an operation of this kind sends, or that it is about."""
+    names = {F.SEND: op.send, F.SCHEDULE: op.schedule, F.TRANSACT: op.transact, F.ACK: op.ack, F.EXTEND: op.extend}
+    return names.get(f)
+
+
+def _argument(op: OpLiteral, f: F) -> int:
+    """What it has beside: the time of a delayed or popped message, what is decided of a transaction."""
+    if f in (F.POP, F.EXTEND):
+        return round(op.invisible_s * NS_PER_S)
+    if f is F.SCHEDULE:
+        if op.deliver is None:
+            raise HistoryError(f"a schedule without the time to deliver it: {op}")
+        return _ns(op.deliver)
+    return int(Decision[op.decides.upper().replace("-", "_")]) if f is F.TRANSACT else 0
+
+
 def _kind(op: OpLiteral) -> tuple[F, Range]:
-    if op.send is not None:
-        return F.SEND, Range()
+    for f in SENDS:
+        if _sent(op, f) is not None:
+            return f, Range()
     for f, asked in ((F.POLL, op.poll), (F.READ, op.read), (F.SLAVE_READ, op.slave_read), (F.DRAIN, op.drain)):
         if asked is not None:
             return f, asked
@@ -148,7 +167,7 @@ def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
         return None
     kind = Type.FAIL if op.fail is not None else Type.INFO if op.info is not None else Type.OK
     error = op.fail or op.info
-    if f is F.SEND:
+    if f in SENDS:
         return Completion(type=kind, node=op.node, offset=op.ok if kind is Type.OK else op.hint, error=error)
     if f in (F.COMMIT, F.COMMITTED_READ, *HOLDS):
         return Completion(type=kind, node=op.node, error=error, next_offset=asked.next)
@@ -165,11 +184,10 @@ def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
 
 def _act(op: OpLiteral, process: int) -> Act:
     f, asked = _kind(op)
-    valued = next((text for text in (op.send, op.ack, op.extend) if text is not None), None)
     invocation = Invocation(
         process=process if op.p is None else op.p, f=f, key=op.to, deadline_ns=_ns(op.at[0] + TIMEOUT_S),
-        value=_value(valued) if valued is not None else None, offset=asked.begin,
-        argument=round(op.invisible_s * NS_PER_S) if f in (F.POP, F.EXTEND) else 0,
+        value=_value(text) if (text := _sent(op, f)) is not None else None, offset=asked.begin,
+        argument=_argument(op, f),
     )  # fmt: skip
     due = op.at[0] if op.due is None else op.due
     complete_ns = _ns(op.at[-1])
@@ -365,7 +383,7 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
         promises=Promises(
             allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync,
-            redelivered_within_s=run.redelivered_within_s,
+            redelivered_within_s=run.redelivered_within_s, early_s=run.early_s, twice=run.twice,
         ),
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
         interrupted=run.interrupted,

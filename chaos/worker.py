@@ -17,7 +17,7 @@ from chaos import lastpops, plugins
 from chaos.attempts import Turns
 from chaos.core.client import Client, settled
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Invocation, Record, Type
+from chaos.core.op import SENDS, Completion, F, Invocation, Record, Type
 from chaos.core.recorder import Recorder
 from chaos.inside import Pipe, serve
 from chaos.messages import (
@@ -33,6 +33,7 @@ from chaos.messages import (
     Stopped,
     WorkerSpec,
 )
+from chaos.owed import Owed, missing
 from chaos.workload.base import Arrival, Workload
 
 STATS_PERIOD_S = 1.0
@@ -64,6 +65,7 @@ class Worker:
         self._worst_lag_ns = 0
         self._last_ack_ns = 0
         self._highest: dict[int, int] = {}
+        self._owed = Owed()
 
     def _client(self, number: int) -> Client:
         spec = self._spec
@@ -121,7 +123,8 @@ class Worker:
         self._count(op.f, done.type)
         if done.type is not Type.INFO:
             self._free[client].append(op.process)
-        if done.type is Type.OK and op.f is F.SEND:
+        self._owed.learn(op, done)
+        if done.type is Type.OK and op.f in SENDS:
             self._last_ack_ns = ended_ns
             if done.offset is not None:
                 self._highest[op.key] = max(self._highest.get(op.key, -1), done.offset)
@@ -150,7 +153,7 @@ class Worker:
         while self._tasks:
             await asyncio.wait(set(self._tasks), timeout=self._spec.op_timeout_s + 1)
         self._pipe.say(self.stats())
-        self._pipe.say(Stopped(worker=self._spec.worker))
+        self._pipe.say(Stopped(worker=self._spec.worker, owed=self._owed.named()))
 
     async def last_pops(self, command: LastPops) -> None:
         """Pop the queues to their end, all at once, each through a client that knows nothing yet."""
@@ -190,6 +193,7 @@ class Worker:
             drained = Drained(
                 worker=self._spec.worker, number=command.number, key=key, ok=last.type is Type.OK,
                 next_offset=done.next_offset, max_offset=done.max_offset, digest=_digest(done), error=last.error,
+                missing=missing(command.owed.get(key, ()), done.records),
             )  # fmt: skip
             self._pipe.say(drained)
 

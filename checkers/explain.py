@@ -19,7 +19,7 @@ from checkers.loss import APART_NS, Cluster
 
 STRENGTH: Final = (
     "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered",
-    "never-redelivered", "redelivered-after-ack", "early-redelivery", "lost-commit",
+    "never-redelivered", "redelivered-after-ack", "early-redelivery", "lost-commit", "early-delivery",
     "min-in-sync", "dual-master", "epoch-regression", "order", "nonlinearizable-offset", "nonmonotonic-send",
     "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
 )  # fmt: skip
@@ -35,6 +35,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "redelivered-after-ack": ("message given again after its ack", "messages given again after their acks"),
     "early-redelivery": ("message given to two at once", "messages given to two at once"),
     "lost-commit": ("lost commit of the group", "lost commits of the group"),
+    "early-delivery": ("message delivered before its time", "messages delivered before their time"),
     "min-in-sync": ("acknowledgement with too few in sync", "acknowledgements with too few in sync"),
     "dual-master": ("epoch with two leaders", "epochs with two leaders"),
     "epoch-regression": ("step back of an epoch", "steps back of epochs"),
@@ -151,12 +152,13 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
     )  # fmt: skip
     verb = "message was lost" if count == 1 else "messages were lost"
     where = f" of queue {whole.key}" if context.run.queues > 1 else ""
+    at = f" at offset {whole.first_offset}" if whole.first_offset >= 0 else ""
     rest = count - whole.count
     others = listed(sorted({group[0].node for group in groups[1:]}))
     more = f"; {rest} more had been acknowledged by {others}" if others else ""
     return (
         f"{count} acknowledged {verb}: {_who(whole, context, whole.count)}{_again(own, context)}{more}; "
-        f"first lost: {whole.first_value} at offset {whole.first_offset}{where}."
+        f"first lost: {whole.first_value}{at}{where}."
     )
 
 
@@ -187,12 +189,14 @@ def sentence_invalid(anomalies: Mapping[str, Anomaly], clusters: Sequence[Cluste
     return f"{text} Also: {also}." if also else text
 
 
-def sentence_valid(acked: int, faults: int, context: Context) -> str:
-    """The first sentence of a valid run."""
+def sentence_valid(acked: int, faults: int, twice: int, context: Context) -> str:
+    """The first sentence of a valid run; ``twice``: how many messages a promise lets be there more than once."""
     under = f" under {counted(faults, 'fault')}" if faults else ""
+    again = f"{counted(twice, 'message')} {'is' if twice == 1 else 'are'} there more than once, as promised"
+    kept = f"nothing was lost, {again}" if twice else "nothing was lost or given twice"
     return (
         f"All {counted(acked, 'acknowledged message')} of {counted(context.run.queues, 'queue')} "
-        f"{'was' if acked == 1 else 'were'} read back in order{under}; nothing was lost or given twice."
+        f"{'was' if acked == 1 else 'were'} read back in order{under}; {kept}."
     )
 
 

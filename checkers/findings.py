@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import HOLDS, F, Type
+from chaos.core.op import HOLDS, SENDS, F, Type
+from chaos.core.transaction import Decision
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
 from checkers.columns import Ints, spans
 from checkers.kernel import Context, QueueShard
@@ -90,8 +91,9 @@ def merged(left: Findings, right: Findings) -> Findings:
 
 
 def ranges_of(key: int, offsets: Ints) -> tuple[Range, ...]:
-    """The offset ranges of occurrences, joined where there are too many."""
-    return tuple((key, first, last) for first, last in spans(np.asarray(offsets), gap=1, limit=RANGES))
+    """The offset ranges of occurrences, joined where there are too many; -1 stands for no offset."""
+    known = np.asarray(offsets)
+    return tuple((key, first, last) for first, last in spans(known[known >= 0], gap=1, limit=RANGES))
 
 
 def findings(examined: int, **found: Finding) -> Findings:
@@ -186,8 +188,12 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
         "complete_s": round(seconds(int(log.complete[op])), 6) if kind is not Type.INFO or log.complete[op] < 1 << 62
         else None, "error": own["error"][op] or None,
     }  # fmt: skip
-    if f is F.SEND:
+    if f in SENDS:
         row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
+        if f is F.SCHEDULE:
+            row["deliver_s"] = round(seconds(int(log.argument[op])), 6)
+        elif f is F.TRANSACT:
+            row["decides"] = Decision(int(log.argument[op])).word
         return row
     if f is F.COMMIT:
         return row | {"offset": _known(int(log.offset[op]))}
@@ -232,6 +238,11 @@ def _record(log: Log, row: int) -> str:
 
 def _known(number: int) -> int | None:
     return None if number < 0 else number
+
+
+def place_words(offset: int, key: int) -> str:
+    """``at offset 5 of queue 0``; ``for queue 0`` where the acknowledgement named no offset."""
+    return f"at offset {offset} of queue {key}" if offset >= 0 else f"for queue {key}"
 
 
 def examples(made: Iterable[Example]) -> tuple[Example, ...]:

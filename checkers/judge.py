@@ -156,7 +156,8 @@ def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> 
         return explain.sentence_unknown(results.reason.split("; "))
     loss = summaries["no-loss"]
     acked = loss.examined if isinstance(loss, LossSummary) else 0
-    return explain.sentence_valid(acked, len(context.timeline.injected()), context)
+    twice = results.anomalies["duplicate"].count if "duplicate" in results.anomalies else 0
+    return explain.sentence_valid(acked, len(context.timeline.injected()), twice, context)
 
 
 def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: str = "") -> Judged:

@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 from checkers import roles
 from checkers.assumptions import AssumptionsKernel
 from checkers.duplicates import DuplicatesKernel
+from checkers.early import EarlyKernel
 from checkers.failed_read import FailedReadKernel
 from checkers.group import GroupKernel
 from checkers.kernel import QueueKernel
@@ -32,6 +33,7 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     ShardOrderKernel(),
     GroupKernel(),
     PopKernel(),
+    EarlyKernel(),
     MinInSyncKernel(),
     RtoKernel(),
     RpoKernel(),

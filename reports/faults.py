@@ -12,6 +12,7 @@ from reports import words
 from reports.folder import Parts
 from reports.model import FaultRow, Recovery, RtoCell
 from reports.timeline import kind_of
+from reports.trace import SENT
 
 
 def rto_words(rto: Rto) -> str:
@@ -27,7 +28,7 @@ def _weight(rto: Rto) -> float:
 
 def worst_rto(rtos: Sequence[Rto]) -> Rto | None:
     """The longest recovery of them, sends before anything else; None if none was measured."""
-    sends = [rto for rto in rtos if rto.f == "send"]
+    sends = [rto for rto in rtos if rto.f in SENT]
     return max(sends or rtos, key=_weight, default=None)
 
 

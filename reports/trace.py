@@ -12,11 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.core.op import SENDS
 from chaos.core.verdict import Example
 from reports import words
 from reports.timeline import Band, Change
 
 WIDTH: Final = 1090
+SENT: Final = tuple(f.word for f in SENDS)
 LEFT: Final = 92
 RIGHT: Final = 16
 MAX_OPS: Final = 40
@@ -170,10 +172,10 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
     f, kind = str(op.get("f", "?")), str(op.get("type", "?"))
     node = f" ({op['node']}{', pinned client' if op.get('pinned') else ''})" if op.get("node") else ""
     why = f": {op['error']}" if op.get("error") else ""
-    if f == "send":
+    if f in SENT:
         if kind == "ok":
-            return f"send {op.get('value')} → {first(op, 'offset')}{node}"
-        return f"send {op.get('value')}{why}{node}" if kind == "fail" else f"send {op.get('value')} → ?"
+            return f"{_sent_words(op)} → {first(op, 'offset') if f == 'send' else 'ok'}{node}"
+        return f"{_sent_words(op)}{why}{node}" if kind == "fail" else f"{_sent_words(op)} → ?"
     if f in ("pop", "ack", "extend") or (kind == "ok" and f in ("commit", "committed-read")):
         return f"{f}{_consumed(op, f) or why}{node}"
     start, stop = covered(op)
@@ -194,10 +196,18 @@ def _consumed(op: dict[str, Any], f: str) -> str:
     return about or f": {' '.join(map(str, op.get('records', []))) or 'nothing'}"
 
 
+def _sent_words(op: dict[str, Any]) -> str:
+    """What was asked for by a send: ``schedule 5:233 for 12.0 s``, ``transact 5:234, rollback``."""
+    text = f"{op.get('f')} {op.get('value')}"
+    if op.get("deliver_s") is not None:
+        return f"{text} for {float(op['deliver_s']):.1f} s"
+    return f"{text}, {op['decides']}" if op.get("decides") else text
+
+
 def covered(op: dict[str, Any]) -> tuple[int | None, int | None]:
     """The offset at which a read began and the one after the last it covered; for a send its own."""
     start, stop = first(op, "from", "offset", "min"), first(op, "next", "next_offset")
-    if op.get("f") == "send" and start is not None:
+    if op.get("f") in SENT and start is not None:
         stop = int(start) + 1
     return None if start is None else int(start), None if stop is None else int(stop)
 

@@ -28,12 +28,16 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     16); 0 promises nothing.
     ``redelivered_within_s``: how long after its time a popped message that nobody acknowledged may take to be given
     again (SEMANTICS 20).
+    ``early_s``: so much before its time a delayed message may be given to somebody (SEMANTICS 20).
+    ``twice``: if given, a promise of ``duplicate`` covers only sends of these kinds.
     """
 
     allowed: dict[str, str] = {}
     readable_after_s: float = 0.0
     min_in_sync: int = 0
     redelivered_within_s: float = 0.0
+    early_s: float = 0.0
+    twice: tuple[str, ...] = ()
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -48,14 +48,14 @@ def test_pop(chaos_run: Runner, tmp_path: Path) -> None:
     ran, sends = clean(chaos_run, "pop")
     history = ran.folder / "history"
     once = next(sent for sent in sends[len(sends) // 3 :] if doctored.deliveries(history, sent) == 1)
-    altered_is_invalid(ran, tmp_path, "undelivered", lambda copy: doctored.hide(copy, once, F.POP))
+    altered_is_invalid(ran, tmp_path, "undelivered", lambda copy: doctored.lose(copy, once, (F.POP,)))
     altered_is_invalid(ran, tmp_path, "never-redelivered", lambda copy: doctored.refuse(copy, once, F.ACK))
 
 
 def test_group(chaos_run: Runner, tmp_path: Path) -> None:
     ran, sends = clean(chaos_run, "group")
     early = sends[len(sends) // 3]
-    altered_is_invalid(ran, tmp_path, "undelivered", lambda copy: doctored.hide(copy, early, F.POLL))
+    altered_is_invalid(ran, tmp_path, "undelivered", lambda copy: doctored.lose(copy, early, (F.POLL,)))
     altered_is_invalid(ran, tmp_path, "lost-commit", lambda copy: doctored.answer(copy, 0, F.COMMITTED_READ, 0))
 
 

@@ -6,6 +6,7 @@ Pure. The module refuses to excuse a loss: a setting that gives safety up takes 
 from collections.abc import Mapping
 from typing import Final
 
+from chaos.core.op import F
 from chaos.core.runinfo import Promises
 from cluster.systems.rocketmq import defaults, shape
 
@@ -28,6 +29,11 @@ _STALE: Final[Mapping[str, str]] = {
     f"there may miss newer messages; and {_DISPATCH}",
     "master-slave": f"{_DISPATCH}; there is one master for ever, so no other read may miss anything",
 }
+
+_AGAIN: Final = (
+    "a master that takes over or comes back delivers delayed messages again from its last checkpoint, and asks again "
+    "about a transaction whose end was not written yet: both are stored at least once, not exactly once"
+)
 
 _NOT_BY_DLEDGER: Final = "a DLedger broker acknowledges what a majority of its group has, whatever this says"
 _NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
@@ -55,12 +61,13 @@ _STOCK: Final[Mapping[str, str]] = {
 
 def of(settings: Mapping[str, str]) -> Promises:
     """What holds under these resolved settings; where safety is given up nothing is by design."""
-    minimum = min_in_sync(settings)
+    minimum, early = min_in_sync(settings), early_s(settings)
     if unsafe(settings) is not None:
-        return Promises(min_in_sync=minimum, redelivered_within_s=REDELIVERED_WITHIN_S)
+        return Promises(min_in_sync=minimum, early_s=early, redelivered_within_s=REDELIVERED_WITHIN_S)
     return Promises(
-        allowed={"stale-tail": _STALE[shape.of(settings).mode], **_REPEATED}, readable_after_s=READABLE_AFTER_S,
-        min_in_sync=minimum, redelivered_within_s=REDELIVERED_WITHIN_S,
+        allowed={"stale-tail": _STALE[shape.of(settings).mode], "duplicate": _AGAIN, **_REPEATED},
+        readable_after_s=READABLE_AFTER_S, min_in_sync=minimum, early_s=early,
+        twice=(F.SCHEDULE.word, F.TRANSACT.word), redelivered_within_s=REDELIVERED_WITHIN_S,
     )  # fmt: skip
 
 
@@ -77,6 +84,15 @@ def unsafe(settings: Mapping[str, str]) -> str | None:
     if mode != "dledger" and settings.get("broker.flushDiskType") != "SYNC_FLUSH":
         dangers.append(("broker.transientStorePoolEnable", "false"))
     return next((f"{name}={settings[name]}" for name, safe in dangers if settings.get(name, safe) != safe), None)
+
+
+def early_s(settings: Mapping[str, str]) -> float:
+    """How much before its time a broker may deliver: it rounds the time down to a multiple of its precision.
+
+    HookUtils.transformTimerMessage of 5.5.0; a time that is a multiple already becomes the one before.
+    """
+    text = settings.get("broker.timerPrecisionMs", "1000")
+    return int(text) / 1000 if text.isdecimal() else 0.0
 
 
 def min_in_sync(settings: Mapping[str, str]) -> int:

@@ -69,9 +69,10 @@ class RocketMQ:
         return RocketMQClient(view, number, clients, seed)
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
-        """Slave reads only where slaves are read on purpose, pops only where brokers can time them."""
-        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.COMMIT, F.COMMITTED_READ})
-        kinds |= frozenset(POPS) if settings["broker.timerWheelEnable"] == "true" else frozenset()
+        """Slave reads only where slaves are read on purpose, delayed messages and pops where brokers can time them."""
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.COMMIT, F.COMMITTED_READ, F.TRANSACT})
+        if settings.get("broker.timerWheelEnable", "false") == "true":
+            kinds |= {F.SCHEDULE, *POPS}
         return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
