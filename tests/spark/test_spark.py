@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pop_model
 import pytest
 from click.testing import CliRunner
 from group_model import model as group_model
@@ -45,6 +46,10 @@ def literals():
         mutated = MUTATIONS[seed % len(MUTATIONS)](random.Random(seed), good)
         if mutated is not None:
             out.append(msgspec.structs.replace(mutated[0], name=f"mutated-{seed}"))
+    for seed in range(8):
+        good = pop_model.model(seed)
+        mutated = pop_model.MUTATIONS[seed % len(pop_model.MUTATIONS)](random.Random(seed), good)
+        out += [good] if mutated is None else [good, msgspec.structs.replace(mutated[0], name=f"mutated-pop-{seed}")]
     return out + [group_model(seed) for seed in range(8)]
 
 
