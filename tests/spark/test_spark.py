@@ -20,6 +20,7 @@ from chaos import judging
 from chaos.cli.check import check_command
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
+from chaos.core.recorder import OP_SIZE
 from chaos.testing import differences, load_history, write_run_folder
 from checkers import local
 from checkers.registry import EVERY
@@ -116,7 +117,7 @@ def test_an_altered_history_is_named_and_disturbs_no_other(tmp_path):
         write_run_folder(load_history(HISTORIES / f"{name}.yaml"), tmp_path / name)
     path = tmp_path / names[0] / "history" / "w0.ops"
     data = bytearray(path.read_bytes())
-    data[128:192] = data[64:128]  # the second record once more in place of the third
+    data[2 * OP_SIZE : 3 * OP_SIZE] = data[OP_SIZE : 2 * OP_SIZE]  # the second record once more in place of the third
     path.write_bytes(data)
     broken, fine = engine.judge_each([tmp_path / name for name in names])
     assert isinstance(broken, HistoryError)
