@@ -65,8 +65,20 @@ class LastPops(msgspec.Struct, frozen=True, kw_only=True, tag="pops"):
     timeout_s: float
 
 
+class ReadCopies(msgspec.Struct, frozen=True, kw_only=True, tag="copies"):
+    """Read replicas' own copies: (position of the node, queue); answered by ``CopiesRead``."""
+
+    copies: tuple[tuple[int, int], ...]
+    timeout_s: float
+
+
 class Prepare(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
-    """Create what the workload needs; answered by ``Answer``."""
+    """Create what the workload needs, and see that the settings are in effect; answered by ``Answer``.
+
+    ``confirm`` false: it is somebody else's cluster, whose settings are not ours.
+    """
+
+    confirm: bool = True
 
 
 class AskReady(msgspec.Struct, frozen=True, kw_only=True, tag="ready?"):
@@ -81,7 +93,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Close the stream and leave."""
 
 
-Command = Load | Stop | LastPops | DrainPass | Prepare | AskReady | Observe | End
+Command = Load | Stop | LastPops | DrainPass | ReadCopies | Prepare | AskReady | Observe | End
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
@@ -123,10 +135,18 @@ class Popped(msgspec.Struct, frozen=True, kw_only=True, tag="popped"):
     unended: dict[int, str]
 
 
+class CopiesRead(msgspec.Struct, frozen=True, kw_only=True, tag="copies-read"):
+    """How many of the copies asked for could be read; which and why not is in the history."""
+
+    worker: int
+    ok: int
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """The answer to ``Prepare`` or ``AskReady``: empty text is yes."""
+    """The answer to ``Prepare`` or ``AskReady``: empty text is yes. ``warnings``: what a person should know."""
 
     text: str
+    warnings: tuple[str, ...] = ()
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
@@ -135,4 +155,4 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
     observations: tuple[Observation, ...]
 
 
-Report = Stats | Stopped | Popped | Drained | Answer | Seen
+Report = Stats | Stopped | Popped | Drained | CopiesRead | Answer | Seen

@@ -22,12 +22,14 @@ from chaos.core.recorder import Recorder
 from chaos.inside import Pipe, serve
 from chaos.messages import (
     Command,
+    CopiesRead,
     Drained,
     DrainPass,
     End,
     LastPops,
     Load,
     Popped,
+    ReadCopies,
     Stats,
     Stop,
     Stopped,
@@ -159,11 +161,13 @@ class Worker:
         """Pop the queues to their end, all at once, each through a client that knows nothing yet."""
         returns_s = self._system.promises(self._spec.view.settings).redelivered_within_s
         deadline_ns = now_ns() + int(command.timeout_s * NS_PER_S)
+        invisible_ns = int(self._workload.invisible_s * NS_PER_S)
         clients = [self._system.client(self._spec.view, -1, self._spec.clients, self._spec.seed) for _ in command.keys]
 
         async def pop(client: Client, key: int) -> str:
             async def ask(f: F, record: Record | None) -> Completion:
-                return await self._last(client, f, key, lastpops.TIMEOUT_S, record)
+                argument = invisible_ns if f is F.POP else 0
+                return await self._last(client, f, key, lastpops.TIMEOUT_S, record, argument)
 
             return await lastpops.pop_to_the_end(
                 ask, invisible_s=self._workload.invisible_s, returns_s=returns_s, deadline_ns=deadline_ns
@@ -197,14 +201,26 @@ class Worker:
             )  # fmt: skip
             self._pipe.say(drained)
 
+    async def copies(self, command: ReadCopies) -> None:
+        """Read replicas' own copies, one after another."""
+        client = self._system.client(self._spec.view, -1, self._spec.clients, self._spec.seed)
+        ok = 0
+        try:
+            for node, key in command.copies:
+                done = await self._last(client, F.REPLICA, key, command.timeout_s, argument=node)
+                ok += done.type is Type.OK
+        finally:
+            await client.close()
+        self._pipe.say(CopiesRead(worker=self._spec.worker, ok=ok))
+
     async def _last(
-        self, client: Client, f: F, key: int, timeout_s: float, about: Record | None = None
+        self, client: Client, f: F, key: int, timeout_s: float, about: Record | None = None, argument: int = 0
     ) -> Completion:
         """One operation of the end of the run, of a process of its own; ``about``: the popped record of an ack."""
         op = Invocation(
             process=self._next_process, f=f, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
             value=about.value if about is not None else None, offset=about.offset if about is not None else None,
-            argument=int(self._workload.invisible_s * NS_PER_S) if f is F.POP else 0,
+            argument=argument,
         )  # fmt: skip
         self._next_process += self._spec.workers
         drain_client = self._spec.clients  # the number after the last client: nobody else's
@@ -245,6 +261,8 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
             await worker.last_pops(command)
         elif isinstance(command, DrainPass):
             await worker.drain(command)
+        elif isinstance(command, ReadCopies):
+            await worker.copies(command)
         elif isinstance(command, End):
             break
     reporter.cancel()

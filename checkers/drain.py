@@ -13,7 +13,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import POPS, F, Type
+from chaos.core.op import FINAL, POPS, F, Type
 from checkers.columns import Ints
 from checkers.findings import counted, node_name
 from checkers.kernel import Context, QueueShard
@@ -81,8 +81,7 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
     if healed_ns > began_ns:
         return "the first pass began before the last heal had ended"
     # What reads, and what is said of popped messages, leaves the log as it is.
-    changing = ~np.isin(log.f, [int(f) for f in (F.DRAIN, F.COMMITTED_READ, *POPS)])
-    open_ops = (log.type == Type.INFO) & changing
+    open_ops = (log.type == Type.INFO) & ~np.isin(log.f, (*FINAL, F.COMMITTED_READ, *POPS))
     if open_ops.any() and int(log.deadline[open_ops].max()) > began_ns:
         return "the first pass began before the deadline of an operation without an answer"
     due_ns = int(log.argument[(log.f == F.SCHEDULE) & np.isin(log.type, (Type.OK, Type.INFO))].max(initial=0))

@@ -29,6 +29,7 @@ NEVER_ALLOWED: Final = frozenset(
         "corrupt",
         "undelivered",
         "never-redelivered",
+        "replica-fork",
         "min-in-sync",
     }
 )

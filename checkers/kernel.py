@@ -13,11 +13,9 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import msgspec
-import numpy as np
 import numpy.typing as npt
 
 from chaos.core.history import StreamFacts
-from chaos.core.op import READS
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import CheckResult
 from checkers.log import Log
@@ -46,11 +44,7 @@ class QueueShard:
     @cached_property
     def log(self) -> Log:
         """What is known of the log, worked out once for all kernels."""
-        # What was popped is no read of the log: a message may be given from elsewhere than its place.
-        of_the_log = np.isin(self.reads["f"], READS)
-        if of_the_log.all():
-            return Log(self.operations, self.reads)
-        return Log(self.operations, {name: column[of_the_log] for name, column in self.reads.items()})
+        return Log(self.operations, self.reads)
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

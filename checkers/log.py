@@ -27,7 +27,7 @@ def _packed(writer: Ints, sequence: Ints) -> Ints:
 
 
 class Log:
-    """One queue's log as the history knows it.
+    """One queue's log as the history knows it; replicas' own copies and pops are left out.
 
     ``operations`` and ``reads`` as in ``QueueShard``. Indices called ``op`` point into the operations.
     """
@@ -45,7 +45,10 @@ class Log:
         self.deadline: Ints = operations["deadline_ns"]
         self.argument: Ints = operations["argument"]
         self._operations = operations
-        self._reads = reads
+        # What a replica holds was given to no client, and what was popped may have come from elsewhere than its place:
+        # neither takes part in what is known of the log.
+        known = np.isin(reads["f"], READS)
+        self._reads = reads if known.all() else {name: column[known] for name, column in reads.items()}
         self.sends: Ints = np.flatnonzero(np.isin(self.f, SENDS))
         self.withheld: Mask = np.equal(self.f[self.sends], F.TRANSACT) & ~np.isin(
             self.argument[self.sends], [int(decision) for decision in COMMITTING]

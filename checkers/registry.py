@@ -16,9 +16,12 @@ from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
 from checkers.pop import PopKernel
+from checkers.progress import ProgressKernel
+from checkers.replicas import ReplicasKernel
 from checkers.rpo import RpoKernel
 from checkers.rto import RtoKernel
 from checkers.series import SeriesKernel
+from checkers.service import ServiceKernel
 from checkers.shard_order import ShardOrderKernel
 
 KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
@@ -34,13 +37,16 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     GroupKernel(),
     PopKernel(),
     EarlyKernel(),
+    ReplicasKernel(),
     MinInSyncKernel(),
+    ProgressKernel(),
     RtoKernel(),
     RpoKernel(),
 )
 SERIES: Final = SeriesKernel()
-EVERY: Final[tuple[QueueKernel[Any], ...]] = (*KERNELS, cast("QueueKernel[Any]", SERIES))
-"""Also the curves, which are no check."""
+SERVICE: Final = ServiceKernel()
+EVERY: Final[tuple[QueueKernel[Any], ...]] = (*KERNELS, cast("QueueKernel[Any]", SERIES), SERVICE)
+"""Also the curves and the figures, which are no checks."""
 
 
 def described() -> list[tuple[str, str]]:

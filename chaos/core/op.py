@@ -39,7 +39,7 @@ class F(IntEnum):
     DRAIN = 5  # the final strong read of a whole queue, minimum to maximum, on a fresh connection
     COMMIT = 6  # let the consumer group go on at an offset of a queue; an overwritten register, at the master
     COMMITTED_READ = 7  # strong read of the offset at which the group goes on
-    REPLICA = 8  # after the drain: one replica's own copy of a queue, whole
+    REPLICA = 8  # after the drain: one replica's own copy of a queue, whole; no client's read
     SCHEDULE = 9  # a send that must not be given to anybody before its time
     TRANSACT = 10  # a half message and what its producer decides of it
     POP = 11  # take what nobody else has for a while, to be acknowledged one by one
@@ -63,6 +63,9 @@ VALUED: Final = (*SENDS, *HOLDS)
 """Kinds whose invocation names a value."""
 
 READS: Final = (F.POLL, F.READ, F.SLAVE_READ, F.DRAIN)
+"""What clients were given; what a replica holds is not among them."""
+FINAL: Final = (F.DRAIN, F.REPLICA)
+"""What is asked after the load: it is nobody's load."""
 
 
 class Value(NamedTuple):
@@ -95,8 +98,9 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     is committed. ``wait_ms``: how long a POLL that finds nothing may wait at the broker for a first record.
     ``producer`` and ``producer_sequence``: a SEND that the broker must take at most once however often it is
     attempted; -1: an ordinary one. ``argument``: the one more number that some kinds have, 0 for all others: of a POP
-    and an EXTEND for how many ns nobody else may be given what was popped. An ACK and an EXTEND name in ``value`` what
-    they are about, and in ``offset`` where it was popped from.
+    and an EXTEND for how many ns nobody else may be given what was popped, of a REPLICA the position in the run's
+    nodes of who is asked. An ACK and an EXTEND name in ``value`` what they are about, and in ``offset`` where it was
+    popped from.
     """
 
     process: int

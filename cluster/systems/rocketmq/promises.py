@@ -6,6 +6,8 @@ Pure. The module refuses to excuse a loss: a setting that gives safety up takes 
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from chaos.core.op import F
 from chaos.core.runinfo import Promises
 from cluster.systems.rocketmq import defaults, shape
@@ -61,14 +63,17 @@ _STOCK: Final[Mapping[str, str]] = {
 
 def of(settings: Mapping[str, str]) -> Promises:
     """What holds under these resolved settings; where safety is given up nothing is by design."""
-    minimum, early = min_in_sync(settings), early_s(settings)
-    if unsafe(settings) is not None:
-        return Promises(min_in_sync=minimum, early_s=early, redelivered_within_s=REDELIVERED_WITHIN_S)
-    return Promises(
-        allowed={"stale-tail": _STALE[shape.of(settings).mode], "duplicate": _AGAIN, **_REPEATED},
-        readable_after_s=READABLE_AFTER_S, min_in_sync=minimum, early_s=early,
-        twice=(F.SCHEDULE.word, F.TRANSACT.word), redelivered_within_s=REDELIVERED_WITHIN_S,
+    # A slave refuses every pull unless it may be read, so then its own copy is out of reach.
+    always = Promises(
+        min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true",
+        early_s=early_s(settings), redelivered_within_s=REDELIVERED_WITHIN_S,
     )  # fmt: skip
+    if unsafe(settings) is not None:
+        return always
+    allowed = {"stale-tail": _STALE[shape.of(settings).mode], "duplicate": _AGAIN, **_REPEATED}
+    return msgspec.structs.replace(
+        always, allowed=allowed, readable_after_s=READABLE_AFTER_S, twice=(F.SCHEDULE.word, F.TRANSACT.word)
+    )
 
 
 def unsafe(settings: Mapping[str, str]) -> str | None:

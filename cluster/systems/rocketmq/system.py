@@ -70,7 +70,7 @@ class RocketMQ:
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
         """Slave reads only where slaves are read on purpose, delayed messages and pops where brokers can time them."""
-        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.COMMIT, F.COMMITTED_READ, F.TRANSACT})
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.REPLICA, F.COMMIT, F.COMMITTED_READ, F.TRANSACT})
         if settings.get("broker.timerWheelEnable", "false") == "true":
             kinds |= {F.SCHEDULE, *POPS}
         return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
