@@ -36,7 +36,10 @@ def test_safe(given):
     settings = resolved(**given)
     assert promises.unsafe(settings) is None
     made = SYSTEM.promises(settings)
-    assert set(made.allowed) == {"stale-tail"}
+    assert set(made.allowed) == {
+        "stale-tail", "duplicate", "lost-commit", "redelivered-after-ack", "early-redelivery",
+    }  # fmt: skip
+    assert made.twice == ("schedule", "transact")  # no ordinary send is ever excused
     assert all(made.allowed.values())
     assert made.readable_after_s == promises.READABLE_AFTER_S
 
