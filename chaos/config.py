@@ -16,6 +16,8 @@ import yaml
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, read, unknown
 from chaos.experiment import Experiment
+from chaos.steps import steps_of
+from nemesis.sequence import SEQUENCE
 
 BACKEND_OPTIONS: Final[dict[str, type]] = {
     "nodes_file": str,
@@ -37,7 +39,7 @@ BACKEND_OPTIONS: Final[dict[str, type]] = {
 _NAMED: Final = {"clients": "concurrency", "body_bytes": "message-size", "recovery_s": "recovery-time"}
 """Fields whose long option is not the field without its unit."""
 
-_INNER: Final = ("settings", "origins", "backend_options")
+_INNER: Final = ("settings", "origins", "backend_options", "sequence")
 _OF_OPENCHAOS: Final = ("driverClass", "metaNodes", "metaNodesParticipateInFault", "endToEndLatencyCheck")
 
 
@@ -132,6 +134,15 @@ class _Reading:
             self._backend(field, entry)
         elif field == "bug":
             self._keep("bug", field, field, entry, self._source.text)
+        else:
+            self._option(field, entry)
+
+    def _option(self, field: str, entry: Entry) -> None:
+        """An option of a run; a nemesis may be a sequence of steps."""
+        if field == "nemesis" and not isinstance(entry.value, yaml.ScalarNode):
+            self._keep("values", field, "sequence", entry, lambda node, _: steps_of(self._source, node))
+            self._said["values"]["nemesis"] = SEQUENCE
+            self._origins["sequence"] = entry.where
         elif not (_is_null(entry.value) and NoneType in get_args(self._fields[field])):
             self._keep("values", field, field, entry, lambda node, what: self._value(node, what, self._fields[field]))
 

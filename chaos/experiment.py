@@ -12,6 +12,7 @@ import msgspec
 import yaml
 
 from chaos.core.errors import UsageError
+from nemesis.sequence import SEQUENCE, Steps
 
 DEFAULTS: Final[dict[str, Any]] = {
     "system": "minimq",
@@ -39,8 +40,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
-    ``settings`` are the system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each
-    field who decided it.
+    ``sequence``: the steps, if the nemesis is one. ``settings`` are the system's, resolved; ``backend_options`` the
+    backend's, as given; ``origins`` says for each field who decided it.
     """
 
     system: str
@@ -69,6 +70,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     backend_options: dict[str, Any]
     reuse: str | None
     kill: Literal["process", "container"]
+    sequence: Steps | None
     settings: dict[str, str]
     origins: dict[str, str]
 
@@ -96,9 +98,11 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     """
     unset: dict[str, Any] = {
         "rto_budget_s": None, "fault_nodes": (), "plan": None, "pin": False, "backend_options": {},
-        "reuse": None,
+        "reuse": None, "sequence": None,
     }  # fmt: skip
     values = {**DEFAULTS, **unset, "seed": seed, **given}
+    if values["nemesis"] != SEQUENCE:
+        values["sequence"] = None  # the command line named another nemesis
     values.setdefault("fault_duration_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
     if "fault_duration_s" not in given:
@@ -123,7 +127,9 @@ def as_yaml(experiment: Experiment) -> str:
     """The experiment as YAML, each value with its origin as a comment."""
     lines = ["# the run as it was resolved; the comment says who decided each value"]
     for name, value in msgspec.to_builtins(experiment).items():
-        if name not in ("origins", "settings"):
+        if name == "nemesis" and experiment.sequence is not None:
+            value = msgspec.to_builtins(experiment.sequence)  # noqa: PLW2901 - steps stand where a name would
+        if name not in ("origins", "settings", "sequence"):
             lines.append(f"{_line(name, value):<40} # {experiment.origins.get(name, 'default')}")
     lines.append("settings:" if experiment.settings else "settings: {}")
     for name, value in experiment.settings.items():

@@ -3,7 +3,7 @@
 The module refuses to draw (``nemesis.plan`` does) and to begin anything.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,9 +18,11 @@ from chaos.workload.base import check_suited
 from cluster.host import Backend
 from cluster.system import System
 from nemesis.available import lacking_here, unavailable
-from nemesis.catalog import ALL
+from nemesis.catalog import ALL, Kind
 from nemesis.machines import faults_on
-from nemesis.plan import Row, left_out, make_plan, read_plan
+from nemesis.mix import NOTHING
+from nemesis.plan import Row, lanes, left_out, make_plan, read_plan
+from nemesis.sequence import plan_steps
 
 _ROUNDING_S: Final = 1e-6
 
@@ -45,15 +47,31 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     if e.nemesis.strip() == ALL:
         here = lacking_here() if backend.on_this_machine else {}
         missing = unavailable(faults_on(e.kill), {**here, **backend.lacks})
-    for line in left_out(e.nemesis, system.roles, nodes, missing):
-        say(f"nemesis  {line}")
-    rows = make_plan(
+    if e.sequence is None:
+        for line in left_out(e.nemesis, system.roles, nodes, missing):
+            say(f"nemesis  {line}")
+    rows = drawn(e, system, missing)
+    _check(rows, e, backend)
+    return rows
+
+
+def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) -> tuple[Row, ...]:
+    """Pure: the plan that a run asks for, wherever it may happen.
+
+    Raises:
+        UsageError: a nemesis, role or time that cannot be.
+    """
+    nodes = system.topology(e.settings)
+    if e.sequence is not None:
+        return plan_steps(
+            e.sequence, system.roles, nodes, time_limit_s=e.time_limit_s, seed=e.seed, missing=missing,
+            fault_nodes=e.fault_nodes,
+        )  # fmt: skip
+    return make_plan(
         e.nemesis, system.roles, nodes, interval_s=e.fault_interval_s, duration_s=e.fault_duration_s,
         time_limit_s=e.time_limit_s, seed=e.seed, missing=missing,
         fault_nodes=e.fault_nodes,
     )  # fmt: skip
-    _check(rows, e, backend)
-    return rows
 
 
 def mix_of(experiment: Experiment, system: System) -> dict[F, float]:
@@ -100,3 +118,5 @@ def _check(rows: Sequence[Row], e: Experiment, backend: Backend) -> None:
     for row in rows:
         if row.fault in never:
             raise CapabilityError(f"--nemesis {row.name}: {never[row.fault]}")
+    if e.kill == "container" and len(lanes(rows)) > 1 and any(row.fault.on_network for row in rows):
+        raise UsageError("--kill container: a container that ends loses its packet filter; overlap no fault of links")

@@ -97,7 +97,9 @@ class Standing:
             self._deployed: Deployed = bring_up(e, self._system, self._backend, self.folder, artefacts, undo)
             self._observer: Inside = start_observer(e, self._deployed, self.folder)
             undo.callback(self._observer.close)
-            prepare(self._observer, e.ready_deadline_s, self._stopper.check_asked)
+            asked = self._stopper.check_asked
+            for text in prepare(self._observer, e.ready_deadline_s, asked, confirm=not e.reuse):
+                self._say(f"warning  {text}")
             self._observer.send(Observe())
             first = Deadline("every node to be observed", FIRST_LOOK_S)
             while (seen := self._observer.latest(Seen)) is None or len(seen.observations) < len(topology):
@@ -256,8 +258,8 @@ def keep_up(experiment: Experiment, backend: Any, folder: Path, say: Say) -> int
 
 
 def _main(folder: Path) -> int:
+    from chaos.asked import experiment_of
     from chaos.backends import chosen
-    from chaos.cli.options import experiment_of
 
     def say(text: str) -> None:
         print(text, flush=True)

@@ -14,9 +14,9 @@ class Partition(LinkFault):
 
     kind: ClassVar[Kind] = Kind.PARTITION
 
-    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
+    def judge(self, received: Mapping[Link, int], sent: int, disturbed: frozenset[Link]) -> proof.Judged:
         """Nothing across, everything elsewhere."""
-        return proof.cut(self.hit, self.inside, self.others, received, sent)
+        return proof.cut(self.hit, self.inside - disturbed, self.others - disturbed, received, sent)
 
 
 class PartitionIn(Partition):

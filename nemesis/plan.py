@@ -114,7 +114,7 @@ def make_plan(
     for option, value in (("--fault-interval", interval_s), ("--fault-duration", duration_s)):
         if not (math.isfinite(value) and value > 0):
             raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
-    possible = _possible(mix, topology, fault_nodes)
+    possible = possible_of(mix, topology, fault_nodes)
     rows = int((time_limit_s + _ROUNDING_S) // (interval_s + duration_s))
     if rows < 1:
         raise UsageError(
@@ -123,14 +123,31 @@ def make_plan(
         )
     times = (round(interval_s + row * (interval_s + duration_s), 9) for row in range(rows))
     return tuple(
-        _row(number, at_s, duration_s, choice, topology, seed, fault_nodes)
+        row_of(number, at_s, duration_s, choice, topology, seed, fault_nodes)
         for number, (at_s, choice) in enumerate(zip(times, dealt(possible, seed), strict=False), 1)
     )
 
 
-def _row(
+def lanes(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:
+    """The rows in as few lists as do, each in order of time and without two that overlap; one list if none do."""
+    out: list[list[Row]] = []
+    for row in sorted(rows, key=lambda one: (one.at_s, one.row)):
+        free = next((lane for lane in out if _end_s(lane[-1]) <= row.at_s + _ROUNDING_S), None)
+        if free is None:
+            out.append([row])
+        else:
+            free.append(row)
+    return tuple(map(tuple, out))
+
+
+def _end_s(row: Row) -> float:
+    return row.at_s + row.duration_s
+
+
+def row_of(
     number: int, at_s: float, duration_s: float, choice: Choice, topology: Topology, seed: int, fixed: Sequence[str]
 ) -> Row:
+    """One row, with its own draws; ``fixed``: the nodes of a fault that takes those that were named."""
     selector, fault = choice.entry.selector, choice.entry.fault
     assert selector is not None
     assert fault is not None
@@ -141,7 +158,7 @@ def _row(
     )  # fmt: skip
 
 
-def _possible(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:
+def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:
     """The choices that these nodes allow; one that was named and cannot be done is refused."""
     obstacles = {choice: _obstacle(choice, topology, fixed) for choice in mix.choices}
     possible = tuple(choice for choice, why in obstacles.items() if why is None)

@@ -46,20 +46,51 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
     description: str
 
 
-def choose(row: Row, topology: Topology, leadership: Leadership) -> Targets | None:
-    """The targets of a row, or None while a leader that it needs is not known."""
+NOBODY: Final[frozenset[str]] = frozenset()
+
+
+def choose(
+    row: Row, topology: Topology, leadership: Leadership, busy: frozenset[str] = NOBODY
+) -> Targets | None:
+    """The targets of a row, or None while a leader that it needs is not known or too few nodes are free.
+
+    ``busy``: nodes under another fault of nodes. A fault of nodes takes none of them, and they count among those
+    that it may take: whoever is to be left is left by all faults together (SEMANTICS 21).
+    """
+    busy = NOBODY if row.fault.on_network else busy
     if row.nodes:
-        return aim(row, topology, row.nodes)
+        return aim(row, topology, row.nodes) if busy.isdisjoint(row.nodes) else None
     if row.selector is Selector.LEADER:
         led = _leaders(row, topology, leadership)
-        return None if led is None else aim(row, topology, led)
+        if led is None or (busy and not all(_room(row, role, topology, busy, led) for role in row.roles)):
+            return None
+        return aim(row, topology, led)
     if row.fault.on_network:
         pool = tuple(name for role in row.roles for name in topology.nodes[role])
-        return aim(row, topology, _taken(row, "#", pool, replicas=False))
+        bounds = count_bounds(row.selector, row.fault, len(pool), replicas=False)
+        return aim(row, topology, _taken(row, "#", pool, bounds))
     names: tuple[str, ...] = ()
     for role in row.roles:
-        names += _taken(row, f"#{role}", topology.nodes[role], replicas=topology.kinds[role] == REPLICA)
+        pool = topology.nodes[role]
+        bounds = count_bounds(row.selector, row.fault, len(pool), replicas=topology.kinds[role] == REPLICA)
+        free = tuple(name for name in pool if name not in busy)
+        least, greatest = bounds[0], min(bounds[1], _most(row, role, topology) - (len(pool) - len(free)))
+        if busy and greatest < least:
+            return None
+        names += _taken(row, f"#{role}", free, (least, greatest))
     return aim(row, topology, names)
+
+
+def _most(row: Row, role: str, topology: Topology) -> int:
+    """How many nodes of a role may be under faults of nodes at once."""
+    replicas = topology.kinds[role] == REPLICA and row.selector is not Selector.ALL
+    return len(topology.nodes[role]) - replicas
+
+
+def _room(row: Row, role: str, topology: Topology, busy: frozenset[str], led: tuple[str, ...]) -> bool:
+    """Whether the leader of a role is free and may be taken beside those that others have."""
+    taken = sum(name in busy for name in topology.nodes[role])
+    return not any(name in busy for name in topology.nodes[role] if name in led) and taken < _most(row, role, topology)
 
 
 def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
@@ -112,9 +143,9 @@ def _leaders(row: Row, topology: Topology, leadership: Leadership) -> tuple[str,
     return leaders
 
 
-def _taken(row: Row, key: str, pool: tuple[str, ...], *, replicas: bool) -> tuple[str, ...]:
+def _taken(row: Row, key: str, pool: tuple[str, ...], bounds: tuple[int, int]) -> tuple[str, ...]:
     """The nodes of one pool with the smallest draws, as many as the row's count says."""
-    least, greatest = count_bounds(row.selector, row.fault, len(pool), replicas=replicas)
+    least, greatest = bounds
     count = least + int(row.draw.get(key, 0.0) * (greatest - least + 1))
     drawn = sorted(pool, key=lambda name: (row.draw.get(name, 0.0), name))
     if row.fault is Kind.PARTITION and row.selector is Selector.RANDOM and 2 * count > len(pool):

@@ -18,6 +18,7 @@ from chaos.core.errors import ChaosError
 PACKAGES: Final = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
 COMMANDS: Final = {
     "run": ("chaos.cli.run", "Deploy, load, break, heal, drain, check, report."),
+    "matrix": ("chaos.cli.matrix", "Run the cross product of a file's axes, one run after the other."),
     "plan": ("chaos.cli.plan", "What a run would do: every fault with its time and targets."),
     "replay": ("chaos.cli.plan", "Repeat a stored run, with --pin also its targets."),
     "ls": ("chaos.cli.ls", "The runs in the store with their verdicts."),
@@ -37,7 +38,7 @@ COMMANDS: Final = {
 
 
 SECTIONS: Final = {
-    "Run": ("run", "plan", "replay"),
+    "Run": ("run", "plan", "replay", "matrix"),
     "Look": ("ls", "show", "check", "report"),
     "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean"),

@@ -24,6 +24,7 @@ from cluster.system import Launch, Leadership
 from nemesis.catalog import CATALOG
 from nemesis.plan import make_plan
 from nemesis.runner import Nemesis
+from nemesis.sequence import Step, Steps, plan_steps
 
 pytestmark = pytest.mark.e2e
 
@@ -116,10 +117,12 @@ class Run:
         self.path = tmp_path / "run.events"
         self.log = EventLog(self.path)
         self.stop = threading.Event()
-        plan = make_plan(
-            nemesis, KINDS, SPECS, interval_s=0.2, duration_s=duration_s, time_limit_s=rows * (duration_s + 0.2),
-            seed=7, fault_nodes=("b3", "c2") if "fixed-" in nemesis else (),
-        )  # fmt: skip
+        plan = nemesis
+        if isinstance(nemesis, str):
+            plan = make_plan(
+                nemesis, KINDS, SPECS, interval_s=0.2, duration_s=duration_s, time_limit_s=rows * (duration_s + 0.2),
+                seed=7, fault_nodes=("b3", "c2") if "fixed-" in nemesis else (),
+            )  # fmt: skip
         self.nemesis = Nemesis(plan, self.cluster, leadership, self.log, now_ns(), self.client)
         self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
 
@@ -409,6 +412,30 @@ def test_loss_drops_its_share_each_way_and_nothing_elsewhere(healthy, tmp_path):
         }
         assert [round(share, 6) for share in shares] == [0.8]
         healed(run)
+
+
+def test_faults_at_once_on_the_same_nodes_are_each_proven_and_healed(healthy, tmp_path):
+    """A cut, loss on the same links and more, a killed and a suspended node among them, ending one after the other."""
+    cluster, _ = healthy
+    steps = (
+        Step(nemesis="leader-partition@broker", at=0.2, duration=14),
+        Step(nemesis="all-loss@broker", at=0.4, duration=24),
+        Step(nemesis="leader-kill@broker", at=2, duration=10),
+        Step(nemesis="leader-suspend@controller", at=3, duration=20),
+        Step(nemesis="leader-disconnect@controller", at=27, duration=9),
+    )
+    plan = plan_steps(Steps(steps=steps), KINDS, SPECS, time_limit_s=60, seed=7)
+    with Run(healthy, tmp_path, plan, 0) as run:
+        events = run.finish()
+    for row in plan:
+        own = [event for event in events if event.id == row.row]
+        assert [event.stage for event in own] == ["inject", "active", "heal", "healed"], own
+        assert all(event.evidence.proven for event in own if event.evidence), own
+        assert own[2].evidence is not None, "looked at again at its end"
+    by_time = sorted(events, key=lambda event: event.time_ns)
+    assert [event.id for event in by_time if event.stage == "inject"] == [1, 2, 3, 4, 5]
+    assert run.nemesis.unhealed() == ()
+    assert all(network.listed(node.host) == () for node in cluster.nodes.values())
 
 
 def test_the_window_is_looked_at_again_at_its_end(healthy, tmp_path):

@@ -8,6 +8,7 @@ from chaos.cli.run import run_command
 from chaos.config import load, long_option
 from chaos.core.errors import UsageError
 from chaos.experiment import Experiment, as_yaml, resolved
+from nemesis.sequence import Step, Steps
 
 
 def written(folder: Path, text: str) -> Path:
@@ -114,3 +115,54 @@ def _plain(experiment: Experiment) -> dict[str, object]:
     import msgspec
 
     return dict(msgspec.structs.asdict(experiment))
+
+
+STEPS = """\
+nemesis:
+  repeat: until-time-limit
+  steps:
+  - {at: 10, nemesis: leader-kill@broker, duration: 20}
+  - {after: 5, nemesis: random-loss, duration: 10.5}
+time-limit: 200
+"""
+
+
+def test_a_nemesis_may_be_a_sequence_and_config_yaml_gives_it_back(tmp_path: Path) -> None:
+    got = load(written(tmp_path, STEPS))
+    steps = (
+        Step(nemesis="leader-kill@broker", at=10, duration=20), Step(nemesis="random-loss", after=5, duration=10.5)
+    )  # fmt: skip
+    assert got.values == {
+        "nemesis": "sequence", "sequence": Steps(steps=steps, repeat="until-time-limit"), "time_limit_s": 200.0
+    }  # fmt: skip
+    assert got.origins["nemesis"].endswith(":1")
+    experiment = resolved(got.values, {}, 1)
+    again = load(written(tmp_path, as_yaml(experiment)))
+    assert again.values["sequence"] == experiment.sequence
+    assert resolved({**got.values, "nemesis": "leader-kill"}, {}, 1).sequence is None
+    plain = load(written(tmp_path, "nemesis:\n- {at: 1, nemesis: leader-kill, duration: 2}\n"))
+    assert plain.values["sequence"] == Steps(steps=(Step(nemesis="leader-kill", at=1, duration=2),))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("nemesis: []\n", 1, "no step is in the list"),
+        ("nemesis: {repeat: 2}\n", 1, "nemesis has no steps"),
+        ("nemesis:\n  stepps: []\n", 2, "unknown key 'stepps'; did you mean steps?"),
+        ("nemesis:\n  repeat: 0\n  steps: []\n", 2, "repeat must be at least 1, or until-time-limit"),
+        ("nemesis:\n- {at: 1, nemesis: noop}\n", 2, "this step has no duration"),
+        ("nemesis:\n- {at: 1, nemesis: noop, length: 2}\n", 2, "unknown key 'length'"),
+        ("nemesis:\n- {at: 1, after: 2, nemesis: noop, duration: 2}\n", 2, "give one of at"),
+        ("nemesis:\n- {nemesis: noop, duration: 2}\n", 2, "give one of at"),
+        ("nemesis:\n- {at: -1, nemesis: noop, duration: 2}\n", 2, "at -1: give seconds, 0 or more"),
+        ("nemesis:\n- {at: 1, nemesis: noop, duration: 0}\n", 2, "duration 0: give seconds above 0"),
+        ("nemesis:\n- {at: soon, nemesis: noop, duration: 1}\n", 2, "at must be a number, not 'soon'"),
+    ],
+)
+def test_a_wrong_sequence_is_one_line_with_its_place(tmp_path: Path, text: str, line: int, says: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}:{line}: ")
+    assert says in str(error.value)
