@@ -81,10 +81,14 @@ class FaultLiteral(_Strict, frozen=True, kw_only=True):
 
 
 class Reign(_Strict, frozen=True, kw_only=True):
-    """A node that said each second that it leads. ``end`` None: to the end of the run."""
+    """A node that said each second that it leads. ``end`` None: to the end of the run.
+
+    ``decided``: the epoch in which controllers said that they had made it master; None: they said nothing of it.
+    """
 
     node: str
     epoch: int
+    decided: int | None = None
     start: float = 0.0
     end: float | None = None
 

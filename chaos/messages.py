@@ -62,7 +62,12 @@ class ReadCopies(msgspec.Struct, frozen=True, kw_only=True, tag="copies"):
 
 
 class Prepare(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
-    """Create what the workload needs; answered by ``Answer``."""
+    """Create what the workload needs, and see that the settings are in effect; answered by ``Answer``.
+
+    ``confirm`` false: it is somebody else's cluster, whose settings are not ours.
+    """
+
+    confirm: bool = True
 
 
 class AskReady(msgspec.Struct, frozen=True, kw_only=True, tag="ready?"):
@@ -118,9 +123,10 @@ class CopiesRead(msgspec.Struct, frozen=True, kw_only=True, tag="copies-read"):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """The answer to ``Prepare`` or ``AskReady``: empty text is yes."""
+    """The answer to ``Prepare`` or ``AskReady``: empty text is yes. ``warnings``: what a person should know."""
 
     text: str
+    warnings: tuple[str, ...] = ()
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):

@@ -30,10 +30,9 @@ from chaos.judging import start_early
 from chaos.load import Workers
 from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
-from chaos.planning import plan_of
+from chaos.planning import mix_of, plan_of
 from chaos.stopper import Stopper
 from chaos.store import make_run_folder, point
-from chaos.workload.base import check_suited
 from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
@@ -64,12 +63,8 @@ class Run:
         self.stopper = Stopper(say)
         self.backend = backend
         self.system: System = plugins.load("systems", experiment.system)()
-        workload: Any = plugins.load("workloads", experiment.workload)
-        operations = self.system.operations(experiment.settings)
-        idempotent_sends = self.system.idempotent_sends(experiment.settings)
-        check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
-        self.operations = operations
-        self.mix: dict[F, float] = workload.mix_of(operations)
+        self.operations = self.system.operations(experiment.settings)
+        self.mix: dict[F, float] = mix_of(experiment, self.system)
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
@@ -167,7 +162,9 @@ class Run:
         with self.phase("ready"):
             observer = start_observer(self.experiment, deployed, self.folder)
             undo.callback(observer.close)
-            prepare(observer, self.experiment.ready_deadline_s / DEPLOY_ATTEMPTS, self.stopper.check_asked)
+            timeout_s = self.experiment.ready_deadline_s / DEPLOY_ATTEMPTS
+            for text in prepare(observer, timeout_s, self.stopper.check_asked, confirm=not self.experiment.reuse):
+                self.say(f"warning  {text}")
             observer.send(Observe())
             observer_seen = Deadline("the first observations", 15)
             while observer.latest(Seen) is None:
@@ -214,7 +211,7 @@ class Run:
             workers.load(origin_ns)
             faults.start()
             self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leadership)
-        faults.join(timeout=e.fault_duration_s + 120)
+        faults.join(timeout=max((row.duration_s for row in self.plan), default=0.0) + 120)
         with self.phase("heal"):
             nemesis.heal_all()
         self._note_dead_nodes(deployed)

@@ -310,7 +310,7 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
                 subject="group", master=own.master if own else None, sync_state_set=own.members if own else None,
                 sync_state_set_epoch=own.number if own else None,
             )  # fmt: skip
-        master = max(filter(leads, literal.masters), key=lambda reign: reign.epoch, default=None)
+        master = max(filter(leads, literal.masters), key=lambda reign: reign.decided or reign.epoch, default=None)
         late = literal.drain is not None and literal.drain.sync_changes and second % 2
         for reign in filter(leads, literal.controllers):
             own = said.get(reign.node)
@@ -319,6 +319,7 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
                 time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="leader", epoch=reign.epoch,
                 subject="group", master=own.master if own else master.node if master is not None else None,
                 sync_state_set=members, sync_state_set_epoch=own.number if own else None,
+                master_epoch=master.decided if master is not None and not own else None,
             )  # fmt: skip
 
 

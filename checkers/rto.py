@@ -76,10 +76,15 @@ def outages(invoke: Ints, complete: Ints, ok: Mask) -> Outages:
 
 
 def _windows(context: Context) -> list[tuple[FaultSpan, int, int]]:
-    """Each injected fault with its time: from its injection to the next one."""
+    """Each injected fault with its time: from its injection to the next one that is not while it is in force."""
     faults = context.timeline.injected()
     starts = [fault.inject_ns or 0 for fault in faults]
-    return [(fault, starts[i], starts[i + 1] if i + 1 < len(faults) else NEVER_NS) for i, fault in enumerate(faults)]
+
+    def end_ns(i: int) -> int:
+        healed_ns = faults[i].heal_ns or 0
+        return next((start for start in starts[i + 1 :] if start >= healed_ns), NEVER_NS)
+
+    return [(fault, starts[i], end_ns(i)) for i, fault in enumerate(faults)]
 
 
 def _resolution_s(context: Context, f: F, lag_ns: int) -> float:

@@ -6,6 +6,7 @@ compute: ``reports.build`` and what it calls do.
 
 import msgspec
 
+from reports.spread import SpreadRow
 from reports.timeline import Charts
 from reports.trace import Trace
 
@@ -70,13 +71,18 @@ class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
-    """RTO and RPO over all faults: a line each, rows per fault with an outage, and the budget on the bars' scale."""
+    """RTO and RPO over all faults: a line each, rows per fault with an outage, and the budget on the bars' scale.
+
+    ``spreads``: the distribution over the faults of each name, for each kind of operation, on a scale of its own.
+    """
 
     lines: tuple[str, ...]
     rows: tuple[tuple[FaultRow, tuple[RtoCell, ...]], ...]
     budget: str
     budget_share: float | None
     scale: str
+    spreads: tuple[SpreadRow, ...]
+    spread_scale: str
 
 
 class ExampleView(msgspec.Struct, frozen=True, kw_only=True):

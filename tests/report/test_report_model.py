@@ -239,6 +239,22 @@ def test_a_process_that_ended_by_itself_is_on_the_page() -> None:
     assert "b2 ended by itself" in context._ended([note]).text
 
 
+def test_settings_in_effect_stand_among_the_assumptions_and_in_the_environment(folders: dict[str, Path]) -> None:
+    parts = read_parts(folders["valid"])
+    assert "settings" not in [one.name for one in context.assumptions(parts, ())]
+    note = Note(
+        time_ns=1, name="settings-in-effect", text="89 settings proven to be in effect on 4 nodes",
+        data={"switches": {"flushDiskType": {"b1": "SYNC_FLUSH", "b2": "ASYNC_FLUSH", "b3": "ASYNC_FLUSH"}}},
+    )  # fmt: skip
+    parts = msgspec.structs.replace(parts, events=(*parts.events, note))
+    assert context.assumptions(parts, ())[-1].text == note.text
+    assert context.assumptions(parts, ())[-1].tone == "good"
+    (table,) = (table for table in context.environment(parts) if table.title == "Switches in effect")
+    assert table.rows == (("flushDiskType", "SYNC_FLUSH (b1); ASYNC_FLUSH (b2 b3)"),)
+    warned = msgspec.structs.replace(note, data={"warning": True})
+    assert context.assumptions(msgspec.structs.replace(parts, events=(warned,)), ())[-1].tone == "warn"
+
+
 def test_the_service_is_told_by_queue_the_least_available_first_and_by_fault(folders: dict[str, Path]) -> None:
     available, latency = report_data(read_parts(folders["valid"])).service
     assert available.rows[0] == ("all queues", "99.2 %", "120", "5.1 s", "21.0 s")

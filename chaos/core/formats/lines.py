@@ -1,0 +1,47 @@
+"""Text files of which each line is a record, read line by line in bounded memory.
+
+A last line without its line end that is no record was cut off; any other is an error that names it.
+The module refuses to know what a line means.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from chaos.core.errors import HistoryError
+
+T = TypeVar("T")
+
+
+class Lines(Generic[T]):
+    """What ``parse`` makes of each line that is not blank: it is given the line and its number from 1.
+
+    ``parse`` raises ValueError with what is wrong. ``cut_off``: once all were given, None or where the file ends.
+    """
+
+    def __init__(self, path: Path, parse: Callable[[str, int], T]) -> None:
+        self.path = path
+        self.parse = parse
+        self.cut_off: str | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        """What the lines gave.
+
+        Raises:
+            HistoryError: naming file, line and fault.
+        """
+        try:
+            with self.path.open("rb") as file:
+                for number, line in enumerate(file, start=1):
+                    if not line.strip():
+                        continue
+                    try:
+                        found = self.parse(line.decode().rstrip("\r\n"), number)
+                    except ValueError as error:  # UnicodeDecodeError is one
+                        if not line.endswith(b"\n"):
+                            self.cut_off = f"the file ends within line {number}; what precedes it was read"
+                            return
+                        raise HistoryError(f"{self.path}:{number}: {error}") from error
+                    yield found
+        except OSError as error:
+            raise HistoryError(f"{self.path}: {error.strerror or error}") from error

@@ -1,0 +1,157 @@
+"""The door: a Kafka-style history in, a verdict out.
+
+``check`` runs the kernel over all logs here; an engine that schedules shards elsewhere uses ``kernel`` and
+``conclude``. The module refuses to read files.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.formats.kafka_columns import KafkaColumns
+from chaos.core.verdict import UNKNOWN, Valid
+from checkers.kafka import explain, graph, kernel
+from checkers.kafka.cycles import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
+from checkers.kafka.found import Case, Cases, Found
+from checkers.kafka.kernel import Options, Summary
+from checkers.kafka.log import Values
+from checkers.kafka.names import CYCLES, Via, allowed
+from checkers.kafka.rows import Records, shards
+
+CYCLES_SHOWN: Final = 8
+"""Cycles of one kind that are searched for, to be shown."""
+
+KEEP: Final = 32
+"""Cases written out per anomaly, as many as the reference checker writes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaAnomaly:
+    """All occurrences of one name. ``count`` is exact; ``cases`` are the first of them."""
+
+    count: int
+    allowed: bool
+    cases: tuple[Case, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaVerdict:
+    """What is to be said of a history.
+
+    Attributes:
+        valid: false if any anomaly is not allowed; unknown where that cannot be told.
+        anomalies: by name, in alphabetical order.
+        reason: why unknown, else empty.
+        examined: records and messages that were looked at.
+        graph, parts: where cycles are, for those who explain them.
+    """
+
+    valid: Valid
+    anomalies: dict[str, KafkaAnomaly]
+    reason: str = ""
+    examined: dict[str, int] = field(default_factory=dict)
+    graph: Graph | None = None
+    parts: tuple[Part, ...] = ()
+
+
+def check(
+    columns: KafkaColumns, *, sub_via: Via = "assign", ww_deps: bool = False, strict: bool = False,
+    keep: int | None = KEEP, budget: int = BUDGET,
+) -> KafkaVerdict:  # fmt: skip
+    """Judge a history.
+
+    Args:
+        columns: the history, ascending by index.
+        sub_via: how its consumers got their partitions.
+        ww_deps: whether neighbouring offsets order their transactions.
+        strict: what the reference checker misses is an error too.
+        keep: cases written out per anomaly, None for all.
+        budget: how many dependencies are searched for cycles at most; more make the verdict unknown.
+    """
+    records = Records(columns)
+    summary = _examined(records, Options(ww_deps=ww_deps, edges=ww_deps or kernel.mixed(records), keep=keep))
+    if summary.future:
+        edges = _examined(records, Options(ww_deps=False, edges=True, keep=0))
+        summary.ww, summary.wr = edges.ww, edges.wr
+    return conclude(summary, records, sub_via=sub_via, ww_deps=ww_deps, strict=strict, keep=keep, budget=budget)
+
+
+def _examined(records: Records, options: Options) -> Summary:
+    """The kernel over one log after the other."""
+    logs = [(shard, Values(shard)) for shard in shards(records)]
+    proven = np.unique(np.concatenate([values.proven(shard) for shard, values in logs] or [np.empty(0, np.int64)]))
+    silent = kernel.hollow(records)
+    summaries: Iterable[Summary] = (kernel.examine(shard, proven, silent, options, values) for shard, values in logs)
+    return reduce(kernel.merge, summaries, Summary(Cases(options.keep)))
+
+
+def conclude(
+    summary: Summary, records: Records, *, sub_via: Via, ww_deps: bool, strict: bool, keep: int | None = KEEP,
+    budget: int = BUDGET,
+) -> KafkaVerdict:  # fmt: skip
+    """The verdict on all logs. Arguments as of ``check``; ``summary``: of all logs together."""
+    found = dict(summary.cases.found)
+    if summary.own:
+        own = [case for _, case in (summary.own[op] for op in sorted(summary.own))]
+        found["precommitted-read"] = Found(len(own), own if keep is None else own[:keep])
+    there, reason = None, ""
+    try:
+        there = graph_of(records, graph.together(summary.ww), graph.together(summary.wr), budget)
+    except OverBudgetError as over:
+        reason = f"cycles were not looked for: {over.edges:,} dependencies between records, the budget is {budget:,}"
+    strong = parts(there) if there is not None else []
+    for part in strong:
+        for name in part.kinds:
+            found.setdefault(name, Found()).count += 1
+    if there is not None and strong:
+        limit = CYCLES_SHOWN if keep is None else min(keep, CYCLES_SHOWN)
+        for name, cases in explain.cycles(there, tuple(strong), limit).items():
+            found[name].cases = cases
+    if not reason and bool((records.process >= 0).any()) and not summary.linked and not graph.any_real_time(records):
+        found["empty-transaction-graph"] = Found(1)
+    covered = allowed(sub_via, ww_deps=ww_deps, strict=strict)
+    anomalies = {
+        name: KafkaAnomaly(one.count, name in covered, tuple(one.cases)) for name, one in sorted(found.items())
+    }
+    valid, reason = _valid(anomalies, reason)
+    return KafkaVerdict(
+        valid, anomalies, reason, {"records": len(records), "messages": summary.messages}, there, tuple(strong)
+    )
+
+
+def _valid(anomalies: dict[str, KafkaAnomaly], reason: str) -> tuple[Valid, str]:
+    if any(not one.allowed for one in anomalies.values()):
+        return False, ""
+    if "phantom" in anomalies:  # the reference checker gives no answer here either
+        reason = "values were polled that nobody sent, which the reference checker cannot judge (--strict: invalid)"
+    return (UNKNOWN, reason) if reason else (True, "")
+
+
+def _as_text(body: list[Any]) -> bytes:
+    return msgspec.json.encode(body).replace(b",", b", ")  # as the suite was sorted
+
+
+def canonical(verdict: KafkaVerdict) -> dict[str, Any]:
+    """The anomalies as lists in the order of the conformance suite: sorted as text; sums for unseen and cycles.
+
+    The verdict must hold all cases (``keep=None``).
+    """
+    out: dict[str, Any] = {}
+    for name, one in verdict.anomalies.items():
+        if name == "unseen":
+            messages: dict[str, list[Any]] = {}
+            for case in one.cases:
+                messages.setdefault(str(case.key), []).append(case.body[1])
+            sums = {key: len(values) for key, values in messages.items()}
+            out[name] = {"unseen": sums, "messages": {key: sorted(values) for key, values in messages.items()}}
+        elif name in CYCLES or name == "empty-transaction-graph":
+            out[name] = {"cycles": one.count}
+        else:
+            out[name] = sorted((list(case.body) for case in one.cases), key=_as_text)
+    return out
+
+

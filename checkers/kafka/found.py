@@ -1,0 +1,62 @@
+"""What was found, in a form that adds up: exact counts, and as many cases as were asked for.
+
+A case's ``body`` is the canonical list of the conformance suite (research: samples/kafka): the same facts in the same
+order for every checker that is compared. The module refuses to decide what is an error.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from checkers.columns import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One occurrence. ``ops``: numbers (``:index``) of the records that show it, in their order. ``key``: the log."""
+
+    body: tuple[Any, ...]
+    ops: tuple[int, ...]
+    key: object = None
+
+
+@dataclass(slots=True)
+class Found:
+    """All occurrences of one name: ``count`` is exact, ``cases`` are the first of them."""
+
+    count: int = 0
+    cases: list[Case] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Cases:
+    """A table of findings by name. ``keep``: how many cases are written out per name, None for all."""
+
+    keep: int | None = None
+    found: dict[str, Found] = field(default_factory=dict)
+
+    def add(self, name: str, which: Iterable[Any] | Ints, tell: Callable[[int], Case]) -> None:
+        """Count occurrences, and write the first of them out.
+
+        Args:
+            name: the anomaly.
+            which: what ``tell`` needs to know of each (a row, a value).
+            tell: makes the case of one.
+        """
+        rows = which.tolist() if isinstance(which, np.ndarray) else list(which)
+        if not rows:
+            return
+        found = self.found.setdefault(name, Found())
+        found.count += len(rows)
+        found.cases += [tell(one) for one in (rows if self.keep is None else rows[: self.keep])]
+
+    def merge(self, other: "Cases") -> "Cases":
+        """Both tables in one; of the cases the earliest are kept."""
+        both = Cases(self.keep)
+        for name in sorted(self.found.keys() | other.found.keys()):
+            left, right = self.found.get(name, Found()), other.found.get(name, Found())
+            cases = sorted([*left.cases, *right.cases], key=lambda case: (case.ops, repr(case.body)))
+            both.found[name] = Found(left.count + right.count, cases if self.keep is None else cases[: self.keep])
+        return both

@@ -1,0 +1,122 @@
+"""One log after the other: what a task does with a shard, and how the answers add up.
+
+``first_look`` tells which transactions of unknown outcome are proven by what was polled of this log; the union over all
+logs goes into ``examine``, whose summaries ``merge``. Summaries hold counts, a few cases, and edges only where cycles
+are to be looked for. The module refuses to decide validity.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from chaos.core.formats.kafka_columns import KafkaF, Mop
+from chaos.core.op import Type
+from checkers.columns import Ints
+from checkers.kafka import content, graph, order, realtime
+from checkers.kafka.found import Case, Cases
+from checkers.kafka.log import Log, Values
+from checkers.kafka.rows import Records, Shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is looked for.
+
+    Attributes:
+        ww_deps: edges between sends of neighbouring offsets.
+        edges: edges at all; without them only reads from the future are noticed.
+        keep: cases written out per anomaly, None for all.
+    """
+
+    ww_deps: bool = False
+    edges: bool = True
+    keep: int | None = None
+
+
+@dataclass(slots=True)
+class Summary:
+    """What some logs showed.
+
+    ``own``: records that polled what they sent, by record: the row of their first send to the log, and the case.
+    ``messages``: sends and polled messages that were looked at. ``future``: an ok poll ended before its send began.
+    """
+
+    cases: Cases
+    messages: int = 0
+    own: dict[int, tuple[int, Case]] = field(default_factory=dict)
+    ww: list[graph.Edges] = field(default_factory=list)
+    wr: list[graph.Edges] = field(default_factory=list)
+    linked: bool = False
+    future: bool = False
+
+
+def first_look(shard: Shard) -> Ints:
+    """The info sends (rows of records) of which an ok poll returned a value of this log, ascending."""
+    return Values(shard).proven(shard)
+
+
+def hollow(records: Records) -> Ints:
+    """The ok records that polled and returned no message of any log, ascending."""
+    mops = records.columns.mops
+    ok = records.polls & (records.type == Type.OK)
+    silent = (mops.kind == Mop.NOTHING) | (mops.kind == Mop.EMPTY)
+    which = mops.op[silent]
+    which = which[np.concatenate(([True], which[1:] != which[:-1]))[: len(which)]]
+    which = which[ok[which]]
+    if not len(which):
+        return which
+    messages = np.concatenate(([0], np.cumsum(mops.kind == Mop.POLLED, dtype=np.int64)))
+    first, last = np.searchsorted(mops.op, which), np.searchsorted(mops.op, which, side="right")
+    hollow_ones: Ints = which[messages[first] == messages[last]]
+    return hollow_ones
+
+
+def mixed(records: Records) -> bool:
+    """Whether some record both sent and polled messages."""
+    if not bool((records.f == KafkaF.TXN).any()):
+        return False
+    mops = records.columns.mops
+    did = [np.zeros(len(records), dtype=bool) for _ in range(2)]
+    for which, kind in zip(did, (Mop.SEND, Mop.POLLED), strict=True):
+        which[mops.op[mops.kind == kind]] = True
+    return bool((did[0] & did[1] & (records.sends | records.polls)).any())
+
+
+def examine(shard: Shard, proven: Ints, silent: Ints, options: Options, values: Values | None = None) -> Summary:
+    """Look at one log.
+
+    Args:
+        shard: the log.
+        proven: the union of ``first_look`` over all logs.
+        silent: what ``hollow`` gave for the history.
+        options: what is looked for.
+        values: what ``first_look`` worked out, if it is still there.
+    """
+    log = Log(shard, values or Values(shard), proven)
+    cases = Cases(options.keep)
+    for look in (content.disputed, content.aborted, content.phantom, content.lost, content.unseen):
+        look(log, cases)
+    order.polls(log, cases)
+    order.sends(log, cases)
+    seen = realtime.nonlinearizable(log, cases)
+    realtime.stale(log, seen, silent, cases)
+    out = Summary(cases, messages=len(shard.sends.op) + len(shard.polls.op))
+    out.own = {op: (row, case) for op, row, case in content.precommitted(log)}
+    if options.edges:
+        wr, ww = graph.polled_after_sent(log), graph.sent_before(log) if options.ww_deps else graph.none()
+        out.wr, out.ww, out.linked = [wr], [ww], bool(len(wr) + len(ww))
+    else:
+        out.linked = bool((log.writer[log.values.polled] >= 0).any())
+        out.future = graph.from_the_future(log, seen)
+    return out
+
+
+def merge(left: Summary, right: Summary) -> Summary:
+    """Add what two shards showed."""
+    out = Summary(left.cases.merge(right.cases), messages=left.messages + right.messages, own=dict(left.own))
+    for op, (row, case) in right.own.items():
+        if op not in out.own or row < out.own[op][0]:
+            out.own[op] = (row, case)
+    out.ww, out.wr = [*left.ww, *right.ww], [*left.wr, *right.wr]
+    out.linked, out.future = left.linked or right.linked, left.future or right.future
+    return out

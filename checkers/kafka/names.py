@@ -1,0 +1,43 @@
+"""The names of anomalies and which of them are errors: one table.
+
+Names and default classes are those of ``jepsen.tests.kafka`` (jepsen-io/jepsen, 0.3.14), so that verdicts agree. What
+that checker cannot see has a name here as well and is an error only if asked for (``strict``). The module refuses to
+look at a history.
+"""
+
+from typing import Final, Literal
+
+Via = Literal["assign", "subscribe"]
+
+MISSED: Final = frozenset({"nonlinearizable-offset", "stale-tail", "phantom"})
+"""What the reference checker does not see; of a ``phantom`` it dies, so that its verdict is unknown."""
+
+_ALWAYS: Final = frozenset({
+    "int-send-skip",  # transactions of several producers interleave
+    "G0", "G0-process", "G0-realtime", "PL-1-cycle-exists", "strong-PL-1-cycle-exists",  # writes are not isolated
+})  # fmt: skip
+_SUBSCRIBED: Final = frozenset({"poll-skip", "nonmonotonic-poll"})
+_WITH_WW: Final = frozenset(
+    {"G1c", "G1c-process", "G1c-realtime", "PL-2-cycle-exists", "strong-PL-2-cycle-exists"}
+)
+
+CYCLES: Final = (
+    "G0", "G0-process", "G0-realtime", "G1c", "G1c-process", "G1c-realtime",
+    "PL-1-cycle-exists", "PL-2-cycle-exists", "strong-PL-1-cycle-exists", "strong-PL-2-cycle-exists",
+)  # fmt: skip
+
+
+def allowed(via: Via, *, ww_deps: bool, strict: bool) -> frozenset[str]:
+    """The anomalies that do not make a history invalid.
+
+    Args:
+        via: how consumers got their partitions. Those that subscribe are rebalanced, and skip or repeat then.
+        ww_deps: whether the order of sends in a log counts as a dependency; then G1c cycles are ordinary.
+        strict: what the reference checker misses is an error too.
+    """
+    names = _ALWAYS
+    if via == "subscribe":
+        names |= _SUBSCRIBED
+    if ww_deps:
+        names |= _WITH_WW
+    return names if strict else names | MISSED

@@ -1,0 +1,156 @@
+"""A Kafka-style history cut into shards: one per log (key), with what its rows need to know of their records.
+
+A record is named by its row in the table of records, so that completions are ordered by their name. A send that is
+still open at the end counts as one that nobody knows the end of (``info``), under the row of its invocation. The
+module refuses to judge.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, partners
+from chaos.core.op import Type
+from checkers.columns import Ints, Mask
+
+NEVER: Final = int(np.iinfo(np.int64).max)
+_BYTE: Final = 1 << 8
+_NARROW: Final = 1 << 16
+
+Small = npt.NDArray[np.int8]
+
+
+def stable_order(ids: npt.NDArray[np.integer[Any]]) -> Ints:
+    """The stable order of non-negative numbers; by radix, if they are small."""
+    high = int(ids.max()) if len(ids) else 0
+    small = np.uint8 if high < _BYTE else np.uint16 if high < _NARROW else None
+    return np.argsort(ids if small is None else ids.astype(small), kind="stable")
+
+
+class Records:
+    """The records of a history with what follows from all of them together.
+
+    Attributes:
+        type: ``Type`` of each record; an invocation without a completion is INFO, another invocation stays INVOKE.
+        invoke: row of the invocation; NEVER if the history does not show one.
+        sends, polls: the record may send, may poll (SEND or TXN, POLL or TXN) and is a completion or open.
+    """
+
+    def __init__(self, columns: KafkaColumns) -> None:
+        ops = columns.ops
+        self.columns = columns
+        self.index, self.time_ns, self.process = ops.index, ops.time_ns, ops.process
+        self.f, self.flags = ops.f, ops.flags
+        self.partner = partners(ops)
+        rows = np.arange(len(ops.index), dtype=np.int64)
+        invoked = ops.type == Type.INVOKE
+        self.open: Mask = invoked & (self.partner < 0) & (ops.process >= 0)
+        self.type: Small = np.where(self.open, np.int8(Type.INFO), ops.type)
+        self.invoke: Ints = np.where(self.open, rows, np.where(self.partner >= 0, self.partner, NEVER))
+        ended = (self.type != Type.INVOKE) & (ops.process >= 0)
+        self.sends: Mask = ended & ((ops.f == KafkaF.SEND) | (ops.f == KafkaF.TXN))
+        self.polls: Mask = ended & ((ops.f == KafkaF.POLL) | (ops.f == KafkaF.TXN)) & ~self.open
+
+    @cached_property
+    def process_id(self) -> Ints:
+        """The processes as small numbers, which their own may be."""
+        if not len(self.process) or int(self.process.max()) < _NARROW:
+            return self.process
+        return np.unique(self.process, return_inverse=True)[1].astype(np.int64)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+@dataclass(slots=True)
+class Sends:
+    """What was sent to one log: record, value, offset (NONE if nobody said), ascending by record and position.
+
+    ``row``: its row in the history's table of messages.
+    """
+
+    op: Ints
+    value: Ints
+    offset: Ints
+    row: Ints
+
+
+@dataclass(slots=True)
+class Polls:
+    """What was polled from one log, likewise. ``empty``: records that polled the key without a message."""
+
+    op: Ints
+    value: Ints
+    offset: Ints
+    empty: Ints
+
+
+@dataclass(slots=True)
+class Shard:
+    """One log, and the records that say something of all messages of it.
+
+    ``rebalanced``: their rebalance log names it. ``resets``: assignments and subscriptions that leave it out.
+    ``assigned``: ok assignments that name it.
+    """
+
+    key: int
+    name: object
+    records: Records
+    sends: Sends
+    polls: Polls
+    rebalanced: Ints
+    resets: Ints
+    assigned: Ints
+
+
+@dataclass(slots=True)
+class _Cut:
+    """Rows of the table of messages that are of one kind, sorted by key: ``of`` gives one key's, ascending."""
+
+    rows: Ints
+    starts: Ints
+
+    def of(self, key: int) -> Ints:
+        return self.rows[int(self.starts[key]) : int(self.starts[key + 1])]
+
+
+def _cut(columns: KafkaColumns, kind: Mop, records: Mask | None = None) -> _Cut:
+    """The rows of a kind, of these records only."""
+    mops, keys = columns.mops, len(columns.keys)
+    rows = np.flatnonzero(mops.kind == kind)
+    if records is not None:
+        wanted = records[mops.op[rows]]
+        rows = rows if wanted.all() else rows[wanted]
+    key = mops.key[rows]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
+    return _Cut(rows if keys == 1 else rows[stable_order(key)], starts)
+
+
+def _resets(named: Ints, assignments: Ints) -> Ints:
+    """The assignments that leave out a key which ``named`` ones name."""
+    return assignments[~np.isin(assignments, named)] if len(named) else assignments
+
+
+def shards(records: Records) -> Iterator[Shard]:
+    """The logs of a history, in the order of their ids."""
+    columns, mops = records.columns, records.columns.mops
+    sends, polls = _cut(columns, Mop.SEND, records.sends), _cut(columns, Mop.POLLED, records.polls)
+    empty, rebalanced = _cut(columns, Mop.EMPTY, records.polls), _cut(columns, Mop.REBALANCED)
+    settles = ((records.f == KafkaF.ASSIGN) | (records.f == KafkaF.SUBSCRIBE)) & (
+        (records.type == Type.OK) | ((records.type == Type.INFO) & ~records.open)
+    )
+    assignments = np.flatnonzero(settles & (records.process >= 0))
+    named = _cut(columns, Mop.KEY, settles)
+    surely = (records.type == Type.OK) & (records.f == KafkaF.ASSIGN)
+    for key, name in enumerate(columns.keys):
+        sent, polled, here = sends.of(key), polls.of(key), mops.op[named.of(key)]
+        yield Shard(
+            key=key, name=name, records=records,
+            sends=Sends(mops.op[sent], mops.value[sent], mops.offset[sent], sent),
+            polls=Polls(mops.op[polled], mops.value[polled], mops.offset[polled], mops.op[empty.of(key)]),
+            rebalanced=mops.op[rebalanced.of(key)], resets=_resets(here, assignments), assigned=here[surely[here]],
+        )  # fmt: skip
