@@ -224,6 +224,14 @@ def test_usual_records_are_taken_by_the_fast_reader_in_both_notations():
         assert taken.refused.tolist() == ([3] if not json else [])
 
 
+def test_both_readers_agree_on_the_samples():
+    paths = sorted((Path(__file__).parents[1] / "data" / "kafka").glob("*.edn"))
+    assert paths
+    for path in paths:
+        assert not len(kafka_text.take(path.read_bytes()).refused)
+        assert shown(kafka.read(path).columns) == shown(general(path))
+
+
 def test_concatenation_of_nothing_is_an_empty_history():
     assert shown(concatenate([])) == ([], [])
 
