@@ -131,6 +131,45 @@ FINDINGS = (
         seeds=(1, 2, 3, 4, 5, 71, 158, 549),
     ),
     Finding(
+        "survivor-waits-for-the-suspended-master",
+        "RocketMQ 5.5.0: while its old master is suspended a group with minInSyncReplicas=2 may stand still until it wakes",
+        "chaos run --system rocketmq --nemesis leader-suspend --set minInSyncReplicas=2 --set client.routing=follow"
+        " --rto-budget 30 --fault-interval 20 --fault-duration 45 --time-limit 150 --seed {seed}",
+        "rto-budget",
+        "Two of three replicas live, and two are enough. The master is suspended for 45 s, the controllers elect another"
+        " after about 4 s, and the third broker has to follow it. It learns of the new master and, in the same"
+        " millisecond, connects to the old one's replication port once more (`Change broker to SLAVE, newMasterAddress`"
+        " followed by `AutoSwitchHAClient connect to master` with the old address, `change state to HANDSHAKE`). The"
+        " kernel of a suspended process accepts connections, and the handshake has no deadline: the broker waits until"
+        " the old master goes on. Until then the new master is alone in its SyncStateSet and refuses every send. Reads go"
+        " on. Whether a run meets it depends on which of two threads is first. A handshake needs a deadline, and a change"
+        " of master must end the one under way.",
+    ),
+    Finding(
+        "acknowledged-below-the-minimum",
+        "RocketMQ 5.5.0: with minInSyncReplicas=2 a master whose slaves are both suspended acknowledges alone",
+        "chaos run --system rocketmq --nemesis major-suspend --set minInSyncReplicas=2 --set client.routing=follow"
+        " --fault-interval 20 --fault-duration 40 --time-limit 200 --seed {seed}",
+        "min-in-sync",
+        "Both slaves are suspended for 40 s; no process is left but the master's that could hold a message. Sends wait for"
+        " the slaves and end as unknown after three seconds, which is right. After 20 s (haHousekeepingInterval) the"
+        " master closes its replication connections, which takes both slaves out of its own SyncStateSet, and what waits"
+        " at that moment is acknowledged as if all had it: the minimum is looked at before the append, and not when the"
+        " acknowledgement is given. Were the master to die now, these messages would be gone. Two pairs of brokers in a"
+        " row must be the same for the fault to hit both slaves, which the seed decides.",
+        seeds=(2,),
+    ),
+    Finding(
+        "topic-unknown-to-a-new-master",
+        "RocketMQ 5.5.0: a topic that was created on the master is unknown to the next one",
+        "chaos run --system rocketmq --nemesis leader-kill --set client.routing=follow --set cluster.topicOn=master"
+        " --rto-budget 15 --fault-interval 20 --fault-duration 40 --time-limit 120 --seed {seed}",
+        "rto-budget",
+        "Topic configuration does not travel with the log. With `cluster.topicOn=master` the topic is created where"
+        " RocketMQ's own tools create it, on the master alone; the harness' default is every replica.",
+        seeds=(1, 2, 3),
+    ),
+    Finding(
         "a-master-of-an-empty-epoch-is-shut-out",
         "RocketMQ 5.5.0: a broker that led an epoch in which nothing was written can never join again",
         "",

@@ -134,20 +134,25 @@ def start_observer(experiment: Experiment, deployed: Deployed, folder: Path) -> 
     return Inside(deployed.backend, "observer", python_inside("chaos.observer"), env, spec)
 
 
-def prepare(observer: Inside, timeout_s: float, interrupted: Callable[[], None]) -> None:
+def prepare(
+    observer: Inside, timeout_s: float, interrupted: Callable[[], None], *, confirm: bool
+) -> tuple[str, ...]:
     """Wait until the cluster is complete, create what the workload needs, and see it complete again.
+
+    ``confirm``: prove that the settings are in effect. Returns what a person should know of them.
 
     Raises:
         DeadlineError: not ready in time; the message says what was missing last.
-        DeployError: the system refused.
+        DeployError: the system refused, or a setting is not in effect.
     """
     deadline = Deadline("the cluster to be ready", timeout_s)
     _await_readiness(observer, deadline, interrupted)
-    observer.send(Prepare())
+    observer.send(Prepare(confirm=confirm))
     answer = observer.take(Answer, Deadline("the queues to be created", deadline.remaining_s()))
     if answer.text:
         raise DeployError(answer.text)
     _await_readiness(observer, deadline, interrupted)
+    return answer.warnings
 
 
 def _await_readiness(observer: Inside, deadline: Deadline, interrupted: Callable[[], None]) -> None:

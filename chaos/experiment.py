@@ -12,6 +12,7 @@ import msgspec
 import yaml
 
 from chaos.core.errors import UsageError
+from nemesis.sequence import SEQUENCE, Steps
 
 DEFAULTS: Final[dict[str, Any]] = {
     "system": "minimq",
@@ -39,8 +40,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
-    ``settings`` are the system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each
-    field who decided it.
+    ``sequence``: the steps, if the nemesis is one. ``settings`` are the system's, resolved; ``backend_options`` the
+    backend's, as given; ``origins`` says for each field who decided it.
     """
 
     system: str
@@ -60,13 +61,16 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     drain_deadline_s: float
     ready_deadline_s: float
     rto_budget_s: float | None
-    engine: str
+    engine: Literal["auto", "spark", "local"]
     seed: int
     store: str
+    fault_nodes: tuple[str, ...]
     plan: str | None
+    pin: bool
     backend_options: dict[str, Any]
     reuse: str | None
     kill: Literal["process", "container"]
+    sequence: Steps | None
     settings: dict[str, str]
     origins: dict[str, str]
 
@@ -92,7 +96,13 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     Raises:
         UsageError: an impossible value.
     """
-    values = DEFAULTS | {"rto_budget_s": None, "plan": None, "backend_options": {}, "reuse": None, "seed": seed} | given
+    unset: dict[str, Any] = {
+        "rto_budget_s": None, "fault_nodes": (), "plan": None, "pin": False, "backend_options": {},
+        "reuse": None, "sequence": None,
+    }  # fmt: skip
+    values = {**DEFAULTS, **unset, "seed": seed, **given}
+    if values["nemesis"] != SEQUENCE:
+        values["sequence"] = None  # the command line named another nemesis
     values.setdefault("fault_duration_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
     if "fault_duration_s" not in given:
@@ -105,6 +115,8 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     for name in ("clients", "workers", "queues"):
         if values[name] < 1:
             raise UsageError(f"--{name} must be at least 1, not {values[name]}")
+    if values["pin"] and values["plan"] is None:
+        raise UsageError("--pin needs --plan: the plan.jsonl of the run that it repeats (or: chaos replay RUN)")
     if values["rate"] < 0:
         raise UsageError(f"--rate must not be negative, not {values['rate']:g}")
     values["workers"] = min(values["workers"], values["clients"])
@@ -115,12 +127,16 @@ def as_yaml(experiment: Experiment) -> str:
     """The experiment as YAML, each value with its origin as a comment."""
     lines = ["# the run as it was resolved; the comment says who decided each value"]
     for name, value in msgspec.to_builtins(experiment).items():
-        if name in ("origins", "settings"):
-            continue
-        text = yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip().strip("{}")
-        lines.append(f"{text:<40} # {experiment.origins.get(name, 'default')}")
-    lines.append("settings:")
+        if name == "nemesis" and experiment.sequence is not None:
+            value = msgspec.to_builtins(experiment.sequence)  # noqa: PLW2901 - steps stand where a name would
+        if name not in ("origins", "settings", "sequence"):
+            lines.append(f"{_line(name, value):<40} # {experiment.origins.get(name, 'default')}")
+    lines.append("settings:" if experiment.settings else "settings: {}")
     for name, value in experiment.settings.items():
-        text = yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip().strip("{}")
-        lines.append(f"  {text:<38} # {experiment.origins.get('settings.' + name, 'default')}")
+        lines.append(f"  {_line(name, value):<38} # {experiment.origins.get('settings.' + name, 'default')}")
     return "\n".join(lines) + "\n"
+
+
+def _line(name: str, value: Any) -> str:
+    """``name: value`` as one line of YAML."""
+    return yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip()[1:-1]

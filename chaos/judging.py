@@ -8,8 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+import msgspec
+
 from chaos.core.errors import CapabilityError, ChaosError
 from chaos.core.verdict import Results
+from checkers.imported.question import Question
 
 Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
@@ -74,6 +77,37 @@ def _here(folder: Path, note: str) -> Results | ChaosError:
 
     try:
         return local.judge(folder, note)
+    except ChaosError as error:
+        return error
+
+
+def judge_imported(paths: Sequence[Path], question: Question, engine: str = "auto") -> list[Results | ChaosError]:
+    """Judge histories that other tools recorded, on Spark all in one session and one job.
+
+    Args:
+        paths: the files.
+        question: how they are to be read, and what they are held against.
+        engine: ``auto``, ``spark`` or ``local``.
+
+    Returns:
+        For each file its results, or why it could not be judged; such a file disturbs no other.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here.
+    """
+    why = None if engine == "spark" else "" if engine == "local" else _obstacle()
+    if why is None:
+        from spark_checkers.engine import judge_imported as judged_on_spark
+
+        return judged_on_spark(paths, question)
+    return [_imported_here(path, question, f"engine local: {why}" if why else "") for path in paths]
+
+
+def _imported_here(path: Path, question: Question, note: str) -> Results | ChaosError:
+    from checkers.imported.judge import judge as judge_file
+
+    try:
+        return msgspec.structs.replace(judge_file(path, question, "local"), engine_note=note)
     except ChaosError as error:
         return error
 

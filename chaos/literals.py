@@ -81,10 +81,14 @@ class FaultLiteral(_Strict, frozen=True, kw_only=True):
 
 
 class Reign(_Strict, frozen=True, kw_only=True):
-    """A node that said each second that it leads. ``end`` None: to the end of the run."""
+    """A node that said each second that it leads. ``end`` None: to the end of the run.
+
+    ``decided``: the epoch in which controllers said that they had made it master; None: they said nothing of it.
+    """
 
     node: str
     epoch: int
+    decided: int | None = None
     start: float = 0.0
     end: float | None = None
 
@@ -103,8 +107,10 @@ class InSyncLiteral(_Strict, frozen=True, kw_only=True):
 class DrainLiteral(_Strict, frozen=True, kw_only=True):
     """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``.
 
-    Where there is a consumer group each pass ends with a committed-read: ``committed`` is its answer (by default
-    what was committed last), None for none; queues in ``skip_committed`` have none.
+    ``replicas``: what replicas hold of their own, by node and queue, for queues that are not named the known content;
+    null for copies that were asked for and not had. Where there is a consumer group each pass ends with a
+    committed-read: ``committed`` is its answer (by default what was committed last), None for none; queues in
+    ``skip_committed`` have none.
     """
 
     ended: bool = True
@@ -122,6 +128,7 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
     node: str = "b1"
     sync_changes: bool = False
     observed: bool = True
+    replicas: dict[str, dict[int, str] | None] = {}
 
 
 class RunLiteral(_Strict, frozen=True, kw_only=True):
@@ -133,6 +140,8 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     promises: dict[str, str] = {}
     readable_after_s: float = 0.0
     min_in_sync: int = 0
+    replicas_read: bool = False
+    progress_margin_s: float = 0.0
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False
@@ -140,7 +149,7 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
 
 
 class Expected(_Strict, frozen=True, kw_only=True):
-    """The verdict. ``anomalies`` is complete; ``sentence`` and ``reason`` are parts that must occur."""
+    """The verdict. ``anomalies`` is complete; ``sentence``, ``reason`` and ``found`` (of rows) are parts."""
 
     valid: Valid
     anomalies: dict[str, int] = {}
@@ -148,6 +157,7 @@ class Expected(_Strict, frozen=True, kw_only=True):
     part_of: dict[str, str | None] = {}
     sentence: str = ""
     reason: str = ""
+    found: dict[str, str] = {}
     rto_s: dict[int, dict[str, float | str | None]] = {}
     lost: dict[int, int] = {}
     rpo_span_s: dict[int, float] = {}

@@ -3,6 +3,7 @@
 The module refuses to see operations: those are in the history.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,9 +13,22 @@ from chaos.core.errors import ChaosError
 from chaos.deploy import Deployed, child_environment, python_inside
 from chaos.experiment import Experiment
 from chaos.inside import Inside
-from chaos.messages import Drained, DrainPass, End, Load, Stats, Stop, Stopped, WorkerSpec
+from chaos.messages import (
+    CopiesRead,
+    Drained,
+    DrainPass,
+    End,
+    Load,
+    ReadCopies,
+    Stats,
+    Stop,
+    Stopped,
+    WorkerSpec,
+)
 
 DRAIN_PASS_TIMEOUT_S = 60.0
+COPY_TIMEOUT_S = 30.0
+"""For one replica's copy of one queue."""
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +125,25 @@ class Workers:
                 answer = worker.take(Drained, deadline)
                 drained[answer.key] = answer
         return drained
+
+    def copies(self, nodes: Sequence[int]) -> tuple[int, int]:
+        """Have the named nodes' own copies of all queues read; returns how many could be and how many there are.
+
+        Raises:
+            ChaosError: no worker is left, or one did not answer.
+        """
+        alive = self._alive()
+        if not alive:
+            raise ChaosError("no worker is left to read the replicas with; see logs/worker-*.log in the run folder")
+        every = [(node, key) for node in nodes for key in range(self._experiment.queues)]
+        shares = [tuple(every[position :: len(alive)]) for position in range(len(alive))]
+        for worker, share in zip(alive, shares, strict=True):
+            worker.send(ReadCopies(copies=share, timeout_s=COPY_TIMEOUT_S))
+        read = 0
+        for worker, share in zip(alive, shares, strict=True):
+            deadline = Deadline("the replicas' copies to be read", (COPY_TIMEOUT_S + 5) * max(1, len(share)))
+            read += worker.take(CopiesRead, deadline).ok
+        return read, len(every)
 
     def differ(self, first: dict[int, Drained], second: dict[int, Drained]) -> str | None:
         """None if both passes read every queue to its maximum alike; else the first thing that is not so."""

@@ -54,8 +54,20 @@ class DrainPass(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
     timeout_s: float
 
 
+class ReadCopies(msgspec.Struct, frozen=True, kw_only=True, tag="copies"):
+    """Read replicas' own copies: (position of the node, queue); answered by ``CopiesRead``."""
+
+    copies: tuple[tuple[int, int], ...]
+    timeout_s: float
+
+
 class Prepare(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
-    """Create what the workload needs; answered by ``Answer``."""
+    """Create what the workload needs, and see that the settings are in effect; answered by ``Answer``.
+
+    ``confirm`` false: it is somebody else's cluster, whose settings are not ours.
+    """
+
+    confirm: bool = True
 
 
 class AskReady(msgspec.Struct, frozen=True, kw_only=True, tag="ready?"):
@@ -70,7 +82,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Close the stream and leave."""
 
 
-Command = Load | Stop | DrainPass | Prepare | AskReady | Observe | End
+Command = Load | Stop | DrainPass | ReadCopies | Prepare | AskReady | Observe | End
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
@@ -103,10 +115,18 @@ class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
     error: str | None = None
 
 
+class CopiesRead(msgspec.Struct, frozen=True, kw_only=True, tag="copies-read"):
+    """How many of the copies asked for could be read; which and why not is in the history."""
+
+    worker: int
+    ok: int
+
+
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """The answer to ``Prepare`` or ``AskReady``: empty text is yes."""
+    """The answer to ``Prepare`` or ``AskReady``: empty text is yes. ``warnings``: what a person should know."""
 
     text: str
+    warnings: tuple[str, ...] = ()
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
@@ -115,4 +135,4 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
     observations: tuple[Observation, ...]
 
 
-Report = Stats | Stopped | Drained | Answer | Seen
+Report = Stats | Stopped | Drained | CopiesRead | Answer | Seen

@@ -16,7 +16,7 @@ from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import EventLog, Observation
 from chaos.inside import Pipe, answered, serve
-from chaos.messages import AskReady, Command, End, Observe, ObserverSpec, Prepare, Seen
+from chaos.messages import Answer, AskReady, Command, End, Observe, ObserverSpec, Prepare, Seen
 from cluster.system import Probe
 
 
@@ -58,7 +58,10 @@ async def _body(spec: ObserverSpec, pipe: Pipe) -> None:
         if isinstance(command, Prepare):
             try:
                 await probe.prepare()
-                pipe.say(answered(None))
+                notes = await probe.confirm() if command.confirm else ()
+                for note in notes:
+                    log.emit(note)
+                pipe.say(Answer(text="", warnings=tuple(note.text for note in notes if note.data.get("warning"))))
             except ChaosError as error:
                 pipe.say(answered(str(error)))
         elif isinstance(command, AskReady):

@@ -30,10 +30,9 @@ from chaos.judging import start_early
 from chaos.load import Workers
 from chaos.machine import machine_facts
 from chaos.messages import End, Observe, Seen
-from chaos.planning import plan_of
+from chaos.planning import mix_of, plan_of
 from chaos.stopper import Stopper
 from chaos.store import make_run_folder, point
-from chaos.workload.base import check_suited
 from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
@@ -64,11 +63,8 @@ class Run:
         self.stopper = Stopper(say)
         self.backend = backend
         self.system: System = plugins.load("systems", experiment.system)()
-        workload: Any = plugins.load("workloads", experiment.workload)
-        operations = self.system.operations(experiment.settings)
-        idempotent_sends = self.system.idempotent_sends(experiment.settings)
-        check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
-        self.mix: dict[F, float] = workload.mix_of(operations)
+        self.operations = self.system.operations(experiment.settings)
+        self.mix: dict[F, float] = mix_of(experiment, self.system)
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
@@ -166,7 +162,9 @@ class Run:
         with self.phase("ready"):
             observer = start_observer(self.experiment, deployed, self.folder)
             undo.callback(observer.close)
-            prepare(observer, self.experiment.ready_deadline_s / DEPLOY_ATTEMPTS, self.stopper.check_asked)
+            timeout_s = self.experiment.ready_deadline_s / DEPLOY_ATTEMPTS
+            for text in prepare(observer, timeout_s, self.stopper.check_asked, confirm=not self.experiment.reuse):
+                self.say(f"warning  {text}")
             observer.send(Observe())
             observer_seen = Deadline("the first observations", 15)
             while observer.latest(Seen) is None:
@@ -213,7 +211,7 @@ class Run:
             workers.load(origin_ns)
             faults.start()
             self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leadership)
-        faults.join(timeout=e.fault_duration_s + 120)
+        faults.join(timeout=max((row.duration_s for row in self.plan), default=0.0) + 120)
         with self.phase("heal"):
             nemesis.heal_all()
         self._note_dead_nodes(deployed)
@@ -225,6 +223,7 @@ class Run:
         with self.phase("settle"):
             self._settle(leadership, len(deployed.cluster.of_role(self._replica_role())))
         self._drain(workers)
+        self._read_copies(workers, deployed)
         workers.end()
         observer.send(End())
         observer.close()
@@ -311,6 +310,20 @@ class Run:
             self.say(f"warning  the final reads are not complete: {error}")
         else:
             self.say(f"drained  {self.experiment.queues} queues in {number} passes")
+
+    def _read_copies(self, workers: Workers, deployed: Deployed) -> None:
+        """Have every replica's own copy read; what could not be read is in the history, and the checks' business."""
+        replicas = [i for i, node in enumerate(deployed.view.nodes) if self.system.roles[node.role] == "replica"]
+        if F.REPLICA not in self.operations or len(replicas) < 2:  # noqa: PLR2004 - one has nothing to differ from
+            return
+        self.stopper.check_insisted()
+        try:
+            with self.phase("replicas"):
+                read, wanted = workers.copies(replicas)
+        except ChaosError as error:
+            self.say(f"warning  the replicas were not all read: {error}")
+        else:
+            self.say(f"copies   {read} of {wanted} replicas' copies read")
 
     def _collect(self, deployed: Deployed) -> None:
         """Copy every node's logs into the run folder; one that cannot be had is said, not fatal."""

@@ -4,6 +4,7 @@ Folders can be tarred, moved and merged. The module refuses to interpret what it
 """
 
 import os
+import re
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +12,8 @@ from pathlib import Path
 from chaos.core.errors import UsageError
 
 
-def make_run_folder(store: Path, group: str) -> Path:
-    """Make ``store/<group>/<utc>-<4 hex>`` with its subfolders and point ``store/current`` at it."""
+def make_run_folder(store: Path, group: str, link: str = "current") -> Path:
+    """Make ``store/<group>/<utc>-<4 hex>`` with its subfolders and point ``store/<link>`` at it."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     folder = store / group / f"{stamp}-{secrets.token_hex(2)}"
     try:
@@ -20,7 +21,7 @@ def make_run_folder(store: Path, group: str) -> Path:
             (folder / part).mkdir(parents=True)
     except OSError as error:
         raise UsageError(f"--store {store}: {error.strerror}; name a folder that can be written") from None
-    point(store / "current", folder)
+    point(store / link, folder)
     return folder.absolute()
 
 
@@ -31,8 +32,15 @@ def point(link: Path, folder: Path) -> None:
     partial.replace(link)
 
 
+def runs_in(store: Path) -> list[Path]:
+    """The run folders of a store, the oldest first."""
+    return sorted((path.parent for path in store.glob("*/*/run.json")), key=lambda folder: (folder.name, folder))
+
+
 def find_run(text: str, store: Path) -> Path:
-    """A run folder by path, by the word ``latest``, or by the beginning of its id.
+    """A run folder by path, by the word ``latest``, by -1, -2, … from the newest, or by the beginning of its id.
+
+    ``latest`` is the newest that was judged, -1 the newest that was begun.
 
     Raises:
         UsageError: none or several match.
@@ -44,7 +52,12 @@ def find_run(text: str, store: Path) -> Path:
         return (store / "latest").resolve()
     if path.exists():
         raise UsageError(f"{text}: no run.json in it; name a run folder that `chaos run` made")
-    matches = sorted(folder for folder in store.glob(f"*/{text}*") if (folder / "run.json").is_file())
+    if re.fullmatch(r"-[1-9]\d*", text):
+        runs = runs_in(store)
+        if int(text[1:]) > len(runs):
+            raise UsageError(f"{text}: there are {len(runs)} runs in {store}")
+        return runs[int(text)].resolve()
+    matches = [folder for folder in runs_in(store) if folder.name.startswith(text)]
     if len(matches) == 1:
         return matches[0].resolve()
     if matches:

@@ -217,6 +217,25 @@ def _drains(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin
     return out
 
 
+def _copies(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin_s: float) -> list[Act]:
+    """The reads of replicas' own copies, behind the final reads."""
+    out = []
+    for number, (node, contents) in enumerate(drain.replicas.items()):
+        position = [one.name for one in NODES].index(node)
+        for key in range(literal.run.queues):
+            known = " ".join(f"{offset}={value}" for offset, value in sorted(_known_content(acts, key).items()))
+            at = begin_s + number * 0.1 + key * 0.01
+            base = OpLiteral(at=(at, at + 0.005), to=key, client=DRAIN_CLIENT, node=node, drain=Range())
+            if contents is None:
+                act = _act(msgspec.structs.replace(base, fail="refused"), 300_000 + number * 1000 + key)
+            else:
+                asked = Range(got=contents.get(key, known), min=drain.min.get(key, 0))
+                act = _act(msgspec.structs.replace(base, drain=asked), 300_000 + number * 1000 + key)
+            invocation = msgspec.structs.replace(act.invocation, f=F.REPLICA, argument=position)
+            out.append(act._replace(invocation=invocation))
+    return out
+
+
 def _has_group(literal: HistoryLiteral, acts: list[Act]) -> bool:
     """Whether the clients are a consumer group."""
     kinds = {act.invocation.f for act in acts}
@@ -291,7 +310,7 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
                 subject="group", master=own.master if own else None, sync_state_set=own.members if own else None,
                 sync_state_set_epoch=own.number if own else None,
             )  # fmt: skip
-        master = max(filter(leads, literal.masters), key=lambda reign: reign.epoch, default=None)
+        master = max(filter(leads, literal.masters), key=lambda reign: reign.decided or reign.epoch, default=None)
         late = literal.drain is not None and literal.drain.sync_changes and second % 2
         for reign in filter(leads, literal.controllers):
             own = said.get(reign.node)
@@ -300,6 +319,7 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
                 time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="leader", epoch=reign.epoch,
                 subject="group", master=own.master if own else master.node if master is not None else None,
                 sync_state_set=members, sync_state_set_epoch=own.number if own else None,
+                master_epoch=master.decided if master is not None and not own else None,
             )  # fmt: skip
 
 
@@ -313,7 +333,9 @@ def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:
     begin_s = load_end_s + (drain.wait_s if drain is not None else 0.0)
     end_s = begin_s + (drain.gap_s * drain.passes + 1 if drain is not None else 0.0)
     if drain is not None:
-        acts += _drains(literal, drain, acts, begin_s)
+        load = list(acts)
+        acts += _drains(literal, drain, load, begin_s)
+        acts += _copies(literal, drain, load, end_s - 0.5)
     workers = max((act.worker for act in acts), default=0) + 1
     (folder / "history").mkdir(parents=True)
     write_streams(acts, folder / "history", workers=workers, torn=literal.torn_workers)
@@ -344,7 +366,10 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
         settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
         rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
-        promises=Promises(allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync),
+        promises=Promises(
+            allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync,
+            replicas_read=run.replicas_read, progress_margin_s=run.progress_margin_s,
+        ),
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
         interrupted=run.interrupted,
     )  # fmt: skip
@@ -388,6 +413,10 @@ def differences(results: Results, expected: Expected) -> list[str]:
         out.append(f"sentence {results.sentence!r} lacks {expected.sentence!r}")
     if expected.reason not in results.reason:
         out.append(f"reason {results.reason!r} lacks {expected.reason!r}")
+    rows = {row.name: row.found for row in results.checks}
+    for name, part in expected.found.items():
+        if part not in rows.get(name, ""):
+            out.append(f"row {name} says {rows.get(name)!r}, which lacks {part!r}")
     return out + list(_rto_differences(expected, results))
 
 

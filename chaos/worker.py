@@ -20,7 +20,19 @@ from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, F, Invocation, Type
 from chaos.core.recorder import Recorder
 from chaos.inside import Pipe, serve
-from chaos.messages import Command, Drained, DrainPass, End, Load, Stats, Stop, Stopped, WorkerSpec
+from chaos.messages import (
+    Command,
+    CopiesRead,
+    Drained,
+    DrainPass,
+    End,
+    Load,
+    ReadCopies,
+    Stats,
+    Stop,
+    Stopped,
+    WorkerSpec,
+)
 from chaos.workload.base import Arrival, Workload
 
 STATS_PERIOD_S = 1.0
@@ -159,8 +171,23 @@ class Worker:
             )  # fmt: skip
             self._pipe.say(drained)
 
-    async def _final_read(self, client: Client, f: F, key: int, timeout_s: float) -> Completion:
-        op = Invocation(process=self._next_process, f=f, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S))
+    async def copies(self, command: ReadCopies) -> None:
+        """Read replicas' own copies, one after another."""
+        client = self._system.client(self._spec.view, -1, self._spec.clients, self._spec.seed)
+        ok = 0
+        try:
+            for node, key in command.copies:
+                done = await self._final_read(client, F.REPLICA, key, command.timeout_s, node)
+                ok += done.type is Type.OK
+        finally:
+            await client.close()
+        self._pipe.say(CopiesRead(worker=self._spec.worker, ok=ok))
+
+    async def _final_read(self, client: Client, f: F, key: int, timeout_s: float, argument: int = 0) -> Completion:
+        op = Invocation(
+            process=self._next_process, f=f, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
+            argument=argument,
+        )  # fmt: skip
         self._next_process += self._spec.workers
         drain_client = self._spec.clients  # the number after the last client: nobody else's
         number, _ = self._recorder.invoke(op, drain_client, now_ns(), pinned=False)
@@ -198,6 +225,8 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
                 await load
         elif isinstance(command, DrainPass):
             await worker.drain(command)
+        elif isinstance(command, ReadCopies):
+            await worker.copies(command)
         elif isinstance(command, End):
             break
     reporter.cancel()

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import F, Type
+from chaos.core.op import FINAL, F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.drain import drain_of
 from checkers.findings import Finding, anomaly, counted, examples, incomplete, numbers
@@ -114,7 +114,7 @@ class AssumptionsKernel:
         """Look at one queue."""
         log, own = shard.log, shard.operations
         codes, counts = np.unique(log.f.astype(np.int64) * 16 + log.type, return_counts=True)
-        lag = (log.invoke - own["scheduled_ns"])[log.f != F.DRAIN]
+        lag = (log.invoke - own["scheduled_ns"])[~np.isin(log.f, FINAL)]
         late = int((lag > LAG_NS).sum())
         order = np.lexsort((own["op"], own["worker"]))
         same = own["worker"][order][1:] == own["worker"][order][:-1]
@@ -141,7 +141,7 @@ class AssumptionsKernel:
         traffic = summary if summary is not None else Traffic()
         operations = sum(traffic.counts.values())
         not_sent = sum(n for (_, kind), n in traffic.counts.items() if kind == Type.NOT_SENT)
-        load = sum(n for (f, _), n in traffic.counts.items() if f != F.DRAIN)
+        load = sum(n for (f, _), n in traffic.counts.items() if f not in FINAL)
         behind = traffic.late if traffic.late > LATE_SHARE * load else 0
         lag = []
         if not_sent:

@@ -13,7 +13,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import FINAL, F, Type
 from checkers.columns import Ints
 from checkers.findings import node_name
 from checkers.kernel import Context, QueueShard
@@ -80,7 +80,7 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
         return "a fault was never healed"
     if healed_ns > began_ns:
         return "the first pass began before the last heal had ended"
-    open_ops = (log.type == Type.INFO) & (log.f != F.DRAIN) & (log.f != F.COMMITTED_READ)
+    open_ops = (log.type == Type.INFO) & ~np.isin(log.f, (*FINAL, F.COMMITTED_READ))
     if open_ops.any() and int(log.deadline[open_ops].max()) > began_ns:
         return "the first pass began before the deadline of an operation without an answer"
     return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())

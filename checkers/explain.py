@@ -17,8 +17,9 @@ from checkers.loss import APART_NS, Cluster
 
 STRENGTH: Final = (
     "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
-    "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
-    "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail", "rto-budget", "unseen",
+    "replica-fork", "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
+    "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail",
+    "no-progress", "rto-budget", "unseen",
 )  # fmt: skip
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-write": ("lost acknowledged message", "lost acknowledged messages"),
@@ -29,6 +30,7 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "duplicate": ("duplicated value", "duplicated values"),
     "undelivered": ("message that the group passed over", "messages that the group passed over"),
     "lost-commit": ("lost commit of the group", "lost commits of the group"),
+    "replica-fork": ("offset at which replicas differ", "offsets at which replicas differ"),
     "min-in-sync": ("acknowledgement with too few in sync", "acknowledgements with too few in sync"),
     "dual-master": ("epoch with two leaders", "epochs with two leaders"),
     "epoch-regression": ("step back of an epoch", "steps back of epochs"),
@@ -39,10 +41,13 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "int-poll-skip": ("read that passed over a record", "reads that passed over records"),
     "poll-skip": ("read that left out a record", "reads that left out records"),
     "stale-tail": ("stale strong read", "stale strong reads"),
+    "no-progress": ("silence under a fault on controllers", "silences under faults on controllers"),
     "rto-budget": ("fault over the RTO budget", "faults over the RTO budget"),
     "unseen": ("message read by nobody", "messages read by nobody"),
 }
 REASONS: Final = 2
+DISORDERED: Final = frozenset({"nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll"})
+"""Under a promise of these what was read back need not have been in order."""
 
 
 def rank(name: str) -> int:
@@ -172,12 +177,25 @@ def sentence_invalid(anomalies: Mapping[str, Anomaly], clusters: Sequence[Cluste
     return f"{text} Also: {also}." if also else text
 
 
-def sentence_valid(acked: int, faults: int, context: Context) -> str:
-    """The first sentence of a valid run."""
+def sentence_valid(acked: int, anomalies: Mapping[str, Anomaly], compared: bool | None, context: Context) -> str:
+    """The first sentence of a valid run: what held, what the system may do and did, and what nobody looked at.
+
+    Args:
+        acked: acknowledged messages.
+        anomalies: all that were found; in a valid run promises cover them.
+        compared: whether replicas were compared, None if there was nothing to compare.
+        context: faults and queues.
+    """
+    faults = len(context.timeline.injected())
     under = f" under {counted(faults, 'fault')}" if faults else ""
+    order = " in order" if DISORDERED.isdisjoint(anomalies) else ""
+    twice = " or given twice" if "duplicate" not in anomalies else ""
+    did = listed([_counted(name, one) for name, one in sorted(anomalies.items(), key=lambda item: rank(item[0]))])
     return (
         f"All {counted(acked, 'acknowledged message')} of {counted(context.run.queues, 'queue')} "
-        f"{'was' if acked == 1 else 'were'} read back in order{under}; nothing was lost or given twice."
+        f"{'was' if acked == 1 else 'were'} read back{order}{under}; nothing was lost{twice}"
+        f"{f'; as the system may: {did}' if did else ''}"
+        f"{'; replicas were not compared' if compared is False else ''}."
     )
 
 

@@ -19,7 +19,8 @@ from checkers.log import Log
 EXAMPLES: Final = 8
 RANGES: Final = 64
 NEVER_ALLOWED: Final = frozenset(
-    {"lost-write", "phantom", "G1a", "inconsistent-offsets", "corrupt", "lost-commit", "undelivered", "min-in-sync"}
+    {"lost-write", "phantom", "G1a", "inconsistent-offsets", "corrupt", "lost-commit", "undelivered", "replica-fork",
+     "min-in-sync"}
 )
 """No setting and no promise excuses these (SEMANTICS 13)."""
 

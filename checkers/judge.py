@@ -13,17 +13,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from chaos.core.series import Series
-from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Results, merged
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Results, Steady, merged
 from checkers import explain
 from checkers.assumptions import Traffic, ended, named_counts
 from checkers.findings import Finding, Findings, added
 from checkers.kernel import Context, QueueShard
 from checkers.loss import LossSummary
-from checkers.registry import EVERY, KERNELS, SERIES
+from checkers.registry import EVERY, KERNELS, SERIES, SERVICE
+from checkers.replicas import ReplicaSummary
 from checkers.roles import NAME as ROLES
 from checkers.roles import check_roles
 from checkers.rpo import RpoSummary
 from checkers.rto import RtoKernel, RtoSummary
+from checkers.service import ServiceSummary, availability, latencies, steady
 from checkers.timeline import FaultSpan
 
 
@@ -104,7 +106,7 @@ def _roles_row(context: Context) -> CheckResult:
     return msgspec.structs.replace(row, took_s=round(time.perf_counter() - began, 6))
 
 
-def _fault(span: FaultSpan, summaries: dict[str, Any], context: Context) -> FaultResult:
+def _fault(span: FaultSpan, summaries: dict[str, Any], steadied: dict[int, Steady], context: Context) -> FaultResult:
     rto, rpo = summaries["rto"], summaries["rpo"]
     times = rto if isinstance(rto, RtoSummary) else RtoSummary()
     toll = rpo.tolls.get(span.id) if isinstance(rpo, RpoSummary) else None
@@ -115,7 +117,7 @@ def _fault(span: FaultSpan, summaries: dict[str, Any], context: Context) -> Faul
         heal_ns=span.heal_ns, healed_ns=span.healed_ns, evidence=span.evidence, heal_evidence=span.heal_evidence,
         note=span.note, rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
         lost=toll.lost if toll is not None else 0, rpo_span_s=toll.span_s if toll is not None else None,
-        not_ok=times.not_ok.get(span.id, 0),
+        not_ok=times.not_ok.get(span.id, 0), steady=steadied.get(span.id),
     )  # fmt: skip
 
 
@@ -154,7 +156,9 @@ def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> 
         return explain.sentence_unknown(results.reason.split("; "))
     loss = summaries["no-loss"]
     acked = loss.examined if isinstance(loss, LossSummary) else 0
-    return explain.sentence_valid(acked, len(context.timeline.injected()), context)
+    copies = summaries["replicas"]
+    compared = bool(copies.examined) if isinstance(copies, ReplicaSummary) and copies.asked else None
+    return explain.sentence_valid(acked, results.anomalies, compared, context)
 
 
 def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: str = "") -> Judged:
@@ -175,12 +179,15 @@ def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: 
     rows, anomalies = _grouped(rows, summaries)
     told = (row.reason.split("; ") for row in rows if row.valid == UNKNOWN and row.reason)
     reasons = list(dict.fromkeys(reason for row in told for reason in row))
-    traffic = summaries["assumptions"]
+    traffic, service = summaries["assumptions"], summaries[SERVICE.name]
+    served = service if isinstance(service, ServiceSummary) else None
+    steadied = steady(served, context)
     results = Results(
         valid=merged(row.valid for row in rows), sentence="", reason="; ".join(reasons), model=context.run.workload,
         engine=engine, engine_note=engine_note, checks=tuple(rows), anomalies=anomalies,
-        faults=tuple(_fault(span, summaries, context) for span in context.timeline.faults),
+        faults=tuple(_fault(span, summaries, steadied, context) for span in context.timeline.faults),
         counts=named_counts(traffic) if isinstance(traffic, Traffic) else {}, interrupted=context.run.interrupted,
+        availability=availability(served), latency=latencies(served, context),
     )  # fmt: skip
     curves = summaries[SERIES.name]
     series = SERIES.series(None if isinstance(curves, Broken) else curves, context)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.errors import HistoryError
-from chaos.core.op import READS, SENDS, STRONG_READS, Type
+from chaos.core.op import READS, SENDS, STRONG_READS, F, Type
 from checkers.columns import Ints, Mask
 
 DAMAGED: Final = -1
@@ -26,7 +26,7 @@ def _packed(writer: Ints, sequence: Ints) -> Ints:
 
 
 class Log:
-    """One queue's log as the history knows it.
+    """One queue's log as the history knows it; replicas' own copies (``F.REPLICA``) are left out.
 
     ``operations`` and ``reads`` as in ``QueueShard``. Indices called ``op`` point into the operations.
     """
@@ -43,7 +43,9 @@ class Log:
         self.max: Ints = operations["max_offset"]
         self.deadline: Ints = operations["deadline_ns"]
         self._operations = operations
-        self._reads = reads
+        own = np.equal(reads["f"], F.REPLICA)
+        # What a replica holds was given to no client: it takes no part in what is known of the log.
+        self._reads = {name: column[~own] for name, column in reads.items()} if own.any() else reads
         self.sends: Ints = np.flatnonzero(np.isin(self.f, SENDS))
         self.acked: Ints = np.flatnonzero(self.type[self.sends] == Type.OK)
         """Vids of the acknowledged sends."""

@@ -1,8 +1,9 @@
 """No acknowledgement while fewer replicas were in sync than promised (SEMANTICS 16).
 
-Judged where observers leave no doubt: the whole operation lies between two hearings of one unchanged
-SyncStateSet that is too small. A master's word about its own set goes before a controller's, because the
-master is who acknowledges. The module refuses to judge an acknowledgement beside a change of the set.
+Judged where nothing leaves a doubt. Either observers: the whole operation lies between two hearings of one unchanged
+SyncStateSet that is too small; a master's word about its own set goes before a controller's, because the master is
+who acknowledges. Or proven faults: over the whole operation so many replicas were away that too few could hold the
+message, whatever anybody says of a set. The module refuses to judge an acknowledgement beside a change of either.
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import CheckResult, Example
+from checkers.away import Away, replicas_away
 from checkers.blame import actor_of, when
 from checkers.columns import Ints
 from checkers.findings import (
@@ -60,6 +62,41 @@ def _inside(shard: QueueShard, context: Context, stretch: InSync) -> Ints:
     return inside
 
 
+def _unheld(shard: QueueShard, context: Context, away: list[Away]) -> Ints:
+    """The ok sends over the whole of which too few replicas were there to hold them, in order of invocation."""
+    log = shard.log
+    acked = log.sends[log.acked]
+    gone = {one.position: np.zeros(len(acked), dtype=np.bool_) for one in away}
+    for one in away:
+        gone[one.position] |= (log.invoke[acked] > one.first_ns) & (log.complete[acked] < one.last_ns)
+    missing = np.sum(list(gone.values()), axis=0) if gone else np.zeros(len(acked), dtype=np.int64)
+    replicas = sum(context.run.roles.get(node.role) == "replica" for node in context.run.nodes)
+    # An answer of somebody who was away is a riddle, not a message that too few hold.
+    riddle = np.zeros(len(acked), dtype=np.bool_)
+    for position, mask in gone.items():
+        riddle |= mask & (log.node[acked] == position)
+    bad: Ints = acked[(replicas - missing < context.run.promises.min_in_sync) & ~riddle]
+    return bad
+
+
+def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[Away]) -> Example:
+    log = shard.log
+    who = actor_of(shard, context, send, leads=True)
+    value, offset = log.sent(send), int(log.offset[send])
+    mine = [one for one in away if one.first_ns < log.invoke[send] and log.complete[send] < one.last_ns]
+    gone = sorted({one.node for one in mine})
+    replicas = sum(context.run.roles.get(node.role) == "replica" for node in context.run.nodes)
+    from_ns, to_ns = max(one.first_ns for one in mine), min(one.last_ns for one in mine)
+    verbs = listed(sorted({one.verb for one in mine}))
+    return who.example(
+        f"at {when(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue {shard.key} "
+        f"while {listed(gone)} {'was' if len(gone) == 1 else 'were'} {verbs} (proven, {seconds_text(context, from_ns)} "
+        f"to {seconds_text(context, to_ns)}), so that at most {replicas - len(gone)} of {replicas} replicas could hold "
+        f"it, where at least {context.run.promises.min_in_sync} are promised",
+        key=shard.key, offset=offset, value=value, ops=(told(shard, context, send),),
+    )  # fmt: skip
+
+
 def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) -> Example:
     log = shard.log
     who = actor_of(shard, context, send, leads=True)
@@ -86,11 +123,15 @@ class MinInSyncKernel:
         of_send: dict[int, InSync] = {}
         for stretch in too_few(context):
             of_send |= {send: stretch for send in _inside(shard, context, stretch).tolist() if send not in of_send}
-        bad = sorted(of_send)
+        away = replicas_away(context)
+        bad = sorted({*of_send, *_unheld(shard, context, away).tolist()})
 
         def told_of() -> Iterator[Example]:
             for send in bad:
-                yield _example(shard, context, send, of_send[send])
+                if send in of_send:
+                    yield _example(shard, context, send, of_send[send])
+                else:
+                    yield _unheld_example(shard, context, send, away)
 
         return findings(
             len(log.acked),

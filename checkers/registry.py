@@ -14,9 +14,12 @@ from checkers.min_in_sync import MinInSyncKernel
 from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
+from checkers.progress import ProgressKernel
+from checkers.replicas import ReplicasKernel
 from checkers.rpo import RpoKernel
 from checkers.rto import RtoKernel
 from checkers.series import SeriesKernel
+from checkers.service import ServiceKernel
 
 KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     AssumptionsKernel(),
@@ -28,13 +31,16 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     LinearizableKernel(),
     OrderKernel(),
     GroupKernel(),
+    ReplicasKernel(),
     MinInSyncKernel(),
+    ProgressKernel(),
     RtoKernel(),
     RpoKernel(),
 )
 SERIES: Final = SeriesKernel()
-EVERY: Final[tuple[QueueKernel[Any], ...]] = (*KERNELS, cast("QueueKernel[Any]", SERIES))
-"""Also the curves, which are no check."""
+SERVICE: Final = ServiceKernel()
+EVERY: Final[tuple[QueueKernel[Any], ...]] = (*KERNELS, cast("QueueKernel[Any]", SERIES), SERVICE)
+"""Also the curves and the figures, which are no checks."""
 
 
 def described() -> list[tuple[str, str]]:

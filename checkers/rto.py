@@ -6,18 +6,18 @@ lucky operation ends nothing. It belongs to every fault whose time it touches. T
 call no outage an RTO of 0, and prints the resolution beside each number.
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import FINAL, F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.blame import fault_name
 from checkers.columns import Ints, Mask, runs
-from checkers.findings import Finding, anomaly, counted, examples, listed, node_name, seconds_text
+from checkers.findings import Finding, anomaly, counted, examples, listed, node_name, seconds_text, told
 from checkers.kernel import Context, QueueShard
 from checkers.timeline import FaultSpan
 
@@ -40,9 +40,14 @@ class Outages(NamedTuple):
 
 
 class RtoSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """The longest outage per (fault, kind, queue), the kinds seen, worst lags (ns), failures per fault."""
+    """The longest outage per (fault, kind, queue), the kinds seen, worst lags (ns), failures per fault.
+
+    ``shown``: for outages over a budget the operations that show them: the last ok one, the first that was not, the
+    one that ended it.
+    """
 
     longest: dict[tuple[int, str, int], Rto] = {}
+    shown: dict[tuple[int, str, int], tuple[dict[str, Any], ...]] = {}
     lag_ns: dict[str, int] = {}
     not_ok: dict[int, int] = {}
     operations: int = 0
@@ -71,10 +76,15 @@ def outages(invoke: Ints, complete: Ints, ok: Mask) -> Outages:
 
 
 def _windows(context: Context) -> list[tuple[FaultSpan, int, int]]:
-    """Each injected fault with its time: from its injection to the next one."""
+    """Each injected fault with its time: from its injection to the next one that is not while it is in force."""
     faults = context.timeline.injected()
     starts = [fault.inject_ns or 0 for fault in faults]
-    return [(fault, starts[i], starts[i + 1] if i + 1 < len(faults) else NEVER_NS) for i, fault in enumerate(faults)]
+
+    def end_ns(i: int) -> int:
+        healed_ns = faults[i].heal_ns or 0
+        return next((start for start in starts[i + 1 :] if start >= healed_ns), NEVER_NS)
+
+    return [(fault, starts[i], end_ns(i)) for i, fault in enumerate(faults)]
 
 
 def _resolution_s(context: Context, f: F, lag_ns: int) -> float:
@@ -100,6 +110,7 @@ class RtoKernel:
         log = shard.log
         lag = log.invoke - shard.operations["scheduled_ns"]
         longest: dict[tuple[int, str, int], Rto] = {}
+        shown: dict[tuple[int, str, int], tuple[dict[str, Any], ...]] = {}
         lags: dict[str, int] = {}
         looked = 0
         for f in KINDS:
@@ -123,7 +134,14 @@ class RtoKernel:
                     one = msgspec.structs.replace(one, lagged=late, node=node)
                     key = (fault.id, f.word, shard.key)
                     longest[key] = worse(longest[key], one) if key in longest else one
-        return RtoSummary(longest=longest, lag_ns=lags, not_ok=self._not_ok(shard, context), operations=looked)
+                    if longest[key] is one and _over(one, context.run.rto_budget_s):
+                        first = int(np.flatnonzero(inside)[0])
+                        around = (*ops[np.flatnonzero(log.type[ops[:first]] == Type.OK)[-1:]], ops[first])
+                        around = (*around, *([ops[ender]] if ender >= 0 else []))
+                        shown[key] = tuple(told(shard, context, int(op)) for op in around)
+        return RtoSummary(
+            longest=longest, shown=shown, lag_ns=lags, not_ok=self._not_ok(shard, context), operations=looked
+        )
 
     def _rto(self, fault: FaultSpan, f: F, key: int, outage: tuple[int, int], last_ns: int) -> Rto:
         start, end = outage
@@ -136,7 +154,7 @@ class RtoKernel:
 
     def _not_ok(self, shard: QueueShard, context: Context) -> dict[int, int]:
         log = shard.log
-        bad = np.sort(log.invoke[(log.type != Type.OK) & (log.f != F.DRAIN)])
+        bad = np.sort(log.invoke[(log.type != Type.OK) & ~np.isin(log.f, FINAL)])
         return {
             fault.id: int(np.searchsorted(bad, end) - np.searchsorted(bad, start))
             for fault, start, end in _windows(context)
@@ -145,7 +163,7 @@ class RtoKernel:
     def merge(self, left: RtoSummary, right: RtoSummary) -> RtoSummary:
         """Add two queues."""
         return RtoSummary(
-            longest={**left.longest, **right.longest},
+            longest={**left.longest, **right.longest}, shown={**left.shown, **right.shown},
             lag_ns={
                 f: max(left.lag_ns.get(f, 0), right.lag_ns.get(f, 0)) for f in sorted({*left.lag_ns, *right.lag_ns})
             },
@@ -183,10 +201,9 @@ class RtoKernel:
             for one in own:
                 worst = one if worst is None else worse(worst, one)
                 coarse |= budget_s is not None and one.resolution_s > budget_s
-            late = [one for one in own if budget_s is not None and one.seconds is not None
-                    and (not one.recovered or one.seconds > budget_s)]  # fmt: skip
+            late = [one for one in own if _over(one, budget_s)]
             if late:
-                over.append(_over_example(context, fault, late, budget_s or 0.0))
+                over.append(_over_example(context, fault, late, budget_s or 0.0, _shown(summary, fault.id, late[0])))
         found = f"worst {worst.f} {_length(worst)}" if worst is not None and worst.seconds is not None else "no outage"
         valid: Valid = True
         reason = ""
@@ -202,11 +219,27 @@ class RtoKernel:
         )  # fmt: skip
 
 
+def _over(one: Rto, budget_s: float | None) -> bool:
+    return budget_s is not None and one.seconds is not None and (not one.recovered or one.seconds > budget_s)
+
+
+def _shown(summary: RtoSummary, fault: int, late: Rto) -> tuple[dict[str, Any], ...]:
+    """The operations that show an outage which is the longest over all queues."""
+    return next(
+        (
+            ops for (number, f, key), ops in sorted(summary.shown.items(), key=lambda item: item[0])
+            if (number, f) == (fault, late.f) and summary.longest[number, f, key].start_ns == late.start_ns
+        ), (),
+    )  # fmt: skip
+
+
 def _length(one: Rto) -> str:
     return f"{one.seconds:.1f} s" if one.recovered else "without recovery"
 
 
-def _over_example(context: Context, fault: FaultSpan, late: list[Rto], budget_s: float) -> Example:
+def _over_example(
+    context: Context, fault: FaultSpan, late: list[Rto], budget_s: float, ops: tuple[dict[str, Any], ...]
+) -> Example:
     """A fault over the budget: which kinds stood still, from when to when, who answered first again, who decided."""
 
     def told(one: Rto) -> str:
@@ -224,5 +257,5 @@ def _over_example(context: Context, fault: FaultSpan, late: list[Rto], budget_s:
     whom = f"{fault_name(fault)} at {seconds_text(context, fault.inject_ns or 0)}"
     return Example(
         sentence=f"{whom} stopped {listed([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
-        node=first.node or next(iter(fault.targets), None), at_ns=first.start_ns, fault=fault.id,
+        node=first.node or next(iter(fault.targets), None), at_ns=first.start_ns, fault=fault.id, ops=ops,
     )  # fmt: skip

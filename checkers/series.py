@@ -13,17 +13,15 @@ import numpy.typing as npt
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import FINAL, F, Type
 from chaos.core.series import Points, Series
 from checkers.columns import Ints, Mask
+from checkers.histogram import BUCKETS, bucket_of, quantile
 from checkers.kernel import Context, QueueShard
 
 STEPS: Final = 600
 POINTS_OK: Final = 12_000
 POINTS_NOT_OK: Final = 6_000
-_BUCKETS: Final = 160
-_FIRST_MS: Final = 0.05
-_GROWTH: Final = 1.1
 
 Floats = npt.NDArray[np.float64]
 
@@ -92,19 +90,19 @@ class SeriesKernel:
         for code in np.unique(log.f.astype(np.int64) * 16 + log.type):
             chosen = (log.f == code // 16) & (log.type == code % 16)
             rate[int(code) // 16, int(code) % 16] = np.bincount(at[chosen], minlength=steps)
-        ok = (log.type == Type.OK) & (log.f != F.DRAIN) & ~self._waits(shard, context)
-        bucket = np.log(np.maximum(latency_ms[ok], _FIRST_MS) / _FIRST_MS) / np.log(_GROWTH)
-        cell = at[ok] * _BUCKETS + np.clip(bucket.astype(np.int64), 0, _BUCKETS - 1)
+        load = ~np.isin(log.f, FINAL)
+        ok = load & (log.type == Type.OK) & ~self._waits(shard, context)
+        cell = at[ok] * BUCKETS + bucket_of(latency_ms[ok])
         slowest = np.full(steps, -1.0)
         np.maximum.at(slowest, at[ok], latency_ms[ok])
         acked, read = self._read_back(shard)
         return SeriesSummary(
-            rate=rate, histogram=np.bincount(cell, minlength=steps * _BUCKETS).reshape(steps, _BUCKETS),
+            rate=rate, histogram=np.bincount(cell, minlength=steps * BUCKETS).reshape(steps, BUCKETS),
             slowest_ms=slowest, acked=np.bincount(step_of(acked), minlength=steps),
             read=np.bincount(step_of(read), minlength=steps),
-            ok=self._sample(shard, context, (log.type == Type.OK) & (log.f != F.DRAIN), latency_ms, POINTS_OK),
-            not_ok=self._sample(shard, context, (log.type != Type.OK) & (log.f != F.DRAIN), latency_ms, POINTS_NOT_OK),
-            operations=int((log.f != F.DRAIN).sum()),
+            ok=self._sample(shard, context, load & (log.type == Type.OK), latency_ms, POINTS_OK),
+            not_ok=self._sample(shard, context, load & (log.type != Type.OK), latency_ms, POINTS_NOT_OK),
+            operations=int(load.sum()),
         )  # fmt: skip
 
     def _waits(self, shard: QueueShard, context: Context) -> Mask:
@@ -166,7 +164,7 @@ class SeriesKernel:
         rows = np.concatenate((summary.not_ok.columns, summary.ok.columns))
         rows = rows[np.lexsort(rows.T[::-1])]
         slowest = [None if ms < 0 else round(float(ms), 3) for ms in summary.slowest_ms]
-        quantiles = {f"p{round(q * 100)}": _quantile(summary.histogram, q, summary.slowest_ms) for q in (0.5, 0.99)}
+        quantiles = {f"p{round(q * 100)}": quantile(summary.histogram, q, summary.slowest_ms) for q in (0.5, 0.99)}
         return Series(
             origin_ns=context.timeline.origin_ns, duration_s=duration_s, step_s=step_s, rate=rate,
             quantiles={**quantiles, "max": slowest}, operations=summary.operations, shown=len(rows),
@@ -177,11 +175,3 @@ class SeriesKernel:
             ),
             acked=np.cumsum(summary.acked).tolist(), read=np.cumsum(summary.read).tolist(),
         )  # fmt: skip
-
-
-def _quantile(histogram: Ints, q: float, slowest_ms: Floats) -> list[float | None]:
-    """Per step, the upper edge of the bucket that holds the quantile, at most the slowest operation."""
-    total = histogram.sum(axis=1)
-    reached = np.cumsum(histogram, axis=1) >= np.maximum(1, np.ceil(q * total))[:, None]
-    edge = np.minimum(_FIRST_MS * _GROWTH ** (reached.argmax(axis=1) + 1), slowest_ms)
-    return [round(float(ms), 3) if count else None for ms, count in zip(edge, total, strict=True)]

@@ -5,6 +5,7 @@ stretches over which its statements stayed the same. Made once per run from the 
 refuses to judge them (``checkers.roles`` and ``checkers.assumptions`` do).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -16,6 +17,9 @@ from chaos.core.history import NEVER_NS
 from chaos.core.runinfo import RunInfo
 
 LEADING: Final = ("master", "leader")
+
+DECIDED_NS: Final = 2 * NS_PER_S
+"""So near to a master's claim a controller's statement of its epoch must be for the claim to be of that epoch."""
 
 
 class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,24 +190,51 @@ def _statements(observations: list[Observation], kinds: dict[str, str]) -> dict[
     return {node: {what: tuple(one) for what, one in tracks.items()} for node, tracks in out.items()}
 
 
+def _decisions(observations: list[Observation]) -> dict[str, list[tuple[int, int]]]:
+    """Master → (when a controller said so, the epoch that it decided), in order of time."""
+    out: dict[str, list[tuple[int, int]]] = {}
+    for seen in observations:
+        if seen.alive and seen.master is not None and seen.master_epoch is not None:
+            out.setdefault(seen.master, []).append((seen.time_ns, seen.master_epoch))
+    return out
+
+
+def _claimed_epoch(seen: Observation, decisions: dict[str, list[tuple[int, int]]]) -> int | None:
+    """The epoch of a master's claim (SEMANTICS 15): its own word, unless a controller decided a later one just then.
+
+    Its own word may be of the epoch before: it is that of the newest part of its log.
+    """
+    if seen.epoch is None:
+        return None
+    own = decisions.get(seen.node, [])
+    first, last = (bisect_left(own, (seen.time_ns + away_ns, 0)) for away_ns in (-DECIDED_NS, DECIDED_NS + 1))
+    near = own[first:last]
+    if any(epoch == seen.epoch for _, epoch in near):
+        return seen.epoch
+    later = [(abs(at_ns - seen.time_ns), -epoch) for at_ns, epoch in near if epoch > seen.epoch]
+    return -min(later)[1] if later else seen.epoch
+
+
 def _claims(observations: list[Observation], roles: dict[str, str], kinds: dict[str, str]) -> tuple[Claim, ...]:
+    decisions = _decisions(observations)
     open_claims: dict[str, Claim] = {}
     done: list[Claim] = []
     for seen in observations:
         if not seen.alive or seen.role is None:
             continue
         last = open_claims.get(seen.node)
-        leads = seen.role in LEADING and seen.epoch is not None and seen.epoch >= 1
-        if last is not None and leads and last.epoch == seen.epoch:
+        kind = kinds.get(seen.node, "other")
+        epoch = _claimed_epoch(seen, decisions) if kind == "replica" else seen.epoch
+        leads = seen.role in LEADING and epoch is not None and epoch >= 1
+        if last is not None and leads and last.epoch == epoch:
             open_claims[seen.node] = msgspec.structs.replace(last, last_ns=seen.time_ns)
             continue
         if last is not None:
             done.append(open_claims.pop(seen.node))
-        if leads and seen.epoch is not None:
-            kind = kinds.get(seen.node, "other")
+        if leads and epoch is not None:
             open_claims[seen.node] = Claim(
                 role=roles.get(seen.node, ""), kind=kind, subject=seen.subject if kind == "replica" else None,
-                node=seen.node, epoch=seen.epoch, first_ns=seen.time_ns, last_ns=seen.time_ns,
+                node=seen.node, epoch=epoch, first_ns=seen.time_ns, last_ns=seen.time_ns,
             )  # fmt: skip
     return tuple(sorted([*done, *open_claims.values()], key=lambda claim: (claim.first_ns, claim.node)))
 

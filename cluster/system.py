@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from chaos.core.client import Client
-from chaos.core.events import Observation
+from chaos.core.events import Note, Observation
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
@@ -69,6 +69,14 @@ class Probe(Protocol):
 
     async def prepare(self) -> None:
         """Create what the workload needs (topics on every replica); raises DeployError if refused."""
+        ...
+
+    async def confirm(self) -> tuple[Note, ...]:
+        """Ask every node for its settings in effect; returns what was proven. ``warning`` in a note's data: say it.
+
+        Raises:
+            DeployError: one is not in effect; names node, key, wanted and found.
+        """
         ...
 
     async def readiness(self) -> str | None:

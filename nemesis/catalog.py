@@ -1,8 +1,8 @@
 """The names people type: each is whom times how, one row of one table.
 
-A name is ``SELECTOR-FAULT``, as in OpenChaos, with an optional ``@role`` or ``@role+role``. ``noop`` plans
-nothing, ``all`` and lists of names are ``nemesis.mix``'s business. The table lists what works and is
-tested; the module refuses to choose or to act.
+A name is ``SELECTOR-FAULT`` or one of a few of their own, as in OpenChaos, with an optional ``@role`` or
+``@role+role``. ``noop`` plans nothing, ``all`` and lists of names are ``nemesis.mix``'s business. The table lists what
+works and is tested; the module refuses to choose or to act.
 """
 
 from collections.abc import Sequence
@@ -28,6 +28,9 @@ class Selector(StrEnum):
     RANDOM = "random"  # 1..n
     ALL = "all"
     LEADER = "leader"  # as last observed
+    FIXED = "fixed"  # those that --fault-nodes names
+    RING = "majorities-ring"  # all, each with its neighbours in a drawn ring
+    BRIDGE = "bridge"  # all, in two halves of a drawn order with one between them
 
 
 class Kind(StrEnum):
@@ -38,13 +41,20 @@ class Kind(StrEnum):
     RESTART = "restart"
     SUSPEND = "suspend"
     PARTITION = "partition"
+    PARTITION_IN = "partition-in"
+    PARTITION_OUT = "partition-out"
     LOSS = "loss"
     DISCONNECT = "disconnect"
 
     @property
     def on_network(self) -> bool:
         """Whether the fault hits links among nodes rather than nodes."""
-        return self in (Kind.PARTITION, Kind.LOSS)
+        return self.cuts or self is Kind.LOSS
+
+    @property
+    def cuts(self) -> bool:
+        """Whether the fault separates nodes, so that somebody must be on the other side."""
+        return self in (Kind.PARTITION, Kind.PARTITION_IN, Kind.PARTITION_OUT)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -62,6 +72,7 @@ _WHOM: Final = {
     Selector.RANDOM: "a random number of random nodes",
     Selector.ALL: "all nodes",
     Selector.LEADER: "the leader: the master, or the active controller with @controller",
+    Selector.FIXED: "the nodes that --fault-nodes names",
 }
 _HOW: Final = {
     Kind.KILL: "SIGKILL {} and start again at the fault's end",
@@ -69,18 +80,43 @@ _HOW: Final = {
     Kind.RESTART: "ask {} to end in the same way and start again at once",
     Kind.SUSPEND: "SIGSTOP {} and SIGCONT at the fault's end",
     Kind.PARTITION: "cut {} off from the others, both ways",
+    Kind.PARTITION_IN: "one way: what the others send to {} is dropped",
+    Kind.PARTITION_OUT: "one way: what {} sends to the others is dropped",
     Kind.LOSS: "drop 80 % of the packets on every link of {}, each way",
     Kind.DISCONNECT: "take {} off the network: from the other nodes and from clients",
 }
 
 
+_ONE_WAY: Final = (Selector.LEADER, Selector.FIXED)
+"""Whom one-way cuts are named for; of a random group one name is enough, its other way is that of the other side."""
+
+_NAMED: Final = (
+    Entry("all-partition", Selector.ALL, Kind.PARTITION, "cut all nodes off from each other, both ways"),
+    Entry(
+        "one-way-partition", Selector.RANDOM, Kind.PARTITION_IN,
+        "one way: what the others send to a random number of random nodes is dropped",
+    ),
+    Entry(
+        "partition-majorities-ring", Selector.RING, Kind.PARTITION,
+        "each node reaches a majority, no two the same: its neighbours in a random ring; 4 nodes or more",
+    ),
+    Entry(
+        "bridge", Selector.BRIDGE, Kind.PARTITION,
+        "two halves that only one random node between them reaches, both ways; 3 nodes or more",
+    ),
+)  # fmt: skip
+"""Rows whose name or help does not follow from whom and how."""
+
+
 def _table() -> dict[str, Entry]:
     rows = [Entry(NOOP, None, None, "no fault: the baseline")]
     for fault in Kind:
-        for selector in Selector:
-            if (selector, fault) == (Selector.ALL, Kind.PARTITION):
-                continue  # cutting everybody off has no other side
-            rows.append(Entry(f"{selector}-{fault}", selector, fault, _HOW[fault].format(_WHOM[selector])))
+        one_way = fault.cuts and fault is not Kind.PARTITION
+        for selector, whom in _WHOM.items():
+            if (fault.cuts and selector is Selector.ALL) or (one_way and selector not in _ONE_WAY):
+                continue
+            rows.append(Entry(f"{selector}-{fault}", selector, fault, _HOW[fault].format(whom)))
+        rows += [entry for entry in _NAMED if entry.fault is fault]
     return {row.name: row for row in rows}
 
 

@@ -48,11 +48,12 @@ class Disconnect(LinkFault):
 
     def act(self) -> None:
         """Take all targets off at once."""
+        self._in_force.disturb(self, self.hit)
         self._on_targets(self.unplug, "taking the host off the network").check("taking hosts off the network")
 
-    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
+    def judge(self, received: Mapping[Link, int], sent: int, disturbed: frozenset[Link]) -> proof.Judged:
         """Nothing to or from a target, everything elsewhere."""
-        return proof.cut(self.hit, self.inside, self.others, received, sent)
+        return proof.cut(self.hit, self.inside, self.others - disturbed, received, sent)
 
     def verify_still(self) -> Evidence:
         """Ask for the link of each target."""
@@ -65,6 +66,7 @@ class Disconnect(LinkFault):
     def heal(self) -> None:
         """Put every target back; fine if it is there."""
         self._on_targets(self.plug, "putting the host back").check("putting hosts back on the network")
+        self._in_force.calm(self)
 
     def _on_targets(self, action: Callable[[Host], T], what: str) -> Outcomes[T]:
         return on_each(self._targets, lambda name: action(self._targets[name]), what, ACTION_TIMEOUT_S)

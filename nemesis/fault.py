@@ -18,15 +18,17 @@ from chaos.core.events import Evidence
 from cluster.cluster import Cluster
 from cluster.host import Capability, Host
 from nemesis.catalog import Kind
+from nemesis.inforce import InForce
 from nemesis.targets import Targets
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """Where a fault acts: the cluster, whom it hits, and the host of the clients, which it must not touch."""
+    """Where a fault acts: the cluster, whom it hits, the clients' host, which it must not touch, and who else acts."""
 
     cluster: Cluster
     targets: Targets
     client: Host
+    in_force: InForce = msgspec.field(default_factory=InForce)
 
 
 class Fault(Protocol):

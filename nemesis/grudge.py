@@ -22,6 +22,34 @@ def isolate(nodes: Collection[str], participants: Collection[str]) -> dict[str, 
     return components(tuple(nodes), [other for other in participants if other not in nodes])
 
 
+def one_way(senders: Collection[str], receivers: Collection[str]) -> dict[str, frozenset[str]]:
+    """The receivers drop what the senders send; what they answer arrives."""
+    return {node: frozenset(senders) - {node} for node in receivers if senders}
+
+
+def bridge(order: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Two halves of ``order`` that cannot reach each other; the node between them reaches everybody."""
+    middle = len(order) // 2
+    return {
+        **dict.fromkeys(order[:middle], frozenset(order[middle + 1 :])),
+        **dict.fromkeys(order[middle + 1 :], frozenset(order[:middle])),
+    }
+
+
+def majorities_ring(order: Sequence[str]) -> dict[str, frozenset[str]]:
+    """Each node reaches as many neighbours on either side of the ring as make a majority with it, and nobody else.
+
+    With 4 nodes or more no two of them reach the same nodes, and nobody reaches all.
+    """
+    nodes = len(order)
+    reach = (nodes // 2 + 1) // 2
+    grudges = {}
+    for place, node in enumerate(order):
+        near = {order[(place + step) % nodes] for step in range(-reach, reach + 1)}
+        grudges[node] = frozenset(order) - near
+    return {node: dropped for node, dropped in grudges.items() if dropped}
+
+
 def touching(nodes: Collection[str], participants: Collection[str]) -> dict[str, frozenset[str]]:
     """Both directions of every link among participants that has an end in ``nodes``."""
     everyone = frozenset(participants)

@@ -7,6 +7,7 @@ fault leaves alone. The module refuses to know what the counts mean: ``nemesis.p
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
+from chaos.core.clock import now_ns
 from chaos.core.events import Evidence
 from cluster import matrix, network
 from cluster.host import Capability, Host
@@ -20,6 +21,10 @@ LOOKS: Final = 3
 """A look at links that should pass is repeated this often before a swallowed probe counts against the proof."""
 
 
+Judge = Callable[[Mapping[Link, int], int, frozenset[Link]], proof.Judged]
+"""From what arrived, what was sent and the links that other faults hit to evidence."""
+
+
 class LinkFault:
     """Rules on links; a subclass says how many probes its proof takes and what the counts must be."""
 
@@ -29,6 +34,7 @@ class LinkFault:
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
         self._run_id = scene.cluster.run_id
+        self._in_force = scene.in_force
         self._hosts: dict[str, Host] = {node.name: node.host for node in scene.cluster.nodes.values()}
         self.everyone: dict[str, Host] = {**self._hosts, scene.client.name: scene.client}
         targets = scene.targets
@@ -43,15 +49,22 @@ class LinkFault:
         self.others: frozenset[Link] = all_links(self.everyone) - self.hit - self.inside
 
     def act(self) -> None:
-        """Put the rules in place on all nodes at once."""
+        """Put the rules in place on all nodes at once, beside those of other faults in force."""
+        self._in_force.disturb(self, self.hit)
 
         def cut(name: str) -> None:
-            network.apply(self._hosts[name], self._run_id, self._rules[name])
+            self._in_force.hold(self, name, self._rules[name], lambda rules: self._put(name, rules))
 
         on_each(self._rules, cut, "the packet filter's rules", ACTION_TIMEOUT_S).check("cutting links")
 
-    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
-        """What the counts prove while the fault is in force."""
+    def _put(self, name: str, rules: tuple[network.Rule, ...]) -> None:
+        if rules:
+            network.apply(self._hosts[name], self._run_id, rules)
+        else:
+            network.clear(self._hosts[name], self._run_id)
+
+    def judge(self, received: Mapping[Link, int], sent: int, disturbed: frozenset[Link]) -> proof.Judged:
+        """What the counts prove while the fault is in force; ``disturbed`` links are hit by other faults too."""
         raise NotImplementedError
 
     def verify(self) -> Evidence:
@@ -76,26 +89,42 @@ class LinkFault:
         return proof.chains_held(wanted, found)
 
     def heal(self) -> None:
-        """Remove our chain from every node that got rules; the others are done even if one fails."""
+        """Remove our rules from every node that got some; the others are done even if one fails."""
 
         def clear(name: str) -> None:
-            network.clear(self._hosts[name], self._run_id)
+            self._in_force.release(self, name, lambda rules: self._put(name, rules))
 
         on_each(self._rules, clear, "the packet filter's clearing", ACTION_TIMEOUT_S).check("healing links")
+        self._in_force.calm(self)
 
     def verify_healed(self) -> Evidence:
         """Probe every link and ask every packet filter for what is left of us."""
         left = on_each(
-            self._hosts, lambda name: network.listed(self._hosts[name]), "the packet filter's list", ACTION_TIMEOUT_S
+            self._hosts,
+            lambda name: self._in_force.seen(name, lambda rules: self._left(name, rules)),
+            "the packet filter's list",
+            ACTION_TIMEOUT_S,
         ).check("looking for rules that are left")
         everything = self.hit | self.inside | self.others
-        return self._looked(lambda received, sent: proof.whole(everything, received, sent, left), PROBES)
 
-    def _looked(self, judge: Callable[[Mapping[Link, int], int], proof.Judged], probes: int) -> Evidence:
+        def judge(received: Mapping[Link, int], sent: int, disturbed: frozenset[Link]) -> proof.Judged:
+            return proof.whole(everything - disturbed, received, sent, left)
+
+        return self._looked(judge, PROBES)
+
+    def _left(self, name: str, others: tuple[network.Rule, ...]) -> tuple[str, ...]:
+        """What the packet filter of a node holds that no other fault asked for."""
+        if not others:
+            return network.listed(self._hosts[name])
+        return proof.unasked(network.counters(self._hosts[name], self._run_id), others)
+
+    def _looked(self, judge: Judge, probes: int) -> Evidence:
         for look in range(1, LOOKS + 1):
+            began_ns = now_ns()
             seen = matrix.measure(self.everyone, probes)
-            judged = judge(seen.received, seen.sent)
+            disturbed = self._in_force.disturbed(self, began_ns)
+            judged = judge(seen.received, seen.sent, disturbed)
             judged.evidence.details["looks"] = look
             if not judged.look_again:
                 break
-        return judged.evidence
+        return proof.beside_others(judged.evidence, disturbed)

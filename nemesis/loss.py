@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from chaos.core.clock import now_ns
+from chaos.core.events import Evidence
 from cluster import matrix
 from cluster.host import Capability
 from nemesis import proof
@@ -25,7 +27,13 @@ class Loss(LinkFault):
         assert scene.targets.probability is not None, "loss has a probability"
         self._passing = 1.0 - scene.targets.probability
 
-    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
+    def verify(self) -> Evidence:
+        """Probe every link one way; where other faults hit every link of this one, its rules are looked at instead."""
+        if self.hit <= self._in_force.disturbed(self, now_ns()):
+            return self.verify_still()
+        return super().verify()
+
+    def judge(self, received: Mapping[Link, int], sent: int, disturbed: frozenset[Link]) -> proof.Judged:
         """Within the exact binomial bounds on each link that is hit, everything elsewhere."""
         bounds = matrix.binomial_bounds(sent, self._passing)
-        return proof.lossy(self.hit, self.inside | self.others, received, sent, bounds)
+        return proof.lossy(self.hit - disturbed, (self.inside | self.others) - disturbed, received, sent, bounds)

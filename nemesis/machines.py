@@ -19,6 +19,7 @@ from nemesis.catalog import Kind
 from nemesis.disconnect import Disconnect
 from nemesis.fault import Fact, Fault, Scene, on_each, registered
 from nemesis.faults import FAULTS
+from nemesis.grudge import all_links
 from nemesis.kill import READY_TIMEOUT_S
 from nemesis.processes import ACTION_TIMEOUT_S
 
@@ -35,6 +36,18 @@ class MachineFault:
         self._run_id = scene.cluster.run_id
         self._nodes: dict[str, Node] = {name: scene.cluster.nodes[name] for name in scene.targets.names}
         self._before: dict[str, MachineState] = {}
+        self._in_force = scene.in_force
+        everyone = (*scene.cluster.nodes, scene.client.name)
+        self._hit = frozenset(link for link in all_links(everyone) if not self._nodes.keys().isdisjoint(link))
+
+    def _take(self, action: Callable[[Node], object], what: str) -> None:
+        """Do it to all hosts at once: from now on nothing answers on their links."""
+        self._in_force.disturb(self, self._hit)
+        self._on_all(action, what)
+
+    def _give_back(self, action: Callable[[Node], object], what: str, timeout_s: float = ACTION_TIMEOUT_S) -> None:
+        self._on_all(action, what, timeout_s)
+        self._in_force.calm(self)
 
     def _on_all(self, action: Callable[[Node], object], what: str, timeout_s: float = ACTION_TIMEOUT_S) -> None:
         on_each(self._nodes, lambda name: action(self._nodes[name]), what, timeout_s).check(what)
@@ -61,7 +74,7 @@ class MachineKill(MachineFault):
 
     def act(self) -> None:
         """End all hosts at once."""
-        self._on_all(self._end, "ending the host")
+        self._take(self._end, "ending the host")
 
     def _end(self, node: Node) -> None:
         self._remember(node)
@@ -91,7 +104,7 @@ class MachineKill(MachineFault):
             self._start_process(node)
             process.await_ready(node, Deadline(f"{node.name} to serve again", READY_TIMEOUT_S))
 
-        self._on_all(start, "starting the host", READY_TIMEOUT_S + ACTION_TIMEOUT_S)
+        self._give_back(start, "starting the host", READY_TIMEOUT_S + ACTION_TIMEOUT_S)
 
     def _start_process(self, node: Node) -> None:
         if not process.state(node).alive:
@@ -175,7 +188,7 @@ class MachineFreeze(MachineFault):
             machine_of(node).freeze()
             self._frozen_ns[node.name] = now_ns()
 
-        self._on_all(freeze, "freezing the host")
+        self._take(freeze, "freezing the host")
 
     def verify(self) -> Evidence:
         """Each host is frozen, and is the one it was."""
@@ -196,7 +209,7 @@ class MachineFreeze(MachineFault):
 
     def heal(self) -> None:
         """Let every host go on; fine if it was never frozen, or has ended."""
-        self._on_all(lambda node: machine_of(node).thaw(), "thawing the host")
+        self._give_back(lambda node: machine_of(node).thaw(), "thawing the host")
 
     def verify_healed(self) -> Evidence:
         """Each host runs, and its process has lived through it."""

@@ -16,7 +16,7 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from chaos.core.rand import stream
-from nemesis.catalog import ALL, CATALOG, NOOP, Choice, Entry, Kind, parse
+from nemesis.catalog import ALL, CATALOG, NOOP, Choice, Entry, Kind, Selector, parse
 from nemesis.topology import Topology
 
 NOTHING: Final[Mapping[Kind, str]] = MappingProxyType({})
@@ -57,11 +57,11 @@ def parse_mix(text: str, topology: Topology, missing: Mapping[Kind, str] = NOTHI
 
 
 def _every(topology: Topology, missing: Mapping[Kind, str]) -> Iterator[Choice]:
-    """Every row of the catalog: faults of nodes on each role, faults of links on each role and on all."""
+    """Every row of the catalog that needs no names: faults of nodes on each role, of links on each role and on all."""
     roles = topology.targeted_roles()
     single = [(role,) for role in roles]
     for entry in CATALOG.values():
-        if entry.fault is None or entry.fault in missing:
+        if entry.fault is None or entry.fault in missing or entry.selector is Selector.FIXED:
             continue
         together = [()] if entry.fault.on_network and len(roles) > 1 else []
         for named in (*single, *together):

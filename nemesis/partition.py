@@ -1,4 +1,4 @@
-"""Cut links both ways, and show that nothing passes across the cut and everything elsewhere."""
+"""Cut links, both ways or one, and show that nothing passes across the cut and everything elsewhere."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -14,6 +14,18 @@ class Partition(LinkFault):
 
     kind: ClassVar[Kind] = Kind.PARTITION
 
-    def judge(self, received: Mapping[Link, int], sent: int) -> proof.Judged:
+    def judge(self, received: Mapping[Link, int], sent: int, disturbed: frozenset[Link]) -> proof.Judged:
         """Nothing across, everything elsewhere."""
-        return proof.cut(self.hit, self.inside, self.others, received, sent)
+        return proof.cut(self.hit, self.inside - disturbed, self.others - disturbed, received, sent)
+
+
+class PartitionIn(Partition):
+    """The same, where the grudge names one direction only: what is sent to the targets."""
+
+    kind: ClassVar[Kind] = Kind.PARTITION_IN
+
+
+class PartitionOut(Partition):
+    """The same, where the grudge names one direction only: what the targets send."""
+
+    kind: ClassVar[Kind] = Kind.PARTITION_OUT

@@ -19,6 +19,8 @@ from nemesis.mix import NOTHING, Mix, dealt, parse_mix
 from nemesis.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
+_LEAST: Final = {Selector.RING: 4, Selector.BRIDGE: 3}
+"""Of how many nodes a ring has somebody to cut off, and a bridge two sides."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +28,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     ``row`` counts from 1. ``at_s`` is seconds after the load's start, ``duration_s`` from the injection to
     the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
-    taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links.
+    taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links. ``nodes``: whom
+    it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
     """
 
     row: int
@@ -37,30 +40,36 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     fault: Kind
     roles: tuple[str, ...]
     draw: dict[str, float] = {}
+    nodes: tuple[str, ...] = ()
 
 
 def count_bounds(selector: Selector, fault: Kind, nodes: int, *, replicas: bool) -> tuple[int, int]:
     """The least and the greatest number of nodes that a fault may take of ``nodes`` (SEMANTICS 21).
 
     Kill and suspend leave one replica unless named ``all-``; a partition leaves somebody on the other
-    side. The greatest is 0 if the fault cannot be done to so few nodes.
+    side. The greatest is 0 if the fault cannot be done to so few nodes; of ``fixed-`` it is how many may be named.
     """
+    if selector in _LEAST:
+        return (nodes, nodes) if nodes >= _LEAST[selector] else (0, 0)
     sizes = {
         Selector.MINOR: ((nodes - 1) // 2,) * 2,
         Selector.MAJOR: (nodes // 2 + 1,) * 2,
         Selector.RANDOM: (1, nodes),
         Selector.ALL: (nodes, nodes),
         Selector.LEADER: (1, 1),
+        Selector.FIXED: (1, nodes),
     }
     least, greatest = sizes[selector]
     spared = 0
-    if fault is Kind.PARTITION or (not fault.on_network and replicas and selector is not Selector.ALL):
+    if selector is not Selector.ALL and (fault.cuts or (replicas and not fault.on_network)):
         spared = 1
     limit = max(0, nodes - spared) if nodes > 1 or not fault.on_network else 0
     return min(least, limit), min(greatest, limit)
 
 
-def _pools(choice: Choice, topology: Topology) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+def _pools(
+    choice: Choice, topology: Topology, fixed: Sequence[str]
+) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """The roles a row names, and count key → the nodes that the count is taken of."""
     kind = choice.entry.fault
     assert kind is not None, "noop has no rows"
@@ -69,6 +78,9 @@ def _pools(choice: Choice, topology: Topology) -> tuple[tuple[str, ...], dict[st
         return roles, {"#": tuple(name for role in roles for name in topology.nodes[role])}
     replica = topology.replica_role()
     roles = choice.roles or ((replica,) if replica else ())
+    if choice.entry.selector is Selector.FIXED:
+        among = choice.roles or topology.targeted_roles()
+        roles = tuple(role for role in among if not set(fixed).isdisjoint(topology.nodes[role]))
     return roles, {f"#{role}": topology.nodes[role] for role in roles}
 
 
@@ -82,25 +94,27 @@ def make_plan(
     time_limit_s: float,
     seed: int,
     missing: Mapping[Kind, str] = NOTHING,
+    fault_nodes: Sequence[str] = (),
 ) -> tuple[Row, ...]:
     """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24).
 
     ``nemesis`` is ``NAME[@role[+role]][,NAME…]`` or ``all``, ``kinds`` are ``System.roles``, ``nodes`` its
-    topology, ``missing`` what cannot be done here and why. A row is planned only if it ends within
-    ``time_limit_s``. Each random number comes from a stream of its own name, so that another node or role
-    shifts no other draw.
+    topology, ``missing`` what cannot be done here and why, ``fault_nodes`` whom ``fixed-`` means. A row is planned
+    only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that another
+    node or role shifts no other draw.
 
     Raises:
         UsageError: an unknown name or role, times that are not positive, no row fits, or too few nodes.
     """
     topology = Topology.of(nodes, kinds)
     mix = parse_mix(nemesis, topology, missing)
+    check_named(mix, topology, fault_nodes)
     if not mix.choices and not mix.every:
         return ()
     for option, value in (("--fault-interval", interval_s), ("--fault-duration", duration_s)):
         if not (math.isfinite(value) and value > 0):
             raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
-    possible = _possible(mix, topology)
+    possible = possible_of(mix, topology, fault_nodes)
     rows = int((time_limit_s + _ROUNDING_S) // (interval_s + duration_s))
     if rows < 1:
         raise UsageError(
@@ -109,25 +123,44 @@ def make_plan(
         )
     times = (round(interval_s + row * (interval_s + duration_s), 9) for row in range(rows))
     return tuple(
-        _row(number, at_s, duration_s, choice, topology, seed)
+        row_of(number, at_s, duration_s, choice, topology, seed, fault_nodes)
         for number, (at_s, choice) in enumerate(zip(times, dealt(possible, seed), strict=False), 1)
     )
 
 
-def _row(number: int, at_s: float, duration_s: float, choice: Choice, topology: Topology, seed: int) -> Row:
+def lanes(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:
+    """The rows in as few lists as do, each in order of time and without two that overlap; one list if none do."""
+    out: list[list[Row]] = []
+    for row in sorted(rows, key=lambda one: (one.at_s, one.row)):
+        free = next((lane for lane in out if _end_s(lane[-1]) <= row.at_s + _ROUNDING_S), None)
+        if free is None:
+            out.append([row])
+        else:
+            free.append(row)
+    return tuple(map(tuple, out))
+
+
+def _end_s(row: Row) -> float:
+    return row.at_s + row.duration_s
+
+
+def row_of(
+    number: int, at_s: float, duration_s: float, choice: Choice, topology: Topology, seed: int, fixed: Sequence[str]
+) -> Row:
+    """One row, with its own draws; ``fixed``: the nodes of a fault that takes those that were named."""
     selector, fault = choice.entry.selector, choice.entry.fault
     assert selector is not None
     assert fault is not None
-    roles, pools = _pools(choice, topology)
+    roles, pools = _pools(choice, topology, fixed)
     return Row(
         row=number, at_s=at_s, duration_s=duration_s, name=choice.text, selector=selector, fault=fault, roles=roles,
-        draw=_draw(selector, pools, seed, number),
+        draw=_draw(selector, pools, seed, number), nodes=tuple(fixed) if selector is Selector.FIXED else (),
     )  # fmt: skip
 
 
-def _possible(mix: Mix, topology: Topology) -> tuple[Choice, ...]:
+def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:
     """The choices that these nodes allow; one that was named and cannot be done is refused."""
-    obstacles = {choice: _obstacle(choice, topology) for choice in mix.choices}
+    obstacles = {choice: _obstacle(choice, topology, fixed) for choice in mix.choices}
     possible = tuple(choice for choice, why in obstacles.items() if why is None)
     refused = next(((choice, why) for choice, why in obstacles.items() if why is not None), None)
     if refused is not None and not (mix.every and possible):
@@ -150,17 +183,42 @@ def left_out(
     return (*out, *([f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []))
 
 
-def _obstacle(choice: Choice, topology: Topology) -> str | None:
+def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> None:
+    """Refuse names in ``--fault-nodes`` that nobody has or that a fault may not hit, and names without a use.
+
+    Raises:
+        UsageError: naming the name.
+    """
+    asked = [choice for choice in mix.choices if choice.entry.selector is Selector.FIXED]
+    if asked and not fault_nodes:
+        raise UsageError(f"--nemesis {asked[0].text}: say whom with --fault-nodes, e.g. --fault-nodes b1,b2")
+    if fault_nodes and not asked:
+        raise UsageError(f"--fault-nodes {','.join(fault_nodes)}: it goes with a fixed- nemesis, e.g. fixed-kill")
+    for choice in asked:
+        known = [name for role in choice.roles or topology.targeted_roles() for name in topology.nodes[role]]
+        for place, name in enumerate(fault_nodes):
+            if name not in known:
+                whose = f" {'+'.join(choice.roles)}" if choice.roles else ""
+                raise UsageError(f"--fault-nodes {name}: no such{whose} node that a fault may hit: {', '.join(known)}")
+            if name in fault_nodes[:place]:
+                raise UsageError(f"--fault-nodes {','.join(fault_nodes)}: {name} is named twice")
+
+
+def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> str | None:
     """Why these nodes do not allow a choice, None if they do."""
     selector, fault = choice.entry.selector, choice.entry.fault
     assert selector is not None
     assert fault is not None
-    roles, pools = _pools(choice, topology)
+    roles, pools = _pools(choice, topology, fixed)
     if not roles:
         return f"the system has no replicas; name a role as in {choice.text}@ROLE"
     for key, names in pools.items():
         replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
-        if count_bounds(selector, fault, len(names), replicas=replicas)[1] < 1:
+        most = count_bounds(selector, fault, len(names), replicas=replicas)[1]
+        if selector is Selector.FIXED and len(set(fixed) & set(names)) > most:
+            whom = "everybody, and nobody would be on the other side" if fault.cuts else "every replica"
+            return f"--fault-nodes names {whom}; leave one out, or say all-{fault}"
+        if most < 1:
             return (
                 f"cannot be done to {len(names)} node(s) of {' and '.join(roles)};"
                 " start more nodes or choose another nemesis"
@@ -169,7 +227,7 @@ def _obstacle(choice: Choice, topology: Topology) -> str | None:
 
 
 def _draw(selector: Selector, pools: dict[str, tuple[str, ...]], seed: int, row: int) -> dict[str, float]:
-    if selector in (Selector.LEADER, Selector.ALL):
+    if selector in (Selector.LEADER, Selector.ALL, Selector.FIXED):
         return {}
     names = [key for pool, nodes in pools.items() for key in (pool, *nodes)]
     return {name: stream(seed, "plan", row, name).random() for name in names}

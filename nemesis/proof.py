@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.events import Evidence
+from cluster.network import Counter, Rule
 from nemesis.grudge import Link
 
 MATRIX: Final = "probe-matrix"
@@ -103,6 +104,10 @@ def whole(links: frozenset[Link], received: Mapping[Link, int], sent: int, left:
     return Judged(evidence, look_again=bool(short) and not rules)
 
 
+def _thousandths(share: float | None) -> float | None:
+    return None if share is None else round(share, 3)
+
+
 def chains_held(
     wanted: Mapping[str, frozenset[tuple[str, float | None]]],
     found: Mapping[str, Mapping[tuple[str, float | None], int]],
@@ -113,7 +118,7 @@ def chains_held(
     """
 
     def rounded(rule: tuple[str, float | None]) -> tuple[str, float | None]:
-        return rule[0], None if rule[1] is None else round(rule[1], 3)
+        return rule[0], _thousandths(rule[1])
 
     total = sum(map(len, wanted.values()))
     missing = {
@@ -127,6 +132,25 @@ def chains_held(
     if missing:
         summary += f", gone on {' '.join(sorted(missing))}"
     return Evidence(kind=CHAIN, proven=total > 0 and not missing, summary=summary, details={"dropped": dropped})
+
+
+def unasked(found: Sequence[Counter], asked: Sequence[Rule]) -> tuple[str, ...]:
+    """The rules of a packet filter that nobody asked for, a line each."""
+    known = {(rule.address, _thousandths(rule.probability)) for rule in asked}
+    return tuple(
+        f"from {one.rule.address}{'' if one.rule.probability is None else f' a share of {one.rule.probability:g}'}"
+        for one in found
+        if (one.rule.address, _thousandths(one.rule.probability)) not in known
+    )
+
+
+def beside_others(evidence: Evidence, disturbed: frozenset[Link]) -> Evidence:
+    """The same evidence, saying how many links told nothing of this fault because another hits them."""
+    if not disturbed:
+        return evidence
+    details = evidence.details | {"beside": [f"{a}>{b}" for a, b in sorted(disturbed)]}
+    summary = f"{evidence.summary}, {len(disturbed)} links are hit by another fault too"
+    return msgspec.structs.replace(evidence, summary=summary, details=details)
 
 
 def each_node(facts: Mapping[str, tuple[bool, str]], details: dict[str, Any] | None = None) -> Evidence:

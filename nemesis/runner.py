@@ -1,5 +1,7 @@
 """Executes the plan: each row at its time, each fault proven while it lasts, healed at the row's end.
 
+Rows that overlap run side by side, in lanes: a lane is a thread, and its rows come one after the other. A node is
+under one fault of nodes at a time, and what faults of links do to each other's proofs is ``nemesis.inforce``'s.
 Looking never delays healing: proofs run beside the clock, and one that is not ready when the row ends
 counts as not given. Healing happens on every path out, in the thread of ``run`` or in ``heal_all``. The
 module refuses to choose (``nemesis.targets``) and to know what a fault does (``nemesis.fault``).
@@ -7,6 +9,7 @@ module refuses to choose (``nemesis.targets``) and to know what a fault does (``
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, Literal
 
@@ -22,7 +25,8 @@ from nemesis.catalog import Kind
 from nemesis.fault import Fault as Injectable
 from nemesis.fault import Scene, one_line
 from nemesis.faults import FAULTS
-from nemesis.plan import Row
+from nemesis.inforce import InForce
+from nemesis.plan import Row, lanes
 from nemesis.targets import Targets, choose
 from nemesis.topology import Topology
 
@@ -89,6 +93,7 @@ class _Injection:
         self.targets = targets
         self.fault = fault
         self.looks: list[_Look] = []
+        self.healing = threading.RLock()
 
 
 class Nemesis:
@@ -128,8 +133,10 @@ class Nemesis:
         self._halt = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
-        self._healing = threading.RLock()
         self._unhealed: list[_Injection] = []
+        self._in_force = InForce()
+        self._choosing = threading.Lock()
+        self._busy: dict[int, tuple[str, ...]] = {}
         self._stop = threading.Event()
         self._check_needs()
 
@@ -145,22 +152,33 @@ class Nemesis:
     def run(self, stop: threading.Event) -> None:
         """Execute every row at its time, in the calling thread, until the last is healed or ``stop`` is set.
 
-        When ``stop`` is set the fault in force is healed at once; rows that have not begun are noted.
+        When ``stop`` is set the faults in force are healed at once; rows that have not begun are noted.
         Nothing is raised: what went wrong is in the events.
         """
         self._stop = stop
         self._idle.clear()
         try:
-            for position, row in enumerate(self._plan):
-                if not self._wait(self._ns(row.at_s)):
-                    self._note(f"stopped: {len(self._plan) - position} planned fault(s) not begun")
-                    break
-                try:
-                    self._execute(row)
-                except Exception as error:  # noqa: BLE001 - one row that breaks must neither hide nor end the others
-                    self._emit(row, "broke", now_ns(), note=one_line(error))
+            first, *more = lanes(self._plan) or ((),)
+            with ThreadPoolExecutor(max(1, len(more)), thread_name_prefix="nemesis-lane") as pool:
+                beside = [pool.submit(self._drive, lane) for lane in more]
+                left = self._drive(first) + sum(lane.result() for lane in beside)
+            if left:
+                self._note(f"stopped: {left} planned fault(s) not begun")
         finally:
             self._idle.set()
+
+    def _drive(self, lane: Sequence[Row]) -> int:
+        """Execute rows that do not overlap, each at its time; how many were not begun because somebody said stop."""
+        for position, row in enumerate(lane):
+            if not self._wait(self._ns(row.at_s)):
+                return len(lane) - position
+            try:
+                self._execute(row)
+            except Exception as error:  # noqa: BLE001 - one row that breaks must neither hide nor end the others
+                self._emit(row, "broke", now_ns(), note=one_line(error))
+            finally:
+                self._busy.pop(row.row, None)
+        return 0
 
     def heal_all(self) -> None:
         """Begin no further fault and heal what is not healed yet; idempotent, for every path out."""
@@ -197,7 +215,8 @@ class Nemesis:
         targets = self._await_targets(row, last_begin_ns, end_ns)
         if targets is None:
             return
-        injection = _Injection(row, targets, self._faults[row.fault](Scene(self._cluster, targets, self._client)))
+        scene = Scene(self._cluster, targets, self._client, self._in_force)
+        injection = _Injection(row, targets, self._faults[row.fault](scene))
         self._unhealed.append(injection)
         still: Evidence | None = None
         note = ""
@@ -209,7 +228,7 @@ class Nemesis:
     def _await_targets(self, row: Row, last_begin_ns: int, end_ns: int) -> Targets | None:
         """The row's targets; None once it is skipped (said so in the events) or stopped."""
         while True:
-            targets = choose(row, self._topology, self._leadership())
+            targets = self._chosen(row)
             if now_ns() > last_begin_ns:
                 break
             if targets is not None:
@@ -220,11 +239,28 @@ class Nemesis:
         if targets is None:
             if not self._wait(end_ns):
                 return None
-            why = "no leader was known until the row's end"
+            why = self._nobody(row)
         else:
             why = f"could begin only {max(0, end_ns - now_ns()) / NS_PER_S:.1f} s before the row's end"
         self._emit(row, "skipped", now_ns(), note=why)
         return None
+
+    def _chosen(self, row: Row) -> Targets | None:
+        """Whom the row hits as things stand; a fault of nodes has them to itself until it is healed or given up."""
+        leadership = self._leadership()
+        with self._choosing:
+            busy = frozenset(name for number, names in self._busy.items() if number != row.row for name in names)
+            targets = choose(row, self._topology, leadership, busy)
+            if targets is not None and not row.fault.on_network:
+                self._busy[row.row] = targets.names
+            return targets
+
+    def _nobody(self, row: Row) -> str:
+        """Why a row had no target until its end."""
+        beside = sorted({name for number, names in dict(self._busy).items() if number != row.row for name in names})
+        if row.fault.on_network or not beside:
+            return "no leader was known until the row's end"
+        return f"no target was free until the row's end: {' '.join(beside)} under another fault"
 
     def _inflict(self, injection: _Injection, end_ns: int) -> tuple[Evidence | None, str]:
         """Act and look; returns at the healing's time, with the last look and a note."""
@@ -255,7 +291,7 @@ class Nemesis:
     def _heal(self, injection: _Injection, still: Evidence | None = None, note: str = "") -> bool:
         """Undo one injection and look; True once it is proven healed."""
         row, targets = injection.row, injection.targets
-        with self._healing:
+        with injection.healing:
             if injection not in self._unhealed:
                 return True
             self._emit(row, "heal", now_ns(), targets, evidence=still, note=note)

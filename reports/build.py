@@ -12,6 +12,7 @@ from reports.faults import fault_rows, recovery
 from reports.findings import anomaly_views, check_rows, stamp_of, why_unknown
 from reports.folder import Parts
 from reports.model import ReportData
+from reports.service import lines_of, tables_of
 from reports.timeline import charts, folded, packed
 
 
@@ -40,6 +41,8 @@ def report_data(parts: Parts) -> ReportData:
         blob=packed(series.points, len(run.nodes)) if series is not None else "",
         faults=rows,
         recovery=recovery(parts, faults, rows),
+        service=tables_of(results, origin_ns),
+        service_lines=lines_of(results, origin_ns),
         anomalies=anomaly_views(results, drawn.faults, changes, run.promises.allowed) if results is not None else (),
         assumptions=assumptions(parts, faults),
         counts=outcome_counts(series, results),

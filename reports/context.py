@@ -23,6 +23,9 @@ SHARE_OF_RATE: Final = 0.95
 ENDED: Final = ("node-ended", "worker-ended")
 """Notes of the harness about a process that should live."""
 
+PROVEN: Final = "settings-in-effect"
+"""The note of what the nodes were proven to run with."""
+
 LOADED: Final = ("load", "heal", "recovery")
 """Phases in which sends are due."""
 
@@ -57,7 +60,10 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
     ]
     traffic = () if parts.series is None else (_rate(parts, parts.series), _in_flight(parts.series))
     events = parts.events
-    return (*judged, *traffic, _faults(parts.run, faults), _final_reads(events), _ended(events), _observations(events))
+    return (
+        *judged, *traffic, _faults(parts.run, faults), _final_reads(events), _ended(events), _observations(events),
+        *_settings(events),
+    )  # fmt: skip
 
 
 def _rate(parts: Parts, series: Series) -> Assumption:
@@ -114,6 +120,30 @@ def _observations(events: Sequence[Event]) -> Assumption:
     return Assumption(name="observations", tone="good" if asked else "warn", text=text)
 
 
+def _proven(events: Sequence[Event]) -> list[Note]:
+    return [event for event in events if isinstance(event, Note) and event.name == PROVEN]
+
+
+def _settings(events: Sequence[Event]) -> list[Assumption]:
+    """What was proven of the settings; nothing of a system that has nothing to prove."""
+    return [
+        Assumption(name="settings", tone="warn" if note.data.get("warning") else "good", text=note.text)
+        for note in _proven(events)[-1:]
+    ]
+
+
+def _switches(events: Sequence[Event]) -> Table:
+    """Each switch that decides about safety, and what which nodes said of it."""
+    rows = []
+    for note in _proven(events)[-1:]:
+        for key, said in note.data.get("switches", {}).items():
+            values: dict[str, list[str]] = {}
+            for node, value in said.items():
+                values.setdefault(value, []).append(node)
+            rows.append((key, "; ".join(f"{value} ({' '.join(nodes)})" for value, nodes in values.items())))
+    return Table(title="Switches in effect", rows=tuple(rows))
+
+
 def environment(parts: Parts) -> tuple[Table, ...]:
     """Nodes, settings, load, machine, timings."""
     run, results = parts.run, parts.results
@@ -148,6 +178,7 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         Table(title="Versions", rows=tuple(versions)),
         Table(title="Load", rows=tuple(load)),
         Table(title="Settings", rows=tuple(run.settings.items())),
+        _switches(parts.events),
         Table(title="Machine", rows=tuple(words.flattened(run.machine))),
         Table(title="Timings", rows=tuple(timings)),
     ]

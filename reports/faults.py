@@ -6,11 +6,15 @@ Pure. The module refuses to measure: outages and losses come from ``results.json
 from collections.abc import Sequence
 from statistics import median
 
+from chaos.core.cells import NEVER
+from chaos.core.cells import Recovery as Recovered
 from chaos.core.verdict import FaultResult, Rto
 from checkers.findings import listed
 from reports import words
 from reports.folder import Parts
 from reports.model import FaultRow, Recovery, RtoCell
+from reports.service import steady_line, steady_words
+from reports.spread import SpreadRow, scale_of, spread_of, spread_row
 from reports.timeline import kind_of
 
 
@@ -58,6 +62,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                 rto_tone="bad" if over else "",
                 lost=fault.lost,
                 lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
+                steady=steady_words(fault.steady),
             )
         )
     done = {fault.id for fault in faults}
@@ -82,6 +87,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                     rto_tone="",
                     lost=0,
                     lost_span="",
+                    steady="—",
                 )
             )
     return tuple(rows)
@@ -116,14 +122,31 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
     lost = sum(fault.lost for fault in faults)
     if faults and parts.results is not None:
         where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
+        lines += [line for line in [steady_line(faults)] if line]
         lines.append(f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f" ({where})" if where else ""))
+    spreads, spread_scale_s = spread_rows(faults)
     return Recovery(
         lines=tuple(lines),
         rows=tuple(table),
         budget="" if budget is None else words.given(budget),
         budget_share=None if budget is None else round(budget / scale, 4),
         scale=words.seconds(scale),
+        spreads=spreads,
+        spread_scale=words.seconds(spread_scale_s),
     )
+
+
+def spread_rows(faults: Sequence[FaultResult]) -> tuple[tuple[SpreadRow, ...], float]:
+    """The distribution for each nemesis and kind of operation that an outage touched, and where its axis ends in s."""
+    found: dict[tuple[str, str], list[Recovered]] = {}
+    for fault in faults:
+        for rto in fault.rto:
+            if rto.key < 0:
+                found.setdefault((fault.name, rto.f), []).append(rto.seconds if rto.recovered else NEVER)
+    made = {key: spread_of(all_of_it) for key, all_of_it in found.items()}
+    touched = {key: spread for key, spread in made.items() if spread.dots or spread.never}
+    scale_s = scale_of(tuple(touched.values()))
+    return tuple(spread_row(name, kind_of(name), f, one, scale_s) for (name, f), one in touched.items()), scale_s
 
 
 def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None) -> RtoCell:

@@ -53,7 +53,7 @@ def read_parts(folder: Path) -> Parts:
         run=run,
         results=_decoded(folder / "results.json", Results),
         series=_decoded(folder / "series.json", Series),
-        events=_events(folder / "history"),
+        events=read_events_of(folder / "history"),
         plan=_plan(folder / "plan.jsonl"),
         config=config.read_text(errors="replace") if config.exists() else "",
         files=tuple((path.relative_to(folder).as_posix(), path.stat().st_size) for path in files[:MAX_FILES]),
@@ -82,7 +82,7 @@ def _plan(path: Path) -> tuple[dict[str, Any], ...]:
     return tuple(rows)
 
 
-def _events(history: Path) -> tuple[Event, ...]:
+def read_events_of(history: Path) -> tuple[Event, ...]:
     """Events as they were written, or from the merged table where only that was kept."""
     table = history / "events.parquet"
     try:

@@ -46,8 +46,9 @@ def render(folder: Path) -> Path:
 
 def page(data: ReportData) -> str:
     """The page's text. Pure but for reading the package's own template, style and script once."""
-    template, css, js = _assets()
-    return template.render(d=data, css=css, js=js, data=embedded(data.charts), trace_width=WIDTH)
+    made, css = template("report.html.j2")
+    js = Markup(_text("report.js"))  # noqa: S704 - our own file
+    return made.render(d=data, css=css, js=js, data=embedded(data.charts), trace_width=WIDTH)
 
 
 def embedded(value: Any) -> Markup:
@@ -64,8 +65,18 @@ def marked(text: str) -> Markup:
     return Markup("").join(Markup(part) for part in parts)  # noqa: S704 - each part was escaped
 
 
+def template(name: str) -> tuple[Template, Markup]:
+    """One of the package's own templates, and the style of all pages."""
+    return _environment().get_template(name), Markup(_text("report.css"))  # noqa: S704 - our own file
+
+
 @cache
-def _assets() -> tuple[Template, Markup, Markup]:
+def _text(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("reports", "assets"),
         autoescape=True,
@@ -75,5 +86,4 @@ def _assets() -> tuple[Template, Markup, Markup]:
     )
     environment.filters["grouped"] = words.count
     environment.filters["marked"] = marked
-    css, js = ((_ASSETS / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-    return environment.get_template("report.html.j2"), Markup(css), Markup(js)  # noqa: S704 - our own files
+    return environment

@@ -6,6 +6,7 @@ compute: ``reports.build`` and what it calls do.
 
 import msgspec
 
+from reports.spread import SpreadRow
 from reports.timeline import Charts
 from reports.trace import Trace
 
@@ -53,6 +54,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     rto_tone: str
     lost: int
     lost_span: str
+    steady: str
 
 
 class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,13 +71,18 @@ class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
-    """RTO and RPO over all faults: a line each, rows per fault with an outage, and the budget on the bars' scale."""
+    """RTO and RPO over all faults: a line each, rows per fault with an outage, and the budget on the bars' scale.
+
+    ``spreads``: the distribution over the faults of each name, for each kind of operation, on a scale of its own.
+    """
 
     lines: tuple[str, ...]
     rows: tuple[tuple[FaultRow, tuple[RtoCell, ...]], ...]
     budget: str
     budget_share: float | None
     scale: str
+    spreads: tuple[SpreadRow, ...]
+    spread_scale: str
 
 
 class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +148,8 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     blob: str
     faults: tuple[FaultRow, ...]
     recovery: Recovery
+    service: tuple[Table, ...]
+    service_lines: tuple[str, ...]
     anomalies: tuple[AnomalyView, ...]
     assumptions: tuple[Assumption, ...]
     counts: Table

@@ -7,8 +7,9 @@ import os
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from chaos.core.verdict import UNKNOWN, Results
 from reports.build import report_data
 from reports.folder import read_parts
 from reports.html import REPORT
@@ -19,6 +20,8 @@ WIDTH: Final = 110
 MAX_FAULTS: Final = 12
 """Faults listed; the summary says of how many."""
 _EVIDENCE: Final = 46
+MAX_ROWS: Final = 12
+"""Operations shown with an anomaly of an imported history."""
 
 
 def summary(folder: Path) -> str:
@@ -55,8 +58,33 @@ def lines(data: ReportData) -> list[str]:
         if len(data.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(data.faults)} faults")
         out += data.recovery.lines
+    if data.service_lines:
+        out += ["", *data.service_lines] if not data.faults else data.service_lines
     out += ["", *(f"{what:<11} {line}" for what, line in data.commands)]
     return out
+
+
+def imported(path: str, results: Results) -> str:
+    """The verdict on a file of another tool: the answer, the reason, each anomaly with its first sentence and rows."""
+    word = "unknown" if results.valid == UNKNOWN else "valid" if results.valid else "invalid"
+    examined = results.checks[0].examined if results.checks else ""
+    out = ["", f"{word}  {path}  {results.model}, {examined}"]
+    if results.engine_note:
+        out += _wrapped(results.engine_note)
+    if results.reason:
+        out += _wrapped(results.reason)
+    for name, anomaly in results.anomalies.items():
+        out.append(f"{name}: {anomaly.count}{' (allowed)' if anomaly.allowed else ''}")
+        for example in anomaly.examples[:1]:
+            out += [f"  {line}" for line in _wrapped(example.sentence)]
+            out += [f"    {_cut(_row(row), WIDTH)}" for row in example.ops[:MAX_ROWS]]
+    return "\n".join(out)
+
+
+def _row(row: dict[str, Any]) -> str:
+    """An operation of an imported history on one line."""
+    said = {name: "; ".join(map(str, value)) if name == "messages" else value for name, value in row.items()}
+    return "  ".join(f"{name}={value}" for name, value in said.items() if value not in (None, ""))
 
 
 def _fault(fault: FaultRow) -> tuple[str, ...]:

@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.runinfo import RunInfo
+from chaos.core.verdict import Results
+from checkers.imported.question import Question
 from checkers.judge import Judged, Part, conclude
 from checkers.kernel import Context
 from checkers.shards import run_of
@@ -49,10 +51,9 @@ def _run(tasks: Sequence[Task]) -> list[Any]:
     return [pickle.loads(by_number[number]) for number in range(len(tasks))]  # noqa: S301 - our own executors wrote it
 
 
-def _raise(failed: Failed) -> None:
-    if failed.altered:
-        raise HistoryError(failed.why)
-    raise ChaosError(f"a check broke on Spark: {failed.why}")
+def _error(failed: Failed) -> ChaosError:
+    """What a task raised, to be raised here."""
+    return HistoryError(failed.why) if failed.altered else ChaosError(f"a check broke on Spark: {failed.why}")
 
 
 def _workers_in(history: Path) -> list[int]:
@@ -123,9 +124,22 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
         failed = found if isinstance(found, Failed) else next((one for one in own if isinstance(one, Failed)), None)
         try:
             if failed is not None:
-                _raise(failed)
+                raise _error(failed)
             assert not isinstance(found, Failed)
             out.append(conclude([part for part in own if isinstance(part, Part)], found[0], "spark"))
         except ChaosError as error:
             out.append(error)
     return out
+
+
+def judge_imported(paths: Sequence[Path], question: Question) -> list[Results | ChaosError]:
+    """Judge files that other tools wrote, each in a task of one job.
+
+    A file that cannot be read yields its error and disturbs no other.
+
+    Raises:
+        CapabilityError: Spark cannot run here.
+    """
+    pickled = pickle.dumps(question)
+    answers = _run([Task("imported", path.absolute(), 0, pickled) for path in paths])
+    return [_error(found) if isinstance(found, Failed) else found for found in answers]

@@ -12,15 +12,15 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from chaos.core.errors import HistoryError
+from chaos.core.errors import HistoryError, UsageError
 from chaos.core.runinfo import RunInfo
 
 TASKS: Final = pa.schema([
     ("number", pa.int64()),
-    ("kind", pa.string()),  # stream, events, queue
-    ("folder", pa.string()),  # the history folder
+    ("kind", pa.string()),  # stream, events, queue, imported
+    ("folder", pa.string()),  # the history folder; the file of an imported history
     ("key", pa.int64()),  # the worker, or the queue
-    ("context", pa.binary()),  # pickled: the run for events, the context for queues
+    ("context", pa.binary()),  # pickled: the run for events, the context for queues, the question for imported
 ])  # fmt: skip
 ANSWERS: Final = "number long, answer binary"
 _ANSWER: Final = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
@@ -37,14 +37,19 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
     """Do one piece of work.
 
     Args:
-        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queue`` (run the kernels).
-        history: the run's history folder.
+        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queue`` (run the kernels), ``imported``
+            (judge a file that another tool wrote).
+        history: the run's history folder, or that file.
         key: the worker or the queue.
-        context: the run for ``events``, the context for ``queue``.
+        context: the run for ``events``, the context for ``queue``, the question for ``imported``.
     """
     from checkers.judge import examine
     from checkers.shards import load_shard, load_timeline, materialise
 
+    if kind == "imported":
+        from checkers.imported.judge import judge
+
+        return judge(history, context, "spark")
     if kind == "stream":
         return materialise(history, key)
     if kind == "events":
@@ -57,7 +62,7 @@ def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:
     """``perform`` with its result, or what it raised, pickled."""
     try:
         found = perform(kind, Path(folder), key, pickle.loads(context) if context else None)  # noqa: S301 - our own
-    except HistoryError as error:
+    except (HistoryError, UsageError) as error:
         found = Failed(str(error), altered=True)
     except Exception as error:  # noqa: BLE001 - the driver raises it
         found = Failed(f"{type(error).__name__}: {error}", altered=False)

@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers", "bugs")
+GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers", "bugs", "settings")
 
 
 def rows_of(group: str) -> list[dict[str, str]]:
@@ -12,6 +12,8 @@ def rows_of(group: str) -> list[dict[str, str]]:
         from chaos.bugs import listed
 
         return listed()
+    if group == "settings":
+        return _settings()
     if group == "nemeses":
         from nemesis.catalog import described
 
@@ -25,6 +27,18 @@ def rows_of(group: str) -> list[dict[str, str]]:
     return [
         {"name": row.name, "help": row.help, **({"error": row.error} if row.error else {})}
         for row in plugins.listed(group)
+    ]
+
+
+def _settings() -> list[dict[str, str]]:
+    """The settings of the harness' own for each system that loads; a system's own keys are for its documentation."""
+    from chaos import plugins
+
+    return [
+        {"name": name, "system": row.name, "help": text}
+        for row in plugins.listed("systems")
+        if row.error is None
+        for name, text in plugins.load("systems", row.name)().settings_help.items()
     ]
 
 

@@ -1,12 +1,15 @@
-"""``chaos check``: today's checkers on stored histories."""
+"""``chaos check``: today's checkers on stored histories, our own and those of other tools."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from chaos.core.errors import ChaosError
+from chaos.core.errors import ChaosError, UsageError
 from chaos.core.verdict import Results, exit_code
+
+FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl")
 
 
 def as_object(path: str, results: Results) -> dict[str, object]:
@@ -33,15 +36,49 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True)
+@click.option("--format", "format_name", type=click.Choice(FORMATS), default="chaos", show_default=True,
+              help="Who wrote the histories; all but chaos are files.")
+@click.option("--model", help="What was tested: kafka, log, register, mutex, set, … (not for chaos).")
 @click.option("--engine", type=click.Choice(["auto", "spark", "local"]), default="auto", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per path, a line each.")
-@click.option("--store", default="store", show_default=True, help="Where ids and `latest` are looked up.")
-def check_command(paths: tuple[str, ...], engine: str, as_json: bool, store: str) -> int:
-    """Judge stored runs: folders, the beginnings of their ids, or `latest`.
+@click.option("--strict", is_flag=True, default=None, help="What a format's own checker misses is an error too.")
+@click.option("--independent", is_flag=True, default=None, help="Values are [key value], each key an object (jepsen).")
+@click.option("--sub-via", type=click.Choice(["assign", "subscribe"]), help="How consumers got their logs (kafka).")
+@click.option("--ww-deps", is_flag=True, default=None, help="Sends of neighbouring offsets order transactions (kafka).")
+@click.option("--linearizable", is_flag=True, default=None, help="A stale read is an error (set-full).")
+@click.option("--init", help="What a register holds at first.  [default: nil]")
+@click.option("--nil-means", type=click.Choice(["any", "absent"]),
+              help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]")
+@click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
+@click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
+def check_command(
+    paths: tuple[str, ...], format_name: str, engine: str, as_json: bool, store: str, **options: Any
+) -> int:
+    """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
     Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
     and disturbs no other. The worst exit code wins.
     """
+    given = {name: value for name, value in options.items() if value is not None}
+    if format_name == "chaos":
+        if given:
+            names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
+            others = ", ".join(FORMATS[1:])
+            raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
+        codes = _runs(paths, engine, store, as_json=as_json)
+    else:
+        codes = _files(paths, format_name, engine, given, as_json=as_json)
+    assert set(codes) <= set(WORST_FIRST)
+    return min(codes, key=WORST_FIRST.index)
+
+
+def _refused(text: str, error: ChaosError) -> int:
+    """Say in a line why a path could not be judged."""
+    click.echo(f"chaos: {'' if text in str(error) else f'{text}: '}{error}", err=True)
+    return error.exit_code
+
+
+def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> list[int]:
     from chaos.core.runinfo import read_run
     from chaos.judging import judge_each
     from chaos.store import find_run
@@ -52,16 +89,37 @@ def check_command(paths: tuple[str, ...], engine: str, as_json: bool, store: str
     codes = []
     for text, folder, results in zip(paths, folders, judge_each(folders, engine), strict=True):
         if isinstance(results, ChaosError):
-            where = "" if str(folder) in str(results) else f"{text}: "
-            click.echo(f"chaos: {where}{results}", err=True)
-            codes.append(results.exit_code)
+            codes.append(_refused(str(folder) if str(folder) in str(results) else text, results))
             continue
         run = read_run(folder)
         codes.append(exit_code(results.valid, interrupted=run.interrupted, broke=run.broke))
-        assert codes[-1] in WORST_FIRST
         if as_json:
             click.echo(msgspec.json.encode(as_object(text, results)).decode())
         else:
             render(folder)
             click.echo(summary(folder))
-    return min(codes, key=WORST_FIRST.index)
+    return codes
+
+
+def _value(text: str) -> str | int:
+    """A value of the command line as histories have it: a whole number if it is one."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
+
+
+def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[str, Any], *, as_json: bool) -> list[int]:
+    from chaos.judging import judge_imported
+    from checkers.imported.question import Question, model_for
+    from reports.text import imported
+
+    if "init" in given:
+        given["init"] = _value(given["init"])
+    question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
+    codes = []
+    for text, results in zip(paths, judge_imported([Path(text) for text in paths], question, engine), strict=True):
+        if isinstance(results, ChaosError):
+            codes.append(_refused(text, results))
+            continue
+        codes.append(exit_code(results.valid))
+        said = msgspec.json.encode(as_object(text, results)).decode() if as_json else imported(text, results)
+        click.echo(said)
+    return codes

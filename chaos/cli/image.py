@@ -3,7 +3,8 @@
 import click
 
 from chaos import plugins
-from chaos.cli.run import parse_settings, progress
+from chaos.cli.options import SETTINGS_OPTION, parse_settings
+from chaos.cli.run import progress
 from chaos.experiment import DEFAULTS
 
 
@@ -14,7 +15,7 @@ def image_command() -> None:
 
 @image_command.command("build")
 @click.option("--system", default=DEFAULTS["system"], show_default=True, help="For what this system needs on a host.")
-@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable.")
+@SETTINGS_OPTION
 @click.option(
     "--from", "source", type=click.Choice(["auto", "registry", "packages"]), default="auto", show_default=True,
     help="Debian's own image with packages on top, or debootstrap (root only); auto tries them in this order.",

@@ -18,6 +18,16 @@ from chaos.core.errors import ChaosError
 PACKAGES: Final = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
 COMMANDS: Final = {
     "run": ("chaos.cli.run", "Deploy, load, break, heal, drain, check, report."),
+    "matrix": ("chaos.cli.matrix", "Run the cross product of a file's axes, one run after the other."),
+    "plan": ("chaos.cli.plan", "What a run would do: every fault with its time and targets."),
+    "replay": ("chaos.cli.plan", "Repeat a stored run, with --pin also its targets."),
+    "ls": ("chaos.cli.ls", "The runs in the store with their verdicts."),
+    "show": ("chaos.cli.show", "The history of a run as aligned text."),
+    "up": ("chaos.cli.hand", "Bring a cluster up and keep it, to play with by hand."),
+    "status": ("chaos.cli.hand", "Every node of the cluster that is up."),
+    "inject": ("chaos.cli.hand", "Do one fault to it, proven."),
+    "heal": ("chaos.cli.hand", "Undo the fault in force."),
+    "down": ("chaos.cli.hand", "End the cluster that is up."),
     "check": ("chaos.cli.check", "Judge stored histories with today's checkers."),
     "report": ("chaos.cli.report", "Render the report of stored runs again."),
     "list": ("chaos.cli.about", "Systems, backends, workloads, nemeses and checkers that are known."),
@@ -27,12 +37,21 @@ COMMANDS: Final = {
 }
 
 
+SECTIONS: Final = {
+    "Run": ("run", "plan", "replay", "matrix"),
+    "Look": ("ls", "show", "check", "report"),
+    "By hand": ("up", "status", "inject", "heal", "down"),
+    "Machine": ("list", "doctor", "image", "clean"),
+}
+"""The commands as ``--help`` groups them, in the order in which a person meets them."""
+
+
 class LazyGroup(click.Group):
     """A group that knows its commands' names and help without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The commands in the order in which a person meets them."""
-        return list(COMMANDS)
+        return [name for names in SECTIONS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command's module on first use."""
@@ -46,19 +65,23 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        for section, names in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+_HELP: Final = """Break a real message broker cluster and prove from the history what it lost.
+
+\b
+Exit codes: 0 valid, 1 invalid, 2 unknown, 130 interrupted,
+254 bad arguments or configuration, 255 the harness or the deployment broke.
+"""
+
+
+@click.command(cls=LazyGroup, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="chaos")
 def cli() -> None:
-    r"""Break a real message broker cluster and prove from the history what it lost.
-
-    \b
-    Exit codes: 0 valid, 1 invalid, 2 unknown, 130 interrupted,
-    254 bad arguments or configuration, 255 the harness or the deployment broke.
-    """
+    """Hold the commands; each is imported when it is typed."""
 
 
 def check_one_home() -> None:

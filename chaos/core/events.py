@@ -5,7 +5,8 @@ observer alike, each stamped with the run's one clock. The module refuses to int
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,15 +99,23 @@ Event = Phase | Fault | Observation | Note
 
 
 class EventLog:
-    """Appends events to one file, a line each, visible to readers at once."""
+    """Appends events to one file, a line each, visible to readers at once.
 
-    def __init__(self, path: Path) -> None:
+    ``told``: is given each event after it was written; it must not wait for anything, and what it raises is dropped,
+    because whoever looks on must not keep anybody from healing.
+    """
+
+    def __init__(self, path: Path, told: Callable[[Event], None] | None = None) -> None:
+        self._told = told
         self._encoder = msgspec.json.Encoder()
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def emit(self, event: Event) -> None:
         """Write one event; O_APPEND makes a line whole."""
         os.write(self._fd, self._encoder.encode(event) + b"\n")
+        if self._told is not None:
+            with suppress(Exception):
+                self._told(event)
 
     def phase(self, name: str, edge: Literal["start", "end"], *, ok: bool = True, note: str = "") -> None:
         """Write a phase edge stamped now."""

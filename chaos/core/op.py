@@ -39,7 +39,7 @@ class F(IntEnum):
     DRAIN = 5  # the final strong read of a whole queue, minimum to maximum, on a fresh connection
     COMMIT = 6  # let the consumer group go on at an offset of a queue; an overwritten register, at the master
     COMMITTED_READ = 7  # strong read of the offset at which the group goes on
-    REPLICA = 8  # after the drain: one replica's own copy of a queue, whole
+    REPLICA = 8  # after the drain: one replica's own copy of a queue, whole; no client's read
     SCHEDULE = 9  # a send that must not be given to anybody before its time
     TRANSACT = 10  # a half message and what its producer decides of it
     POP = 11  # take what nobody else has for a while, to be acknowledged one by one
@@ -55,6 +55,9 @@ class F(IntEnum):
 STRONG_READS: Final = (F.READ, F.DRAIN)
 SENDS: Final = (F.SEND, F.SCHEDULE, F.TRANSACT)
 READS: Final = (F.POLL, F.READ, F.SLAVE_READ, F.DRAIN)
+"""What clients were given; what a replica holds is not among them."""
+FINAL: Final = (F.DRAIN, F.REPLICA)
+"""What is asked after the load: it is nobody's load."""
 
 
 class Value(NamedTuple):
@@ -85,7 +88,8 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     ``offset`` is where a read starts (None for sends; for DRAIN the queue's minimum is asked first), or what
     is committed. ``wait_ms``: how long a POLL that finds nothing may wait at the broker for a first record.
     ``producer`` and ``producer_sequence``: a SEND that the broker must take at most once however often it is
-    attempted; -1: an ordinary one. ``argument``: the one more number that some kinds have, 0 for all others.
+    attempted; -1: an ordinary one. ``argument``: the one more number that some kinds have, 0 for all others; of a
+    REPLICA the position in the run's nodes of who is asked.
     """
 
     process: int

@@ -25,12 +25,15 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     ``readable_after_s``: how long after its acknowledgement a message may be missing from strong reads
     at its own master, for systems that build what readers see behind the log; 0 promises nothing.
     ``min_in_sync``: nothing is acknowledged while the SyncStateSet, the master counted, is smaller (SEMANTICS
-    16); 0 promises nothing.
+    16); 0 promises nothing. ``replicas_read``: every replica lets its own copy be read, whatever its role (15).
+    ``progress_margin_s``: faults on controllers alone stop no acknowledgements for longer (17); 0 promises nothing.
     """
 
     allowed: dict[str, str] = {}
     readable_after_s: float = 0.0
     min_in_sync: int = 0
+    replicas_read: bool = False
+    progress_margin_s: float = 0.0
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -103,8 +103,49 @@ class Rto(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
 
 
+class Steady(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether acknowledgements came as fast again as before all faults, and how long after the heal began (s)."""
+
+    reached: bool
+    seconds: float | None
+
+
+class Availability(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the time sends were served. ``key``: the queue, -1 over all of them.
+
+    ``share`` of the ``seconds`` in which a send was due in which one was acknowledged, None if none was due.
+    ``silence_s``: the longest time from a send that was due to the next acknowledgement; ``silence_ns``: when it
+    began (CLOCK_MONOTONIC).
+    """
+
+    key: int
+    share: float | None
+    seconds: int
+    silence_s: float
+    silence_ns: int
+
+
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """From the invocation of an acknowledged send to the first answer that gave the message to a consumer.
+
+    ``fault``: of messages sent while it was in force, None: of those sent in healthy time. ``unread``: messages that
+    no consumer was given during the load. Milliseconds; None where no message was given.
+    """
+
+    fault: int | None
+    messages: int
+    unread: int
+    p50_ms: float | None
+    p90_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+
+
 class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the fault table. Times are CLOCK_MONOTONIC ns; None: that stage was not reached."""
+    """One row of the fault table. Times are CLOCK_MONOTONIC ns; None: that stage was not reached.
+
+    ``steady``: when throughput was as before, None where it cannot be told.
+    """
 
     id: int
     name: str
@@ -124,6 +165,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     rpo_span_s: float | None = None
     not_ok: int = 0
+    steady: Steady | None = None
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,5 +181,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     anomalies: dict[str, Anomaly] = {}
     faults: tuple[FaultResult, ...] = ()
     counts: dict[str, int] = {}
+    availability: tuple[Availability, ...] = ()
+    latency: tuple[Latency, ...] = ()
     interrupted: bool = False
     schema_version: int = 1

@@ -23,9 +23,10 @@ Told = list[tuple[str, tuple[Call, ...]]]
 
 
 def _kinds(calls: Calls, what: str, *fs: str) -> None:
-    for call in calls.all:
-        if call.f not in fs:
-            raise HistoryError(f"op {call.number}: a {what} has no {call.f}")
+    """Other kinds of operation are passed over, as the reference does; a history of nothing else is a mistake."""
+    if calls.all and not any(call.f in fs for call in calls.all):
+        call = calls.all[0]
+        raise HistoryError(f"op {call.number}: a {what} has no {call.f}, and no operation of the history is one of it")
 
 
 def _ok(calls: Iterable[Call]) -> list[Call]:
@@ -166,7 +167,7 @@ def unique_ids(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: A
     _kinds(calls, "generator of identifiers", "generate")
     first: dict[Hashable, Call] = {}
     again: dict[Hashable, tuple[Any, Call, Call]] = {}
-    for call in _ok(calls.all):
+    for call in _ok(calls.of("generate")):
         value = frozen(call.output)
         if value in first:
             again.setdefault(value, (call.output, first[value], call))
@@ -244,7 +245,7 @@ class _Pass:
         self.strange: dict[Hashable, tuple[Any, Call]] = {}
         self.twice: list[tuple[Any, Call]] = []
         events: list[tuple[int, int, Call]] = [(call.invoke, 0, call) for call in calls.of("add")]
-        events += [(call.complete, 1, call) for call in calls.all if call.outcome is Type.OK]
+        events += [(call.complete, 1, call) for call in calls.of("add", "read") if call.outcome is Type.OK]
         for at, done, call in sorted(events, key=lambda event: event[:2]):
             if not done:
                 self.elements[frozen(call.argument)] = _Element(call)

@@ -1,8 +1,9 @@
 """What one logical client is on every system: it follows the route or stays on one broker, and answers in time.
 
 Whatever needs the master, and so do polls, goes to the master of the route, or to the broker that the client is pinned
-to, whatever that one is now. Slave reads go to a replica that the route does not call master. The module refuses to
-know how a system is asked: a subclass performs the operation at the node that was chosen.
+to, whatever that one is now. Slave reads go to a replica that the route does not call master, and a replica's own copy
+is asked of the replica that is named. The module refuses to know how a system is asked: a subclass performs the
+operation at the node that was chosen.
 """
 
 from abc import ABC, abstractmethod
@@ -43,6 +44,7 @@ class RoutedClient(ABC, Generic[LinkT]):
         """``links``: the way to each broker by name; ``source`` and ``whom``: as for ``RoutePoller``."""
         settings = view.settings
         self._links = dict(links)
+        self._names = [node.name for node in view.nodes]
         self.pinned_to = pinned_node(settings["client.routing"], number, clients, [*links])
         self._route = RoutePoller(source, whom, float(settings["client.routePollInterval"]))
         self._run = payload.run_hash(view.run_id)
@@ -66,6 +68,8 @@ class RoutedClient(ABC, Generic[LinkT]):
 
     async def _node(self, op: Invocation, deadline_ns: int) -> str:
         """Where the operation goes. Raises Definite if there is no such node in the route."""
+        if op.f is F.REPLICA:
+            return self._names[op.argument]
         if op.f is not F.SLAVE_READ:
             if self.pinned_to is not None:
                 return self.pinned_to

@@ -60,7 +60,7 @@ def test_bad_arguments_end_in_254_with_one_clear_line(argv: list[str], says: str
     assert not any(tmp_path.glob("store/*/*")), "a run that cannot begin leaves no folder"
 
 
-@pytest.mark.parametrize("group", ["systems", "backends", "workloads", "nemeses", "checkers", "bugs"])
+@pytest.mark.parametrize("group", ["systems", "backends", "workloads", "nemeses", "checkers", "bugs", "settings"])
 def test_list_shows_every_group(group: str) -> None:
     done = chaos("list", group, "--json")
     assert done.returncode == 0
@@ -69,6 +69,12 @@ def test_list_shows_every_group(group: str) -> None:
     rows = json.loads(done.stdout)
     assert rows
     assert all(row["name"] and row["help"] and "error" not in row for row in rows)
+
+
+def test_list_settings_says_what_can_be_set() -> None:
+    lines = chaos("list", "settings").stdout.splitlines()
+    assert any(line.split()[:2] == ["cluster.mode", "rocketmq"] and "master-slave" in line for line in lines)
+    assert any(line.split()[:2] == ["client.routing", "minimq"] for line in lines)
 
 
 def test_list_bugs_says_what_brings_each_to_light() -> None:

@@ -81,11 +81,19 @@ def model(seed):
     return HistoryLiteral(
         name=f"model-{seed}", rules=(1,), about="made by the model", ops=tuple(ops), masters=masters,
         faults=() if failover_s is None else (FaultLiteral(inject=1.5, heal=3.0),),
-        run=RunLiteral(queues=queues), expect=Expected(valid=True),
+        run=RunLiteral(queues=queues, replicas_read=True), expect=Expected(valid=True),
         drain=DrainLiteral(
-            final={key: _text(log) for key, log in logs.items()}, max=last, node=masters[-1].node, wait_s=12.0
+            final={key: _text(log) for key, log in logs.items()}, max=last, node=masters[-1].node, wait_s=12.0,
+            replicas=_copies(rng, logs),
         ),
     )  # fmt: skip
+
+
+def _copies(rng, logs):
+    """Each replica's own copies: the whole log, or one that lags."""
+    ends = {node: {key: rng.choice([len(log), len(log), rng.randint(0, len(log))]) for key, log in logs.items()}
+            for node in ("b1", "b2", "b3")}  # fmt: skip
+    return {node: {key: _text(logs[key][:end]) for key, end in own.items()} for node, own in ends.items()}
 
 
 def _send(rng, base, value, effect, state):
@@ -246,7 +254,45 @@ def end_a_strong_read_early(rng, literal):
     return msgspec.structs.replace(literal, ops=(*literal.ops, read)), "stale-tail"
 
 
+def fork_a_replica(rng, literal):
+    """Let one replica hold something else, or nothing, at an offset that another holds and that it covers."""
+    copies = literal.drain.replicas
+    places = [
+        (node, key, i) for node, own in copies.items() for key, text in own.items() for i in range(len(records(text)))
+        if sum(len(records(other[key])) > i for other in copies.values()) > 1
+    ]  # fmt: skip
+    if not places:
+        return None
+    node, key, at = rng.choice(places)
+    own = records(copies[node][key])
+    if rng.random() < 0.3 and at < len(own) - 1:
+        del own[at]
+    else:
+        own[at] = (own[at][0], rng.choice(["?", "66:6", next((op.send for op in literal.ops if op.send), "66:6")]))
+        if own == records(copies[node][key]):
+            return None
+    replicas = {**copies, node: {**copies[node], key: _text(own)}}
+    drain = msgspec.structs.replace(literal.drain, replicas=replicas)
+    return msgspec.structs.replace(literal, drain=drain), "replica-fork"
+
+
+def suspend_the_others(rng, literal):
+    """Prove that both other replicas stood still while one message was acknowledged, where two are promised."""
+    op = rng.choice(_acked(literal))
+    others = tuple(node for node in ("b1", "b2", "b3") if node != op.node)
+    fault = FaultLiteral(id=7, name="major-suspend", targets=others, inject=op.at[0] - 0.001, heal=op.at[1] + 0.001)
+    run = msgspec.structs.replace(literal.run, min_in_sync=2)
+    return msgspec.structs.replace(literal, faults=(*literal.faults, fault), run=run), "min-in-sync"
+
+
+def silence_a_replica(rng, literal):
+    """One replica's copies are refused."""
+    replicas = {**literal.drain.replicas, rng.choice(["b1", "b2", "b3"]): None}
+    return msgspec.structs.replace(literal, drain=msgspec.structs.replace(literal.drain, replicas=replicas))
+
+
 MUTATIONS = (
     drop_an_acknowledged_message, swap_offsets_against_real_time, copy_a_value, alter_a_value, read_a_failed_send,
     damage_a_record, give_an_offset_twice, cut_the_drain, lower_an_epoch, share_an_epoch, end_a_strong_read_early,
+    fork_a_replica, suspend_the_others,
 )  # fmt: skip

@@ -62,7 +62,7 @@ def log_of(commits, reads):
     numbers = ("node", "min_offset", "max_offset", "deadline_ns", "worker", "op", "writer", "sequence")
     operations = {name: np.array(values, dtype=np.int64) for name, values in column.items()}
     operations |= {name: np.arange(len(rows), dtype=np.int64) for name in numbers}
-    names = ("worker", "op", "offset", "writer", "sequence")
+    names = ("worker", "op", "f", "offset", "writer", "sequence")
     return Log(operations, {name: np.zeros(0, dtype=np.int64) for name in names}), rows
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judging import judged
-from log_model import MUTATIONS, model
+from log_model import MUTATIONS, model, silence_a_replica
 
 from chaos.core.verdict import UNKNOWN
 
@@ -35,3 +35,11 @@ def test_a_mutation_is_found(mutation, seed):
     assert not results.anomalies[name].allowed
     assert results.valid == (UNKNOWN if name == "drain-incomplete" else False)
     assert results.sentence != "Invalid."
+
+
+@given(SEEDS)
+@SLOW
+def test_a_replica_that_was_not_read_is_never_taken_for_an_equal_one(seed):
+    results = judged(silence_a_replica(random.Random(seed), model(seed)))
+    assert (results.valid, dict(results.anomalies)) == (UNKNOWN, {})
+    assert "not looked at: queue" in results.reason

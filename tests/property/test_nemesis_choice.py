@@ -31,6 +31,8 @@ def specs(brokers, controllers):
 
 def plan(nemesis, brokers, controllers, seed=1, **times):
     times = {"interval_s": 10, "duration_s": 5, "time_limit_s": 100} | times
+    if "fixed-" in nemesis:
+        times["fault_nodes"] = ("c1",) if nemesis.endswith("@controller") else ("b1",)
     return make_plan(nemesis, KINDS, specs(brokers, controllers), seed=seed, **times)
 
 
@@ -90,10 +92,11 @@ def test_process_faults_take_the_named_roles_and_leave_one_replica(case):
             if role == "broker" and row.selector is not Selector.ALL:
                 assert len(taken) < n
     assert row.roles == ("broker",) or "@" in row.name
+    assert row.selector is not Selector.FIXED or targets.names == row.nodes
 
 
 @given(drawn(OF_LINKS))
-def test_network_faults_touch_only_links_of_the_named_roles_both_ways(case):
+def test_network_faults_touch_only_links_of_the_named_roles(case):
     row, topology, targets = case
     scope = {name for role in row.roles for name in topology.nodes[role]}
     assert set(targets.participants) == scope
@@ -101,11 +104,20 @@ def test_network_faults_touch_only_links_of_the_named_roles_both_ways(case):
     cut = grudge.links(targets.grudge)
     assert cut
     assert all(a in scope and b in scope and a != b for a, b in cut)
+    its = set(targets.names)
+    one_way = {
+        Kind.PARTITION_IN: {(a, b) for a in scope - its for b in its},
+        Kind.PARTITION_OUT: {(a, b) for a in its for b in scope - its},
+    }
+    if row.fault in one_way:
+        assert cut == one_way[row.fault]
+        return
     assert cut == {(b, a) for a, b in cut}, "each direction is named once, at the receiver"
-    if row.fault is Kind.PARTITION:
-        rest = scope - set(targets.names)
-        assert rest
-        assert cut == {(a, b) for a in scope for b in scope if (a in targets.names) != (b in targets.names)}
+    if row.selector in (Selector.RING, Selector.BRIDGE, Selector.ALL) and row.fault is Kind.PARTITION:
+        assert its == scope
+    elif row.fault is Kind.PARTITION:
+        assert scope - its
+        assert cut == {(a, b) for a in scope for b in scope if (a in its) != (b in its)}
         assert targets.probability is None
     else:
         assert cut == {(a, b) for a, b in grudge.all_links(scope) if a in targets.names or b in targets.names}
@@ -240,6 +252,28 @@ def test_isolate_and_touching(nodes, data):
     }
     touched = grudge.links(grudge.touching(some, nodes))
     assert touched == {(a, b) for a, b in grudge.all_links(nodes) if a in some or b in some}
+
+
+@given(st.integers(4, 12))
+def test_in_a_ring_everybody_reaches_a_majority_and_no_two_the_same(count):
+    nodes = [f"n{number}" for number in range(count)]
+    cut = grudge.majorities_ring(nodes)
+    assert grudge.links(cut) == {(b, a) for a, b in grudge.links(cut)}
+    reached = {node: frozenset(nodes) - cut[node] for node in nodes}
+    assert all(2 * len(near) > count and len(near) < count for near in reached.values())
+    assert len(set(reached.values())) == count
+    assert len(grudge.reachable(cut, nodes)) == 1, "through others everybody is reached"
+
+
+@given(st.integers(3, 12))
+def test_a_bridge_is_all_that_two_halves_have_in_common(count):
+    nodes = [f"n{number}" for number in range(count)]
+    cut = grudge.bridge(nodes)
+    (middle,) = set(nodes) - cut.keys()
+    halves = grudge.reachable(cut, [node for node in nodes if node != middle])
+    assert len(halves) == 2
+    assert abs(len(halves[0]) - len(halves[1])) <= 1
+    assert len(grudge.reachable(cut, nodes)) == 1
 
 
 def test_a_one_way_grudge_is_no_group():

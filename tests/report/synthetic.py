@@ -18,7 +18,17 @@ from chaos.core.events import Event, Evidence, Fault, Note, Observation, Phase
 from chaos.core.op import F, Type
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
 from chaos.core.series import Points, Series
-from chaos.core.verdict import Anomaly, CheckResult, Example, FaultResult, Results, Rto
+from chaos.core.verdict import (
+    Anomaly,
+    Availability,
+    CheckResult,
+    Example,
+    FaultResult,
+    Latency,
+    Results,
+    Rto,
+    Steady,
+)
 
 ORIGIN: Final = 5_000 * NS_PER_S
 LOAD_S: Final = 120.0
@@ -389,9 +399,27 @@ def fault_results(kind: str) -> tuple[FaultResult, ...]:
                 lost=328 if kind == "invalid" and number == 1 else 0,
                 rpo_span_s=15.2 if kind == "invalid" and number == 1 else None,
                 not_ok={1: 931, 2: 0, 3: 1204}[number],
+                steady={1: Steady(reached=True, seconds=3.0), 2: None, 3: Steady(reached=False, seconds=None)}[number],
             )
         )
     return tuple(rows)
+
+
+def service() -> tuple[Availability, ...]:
+    """Availability over all queues, and of each."""
+    shares = {-1: 0.9917, 0: 0.9833, 1: 0.9917, 2: 0.95, 3: 0.9917}
+    return tuple(
+        Availability(key=key, share=share, seconds=120, silence_s=5.1 if key in (-1, 2) else 0.2, silence_ns=ns(21.0))
+        for key, share in shares.items()
+    )
+
+
+def latencies() -> tuple[Latency, ...]:
+    """From end to end in healthy time and under the first fault."""
+    return (
+        Latency(fault=None, messages=21000, unread=12, p50_ms=31.0, p90_ms=80.0, p99_ms=210.0, max_ms=913.0),
+        Latency(fault=1, messages=4100, unread=328, p50_ms=40.0, p90_ms=2900.0, p99_ms=5200.0, max_ms=5400.0),
+    )
 
 
 def results(kind: str) -> Results:
@@ -418,6 +446,8 @@ def results(kind: str) -> Results:
         faults=() if kind == "empty" else fault_results(kind),
         counts={} if kind == "empty" else {"send ok": 27600, "send fail": 1204, "send info": 402, "poll ok": 12011},
         interrupted=kind == "interrupted",
+        availability=() if kind == "empty" else service(),
+        latency=() if kind == "empty" else latencies(),
     )
 
 

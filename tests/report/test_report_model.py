@@ -82,6 +82,7 @@ def test_recovery_lines_and_rows(reports_by_kind: dict[str, ReportData]) -> None
     assert recovery.lines == (
         f"{sends}; budget 10 s",
         "RTO of poll: 3 faults without an outage; budget 10 s",
+        "steady throughput again: not after fault 3; at most 3.0 s after the heal (fault 1)",
         "RPO: 328 acknowledged messages lost (328 after fault 1)",
     )
     (first, (short,)), (third, (endless,)) = recovery.rows
@@ -236,3 +237,37 @@ def test_a_process_that_ended_by_itself_is_on_the_page() -> None:
     note = Note(time_ns=1, name="node-ended", node="b2", text="ended by itself")
     assert (context._ended([note]).tone, context._ended([]).tone) == ("warn", "good")
     assert "b2 ended by itself" in context._ended([note]).text
+
+
+def test_settings_in_effect_stand_among_the_assumptions_and_in_the_environment(folders: dict[str, Path]) -> None:
+    parts = read_parts(folders["valid"])
+    assert "settings" not in [one.name for one in context.assumptions(parts, ())]
+    note = Note(
+        time_ns=1, name="settings-in-effect", text="89 settings proven to be in effect on 4 nodes",
+        data={"switches": {"flushDiskType": {"b1": "SYNC_FLUSH", "b2": "ASYNC_FLUSH", "b3": "ASYNC_FLUSH"}}},
+    )  # fmt: skip
+    parts = msgspec.structs.replace(parts, events=(*parts.events, note))
+    assert context.assumptions(parts, ())[-1].text == note.text
+    assert context.assumptions(parts, ())[-1].tone == "good"
+    (table,) = (table for table in context.environment(parts) if table.title == "Switches in effect")
+    assert table.rows == (("flushDiskType", "SYNC_FLUSH (b1); ASYNC_FLUSH (b2 b3)"),)
+    warned = msgspec.structs.replace(note, data={"warning": True})
+    assert context.assumptions(msgspec.structs.replace(parts, events=(warned,)), ())[-1].tone == "warn"
+
+
+def test_the_service_is_told_by_queue_the_least_available_first_and_by_fault(folders: dict[str, Path]) -> None:
+    available, latency = report_data(read_parts(folders["valid"])).service
+    assert available.rows[0] == ("all queues", "99.2 %", "120", "5.1 s", "21.0 s")
+    assert [row[0] for row in available.rows[1:]] == ["queue 2", "queue 0", "queue 1", "queue 3"]
+    assert latency.rows[1] == ("1 leader-partition", "4100", "40 ms", "2.9 s", "5.2 s", "5.4 s", "328")
+    assert report_data(read_parts(folders["empty"])).service == ()
+
+
+def test_many_queues_are_cut_and_counted(folders: dict[str, Path]) -> None:
+    base = synthetic.results("valid")
+    queues = tuple(msgspec.structs.replace(base.availability[1], key=key) for key in range(20))
+    (available, _) = changed(
+        folders["valid"], results=msgspec.structs.replace(base, availability=(base.availability[0], *queues))
+    ).service
+    assert len(available.rows) == 9
+    assert "the 8 least available of 20 queues" in available.title

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from chaos import bugs
-from chaos.cli.run import _experiment
+from chaos.cli.options import experiment_of
 from chaos.core import payload
 from chaos.core.errors import UsageError
 from chaos.core.op import Value
@@ -26,7 +26,7 @@ UNCLEAN = BUGS["unclean-election"]
 
 
 def test_what_a_bug_declares_is_taken_and_its_origin_said():
-    made = _experiment({"seed": 7}, {}, "unclean-election")
+    made = experiment_of({"seed": 7, "bug": "unclean-election"})
     assert (made.workload, made.nemesis) == (UNCLEAN.workload, UNCLEAN.nemesis)
     assert made.settings["bug"] == "unclean-election"
     assert made.settings["broker.minInSyncReplicas"] == "1"
@@ -39,7 +39,9 @@ def test_what_a_bug_declares_is_taken_and_its_origin_said():
 
 @pytest.mark.parametrize("name", ["broker.minInSyncReplicas", "minInSyncReplicas"])
 def test_what_is_given_wins(name):
-    made = _experiment({"nemesis": "noop", "time_limit_s": 9.0}, {name: "3"}, "unclean-election")
+    made = experiment_of(
+        {"nemesis": "noop", "time_limit_s": 9.0, "pairs": (f"{name}=3",), "bug": "unclean-election"}
+    )
     assert (made.nemesis, made.time_limit_s) == ("noop", 9.0)
     assert made.settings["broker.minInSyncReplicas"] == "3"
     assert made.origins["nemesis"] == "option"
@@ -56,7 +58,7 @@ def test_every_bug_is_bent_and_declares_what_can_be_run():
     assert set(_BENDS) == set(BUGS)
     system = MiniMQ()
     for bug in BUGS.values():
-        made = _experiment({}, {}, bug.name)
+        made = experiment_of({"bug": bug.name})
         assert bug.workload in names("workloads")
         assert set(bug.options) <= {*DEFAULTS, "fault_duration_s", "rto_budget_s"}
         assert set(bug.settings) <= set(made.settings)

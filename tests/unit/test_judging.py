@@ -12,7 +12,7 @@ from chaos import judging
 from chaos.core.errors import CapabilityError, HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Results
-from chaos.testing import load_history, write_run_folder
+from chaos.testing import ORIGIN_NS, load_history, write_run_folder
 from checkers import local
 from checkers.registry import KERNELS, described
 from spark_checkers import session
@@ -165,10 +165,19 @@ def test_a_damaged_table_is_named(tmp_path):
 
 def test_every_check_is_described():
     names = [name for name, _ in described()]
-    assert len(names) == len(set(names)) == 13
+    assert len(names) == len(set(names)) == 15
     assert all(text for _, text in described())
 
 
 def test_every_rule_a_history_can_show_has_one():
     shown = {rule for path in HISTORIES.glob("*.yaml") for rule in load_history(path).rules}
     assert {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 18, 19, 20} <= shown
+
+
+def test_an_outage_over_the_budget_is_shown_by_the_operations_around_it(tmp_path):
+    literal = load_history(HISTORIES / "rto-over-the-budget.yaml")
+    write_run_folder(literal, tmp_path / "run")
+    (example,) = local.judged(tmp_path / "run").results.anomalies["rto-budget"].examples
+    kinds = [op["type"] for op in example.ops]
+    assert kinds in (["ok", "fail", "ok"], ["ok", "info", "ok"])
+    assert example.ops[1]["invoke_s"] == round((example.at_ns - ORIGIN_NS) / 1e9, 6)

@@ -156,6 +156,26 @@ def test_an_empty_queue_is_drained_by_one_question(broker):
     assert Read not in broker.served
 
 
+def test_a_replicas_own_copy_is_asked_of_the_replica_that_is_named_page_by_page(broker):
+    position = [node.name for node in view_of().nodes].index("b3")
+    done = run(broker, op(F.REPLICA, argument=position))
+    assert (done.type, done.node, done.min_offset, done.max_offset, done.next_offset) == (Type.OK, "b3", 0, 25, 25)
+    assert done.records == tuple(Record(n, Value(1, n)) for n in range(25))
+    assert set(broker.served) == {Poll}
+
+
+def test_a_copy_ends_where_the_replica_shows_no_more(broker):
+    broker.end = 40
+    done = run(broker, op(F.REPLICA, argument=3))
+    assert (done.type, done.next_offset, len(done.records), done.max_offset) == (Type.OK, 25, 25, 40)
+
+
+def test_an_empty_copy_is_a_copy(broker):
+    broker.log = []
+    done = run(broker, op(F.REPLICA, argument=3))
+    assert (done.type, done.next_offset, done.records) == (Type.OK, 0, ())
+
+
 @pytest.mark.parametrize("offset", [25, 5000])
 def test_a_strong_read_of_nothing_new_asks_the_master(broker, offset):
     done = run(broker, op(F.READ, offset=offset))

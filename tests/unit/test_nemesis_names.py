@@ -25,10 +25,11 @@ SPECS = [NodeSpec(name=name, role=role) for role, names in {
 TOPOLOGY = Topology.of(SPECS, KINDS)
 
 
-def rows(nemesis, specs=SPECS, interval_s=20, duration_s=20, time_limit_s=120, seed=1):
+def rows(nemesis, specs=SPECS, interval_s=20, duration_s=20, time_limit_s=120, seed=1, fault_nodes=()):
     return make_plan(
-        nemesis, KINDS, specs, interval_s=interval_s, duration_s=duration_s, time_limit_s=time_limit_s, seed=seed
-    )
+        nemesis, KINDS, specs, interval_s=interval_s, duration_s=duration_s, time_limit_s=time_limit_s, seed=seed,
+        fault_nodes=fault_nodes,
+    )  # fmt: skip
 
 
 def test_the_asked_names_are_there():
@@ -42,7 +43,7 @@ def test_the_asked_names_are_there():
     ("text", "said"),
     [
         ("leader-kil", "did you mean leader-kill?"),
-        ("all-partition", "no nemesis 'all-partition'"),
+        ("all-bridge", "no nemesis 'all-bridge'"),
         ("leader-kill@brokr", "did you mean broker?"),
         ("leader-kill@namesrv", "roles: broker, controller"),
         ("leader-kill@", "no role ''"),
@@ -112,6 +113,9 @@ def test_too_few_nodes_are_refused(nemesis):
         ("leader-restart", ("b2",), "master b2, restarted"),
         ("leader-disconnect@controller", ("c1",), "active controller c1, off the network"),
         ("all-loss@controller", ("c1", "c2", "c3"), "c1 c2 c3, 80 % loss each way"),
+        ("all-partition@broker", ("b1", "b2", "b3"), "{b1 | b2 | b3}"),
+        ("leader-partition-in@broker", ("b2",), "master {b2 <-/- b1 b3}"),
+        ("leader-partition-out@broker", ("b2",), "master {b2 -/-> b1 b3}"),
     ],
 )
 def test_targets_are_described_for_people(nemesis, names, description):
@@ -126,6 +130,52 @@ def test_recorded_targets_can_be_aimed_at_again():
     assert drawn is not None
     assert aim(row, TOPOLOGY, drawn.names) == drawn
     assert aim(row, TOPOLOGY, ("c1", "b1")).description == "{b1 c1 | b2 b3 c2 c3}"
+
+
+def test_names_that_are_fixed_are_hit_whoever_leads():
+    both = Leadership(master="b2", controller="c1")
+    fixed = rows("fixed-kill,leader-kill", fault_nodes=("c2", "b3"))
+    chosen = {row.name: choose(row, TOPOLOGY, both) for row in fixed}
+    assert chosen["fixed-kill"].names == ("b3", "c2")
+    assert chosen["fixed-kill"].description == "b3 of 3 brokers, c2 of 3 controllers, killed"
+    assert chosen["leader-kill"].names == ("b2",)
+    (row, *_) = rows("fixed-partition@broker", fault_nodes=("b1",))
+    assert choose(row, TOPOLOGY, both).description == "{b1 | b2 b3}"
+    (row, *_) = rows("fixed-partition", fault_nodes=("b1", "c1"))
+    assert choose(row, TOPOLOGY, both).description == "{b1 c1 | b2 b3 c2 c3}"
+
+
+@pytest.mark.parametrize(
+    ("nemesis", "names", "said"),
+    [
+        ("fixed-kill", (), "say whom with --fault-nodes"),
+        ("leader-kill", ("b1",), "goes with a fixed- nemesis"),
+        ("noop", ("b1",), "goes with a fixed- nemesis"),
+        ("fixed-kill", ("b4",), "--fault-nodes b4: no such node that a fault may hit: b1, b2, b3, c1, c2, c3"),
+        ("fixed-kill", ("n1",), "--fault-nodes n1: no such node"),
+        ("fixed-kill@controller", ("b1",), "no such controller node that a fault may hit: c1, c2, c3"),
+        ("fixed-kill", ("b1", "b1"), "b1 is named twice"),
+        ("fixed-suspend", ("b1", "b2", "b3"), "names every replica; leave one out, or say all-suspend"),
+        ("fixed-partition@broker", ("b1", "b2", "b3"), "nobody would be on the other side"),
+    ],
+)
+def test_names_that_cannot_be_hit_are_refused(nemesis, names, said):
+    with pytest.raises(UsageError, match=r"^--(fault-nodes|nemesis)") as error:
+        rows(nemesis, fault_nodes=names)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("nemesis", "least"), [("partition-majorities-ring", 4), ("bridge", 3), ("all-partition", 2)]
+)
+def test_shapes_of_cuts_need_nodes_enough(nemesis, least):
+    controllers = [NodeSpec(name=f"c{number}", role="controller") for number in range(1, 6)]
+    for count in range(1, 6):
+        if count < least:
+            with pytest.raises(UsageError, match="start more nodes"):
+                rows(f"{nemesis}@controller", specs=controllers[:count])
+        else:
+            assert rows(f"{nemesis}@controller", specs=controllers[:count])
 
 
 def test_a_broken_plan_file_is_named(tmp_path):
@@ -183,10 +233,12 @@ def test_a_mix_is_dealt_in_rounds_and_each_row_has_its_own_name():
 
 
 def test_all_is_every_fault_on_every_role():
-    plan = rows("all", interval_s=1, duration_s=1, time_limit_s=2 * 77)
+    plan = rows("all", interval_s=1, duration_s=1, time_limit_s=2 * 93)
     names = {row.name for row in plan}
-    assert len(names) == len(plan) == 77
-    assert {name.partition("@")[0] for name in names} == set(CATALOG) - {"noop"}
+    assert len(names) == len(plan) == 93
+    assert {name.partition("@")[0] for name in names} == {
+        name for name in CATALOG if name not in ("noop", "partition-majorities-ring") and "fixed-" not in name
+    } | {"partition-majorities-ring"}, "the ring fits the six nodes of both roles"
     assert {"leader-kill@broker", "leader-kill@controller", "random-loss", "random-loss@controller"} <= names
     assert "leader-kill" not in names, "on brokers alone it would come twice"
     assert {row.fault for row in plan[: len(Kind)]} == set(Kind), "a short run sees every mechanism"
@@ -198,6 +250,7 @@ def test_all_leaves_out_what_cannot_be_done_and_says_so():
     assert {row.fault for row in plan} == set(Kind) - {Kind.LOSS}
     assert left_out("all", KINDS, SPECS, missing) == (
         "all leaves out every loss here: iptables statistic: no share (modprobe xt_statistic)",
+        "all leaves out what needs more nodes: partition-majorities-ring@broker, partition-majorities-ring@controller",
     )
     assert left_out("random-loss,leader-kill", KINDS, SPECS, missing) == ()
     few = [spec for spec in SPECS if spec.name not in {"c2", "c3"}]

@@ -16,6 +16,7 @@ from nemesis.catalog import Kind
 from nemesis.fault import Outcomes, on_each, registered
 from nemesis.plan import make_plan
 from nemesis.runner import Nemesis
+from nemesis.sequence import Step, Steps, plan_steps
 
 KINDS = {"broker": "replica", "controller": "controller"}
 LAUNCH = Launch(argv=("true",), env={}, files={}, ready_pattern="", logs=(), data=())
@@ -77,7 +78,7 @@ class Kept:
         self.in_force.difference_update(self.names)
 
     def verify_healed(self):
-        return self._seen(not self.in_force, "free")
+        return self._seen(self.in_force.isdisjoint(self.names), "free")
 
 
 @pytest.fixture
@@ -218,6 +219,45 @@ def test_a_leader_learned_within_the_row_is_hit_until_the_rows_end(kept, tmp_pat
     row = bench.plan[0]
     assert events[0].time_ns > bench.origin_ns + row.at_s * NS_PER_S
     assert events[2].time_ns >= bench.origin_ns + (row.at_s + row.duration_s) * NS_PER_S
+
+
+class Together(Bench):
+    """The same with rows of a sequence instead."""
+
+    def __init__(self, fault, tmp_path, *steps):
+        super().__init__(fault, tmp_path)
+        specs = [NodeSpec(name=node.name, role=node.info.role) for node in cluster().nodes.values()]
+        self.plan = plan_steps(Steps(steps=steps), KINDS, specs, time_limit_s=1000, seed=1)
+        self.nemesis = Nemesis(
+            self.plan, cluster(), lambda: Leadership(master="b2", controller="c1"), self.log, now_ns(),
+            NoHost("client"), faults={Kind.KILL: fault},
+        )  # fmt: skip
+        self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
+
+
+LASTS = Step(nemesis="leader-kill", at=0.1, duration=600)
+
+
+def test_rows_that_overlap_are_in_force_together_and_each_ends_by_itself(kept, tmp_path):
+    short = Step(nemesis="leader-kill@controller", at=0.1, duration=SHORT_S)
+    with Together(kept, tmp_path, LASTS, short) as bench:
+        bench.await_stage("healed")
+        assert kept.in_force == {"b2"}
+        assert bench.nemesis.unhealed() == (1,)
+        bench.stop.set()
+        events = bench.finish()
+    by_row = {row: stages(event for event in events if event.id == row) for row in (1, 2)}
+    assert by_row == {row: ["inject", "active", "heal", "healed"] for row in (1, 2)}
+    assert kept.in_force == set()
+
+
+def test_a_fault_of_nodes_waits_for_a_free_target_and_says_whom_it_waited_for(kept, tmp_path):
+    with Together(kept, tmp_path, LASTS, Step(nemesis="leader-kill", at=0.2, duration=SHORT_S)) as bench:
+        bench.await_stage("skipped")
+        bench.stop.set()
+        events = bench.finish()
+    (skipped,) = (event for event in events if event.id == 2)
+    assert skipped.note == "no target was free until the row's end: b2 under another fault"
 
 
 def test_stop_heals_at_once_and_says_what_was_not_begun(kept, tmp_path):

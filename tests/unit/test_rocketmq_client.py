@@ -117,6 +117,21 @@ def test_a_strong_read_goes_to_the_maximum_in_several_pulls(broker):
     assert broker.served.count(Request.PULL_MESSAGE) == 3
 
 
+def test_a_replicas_own_copy_is_pulled_from_the_replica_that_is_named(broker):
+    broker.first = 4
+    position = [node.name for node in VIEW.nodes].index("b2")
+    done = run(broker, op(F.REPLICA, argument=position))
+    assert (done.type, done.node, done.min_offset, done.max_offset, done.next_offset) == (Type.OK, "b2", 4, 29, 29)
+    assert [record.offset for record in done.records] == list(range(4, 29))
+    assert Request.GET_BROKER_EPOCH_CACHE not in broker.served
+
+
+def test_a_copy_ends_where_pulls_get_no_further(broker):
+    broker.stuck_at = 10
+    done = run(broker, op(F.REPLICA, argument=5))
+    assert (done.type, done.next_offset, done.max_offset, len(done.records)) == (Type.OK, 10, 25, 10)
+
+
 def test_a_drain_begins_at_the_minimum(broker):
     broker.first = 100
     done = run(broker, op(F.DRAIN))

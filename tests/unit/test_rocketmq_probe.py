@@ -6,7 +6,7 @@ from rocketmq_view import view_of
 from chaos.core.client import Definite
 from chaos.core.events import Observation
 from cluster.systems.rocketmq.dledger import parse_term
-from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_group
+from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_connected, parse_group
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError
 from cluster.systems.rocketmq.route import parse
 from cluster.systems.routing import Route
@@ -127,3 +127,48 @@ def test_ready():
 )
 def testnot_ready(change, missing):
     assert not_ready({**READY, **change}, view_of()) == missing
+
+
+CLASSIC, RAFT = view_of(cluster__mode="master-slave"), view_of(cluster__mode="dledger")
+HA_STATUS = (
+    b'{"haClientRuntimeInfo":{"lastReadTimestamp":0},"haConnectionInfo":[{"addr":"198.18.0.12:41234","diff":0,"inSync":'
+    b'true,"slaveAckOffset":9},{"addr":"198.18.0.13:41236","diff":9,"inSync":false,"slaveAckOffset":0}],'
+    b'"inSyncSlaveNums":1,"master":true,"masterCommitLogMaxOffset":9}'
+)
+
+
+def test_slaves_of_a_classic_master():
+    assert parse_connected(answer(HA_STATUS), CLASSIC.of_role("broker")) == ("b2",)
+    with pytest.raises(Definite):
+        parse_connected(answer(b"", 1), ())
+    with pytest.raises(ProtocolError):
+        parse_connected(answer(b"[]"), ())
+
+
+def test_a_classic_master_names_who_is_with_it():
+    latest = {
+        "b1": seen("b1", role="master", epoch=1, sync_state_set=("b1", "b3")),
+        "b2": seen("b2", role="slave"),
+        "b3": seen("b3", role="slave"),
+    }
+    found = leadership(latest, CLASSIC)
+    assert (found.master, found.epoch, found.controller, found.sync_state_set) == ("b1", 1, None, ("b1", "b3"))
+    assert not_ready({"n1": seen("n1"), **latest}, CLASSIC) == "not with master b1 yet: b2"
+
+
+def test_brokers_of_a_dledger_group_say_whom_they_follow():
+    latest = {
+        "b1": seen("b1", role="slave", master="b2"),
+        "b2": seen("b2", role="master", epoch=4, master="b2"),
+        "b3": seen("b3", role="slave", master="b1"),
+    }
+    found = leadership(latest, RAFT)
+    assert (found.master, found.epoch, found.sync_state_set) == ("b2", 4, ("b1", "b2"))
+    assert not_ready(latest, RAFT) == "not with master b2 yet: b3"
+    assert not_ready({**latest, "b3": seen("b3", role="slave", master="b2")}, RAFT) is None
+    assert not_ready({**latest, "b2": seen("b2", role="slave")}, RAFT) == "0 brokers are master instead of one"
+    assert not_ready({**latest, "n1": seen("n1", alive=False, error="x")}, RAFT) == "n1 does not answer: x"
+
+
+def test_nobody_leads_a_dledger_group():
+    assert leadership({"b1": seen("b1", role="slave", master="b2")}, RAFT).master is None

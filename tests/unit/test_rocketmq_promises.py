@@ -88,3 +88,9 @@ def test_switches_that_rocketmq_ignores(given, ignored):
     found = promises.without_effect(resolved(**given))
     assert set(found) == ignored
     assert all(found.values())
+
+
+def test_replicas_can_be_read_only_where_slaves_answer():
+    assert SYSTEM.promises(resolved()).replicas_read
+    assert SYSTEM.promises(resolved(allAckInSyncStateSet="false")).replicas_read
+    assert not SYSTEM.promises(resolved(client__routing="follow")).replicas_read

@@ -78,7 +78,7 @@ def test_resolving_twice_changes_nothing():
         ("client.routePolInterval", "1", "did you mean client.routePollInterval?"),
         ("client.timeout", "1", "no such setting"),
         ("jvm.proxy.Xmx", "1g", "no such setting"),
-        ("zzzzzzzzzzzz", "1", "chaos list systems"),
+        ("zzzzzzzzzzzz", "1", "chaos list settings"),
         ("controller.minInSyncReplicas", "1", "no such setting"),
         ("minInSyncReplicas", "two", "a whole number"),
         ("allAckInSyncStateSet", "yes", "true or false"),

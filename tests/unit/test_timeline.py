@@ -46,6 +46,36 @@ def test_no_epoch_yet_is_no_claim():
     assert timeline(said(1, "b1", "master", 0), said(2, "b1", "master", None)).claims == ()
 
 
+def decided(second, master, epoch):
+    return Observation(
+        time_ns=at(second), asked_ns=at(second), node="c1", alive=True, role="leader", epoch=1, subject="group",
+        master=master, master_epoch=epoch,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("decisions", "epoch"),
+    [
+        ([], 1),
+        ([(10, "b1", 2)], 2),
+        ([(12, "b1", 2)], 2),
+        ([(8, "b1", 2)], 2),
+        ([(7, "b1", 2), (13, "b1", 2)], 1),
+        ([(10, "b2", 2)], 1),
+        ([(10, "b1", 2), (11, "b1", 1)], 1),
+        ([(9, "b1", 4), (12, "b1", 3)], 4),
+        ([(11, "b1", 0)], 1),
+    ],
+    ids=[
+        "nobody said", "at once", "2 s later", "2 s before", "too far away", "another master", "its own word confirmed",
+        "the nearest", "never an earlier one",
+    ],
+)  # fmt: skip
+def test_a_claim_is_of_the_epoch_that_controllers_decided(decisions, epoch):
+    found = timeline(said(10, "b1", "master", 1), *(decided(*one) for one in decisions))
+    assert [claim.epoch for claim in found.claims if claim.node == "b1"] == [epoch]
+
+
 def test_a_fault_that_broke_is_unproven_whatever_was_seen():
     seen = Evidence(kind="matrix", proven=True, summary="cut")
     found = timeline(

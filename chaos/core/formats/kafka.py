@@ -6,9 +6,15 @@ many can read one file: ``joined`` makes one history of what they give.
 The module refuses to hold text beyond one chunk.
 """
 
+import contextlib
+import os
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -27,13 +33,32 @@ class KafkaHistory:
     cut_off: str | None
 
 
-def read(path: Path) -> KafkaHistory:
+def read(path: Path, *, processes: int | None = None) -> KafkaHistory:
     """A whole history.
+
+    ``processes``: how many read a file whose records are lines; None: what this machine has, for a file that is worth
+    it. What cannot be read in parts is read by one, which also finds the right words for what is wrong.
 
     Raises:
         HistoryError: naming file, line and fault.
     """
+    if not path.is_file():
+        raise HistoryError(f"{path}: there is no such file")
+    if processes is None:
+        processes = min(os.cpu_count() or 1, path.stat().st_size // _WORTH_A_PROCESS_BYTES)
+    if processes > 1 and not text.is_vector(path):
+        share = -(-path.stat().st_size // processes)
+        ranges = text.chunks(path, min(share, _SHARE_BYTES))
+        with (
+            contextlib.suppress(HistoryError, BrokenProcessPool),
+            ProcessPoolExecutor(processes, get_context("spawn")) as pool,
+        ):
+            return joined(list(pool.map(read_range, [path] * len(ranges), *zip(*ranges, strict=True))))
     return joined([read_range(path)])
+
+
+_WORTH_A_PROCESS_BYTES: Final = 64 << 20
+_SHARE_BYTES: Final = 64 << 20
 
 
 def joined(parts: Sequence[KafkaHistory]) -> KafkaHistory:
@@ -53,19 +78,16 @@ def read_range(path: Path, lo: int = 0, hi: int | None = None) -> KafkaHistory:
     """
     reader = EventReader(path, lo, hi)
     json = path.exists() and text.is_json(path)
-    parts = [
-        _general(reader, chunk, range(len(chunk.lines)), json=json)[0] if json else _fast(reader, chunk)
-        for chunk in reader.records.chunks()
-    ]
+    parts = [_chunk(reader, chunk, json=json) for chunk in reader.records.chunks()]
     return KafkaHistory(concatenate(parts), reader.cut_off)
 
 
-def _fast(reader: EventReader, chunk: text.Chunk) -> KafkaColumns:
+def _chunk(reader: EventReader, chunk: text.Chunk, *, json: bool) -> KafkaColumns:
     """One chunk: its known lines at once, then the others one by one, put where they belong."""
-    taken = kafka_text.take(chunk.data)
+    taken = kafka_text.take(chunk.data, json=json)
     if not len(taken.refused):
         return taken.columns
-    general, lines, unfinished = _general(reader, chunk, taken.refused.tolist(), json=False)
+    general, lines, unfinished = _general(reader, chunk, taken.refused.tolist(), json=json)
     columns = concatenate([taken.columns, general])
     places = np.concatenate([taken.lines, lines])
     order = np.argsort(places, kind="stable")
@@ -80,7 +102,7 @@ def _general(
     lines: list[int] = []
     texts = chunk.data.split(b"\n")
     for number in numbers:
-        events = reader.line(texts[number], int(chunk.lines[number]), json=json)
+        events = reader.line(texts[number], int(chunk.lines[number]), json=json, rewritten=chunk.offset < 0)
         if events is None:
             reader.records.unfinished(chunk, number)
             return rows.columns(), lines, number

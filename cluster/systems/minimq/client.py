@@ -28,6 +28,7 @@ from cluster.systems.minimq.broker_messages import (
 )
 from cluster.systems.minimq.broker_messages import Record as Stored
 from cluster.systems.minimq.config import TOPIC
+from cluster.systems.minimq.log import LEAST_OFFSET
 from cluster.systems.minimq.outcomes import expected
 from cluster.systems.minimq.route import Controllers
 from cluster.systems.minimq.rpc import Link
@@ -49,6 +50,7 @@ class MiniMQClient(RoutedClient[Link]):
         self._by_kind = {
             F.SEND: self._send, F.POLL: self._weak_read, F.READ: self._strong_read, F.SLAVE_READ: self._weak_read,
             F.DRAIN: self._strong_read, F.COMMIT: self._commit, F.COMMITTED_READ: self._committed,
+            F.REPLICA: self._copy,
         }  # fmt: skip
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
@@ -112,6 +114,23 @@ class MiniMQClient(RoutedClient[Link]):
         return Completion(
             type=Type.OK, node=node, records=self._records(records, op.key),
             next_offset=at, min_offset=least, max_offset=end,
+        )  # fmt: skip
+
+    async def _copy(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        """All that this broker shows readers, in whatever role: its own copy as far as it knows it to be confirmed."""
+        at, end = LEAST_OFFSET, LEAST_OFFSET + 1
+        records: list[Stored] = []
+        while at < end:
+            page = Poll(topic=TOPIC, queue=op.key, offset=at, records_max=READ_RECORDS)
+            polled = expected(await self._links[node].ask(page, deadline_ns), Polled)
+            end = polled.end
+            if not polled.records:
+                break  # it ends here, whatever it had named before
+            records += polled.records
+            at = _next_offset(polled.records, at)
+        return Completion(
+            type=Type.OK, node=node, records=self._records(records, op.key),
+            next_offset=at, min_offset=LEAST_OFFSET, max_offset=end,
         )  # fmt: skip
 
     def _records(self, stored: Sequence[Stored], key: int) -> tuple[Record, ...]:

@@ -11,7 +11,7 @@ from typing import Final
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.events import Observation
+from chaos.core.events import Note, Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, Leadership
 from cluster.systems.leadership import leadership, not_ready
@@ -54,6 +54,10 @@ class MiniMQProbe:
                 raise DeployError(f"topic {TOPIC} was not created in {_PREPARE_TIMEOUT_S:g} s: no controller leads")
             await asyncio.sleep(_RETRY_S)
         self._prepared = True
+
+    async def confirm(self) -> tuple[Note, ...]:
+        """Nothing to ask: a minimq node refuses to start with a setting that it does not know or cannot read."""
+        return ()
 
     async def readiness(self) -> str | None:
         """None when every node serves, the SyncStateSet is complete and (once prepared) every broker has the topic."""

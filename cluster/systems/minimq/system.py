@@ -43,7 +43,7 @@ class MiniMQ:
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """Everything: no anomaly is by design."""
-        return Promises(min_in_sync=int(settings["broker.minInSyncReplicas"]))
+        return Promises(min_in_sync=int(settings["broker.minInSyncReplicas"]), replicas_read=True)
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""

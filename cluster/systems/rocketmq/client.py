@@ -64,6 +64,8 @@ class RocketMQClient(RoutedClient[Link]):
                 return await self._send(op, node, deadline_ns)
             if op.f in (F.READ, F.DRAIN):
                 return await self._strong_read(op, node, deadline_ns)
+            if op.f is F.REPLICA:
+                return await self._copy(op, node, deadline_ns)
             return await self._weak_read(op, node, deadline_ns)
         except ProtocolError as error:
             raise Indefinite(f"malformed answer: {error}") from None
@@ -114,6 +116,26 @@ class RocketMQClient(RoutedClient[Link]):
         after = await self._standing(node, deadline_ns)
         if after.master != before.master or after.epoch != before.epoch:
             raise Definite("not master any more")
+        return Completion(
+            type=Type.OK, node=node, records=tuple(records), next_offset=at, min_offset=minimum, max_offset=maximum
+        )
+
+    async def _copy(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        """What a broker shows of its own copy, minimum to maximum as it sees them; it ends where pulls get no further.
+
+        A slave shows what it knows to be confirmed, so its maximum may lie above. With slaveReadEnable=false it refuses
+        (PullMessageProcessor.rejectRequest of 5.5.0).
+        """
+        link = self._links[node]
+        minimum = await offset_of(link, Request.GET_MIN_OFFSET, op.key, deadline_ns)
+        maximum = await offset_of(link, Request.GET_MAX_OFFSET, op.key, deadline_ns)
+        at, records = minimum, list[Record]()
+        while at < maximum:
+            pulled = await self._pull(node, op.key, at, READ_MESSAGES, deadline_ns)
+            if pulled.next_offset <= at:
+                break
+            records += pulled.records
+            at = pulled.next_offset
         return Completion(
             type=Type.OK, node=node, records=tuple(records), next_offset=at, min_offset=minimum, max_offset=maximum
         )

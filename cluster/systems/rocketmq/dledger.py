@@ -14,10 +14,12 @@ from cluster.system import ClusterView
 from cluster.systems.rocketmq import config, shape
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.outcomes import said
-from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
+from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
 
 _TERM_BEFORE_ALL: Final = -2
 _ONLY_TERM: Final = 1
+_SUCCESS: Final = 200
+"""DLedger's own code for an answer, where RocketMQ's is 0."""
 
 
 class _Base(msgspec.Struct):
@@ -50,7 +52,7 @@ def parse_leader(answer: Answer) -> str | None:
         Definite: the member refused.
         ProtocolError: the answer does not parse.
     """
-    if answer.code != Code.SUCCESS:
+    if answer.code != _SUCCESS:
         raise Definite(said(answer.code, answer.remark))
     try:
         return msgspec.json.decode(answer.body, type=_Base).leaderId or None

@@ -111,7 +111,7 @@ def _followers(master: str, latest: Mapping[str, Observation], view: ClusterView
 
 
 def not_ready(seen: Mapping[str, Observation], view: ClusterView) -> str | None:
-    """What is missing, in one line, from observations of all nodes that must answer (brokers only without controllers)."""
+    """What is missing, in one line, from observations of all that must answer (brokers only without controllers)."""
     if shape.of(view.settings).mode == "controller":
         return shared.not_ready(seen, view)
     for name, observation in seen.items():

@@ -14,10 +14,10 @@ import msgspec
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.events import Observation
+from chaos.core.events import Note, Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, Leadership
-from cluster.systems.rocketmq import config, dledger, jraft, shape
+from cluster.systems.rocketmq import config, dledger, effects, jraft, shape
 from cluster.systems.rocketmq.client import offset_of
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_connected, parse_group
@@ -27,6 +27,7 @@ from cluster.systems.rocketmq.route import NameServer
 from cluster.systems.rocketmq.standing import standing
 
 _ASK_TIMEOUT_S: Final = 1.0
+_CONFIG_TIMEOUT_S: Final = 5.0
 _PREPARE_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.2
 _READ_WRITE: Final = 6
@@ -54,23 +55,49 @@ class RocketMQProbe:
             DeadlineError: the name servers did not show the topic in time.
         """
         deadline = Deadline(f"topic {config.TOPIC} on its brokers and in the route", _PREPARE_TIMEOUT_S)
-        for node in await self._keepers(deadline):
+        while not (keepers := await self._keepers()):
+            deadline.check("nobody is master")
+            await asyncio.sleep(_RETRY_S)
+        for node in keepers:
             await self._create_topic(node, deadline)
         while (missing := await self._topic_missing()) is not None:
             deadline.check(missing)
             await asyncio.sleep(_RETRY_S)
         self._prepared = True
 
-    async def _keepers(self, deadline: Deadline) -> tuple[NodeInfo, ...]:
-        """The brokers that must know the topic."""
-        while not self._shape.topic_on_every:
-            seen = [await self.observe(node, _ASK_TIMEOUT_S) for node in self._view.nodes]
-            master = self.leadership({one.node: one for one in seen}).master
-            if master is not None:
-                return tuple(node for node in self._brokers if node.name == master)
-            deadline.check("nobody is master")
-            await asyncio.sleep(_RETRY_S)
-        return self._brokers
+    async def _keepers(self) -> tuple[NodeInfo, ...]:
+        """The brokers that must know the topic; none while the one that must is not known."""
+        if self._shape.topic_on_every:
+            return self._brokers
+        seen = [await self.observe(node, _ASK_TIMEOUT_S) for node in self._view.nodes]
+        master = self.leadership({one.node: one for one in seen}).master
+        return tuple(node for node in self._brokers if node.name == master)
+
+    async def confirm(self) -> tuple[Note, ...]:
+        """See ``effects``: one note of what every node was proven to run with.
+
+        Raises:
+            DeployError: a setting is not in effect, or a node does not say.
+        """
+        shown: dict[str, dict[str, effects.Shown]] = {}
+        for node in self._view.nodes:
+            for question in effects.questions(node, self._view):
+                try:
+                    shown.setdefault(node.name, {})[question.component] = await self._shown(node, question)
+                except (Definite, Indefinite, ProtocolError) as error:
+                    raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
+        text, data = effects.concluded(shown, self._view)
+        return (Note(time_ns=now_ns(), name="settings-in-effect", text=text, data=data),)
+
+    async def _shown(self, node: NodeInfo, question: effects.Question) -> effects.Shown:
+        link = self._servers[node.name] if question.component == "namesrv" else self._links[node.name]
+        answer = await link.request(question.code, {}, _soon(_CONFIG_TIMEOUT_S))
+        pool = None
+        if question.component == "broker":
+            pool = effects.parse_pool(
+                await link.request(Request.GET_BROKER_RUNTIME_INFO, {}, _soon(_CONFIG_TIMEOUT_S))
+            )
+        return effects.Shown(effects.parse_config(answer), pool)
 
     async def _create_topic(self, node: NodeInfo, deadline: Deadline) -> None:
         fields = {
@@ -105,7 +132,7 @@ class RocketMQProbe:
             found = await NameServer(link, config.TOPIC, self._names).ask(_soon(_ASK_TIMEOUT_S))
             if found is None or found.master is None or len(found.slaves) < len(self._brokers) - 1:
                 return f"{name} does not route topic {config.TOPIC} to every broker yet"
-        for broker in await self._keepers(Deadline("a master", _ASK_TIMEOUT_S)):
+        for broker in await self._keepers():
             try:
                 for key in range(self._view.queues):
                     await offset_of(self._links[broker.name], Request.GET_MAX_OFFSET, key, _soon(_ASK_TIMEOUT_S))

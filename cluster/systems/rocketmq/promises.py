@@ -6,6 +6,8 @@ Pure. The module refuses to excuse a loss: a setting that gives safety up takes 
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from chaos.core.runinfo import Promises
 from cluster.systems.rocketmq import defaults, shape
 
@@ -47,12 +49,14 @@ _STOCK: Final[Mapping[str, str]] = {
 
 def of(settings: Mapping[str, str]) -> Promises:
     """What holds under these resolved settings; where safety is given up nothing is by design."""
-    minimum = min_in_sync(settings)
-    if unsafe(settings) is not None:
-        return Promises(min_in_sync=minimum)
-    return Promises(
-        allowed={"stale-tail": _STALE[shape.of(settings).mode]}, readable_after_s=READABLE_AFTER_S, min_in_sync=minimum
+    # A slave refuses every pull unless it may be read, so then its own copy is out of reach.
+    always = Promises(
+        min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true"
     )  # fmt: skip
+    if unsafe(settings) is not None:
+        return always
+    stale = {"stale-tail": _STALE[shape.of(settings).mode]}
+    return msgspec.structs.replace(always, allowed=stale, readable_after_s=READABLE_AFTER_S)
 
 
 def unsafe(settings: Mapping[str, str]) -> str | None:

@@ -177,7 +177,7 @@ def _unknown(name: str) -> UsageError:
     bare = [key for component in COMPONENTS for key in known_keys()[component]]
     choices = {text.lower(): text for text in [*full, *bare, *HELP, *defaults.JVM_DEFAULTS]}
     near = difflib.get_close_matches(name.lower(), choices, n=1)
-    guess = f"did you mean {choices[near[0]]}?" if near else "see `chaos list systems` for the names"
+    guess = f"did you mean {choices[near[0]]}?" if near else "see `chaos list settings` for the names"
     return UsageError(f"--set {name}: RocketMQ 5.5.0 has no such setting; {guess}")
 
 

@@ -70,7 +70,7 @@ class RocketMQ:
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
         """What needs no consumer group; slave reads only where slaves are read on purpose."""
-        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN})
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.REPLICA})
         return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings

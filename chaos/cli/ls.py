@@ -1,0 +1,92 @@
+"""``chaos ls``: the runs of a store, a line each."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from chaos.cli.options import STORE_OPTION
+from chaos.cli.plan import aligned
+from chaos.core.errors import HistoryError
+from chaos.core.verdict import Valid
+
+_WORDS: Final = {True: "valid", False: "INVALID", "unknown": "unknown"}
+
+
+class _Verdict(msgspec.Struct, frozen=True):
+    """The two lines of ``results.json`` that a list shows; the rest is not even decoded."""
+
+    valid: Valid
+    sentence: str
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as ``chaos ls`` shows it. ``valid`` is None where nobody judged it; ``back``: -1 is the newest."""
+
+    back: int
+    id: str
+    path: str
+    began: str
+    status: str
+    system: str = ""
+    workload: str = ""
+    nemesis: str = ""
+    valid: Valid | None = None
+    sentence: str = ""
+
+
+def listed(folder: Path, back: int) -> Listed:
+    """One run; what cannot be read is said in its line and hides no other."""
+    from chaos.core.runinfo import read_run
+
+    try:
+        run = read_run(folder)
+    except HistoryError as error:
+        return Listed(back=back, id=folder.name, path=str(folder), began="", status="unreadable", sentence=str(error))
+    valid: Valid | None = None
+    sentence = run.error or ""
+    try:
+        verdict = msgspec.json.decode((folder / "results.json").read_bytes(), type=_Verdict)
+    except FileNotFoundError:
+        pass
+    except msgspec.DecodeError as error:
+        sentence = f"results.json: {error}"
+    else:
+        valid, sentence = verdict.valid, verdict.sentence
+    return Listed(
+        back=back, id=run.id, path=str(folder), began=run.origin_utc[:19], status=run.status, system=run.system,
+        workload=run.workload, nemesis=run.nemesis, valid=valid, sentence=sentence,
+    )  # fmt: skip
+
+
+@click.command("ls")
+@STORE_OPTION
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per run, a line each.")
+def ls_command(store: str, as_json: bool) -> int:
+    """The runs in the store, the newest first, with their verdict and its first sentence.
+
+    Whatever takes a run takes an id from here, its beginning, `latest`, or the number of the first column.
+    """
+    from chaos.store import runs_in
+
+    folders = runs_in(Path(store))
+    rows = [listed(folder, -place) for place, folder in enumerate(reversed(folders), 1)]
+    if as_json:
+        for row in rows:
+            click.echo(msgspec.json.encode(row).decode())
+        return 0
+    if not rows:
+        click.echo(f"no runs in {store}")
+        return 0
+    head = ("", "ID", "BEGAN (UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT", "")
+    cells = [
+        (
+            str(row.back), row.id, row.began.replace("T", " "), row.system, row.workload, row.nemesis,
+            row.status if row.valid is None else _WORDS[row.valid], " ".join(row.sentence.split()),
+        )
+        for row in rows
+    ]  # fmt: skip
+    for line in aligned([head, *cells]):
+        click.echo(line)
+    return 0

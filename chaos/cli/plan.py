@@ -1,0 +1,110 @@
+"""``chaos plan`` and ``chaos replay``: the faults of a run before it, and a stored run once more."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from chaos.cli.options import as_argv, experiment_of, override_options, run_options
+from chaos.core.errors import UsageError
+from chaos.experiment import DEFAULTS, Experiment
+
+_DECIDES_PLAN = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s")
+
+
+@click.command("plan")
+@run_options
+@click.option("--json", "as_json", is_flag=True, help="A JSON array of rows, as plan.jsonl has them, with targets.")
+def plan_command(as_json: bool, **options: Any) -> int:
+    """Show what `chaos run` with these options would do, every fault with its time and targets; begin nothing."""
+    from chaos import plugins
+    from chaos.backends import chosen
+    from chaos.planning import mix_of, plan_of
+    from cluster.system import Leadership
+    from nemesis.targets import choose
+    from nemesis.topology import Topology
+
+    experiment = experiment_of(options)
+    backend, why = chosen(experiment.backend, experiment.backend_options)
+    system = plugins.load("systems", experiment.system)()
+    told: list[str] = []
+    mix = mix_of(experiment, system)
+    rows = plan_of(experiment, system, backend, told.append)
+    specs = system.topology(experiment.settings)
+    topology = Topology.of(specs, system.roles)
+    known = [choose(row, topology, Leadership()) for row in rows]
+    if as_json:
+        listed = [
+            {**msgspec.to_builtins(row), "targets": whom and whom.names, "description": whom and whom.description}
+            for row, whom in zip(rows, known, strict=True)
+        ]
+        click.echo(msgspec.json.encode(listed).decode())
+        return 0
+    roles = ", ".join(f"{role} {' '.join(names)}" for role, names in topology.nodes.items())
+    e = experiment
+    click.echo(f"system    {e.system} {system.version}: {roles}")
+    click.echo(f"backend   {backend.name}{why}")
+    load = ", ".join(f"{f.word} {e.rate * share:g}/s" for f, share in mix.items())
+    click.echo(f"workload  {e.workload}: {load}; {e.clients} clients, {e.queues} queues, {e.time_limit_s:g} s")
+    click.echo(f"faults    {len(rows)} of {e.nemesis}, seed {e.seed} ({e.origins['seed']})")
+    for line in told:
+        click.echo(line)
+    cells = [
+        (str(row.row), f"{row.at_s:g}", f"{row.at_s + row.duration_s:g}", row.name,
+         targets.description if targets else f"the leader of {' and '.join(row.roles)}, as observed then")
+        for row, targets in zip(rows, known, strict=True)
+    ]  # fmt: skip
+    if cells:
+        for line in aligned([("ROW", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), *cells]):
+            click.echo(line)
+    return 0
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines with columns of equal width, two blanks apart."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+@click.command("replay", context_settings={"ignore_unknown_options": True})
+@click.argument("run")
+@override_options
+def replay_command(run: str, **options: Any) -> int:
+    """Repeat a stored run: its options, its plan, its seed.
+
+    RUN is a folder, the beginning of an id, `latest`, or -1, -2, … counted from the newest in --store. Options that
+    are given replace those of that run; `--pin` hits whom it hit instead of choosing again.
+    """
+    from chaos.cli.run import do_run
+
+    experiment, argv = replayed(run, options)
+    return do_run(experiment, argv)
+
+
+def replayed(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
+    """The experiment that repeats a run, and the `chaos run` command that does the same.
+
+    Raises:
+        UsageError: no such run, it has no config.yaml or plan.jsonl, or an option that its plan decides.
+    """
+    from chaos.config import load
+    from chaos.store import find_run
+
+    store = options.get("store") or DEFAULTS["store"]
+    folder = find_run(run, Path(store))
+    plan, file = folder / "plan.jsonl", folder / "config.yaml"
+    decided = [name for name in _DECIDES_PLAN if options.get(name) is not None]
+    if decided:
+        [word, *_] = as_argv({decided[0]: options[decided[0]]})
+        raise UsageError(f"{word}: replay repeats the plan of that run; for another plan: chaos run -d {file} {word} …")
+    if not plan.is_file() or not file.is_file():
+        raise UsageError(f"{folder}: it has no {'plan.jsonl' if file.is_file() else 'config.yaml'} to repeat")
+    config = load(file)
+    # The plan says whom fixed- means, so the names that once made it have had their use.
+    spent = ("fault_nodes", "pin", "plan", "store")
+    values = {name: value for name, value in config.values.items() if name not in spent}
+    config = msgspec.structs.replace(config, values=values)
+    given = {**options, "plan": str(plan), "store": store}
+    return experiment_of(given, config), ["chaos", "run", "-d", str(file), *as_argv(given)]

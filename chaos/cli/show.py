@@ -1,0 +1,169 @@
+"""``chaos show``: the history of a run as aligned text, or the part around one thing."""
+
+import heapq
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from chaos.cli.options import STORE_OPTION
+from chaos.core.errors import UsageError
+from chaos.core.op import F, Type
+
+_TYPES = {kind.word: kind for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)}
+
+
+class Sought(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``--around`` means: a value or an offset, else the moment ``at_ns``; in one queue or in all."""
+
+    key: int | None = None
+    value: tuple[int, int] | None = None
+    offset: int | None = None
+    at_ns: int | None = None
+
+
+def sought(text: str, folder: Path, key: int | None) -> Sought:
+    """Read ``--around``: an offset, a value writer:sequence, or an anomaly by name, with /N for its N-th example.
+
+    Raises:
+        UsageError: it is none of these, or the run has no such anomaly.
+    """
+    if match := re.fullmatch(r"(\d+):(\d+)", text):
+        return Sought(key=key, value=(int(match[1]), int(match[2])))
+    if re.fullmatch(r"\d+", text):
+        return Sought(key=key, offset=int(text))
+    from chaos.core.verdict import Results
+    from chaos.plugins import did_you_mean
+
+    name, _, number = text.partition("/")
+    path = folder / "results.json"
+    if not path.is_file():
+        raise UsageError(f"--around {text}: the run was not judged; see chaos check {folder}")
+    anomalies = msgspec.json.decode(path.read_bytes(), type=Results).anomalies
+    if name not in anomalies:
+        known = did_you_mean(name, anomalies) or "; there are none"
+        raise UsageError(f"--around {text}: no offset, no value as 3:17, and no anomaly of this run{known}")
+    examples = anomalies[name].examples
+    place = int(number) if number.isdigit() else 1
+    if (number and not number.isdigit()) or not 1 <= place <= len(examples):
+        raise UsageError(f"--around {text}: {name} has {len(examples)} examples; write {name}/1 for the first")
+    one = examples[place - 1]
+    value = re.fullmatch(r"(\d+):(\d+)", one.value or "")
+    return Sought(
+        key=one.key if key is None else key, value=(int(value[1]), int(value[2])) if value else None,
+        offset=None if value else one.offset, at_ns=one.at_ns,
+    )  # fmt: skip
+
+
+@click.command("show", context_settings={"ignore_unknown_options": True})
+@click.argument("run")
+@STORE_OPTION
+@click.option("--key", "keys", multiple=True, type=int, help="Only operations on this queue; repeatable.")
+@click.option("--process", "processes", multiple=True, type=int, help="Only of this process; repeatable.")
+@click.option("--f", "kinds", multiple=True, type=click.Choice([f.word for f in F]), help="Only of this kind.")
+@click.option("--type", "types", multiple=True, type=click.Choice(list(_TYPES)), help="Only with this outcome.")
+@click.option("--node", default=None, help="Only what this node answered, said or suffered.")
+@click.option("--from", "from_s", type=float, default=None, help="From this second of the load on.")
+@click.option("--to", "to_s", type=float, default=None, help="Up to this second of the load.")
+@click.option("--around", default=None, metavar="OFFSET|VALUE|ANOMALY", help="Only around what concerns this.")
+@click.option("--context", type=click.IntRange(min=0), default=5, show_default=True, help="Lines around each of them.")
+def show_command(run: str, store: str, around: str | None, context: int, **filters: Any) -> int:
+    """The history of a run in time order: operations, faults, and what nodes said of themselves.
+
+    RUN is a folder, the beginning of an id, `latest`, or -1, -2, … from the newest. Faults, phases and observations
+    are shown beside whatever operations are asked for. `--around` takes an offset (with --key), a value as 3:17, or the
+    name of an anomaly that the run has, as lost-write or lost-write/2.
+    """
+    from chaos.store import find_run
+    from reports.history_text import HEAD
+
+    folder = find_run(run, Path(store))
+    lines = _lines(folder, around, context, filters)
+    click.echo(("  " if around else "") + HEAD)
+    shown = 0
+    for line in lines:
+        click.echo(line)
+        shown += 1
+    if around is not None and not shown:
+        click.echo(f"nothing in this history concerns {around}")
+    return 0
+
+
+def _lines(folder: Path, around: str | None, context: int, filters: dict[str, Any]) -> Iterator[str]:
+    """The lines to print, each made when it is printed."""
+    from chaos.core.clock import NS_PER_S
+    from chaos.core.runinfo import read_run
+    from reports import history_rows, history_text
+    from reports.folder import read_events_of
+
+    run = read_run(folder)
+    names = [node.name for node in run.nodes]
+    node = filters["node"]
+    if node is not None and node not in names:
+        raise UsageError(f"--node {node}: no such node in this run: {', '.join(names)}")
+
+    def instant(second: float | None) -> int | None:
+        return None if second is None else run.origin_ns + round(second * NS_PER_S)
+
+    target = sought(around, folder, filters["keys"][0] if len(filters["keys"]) == 1 else None) if around else None
+    keys = {*filters["keys"], *([target.key] if target and target.key is not None else [])}
+    wanted = history_rows.Wanted(
+        keys=frozenset(keys), processes=frozenset(filters["processes"]),
+        kinds=frozenset(int(F[word.upper().replace("-", "_")]) for word in filters["kinds"]),
+        types=frozenset(int(_TYPES[word]) for word in filters["types"]),
+        nodes=frozenset() if node is None else frozenset({names.index(node)}),
+        from_ns=instant(filters["from_s"]), to_ns=instant(filters["to_s"]),
+    )  # fmt: skip
+    hit = _hits(folder, target)
+    first_ns, last_ns = wanted.from_ns, wanted.to_ns
+    events = [
+        event
+        for event in read_events_of(folder / "history")
+        if (first_ns is None or event.time_ns >= first_ns) and (last_ns is None or event.time_ns <= last_ns)
+        and (node is None or history_text.about_node(event, node))
+    ]  # fmt: skip
+    operations = (
+        history_text.operation_line(one, names, run.origin_ns, hit=hit(one))
+        for one in history_rows.operations(history_rows.tables_of(folder, "operations"), wanted)
+    )
+    merged = heapq.merge(operations, history_text.event_lines(events, run.origin_ns), key=lambda line: line.time_ns)
+    if target is None:
+        return (line.text for line in merged)
+    if target.value is None and target.offset is None:
+        return history_text.around(_nearest(merged, target.at_ns), context, lambda line: line.hit)
+    return history_text.around(merged, context, lambda line: line.hit)
+
+
+def _hits(folder: Path, target: Sought | None) -> Any:
+    """A predicate: whether an operation concerns what is sought."""
+    from reports import history_rows
+
+    if target is None or (target.value is None and target.offset is None):
+        return lambda _one: False
+    read = history_rows.reads_of(
+        history_rows.tables_of(folder, "reads"), key=target.key, value=target.value, offset=target.offset
+    )
+
+    def concerns(one: Any) -> bool:
+        row = one.row
+        if (one.worker, one.op) in read:
+            return True
+        if target.value is not None:
+            return bool((row["writer"], row["sequence"]) == target.value)
+        return bool(row["writer"] >= 0 and row["offset"] == target.offset)
+
+    return concerns
+
+
+def _nearest(lines: Iterator[Any], at_ns: int | None) -> Iterator[Any]:
+    """The lines with the first operation at or behind an instant as the one that was looked for."""
+    found = False
+    for line in lines:
+        if not found and not line.event and (at_ns is None or line.time_ns >= at_ns):
+            found = True
+            yield msgspec.structs.replace(line, hit=True)
+        else:
+            yield line

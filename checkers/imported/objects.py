@@ -1,0 +1,105 @@
+"""Registers, sets, queues and the like: each key is an object, and each object has its answer.
+
+The module refuses to search by itself; ``checkers.models`` does.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from chaos.core.errors import HistoryError
+from chaos.core.formats import registry as formats
+from chaos.core.formats.operations import Operation, Operations
+from chaos.core.op import Type
+from chaos.core.verdict import Anomaly, Example, Results
+from checkers.imported.question import Question
+from checkers.imported.telling import plain, results
+from checkers.models import registry
+from checkers.models.calls import Call, Calls, frozen
+from checkers.models.rules import Budget, Rules
+
+_KEYED_TOGETHER = frozenset({"set", "set-full", "queue", "total-queue", "counter", "unique-ids"})
+"""In these a key, where the format has one (a sharding key), names no object of its own; ``independent`` does."""
+
+_OPENCHAOS_MAP = {"put": "add", "getAll": "read"}
+
+
+def _call(operation: Operation) -> Call:
+    """An operation as models see it. A write whose invocation said nothing has its value from its completion."""
+    argument = operation.argument
+    if argument is None and operation.type is Type.OK and operation.f not in ("read", "get", "dequeue", "generate"):
+        argument = operation.output
+    missing = -1
+    return Call(
+        number=operation.number, process=operation.process, f=operation.f,
+        argument=argument, output=operation.output if operation.type is Type.OK else None, outcome=operation.type,
+        invoke=operation.invoke, complete=operation.complete,
+        began_ns=missing if operation.invoke_ns is None else operation.invoke_ns,
+        ended_ns=missing if operation.complete_ns is None else operation.complete_ns,
+    )  # fmt: skip
+
+
+def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, Calls]]:
+    """Keys with their operations, in order of their first; one object without a key where keys mean nothing."""
+    calls: dict[Any, list[Call]] = {}
+    shown: dict[Any, Any] = {}
+    together = question.model in _KEYED_TOGETHER and not question.independent
+    for operation in operations.items:
+        key = None if together else operation.key
+        calls.setdefault(frozen(key), []).append(_call(operation))
+        shown.setdefault(frozen(key), key)
+    return [(shown[key], Calls(own)) for key, own in calls.items()]
+
+
+def _rules(operations: Operations, question: Question) -> Rules:
+    return Rules(
+        nil_means=question.nil_means or operations.nil_means, init=question.init,
+        fail_observes=operations.failed_cas_observes, blind_takes=question.format != "jepsen", strict=question.strict,
+        linearizable=question.linearizable,
+    )  # fmt: skip
+
+
+def _row(call: Call) -> dict[str, Any]:
+    return {
+        "op": call.number, "process": plain(call.process), "f": call.f, "type": call.outcome.word,
+        "argument": plain(call.argument), "output": plain(call.output),
+    }  # fmt: skip
+
+
+def _adapted(operations: Operations, question: Question) -> str:
+    """The model that judges; OpenChaos' map is a set of the values that were put."""
+    if question.format == "openchaos" and question.model == "kv":
+        for operation in operations.items:
+            operation.f = _OPENCHAOS_MAP.get(operation.f, operation.f)
+        return "set"
+    return question.model
+
+
+def judge(path: Path, question: Question, engine: str) -> Results:
+    """The verdict on a history of objects.
+
+    Raises:
+        HistoryError: naming file and fault.
+    """
+    operations = formats.read(path, question.format, independent=question.independent)
+    model, rules = _adapted(operations, question), _rules(operations, question)
+    check, budget = registry.model_named(model), Budget(question.budget_s)
+    try:
+        objects = list(_objects(operations, question))
+        answer = registry.merged((key, check(calls, rules, budget)) for key, calls in objects)
+    except HistoryError as error:
+        raise HistoryError(f"{path}: {error}") from error
+    anomalies = {
+        name: Anomaly(
+            count=one.count, allowed=one.allowed,
+            examples=tuple(
+                Example(sentence=sentence, ops=tuple(_row(call) for call in calls)) for sentence, calls in one.examples
+            ),
+        )
+        for name, one in answer.found.items()
+    }  # fmt: skip
+    several = f" of {len(objects)} objects" if len(objects) != 1 else ""
+    return results(
+        model=question.model, engine=engine, valid=answer.valid, anomalies=anomalies, reason=answer.reason,
+        cut_off=operations.cut_off, examined=f"{len(operations.items)} operations{several}",
+    )  # fmt: skip

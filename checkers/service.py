@@ -1,0 +1,219 @@
+"""What clients had of the service: availability, silences, steady throughput after a heal, latency from end to end.
+
+Figures for comparing runs, faults and systems; none of them is a verdict (``checkers.progress`` makes one of
+silences). Only clients that follow the route count, if there are any: refusals of a client that stays on a slave say
+nothing of the service. The module refuses to smooth: a second is served or it is not.
+"""
+
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
+from chaos.core.op import SENDS, F, Type
+from chaos.core.verdict import Availability, Latency, Steady
+from checkers.columns import Ints, Mask
+from checkers.histogram import BUCKETS, bucket_of, quantile
+from checkers.kernel import Context, QueueShard
+from checkers.timeline import FaultSpan
+
+CONSUMED: Final = (int(F.POLL), int(F.READ), int(F.SLAVE_READ), int(F.POP))
+"""Reads by which a message has reached a consumer."""
+STEADY_S: Final = 5
+STEADY_SHARE: Final = 0.9
+LEAST_HEALTHY_S: Final = 5
+_STEPS_MAX: Final = 1_000_000
+
+
+class Sent(NamedTuple):
+    """The sends that tell of the service, in order of invocation; ``acks``: when they were acknowledged, ascending."""
+
+    ops: Ints
+    invoke: Ints
+    ok: Mask
+    acks: Ints
+
+
+class ServiceSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One or more queues.
+
+    ``due`` and ``acked``: sends due and acknowledged per second; ``served``: of the seconds in which sends of a queue
+    were due, how many there were and in how many one of them was ok; ``silence``: the longest, and when it began.
+    ``histogram``, ``slowest_ms`` and ``unread``: a row each for the healthy time and for every injected fault.
+    """
+
+    due: Ints
+    acked: Ints
+    served: dict[int, tuple[int, int]]
+    silence: dict[int, tuple[int, int]]
+    histogram: Ints
+    slowest_ms: Ints
+    unread: Ints
+
+
+def sent_of(shard: QueueShard) -> Sent:
+    """The sends of clients that follow the route, of all clients if none does."""
+    log = shard.log
+    ops = np.flatnonzero(np.isin(log.f, [int(f) for f in SENDS]))
+    following = ops[~shard.operations["pinned"][ops]]
+    ops = following if len(following) else ops
+    ok = np.equal(log.type[ops], Type.OK)
+    return Sent(ops, log.invoke[ops], ok, np.sort(log.complete[ops[ok]]))
+
+
+def silences(sent: Sent) -> Ints:
+    """Per send: ns from its invocation to the next acknowledgement of any; to the last invocation if there is none."""
+    if not len(sent.ops):
+        return np.zeros(0, dtype=np.int64)
+    at = np.searchsorted(sent.acks, sent.invoke, side="right")
+    behind = np.append(sent.acks, sent.invoke.max())
+    lengths: Ints = np.maximum(behind[at] - sent.invoke, 0)
+    return lengths
+
+
+def _grid(context: Context) -> tuple[int, int]:
+    """Number of steps over the run and their length in ns: a second, unless the run is longer than any."""
+    duration_ns = max(NS_PER_S, context.timeline.end_ns - context.timeline.origin_ns)
+    step_ns = NS_PER_S * max(1, -(-duration_ns // (NS_PER_S * _STEPS_MAX)))
+    return duration_ns // step_ns + 1, step_ns
+
+
+def _windows(context: Context) -> list[FaultSpan]:
+    return context.timeline.injected()
+
+
+def _window_of(context: Context, invoke: Ints) -> Ints:
+    """Per instant the row of the last fault that was in force, 0 for none."""
+    row = np.zeros(len(invoke), dtype=np.int64)
+    for number, fault in enumerate(_windows(context), 1):
+        end = NEVER_NS if fault.healed_ns is None else fault.healed_ns
+        row[(invoke >= (fault.inject_ns or 0)) & (invoke <= end)] = number
+    return row
+
+
+class ServiceKernel:
+    """Counts per second, silences, and histograms of latency from end to end."""
+
+    name = "service"
+    help = "availability, silences and latency from end to end; decides nothing"
+
+    def examine(self, shard: QueueShard, context: Context) -> ServiceSummary:
+        """Look at one queue."""
+        steps, step_ns = _grid(context)
+        sent = sent_of(shard)
+
+        def second(times: Ints) -> Ints:
+            return np.clip((times - context.timeline.origin_ns) // step_ns, 0, steps - 1)
+
+        due = np.bincount(second(sent.invoke), minlength=steps)
+        ok = np.bincount(second(sent.invoke[sent.ok]), minlength=steps)
+        quiet = silences(sent)
+        longest = int(np.argmax(quiet)) if len(quiet) else -1
+        histogram, slowest, unread = self._latency(shard, context)
+        return ServiceSummary(
+            due=due, acked=np.bincount(second(sent.acks), minlength=steps),
+            served={shard.key: (int((due > 0).sum()), int((ok > 0).sum()))} if len(sent.ops) else {},
+            silence={shard.key: (int(quiet[longest]), int(sent.invoke[longest]))} if longest >= 0 else {},
+            histogram=histogram, slowest_ms=slowest, unread=unread,
+        )  # fmt: skip
+
+    def _latency(self, shard: QueueShard, context: Context) -> tuple[Ints, Ints, Ints]:
+        """From the invocation of each acknowledged send to the answer of the first read that gave it to a consumer."""
+        log, rows = shard.log, len(_windows(context)) + 1
+        first = np.full(log.values, NEVER_NS, dtype=np.int64)
+        given = np.isin(log.f[log.row_op], CONSUMED) & (log.row_vid >= 0)
+        np.minimum.at(first, log.row_vid[given], log.complete[log.row_op[given]])
+        # A delayed message is given late on purpose, and a half one when its producer decides: neither is latency.
+        plain = log.acked[np.equal(log.f[log.sends[log.acked]], F.SEND)]
+        invoke = log.invoke[log.sends[plain]]
+        window, read = _window_of(context, invoke), first[plain] != NEVER_NS
+        latency_ms = (first[plain][read] - invoke[read]) / 1e6
+        cell = window[read] * BUCKETS + bucket_of(latency_ms)
+        slowest = np.full(rows, -1.0)
+        np.maximum.at(slowest, window[read], latency_ms)
+        histogram = np.bincount(cell, minlength=rows * BUCKETS).reshape(rows, BUCKETS)
+        return histogram, slowest, np.bincount(window[~read], minlength=rows)
+
+    def merge(self, left: ServiceSummary, right: ServiceSummary) -> ServiceSummary:
+        """Add two queues."""
+        return ServiceSummary(
+            due=left.due + right.due, acked=left.acked + right.acked, served={**left.served, **right.served},
+            silence={**left.silence, **right.silence}, histogram=left.histogram + right.histogram,
+            slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms), unread=left.unread + right.unread,
+        )  # fmt: skip
+
+    def conclude(self, summary: ServiceSummary | None, context: Context) -> None:
+        """No row of the verdict table: these are figures."""
+
+
+def availability(summary: ServiceSummary | None) -> tuple[Availability, ...]:
+    """Over all queues first (key -1), then of each queue."""
+    if summary is None or not summary.served:
+        return ()
+    out = []
+    for key, (due, served) in sorted(summary.served.items()):
+        length_ns, at_ns = summary.silence[key]
+        out.append(_availability(key, due, served, length_ns, at_ns))
+    # Over all queues: a second counts as served if any queue was.
+    due, served = int((summary.due > 0).sum()), int(((summary.due > 0) & (summary.acked > 0)).sum())
+    length_ns, at_ns = max(summary.silence.values(), key=lambda one: (one[0], -one[1]))
+    return (_availability(-1, due, served, length_ns, at_ns), *out)
+
+
+def _availability(key: int, due: int, served: int, length_ns: int, at_ns: int) -> Availability:
+    return Availability(
+        key=key, share=round(served / due, 6) if due else None, seconds=due,
+        silence_s=round(length_ns / NS_PER_S, 6), silence_ns=at_ns,
+    )  # fmt: skip
+
+
+def latencies(summary: ServiceSummary | None, context: Context) -> tuple[Latency, ...]:
+    """The healthy time first (fault None), then each fault in whose time something was sent."""
+    if summary is None:
+        return ()
+    quantiles = [quantile(summary.histogram, q, summary.slowest_ms) for q in (0.5, 0.9, 0.99)]
+    read, out = summary.histogram.sum(axis=1), []
+    for row, fault in enumerate([None, *(span.id for span in _windows(context))]):
+        if read[row] or summary.unread[row]:
+            slowest = float(summary.slowest_ms[row])
+            out.append(Latency(
+                fault=fault, messages=int(read[row]), unread=int(summary.unread[row]), p50_ms=quantiles[0][row],
+                p90_ms=quantiles[1][row], p99_ms=quantiles[2][row], max_ms=round(slowest, 3) if read[row] else None,
+            ))  # fmt: skip
+    return tuple(out)
+
+
+def steady(summary: ServiceSummary | None, context: Context) -> dict[int, Steady]:
+    """For each fault that was healed: how long after the heal began acknowledgements came as fast as before all faults.
+
+    As fast: over five seconds nine tenths of the median second before the first fault. A fault is left out where there
+    was too little before the first one to compare with, or too little time behind its heal.
+    """
+    faults = context.timeline.injected()
+    if summary is None or not faults or not summary.due.any():
+        return {}
+    _, step_ns = _grid(context)
+    origin_ns, acked = context.timeline.origin_ns, summary.acked
+    before = acked[1 : max(1, ((faults[0].inject_ns or 0) - origin_ns) // step_ns)]
+    enough = STEADY_SHARE * STEADY_S * float(np.median(before)) if len(before) >= LEAST_HEALTHY_S else 0.0
+    if not enough:
+        return {}
+    last = int(np.flatnonzero(summary.due)[-1])
+    ends = [((one.inject_ns or 0) - origin_ns) // step_ns for one in faults[1:]] + [last]
+    out = {}
+    for fault, end in zip(faults, ends, strict=True):
+        if fault.heal_ns is None:
+            continue
+        begin = (fault.heal_ns - origin_ns) // step_ns
+        sums = np.convolve(acked[begin:end], np.ones(STEADY_S, dtype=np.int64), mode="valid")
+        if end - begin < STEADY_S:
+            continue
+        reached = np.flatnonzero(sums >= enough)
+        if not len(reached):
+            out[fault.id] = Steady(reached=False, seconds=None)
+            continue
+        at_ns = origin_ns + (begin + int(reached[0])) * step_ns
+        out[fault.id] = Steady(reached=True, seconds=round(max(0, at_ns - fault.heal_ns) / NS_PER_S, 3))
+    return out

@@ -1,0 +1,103 @@
+"""What clients had of the service, as tables for the page and lines for the terminal.
+
+Pure. The module refuses to measure: availability, silences, steady throughput and latency come from ``results.json``.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from chaos.core.verdict import Availability, FaultResult, Latency, Results, Steady
+from reports import words
+from reports.model import Table
+
+QUEUES: Final = 8
+"""Queues shown at most, the least available first; the title says of how many."""
+
+
+def steady_words(steady: Steady | None) -> str:
+    """``3.0 s``, ``never``, or a dash where it cannot be told."""
+    if steady is None:
+        return "—"
+    return words.seconds(steady.seconds) if steady.reached and steady.seconds is not None else "never"
+
+
+def steady_line(faults: Sequence[FaultResult]) -> str:
+    """Over all faults; empty where nothing could be told."""
+    known = [(fault.id, fault.steady) for fault in faults if fault.steady is not None]
+    never = [str(number) for number, one in known if not one.reached]
+    ended = {number: one.seconds for number, one in known if one.seconds is not None}
+    said = [f"not after fault{'s' * (len(never) > 1)} {', '.join(never)}"] if never else []
+    if ended:
+        worst = max(ended, key=lambda number: ended[number])
+        said.append(f"at most {words.seconds(ended[worst])} after the heal (fault {worst})")
+    return f"steady throughput again: {'; '.join(said)}" if said else ""
+
+
+def lines_of(results: Results | None, origin_ns: int) -> tuple[str, ...]:
+    """Availability and latency, a line each; none where nothing was sent."""
+    if results is None or not results.availability:
+        return ()
+    overall = results.availability[0]
+    least = min((one for one in results.availability if one.key >= 0), key=_share, default=overall)
+    silent = max((one for one in results.availability if one.key >= 0), key=lambda one: one.silence_s, default=overall)
+    at = words.at(words.since(silent.silence_ns, origin_ns))
+    served = f"available {_percent(overall)} of {words.plural(overall.seconds, 'second')}"
+    worst_of = f"queue {least.key} {_percent(least)}"
+    out = [f"{served}, {worst_of}; longest silence {words.seconds(silent.silence_s)} (queue {silent.key}, from {at})"]
+    healthy = next((one for one in results.latency if one.fault is None), None)
+    under = [one for one in results.latency if one.fault is not None and one.max_ms is not None]
+    if healthy is not None and healthy.messages:
+        out.append(f"end to end {_quantiles(healthy)}")
+    if under:
+        worst = max(under, key=lambda one: (one.p99_ms or 0.0, -(one.fault or 0)))
+        out.append(f"end to end under fault {worst.fault} {_quantiles(worst)}")
+    return tuple(out)
+
+
+def _quantiles(one: Latency) -> str:
+    return f"p50 {_ms(one.p50_ms)}, p99 {_ms(one.p99_ms)}, longest {_ms(one.max_ms)}"
+
+
+def _share(one: Availability) -> float:
+    return 1.0 if one.share is None else one.share
+
+
+def _percent(one: Availability) -> str:
+    return "—" if one.share is None else f"{100 * one.share:.1f} %"
+
+
+def _ms(value_ms: float | None) -> str:
+    return "—" if value_ms is None else words.seconds(value_ms / 1000)
+
+
+def tables_of(results: Results | None, origin_ns: int) -> tuple[Table, ...]:
+    """Availability by queue and latency from end to end by fault."""
+    if results is None or not results.availability:
+        return ()
+    queues = sorted((one for one in results.availability if one.key >= 0), key=lambda one: (_share(one), one.key))
+    cut = f", the {QUEUES} least available of {len(queues)} queues" if len(queues) > QUEUES else ""
+    rows = [
+        (
+            "all queues" if one.key < 0 else f"queue {one.key}", _percent(one), words.count(one.seconds),
+            words.seconds(one.silence_s), words.at(words.since(one.silence_ns, origin_ns)),
+        )
+        for one in (results.availability[0], *queues[:QUEUES])
+    ]  # fmt: skip
+    names = {fault.id: f"{fault.id} {fault.name}" for fault in results.faults}
+    ends = [
+        (
+            "healthy" if one.fault is None else names.get(one.fault, str(one.fault)), words.count(one.messages),
+            _ms(one.p50_ms), _ms(one.p90_ms), _ms(one.p99_ms), _ms(one.max_ms), words.count(one.unread),
+        )
+        for one in results.latency
+    ]  # fmt: skip
+    return (
+        Table(
+            title=f"Seconds in which a send was acknowledged, of those in which one was due{cut}",
+            columns=("queue", "available", "seconds", "longest silence", "from"), rows=tuple(rows),
+        ),
+        Table(
+            title="From a send to the first consumer that was given it, by when it was sent",
+            columns=("sent", "messages", "p50", "p90", "p99", "longest", "given to nobody"), rows=tuple(ends),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,168 @@
+"""The pages of a matrix as functions of its plan and rows, and strips of recovery times."""
+
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaos.core.cells import CellRow, MatrixPlan, Planned, append_row
+from chaos.core.verdict import FaultResult, Rto
+from reports.faults import spread_rows
+from reports.html import template
+from reports.matrix import junit, summary, view, write_pages
+from reports.spread import scale_of, spread_of, spread_row
+
+JOBS = tuple(
+    Planned(id=f"{a}.{b}.1", cell=f"{a}.{b}", values={"fault": a, "mode": b}, repeat=1, seed=5, fingerprint=a + b)
+    for a in ("leader-kill", "random-loss")
+    for b in ("x", "y")
+)
+PLAN = MatrixPlan(
+    name="small", about="An <about>.", file="small.yaml",
+    axes={"fault": ("leader-kill", "random-loss"), "mode": ("x", "y")}, repeats=1, seed=5, scale=0.5, jobs=JOBS,
+)  # fmt: skip
+
+
+def row(number, verdict="valid", **changes):
+    job = JOBS[number]
+    made = CellRow(
+        id=job.id, cell=job.cell, values=job.values, repeat=1, seed=5, fingerprint=job.fingerprint, argv=(), exit=0,
+        verdict=verdict, sentence="All is well.", reason="", anomalies={}, allowed=(), rto={"send": (1.0, 3.0, None)},
+        planned=3, proven=3, healed=3, skipped=0, lost=0, began="", took_s=80.0, timings_s={},
+        run=f"runs/g/{number}", earlier=(), chaos_version="0", system="minimq 1",
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **changes)
+
+
+ROWS = [
+    row(0), row(1, "invalid", sentence="2 lost <b>\x00", anomalies={"lost-write": 2, "stale-tail": 1},
+                allowed=("stale-tail",), lost=2, rto={"send": (20.0, "never")}),
+    row(2, "unknown", reason="drain | incomplete"),
+]  # fmt: skip
+
+
+def page(plan, rows, **more):
+    made, css = template("matrix.html.j2")
+    return made.render(d=view(plan, rows, **more), css=css)
+
+
+def test_the_page_has_a_table_a_pair_of_axes_with_links_to_the_runs():
+    made = view(PLAN, ROWS)
+    assert (made.stamp.word, made.title) == ("INVALID", "matrix small")
+    assert made.sentence == (
+        "4 runs: 1 valid, 1 invalid, 1 unknown, 1 not done. 9 faults proven, 2 acknowledged messages lost."
+    )
+    (table,) = made.tables
+    assert (table.title, table.columns) == ("fault × mode", ("x", "y"))
+    kill, loss = table.rows
+    assert [cell.words for cell in kill[1]] == ["median 2.0 s, 3 faults", "median 20.0 s, 2 faults, 1 never"]
+    assert loss[1][1] is None
+    text = page(PLAN, ROWS)
+    assert '<a class="v good" href="runs/g/0/report.html" title="leader-kill.x.1">valid</a>' in text
+    assert "An &lt;about&gt;." in text
+    assert "2 lost &lt;b&gt;" in text
+    assert "<script" not in text
+    assert 'style="left:5.00%"' in text, "a second on a scale of twenty"
+    assert "href" not in page(PLAN, ROWS, linked=False).partition("<body>")[2]
+
+
+def test_one_axis_is_a_table_of_one_column():
+    jobs = tuple(msgspec.structs.replace(job, values={"fault": job.values["fault"]}) for job in (JOBS[0], JOBS[2]))
+    plan = msgspec.structs.replace(PLAN, axes={"fault": ("leader-kill", "random-loss")}, jobs=jobs)
+    (table,) = view(plan, [row(0, values=jobs[0].values)]).tables
+    assert [name for name, _ in table.rows] == ["leader-kill", "random-loss"]
+    assert table.rows[0][1][0].runs[0].word == "valid"
+
+
+def test_rows_of_another_plan_do_not_count():
+    made = view(PLAN, [row(0, "invalid", fingerprint="before")])
+    assert made.stamp.word == "NOT DONE"
+    assert all(run.word == "not done" for run in made.runs)
+    assert view(PLAN, [row(n) for n in range(4)]).stamp.word == "VALID"
+
+
+def test_junit_is_well_formed_and_counts_what_happened():
+    suite = ET.fromstring(junit(PLAN, ROWS))  # noqa: S314 - our own text
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")} == {
+        "tests": "4", "failures": "1", "errors": "1", "skipped": "1", "time": "240.000"
+    }  # fmt: skip
+    cases = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert cases == {
+        "leader-kill.x.1": [], "leader-kill.y.1": ["failure"], "random-loss.x.1": ["error"],
+        "random-loss.y.1": ["skipped"],
+    }  # fmt: skip
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert (failure.get("type"), failure.get("message")) == ("lost-write", "2 lost <b>?")
+
+
+def test_the_summary_is_markdown_whose_cells_hold():
+    lines = summary(view(PLAN, ROWS)).splitlines()
+    assert lines[0] == "# matrix small: invalid"
+    table = [line for line in lines if line.startswith("|")]
+    assert len(table) == 2 + len(JOBS)
+    assert all(line.replace("\\|", "").count("|") == 9 for line in table)
+
+
+def test_the_files_are_written_from_the_folder_alone(tmp_path):
+    (tmp_path / "matrix.json").write_bytes(msgspec.json.encode(PLAN))
+    for one in ROWS:
+        append_row(tmp_path, one)
+    write_pages(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "matrix.json", "cells.jsonl", "index.html", "junit.xml", "summary.md"
+    }  # fmt: skip
+
+
+RECOVERIES = st.lists(st.one_of(st.none(), st.just("never"), st.floats(0, 1000)))
+
+
+@given(RECOVERIES)
+def test_a_spread_averages_no_outage_and_no_recovery_in(recoveries):
+    spread = spread_of(recoveries)
+    assert spread.faults == len(recoveries)
+    assert (spread.none, spread.never) == (recoveries.count(None), recoveries.count("never"))
+    if not spread.dots:
+        assert (spread.median, spread.p90, spread.longest) == (None, None, None)
+        return
+    assert min(spread.dots) <= spread.median <= spread.longest == max(spread.dots)
+    at_most = sum(dot <= spread.p90 for dot in spread.dots)
+    below = sum(dot < spread.p90 for dot in spread.dots)
+    assert below < 0.9 * len(spread.dots) <= at_most + 1e-9
+    scale_s = scale_of([spread])
+    drawn = spread_row("n", "kill", "send", spread, scale_s)
+    assert all(0 <= x <= 1 for x in drawn.dots)
+
+
+def test_a_strip_draws_a_dot_a_fault_and_says_the_rest_in_words():
+    drawn = spread_row("leader-kill", "kill", "send", spread_of([2.0, 4.0, None, "never"]), 8.0)
+    assert (drawn.dots, drawn.marks) == ((0.25, 0.5), (("median", 0.375), ("p90", 0.5)))
+    assert (drawn.faults, drawn.median, drawn.p90, drawn.longest) == (4, "3.0 s", "4.0 s", "4.0 s")
+    assert scale_of([]) == 1.0
+    assert scale_of([spread_of([0.2])]) == pytest.approx(1.0)
+
+
+def fault(number, name, *rtos):
+    return FaultResult(
+        id=number, name=name, targets=(), description="", proven=True, healed=True, skipped=False, inject_ns=1,
+        active_ns=None, heal_ns=None, healed_ns=None, rto=rtos,
+    )  # fmt: skip
+
+
+def test_a_runs_page_has_a_strip_for_each_nemesis_and_kind_that_an_outage_touched():
+    on_a_queue = Rto(f="send", seconds=9.0, key=1)
+    faults = (
+        fault(1, "leader-kill", Rto(f="send", seconds=2.0), on_a_queue, Rto(f="poll", seconds=None)),
+        fault(2, "random-loss", Rto(f="send", seconds=None)),
+        fault(3, "leader-kill", Rto(f="send", seconds=4.0), Rto(f="poll", seconds=None)),
+        fault(4, "leader-kill", Rto(f="send", seconds=9.0, recovered=False)),
+    )
+    rows, scale_s = spread_rows(faults)
+    assert scale_s == 4.0
+    (only,) = rows
+    assert (only.name, only.kind, only.f) == ("leader-kill", "kill", "send")
+    assert (only.faults, only.never, only.none) == (3, 1, 0)
+    assert (only.median, only.dots) == ("3.0 s", (0.5, 1.0))
+    assert spread_rows(()) == ((), 1.0)

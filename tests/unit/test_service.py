@@ -1,0 +1,102 @@
+"""Availability, silences, steady throughput and latency from end to end of histories whose figures are known."""
+
+import pytest
+
+from chaos.core.verdict import Latency, Steady
+from chaos.literals import Expected, FaultLiteral, HistoryLiteral, OpLiteral, Range, RunLiteral, Sends
+from chaos.testing import ORIGIN_NS, write_run_folder
+from checkers import local
+
+NS = 1_000_000_000
+
+
+def row(start, count, every_s=0.1, **facts):
+    return OpLiteral(sends=Sends(start=start, count=count, every_s=every_s, **facts))
+
+
+def judged(tmp_path, *ops, faults=(), queues=1):
+    literal = HistoryLiteral(
+        name="x", rules=(1,), about="", ops=ops, faults=faults, run=RunLiteral(queues=queues),
+        expect=Expected(valid=True),
+    )  # fmt: skip
+    write_run_folder(literal, tmp_path / "run")
+    return local.judged(tmp_path / "run").results
+
+
+def stopped(tmp_path, until=12.0, again=10.0, every_s=0.1):
+    """Ten sends a second: acknowledged to 8 s and from ``until`` on, refused between; a fault from 8 to ``again``."""
+    before, after = round(7.95 / 0.1), round((20 - until) / every_s)
+    return judged(
+        tmp_path, row(0.05, before, offset=0), row(8.05, round((until - 8) / 0.1), first=100, outcome="fail"),
+        row(until + 0.05, after, every_s, first=200, offset=before),
+        faults=(FaultLiteral(inject=8.0, heal=again, targets=("b1",)),),
+    )  # fmt: skip
+
+
+def test_a_second_is_served_if_a_send_that_was_due_in_it_was_acknowledged(tmp_path):
+    results = stopped(tmp_path)
+    overall, queue = results.availability
+    assert (overall.key, queue.key) == (-1, 0)
+    assert (queue.seconds, queue.share) == (20, 0.8)
+    assert (overall.seconds, overall.share) == (20, 0.8)
+
+
+def test_the_longest_silence_goes_from_a_send_that_was_due_to_the_next_acknowledgement(tmp_path):
+    (_, queue) = stopped(tmp_path).availability
+    assert queue.silence_ns == ORIGIN_NS + int(7.95 * NS) + 100_000_000
+    assert queue.silence_s == pytest.approx(4.01)
+
+
+def test_throughput_is_steady_once_five_seconds_are_as_full_as_before_the_fault(tmp_path):
+    assert stopped(tmp_path).faults[0].steady == Steady(reached=True, seconds=2.0)
+
+
+def test_throughput_may_be_as_before_at_the_heal(tmp_path):
+    assert stopped(tmp_path, until=9.0).faults[0].steady == Steady(reached=True, seconds=0.0)
+
+
+def test_half_the_throughput_is_not_steady(tmp_path):
+    assert stopped(tmp_path, every_s=0.2).faults[0].steady == Steady(reached=False, seconds=None)
+
+
+def test_without_a_healthy_time_before_or_enough_behind_there_is_nothing_to_compare(tmp_path):
+    early = FaultLiteral(inject=2.0, heal=3.0)
+    assert judged(tmp_path / "1", row(0.05, 150, offset=0), faults=(early,)).faults[0].steady is None
+    late = FaultLiteral(inject=8.0, heal=12.0)
+    assert judged(tmp_path / "2", row(0.05, 150, offset=0), faults=(late,)).faults[0].steady is None
+
+
+def test_latency_ends_with_the_first_answer_that_gave_the_message_to_a_consumer(tmp_path):
+    def read(at, kind, got):
+        return OpLiteral(at=at, **{kind: Range(begin=0, got=got)})
+
+    fault = FaultLiteral(inject=2.5, heal=3.5, targets=("b3",))
+    results = judged(
+        tmp_path, OpLiteral(at=(1.0, 1.1), send="1:0", ok=0), OpLiteral(at=(2.0, 2.1), send="1:1", ok=1),
+        OpLiteral(at=(3.0, 3.1), send="1:2", ok=2), OpLiteral(at=(4.0, 4.1), send="1:3", ok=3),
+        read((1.2, 1.5), "poll", "0=1:0"), read((1.3, 1.4), "slave_read", "0=1:0"), read((2.2, 2.6), "read", "1=1:1"),
+        read((3.2, 5.0), "poll", "2=1:2"), faults=(fault,),
+    )  # fmt: skip
+    healthy, under = results.latency
+    assert (healthy.fault, healthy.messages, healthy.unread) == (None, 2, 1)
+    assert healthy.max_ms == pytest.approx(600)
+    assert healthy.p50_ms == pytest.approx(400, rel=0.11)
+    assert under == Latency(fault=1, messages=1, unread=0, p50_ms=2000.0, p90_ms=2000.0, p99_ms=2000.0, max_ms=2000.0)
+
+
+def test_what_a_client_that_stays_on_a_slave_is_refused_is_no_silence(tmp_path):
+    pinned = row(0.05, 100, offset=None, outcome="fail", first=500)
+    refused = OpLiteral(sends=pinned.sends, pinned=True, client=3)
+    (overall, _) = judged(tmp_path, row(0.05, 100, offset=0), refused).availability
+    assert (overall.share, overall.seconds) == (1.0, 10)
+
+
+def test_a_second_is_served_over_all_queues_if_any_queue_was(tmp_path):
+    other = OpLiteral(sends=Sends(start=0.05, count=100, every_s=0.1, outcome="fail", first=300), to=1)
+    results = judged(tmp_path, row(0.05, 100, offset=0), other, queues=2)
+    assert [(one.key, one.share) for one in results.availability] == [(-1, 1.0), (0, 1.0), (1, 0.0)]
+
+
+def test_a_history_without_sends_has_no_figures(tmp_path):
+    results = judged(tmp_path, OpLiteral(at=(1.0, 1.1), poll=Range(begin=0)))
+    assert (results.availability, results.latency) == ((), ())
