@@ -7,7 +7,8 @@ from typing import Any
 import click
 import msgspec
 
-from chaos.cli.options import as_argv, experiment_of, override_options, run_options
+from chaos.asked import experiment_of
+from chaos.cli.options import as_argv, override_options, run_options
 from chaos.core.errors import UsageError
 from chaos.experiment import DEFAULTS, Experiment
 

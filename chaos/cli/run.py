@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from chaos.cli.options import experiment_of, run_options
+from chaos.asked import experiment_of
+from chaos.cli.options import run_options
 from chaos.experiment import Experiment
 
 

@@ -94,3 +94,8 @@ def test_replicas_can_be_read_only_where_slaves_answer():
     assert SYSTEM.promises(resolved()).replicas_read
     assert SYSTEM.promises(resolved(allAckInSyncStateSet="false")).replicas_read
     assert not SYSTEM.promises(resolved(client__routing="follow")).replicas_read
+
+
+def test_progress_is_promised_where_there_are_controllers():
+    assert SYSTEM.promises(resolved()).progress_margin_s == 2.0
+    assert SYSTEM.promises(resolved(cluster__mode="master-slave")).progress_margin_s == 0

@@ -11,6 +11,9 @@ import msgspec
 from chaos.core.runinfo import Promises
 from cluster.systems.rocketmq import defaults, shape
 
+PROGRESS_MARGIN_S: Final = 2.0
+"""Three times the longest silence without any fault, at least two seconds (docs/progress.md)."""
+
 READABLE_AFTER_S: Final = 1.0
 """The dispatcher was seen 8 to 12 ms behind an acknowledgement; a second is far below any fault."""
 
@@ -51,7 +54,8 @@ def of(settings: Mapping[str, str]) -> Promises:
     """What holds under these resolved settings; where safety is given up nothing is by design."""
     # A slave refuses every pull unless it may be read, so then its own copy is out of reach.
     always = Promises(
-        min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true"
+        min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true",
+        progress_margin_s=PROGRESS_MARGIN_S if shape.of(settings).controllers else 0.0,
     )  # fmt: skip
     if unsafe(settings) is not None:
         return always
