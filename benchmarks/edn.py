@@ -1,4 +1,4 @@
-"""How fast a Kafka-style history is read: records a second with one process and with two, against the general reader.
+"""How fast histories are read: records a second of Kafka-style ones, with one process and with two, and of registers.
 
 ``python benchmarks/edn.py [records]`` writes a history as the research's generator does (10 processes, 20 keys, half
 sends, polls of up to 20 messages of a key) and reads it. CPU seconds are those of all processes.
@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from chaos.core.formats import kafka, text
+from chaos.core.formats import jepsen, kafka, text
 from chaos.core.formats.jepsen import EventReader
 
 PROCESSES = 10
@@ -50,6 +50,16 @@ def write_history(path: Path, records: int, *, vector: bool = False) -> None:
         file.write("]" if vector else "")
 
 
+def write_register(path: Path, records: int) -> None:
+    """Writes, reads and compare-and-sets of ten processes."""
+    with path.open("w") as file:
+        for number in range(records // 2):
+            f, value = [("write", number), ("read", "nil"), ("cas", f"[1 {number}]")][number % 3]
+            for half, type_ in ((0, "invoke"), (1, "ok")):
+                file.write(f"{{:index {2 * number + half}, :time {number * 1_234_567}, :type :{type_}, ")
+                file.write(f":process {number % PROCESSES}, :f :{f}, :value {value}}}\n")
+
+
 def _cpu_s() -> float:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
@@ -79,6 +89,10 @@ def main() -> None:
         measure("lines, one process", lines, lambda: len(kafka.read(lines, processes=1).columns.ops.index))
         measure("lines, two processes", lines, lambda: len(kafka.read(lines, processes=2).columns.ops.index))
         measure("one vector", vector, lambda: len(kafka.read(vector).columns.ops.index))
+        register = Path(folder) / "register.edn"
+        write_register(register, records // 4)
+        measure("registers, events", register, lambda: sum(1 for _ in EventReader(register)))
+        measure("registers, paired", register, lambda: 2 * len(jepsen.read(register).items))
         measure("general reader", small, lambda: sum(1 for _ in EventReader(small)))
     print(f"most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
 

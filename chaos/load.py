@@ -42,6 +42,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     sends: dict[str, int]
     reads: dict[str, int]
     worst_lag_s: float
+    worst_ack_s: float
     last_ack_ns: int
     in_flight: int
 
@@ -84,7 +85,7 @@ class Workers:
         """The newest counts of every worker, added up."""
         sends: dict[str, int] = {}
         reads: dict[str, int] = {}
-        lag_s, last_ack_ns, in_flight = 0.0, 0, 0
+        lag_s, ack_s, last_ack_ns, in_flight = 0.0, 0.0, 0, 0
         for worker in self._workers:
             stats = worker.latest(Stats)
             if stats is None:
@@ -94,10 +95,14 @@ class Workers:
                 for kind, number in counts.items():
                     into[kind] = into.get(kind, 0) + number
             lag_s, last_ack_ns = max(lag_s, stats.worst_lag_s), max(last_ack_ns, stats.last_ack_ns)
+            ack_s = max(ack_s, stats.worst_ack_s)
             in_flight += stats.in_flight
             for key, offset in stats.highest_acked.items():
                 self._highest[key] = max(self._highest.get(key, -1), offset)
-        return Totals(sends=sends, reads=reads, worst_lag_s=lag_s, last_ack_ns=last_ack_ns, in_flight=in_flight)
+        return Totals(
+            sends=sends, reads=reads, worst_lag_s=lag_s, worst_ack_s=ack_s, last_ack_ns=last_ack_ns,
+            in_flight=in_flight,
+        )  # fmt: skip
 
     def stop(self) -> None:
         """Start no further operation and wait until all in flight have ended or run out."""

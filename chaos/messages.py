@@ -103,6 +103,7 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
     counts: dict[str, dict[str, int]]
     in_flight: int
     worst_lag_s: float
+    worst_ack_s: float
     last_ack_ns: int
     highest_acked: dict[int, int]
 

@@ -258,8 +258,8 @@ def keep_up(experiment: Experiment, backend: Any, folder: Path, say: Say) -> int
 
 
 def _main(folder: Path) -> int:
+    from chaos.asked import experiment_of
     from chaos.backends import chosen
-    from chaos.cli.options import experiment_of
 
     def say(text: str) -> None:
         print(text, flush=True)

@@ -65,6 +65,7 @@ class Worker:
         self._stopping = asyncio.Event()
         self._counts: dict[str, dict[str, int]] = {}
         self._worst_lag_ns = 0
+        self._worst_ack_ns = 0
         self._last_ack_ns = 0
         self._highest: dict[int, int] = {}
         self._owed = Owed()
@@ -111,11 +112,11 @@ class Worker:
             return
         number, time_ns = self._recorder.invoke(op, arrival.client, due_ns, pinned=pinned)
         self._worst_lag_ns = max(self._worst_lag_ns, time_ns - due_ns)
-        task = asyncio.ensure_future(self._perform(arrival.client, op, number))
+        task = asyncio.ensure_future(self._perform(arrival.client, op, number, time_ns))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _perform(self, client: int, op: Invocation, number: int) -> None:
+    async def _perform(self, client: int, op: Invocation, number: int, sent_ns: int) -> None:
         if op.f is F.SEND and self._workload.idempotent:
             done = await self._turns.send(self._clients[client], client, op)
         else:
@@ -128,6 +129,7 @@ class Worker:
         self._owed.learn(op, done)
         if done.type is Type.OK and op.f in SENDS:
             self._last_ack_ns = ended_ns
+            self._worst_ack_ns = max(self._worst_ack_ns, ended_ns - sent_ns)
             if done.offset is not None:
                 self._highest[op.key] = max(self._highest.get(op.key, -1), done.offset)
 
@@ -136,11 +138,13 @@ class Worker:
         counts[kind.word] = counts.get(kind.word, 0) + 1
 
     def stats(self) -> Stats:
-        """Counts so far; the worst lag is since the last call."""
+        """Counts so far; the worst lag and the slowest acknowledgement are since the last call."""
         worst, self._worst_lag_ns = self._worst_lag_ns, 0
+        slowest, self._worst_ack_ns = self._worst_ack_ns, 0
         return Stats(
             worker=self._spec.worker, counts=self._counts, in_flight=len(self._tasks),
-            worst_lag_s=worst / NS_PER_S, last_ack_ns=self._last_ack_ns, highest_acked=self._highest,
+            worst_lag_s=worst / NS_PER_S, worst_ack_s=slowest / NS_PER_S,
+            last_ack_ns=self._last_ack_ns, highest_acked=self._highest,
         )  # fmt: skip
 
     async def report(self) -> None:

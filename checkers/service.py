@@ -207,9 +207,9 @@ def steady(summary: ServiceSummary | None, context: Context) -> dict[int, Steady
         if fault.heal_ns is None:
             continue
         begin = (fault.heal_ns - origin_ns) // step_ns
-        sums = np.convolve(acked[begin:end], np.ones(STEADY_S, dtype=np.int64), mode="valid")
         if end - begin < STEADY_S:
             continue
+        sums = np.convolve(acked[begin:end], np.ones(STEADY_S, dtype=np.int64), mode="valid")
         reached = np.flatnonzero(sums >= enough)
         if not len(reached):
             out[fault.id] = Steady(reached=False, seconds=None)

@@ -15,7 +15,8 @@ from typing import Any, Final
 import click
 import msgspec
 
-from chaos.cli.options import STORE_OPTION, cluster_options, experiment_of
+from chaos.asked import experiment_of
+from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.plan import aligned
 from chaos.control import Ask, Done, answers_there, asked
 from chaos.core.errors import UsageError

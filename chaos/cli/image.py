@@ -3,7 +3,8 @@
 import click
 
 from chaos import plugins
-from chaos.cli.options import SETTINGS_OPTION, parse_settings
+from chaos.asked import parse_settings
+from chaos.cli.options import SETTINGS_OPTION
 from chaos.cli.run import progress
 from chaos.experiment import DEFAULTS
 

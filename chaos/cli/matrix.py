@@ -64,7 +64,7 @@ def _checked(job: Any) -> int:
         UsageError: it could not be run; better said before the first run than after hours.
     """
     from chaos import plugins
-    from chaos.cli.options import experiment_of
+    from chaos.asked import experiment_of
     from chaos.planning import drawn
 
     try:

@@ -93,7 +93,10 @@ def stale(log: Log, seen: Seen, hollow: Ints, cases: Cases) -> None:
     """
     shard, records = log.shard, log.shard.records
     empty = shard.polls.empty[records.type[shard.polls.empty] == Type.OK]
-    empty = empty[~np.isin(empty, shard.polls.op)]
+    if not len(empty) and not (len(shard.assigned) and len(hollow)):
+        return
+    at = np.searchsorted(shard.polls.op, empty)
+    empty = empty[np.append(shard.polls.op, UNKNOWN)[at] != empty]
     polls = np.union1d(empty, hollow if len(shard.assigned) else hollow[:0])
     if not len(polls) or not len(seen.by):
         return

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from chaos.asked import experiment_of
 from chaos.cli.main import cli
-from chaos.cli.options import experiment_of
 from chaos.cli.plan import replayed
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.events import EventLog, Fault

@@ -83,6 +83,38 @@ def kafka_history(draw):
     ]
 
 
+PLAIN = _rarely(
+    st.integers(-9, 40), st.one_of(st.none(), INTS, st.sampled_from(["5", "a b", 2**70, Keyword(":x"), True]))
+)
+PLAIN_VALUES = st.one_of(
+    PLAIN,
+    st.tuples(PLAIN, PLAIN),
+    st.tuples(PLAIN, st.tuples(PLAIN, PLAIN)),
+    _rarely(PLAIN, st.sampled_from([(), (1,), (1, 2, 3), ((1, 2), 3), {}, {"a": 1}, frozenset({1}), (1, (2, (3, 4)))])),
+)
+WORDS = _rarely(
+    st.sampled_from(["read", "write", "cas", "transfer", "generate"]),
+    st.sampled_from(["dequeue", "dequeued", "an-operation", "an-operatiom", "longer-than-two-loads", "read?", "r"]),
+)
+
+
+@st.composite
+def plain_history(draw):
+    """Records of registers and the like, now and then with something strange."""
+    return [
+        {
+            "index": index,
+            "time": draw(st.integers(-2, 10**10)),
+            "type": Keyword(":" + draw(st.sampled_from(TYPES))),
+            "process": draw(_rarely(st.integers(0, 5), st.just(Keyword(":nemesis")))),
+            "f": Keyword(":" + draw(WORDS)),
+            "value": draw(PLAIN_VALUES),
+            **draw(_rarely(st.just({}), st.sampled_from([{"error": "x"}, {"node": "a b"}]))),
+        }
+        for index in range(draw(st.integers(0, 8)))
+    ]
+
+
 def edn_lines(records):
     return ["{" + ", ".join(f":{name} {printed(value)}" for name, value in record.items()) + "}" for record in records]
 
@@ -100,6 +132,7 @@ LAYOUTS = {
     "vector": lambda lines: "[" + " ".join(lines) + "]",
     "vector-of-lines": lambda lines: "[" + "\n ".join(lines) + "]\n",
     "vector-without-blanks": lambda lines: " [" + "".join(lines) + "] ; end",
+    "list": lambda lines: "; of records\n(" + "\n".join(lines) + ")\n",
     "spread": lambda lines: "".join(spread(line) + "\n" for line in lines),
     "late-spread": lambda lines: "".join((line if at < 2 else spread(line)) + "\n" for at, line in enumerate(lines)),
 }
@@ -111,6 +144,8 @@ def json_plain(value):
         return value[1:]
     if isinstance(value, dict):
         return {str(json_plain(key)): json_plain(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(map(json_plain, value))
     return [json_plain(item) for item in value] if isinstance(value, tuple) else value
 
 

@@ -3,18 +3,20 @@
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
-from edn_text import LAYOUTS, edn_lines, json_text, kafka_history, printed
-from hypothesis import given
+from edn_text import LAYOUTS, edn_lines, json_text, kafka_history, plain_history, printed
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos.core.errors import HistoryError
-from chaos.core.formats import kafka, kafka_text, text
+from chaos.core.formats import kafka, kafka_text, plain_text, text
 from chaos.core.formats.edn import EdnError, Keyword, Map, forms, read
 from chaos.core.formats.jepsen import EventReader
 from chaos.core.formats.kafka_columns import concatenate, in_index_order
 from chaos.core.formats.kafka_rows import Rows
 
+FEWER = settings(max_examples=60)  # each writes files
 SCALARS = st.one_of(
     st.none(), st.integers(), st.text(max_size=6), st.sampled_from([Keyword(":a"), Keyword(":b.c/d?"), Keyword(":-")])
 )
@@ -74,6 +76,7 @@ def removed(path):
     path.parent.rmdir()
 
 
+@FEWER
 @given(kafka_history(), st.sampled_from(sorted(LAYOUTS)))
 def test_every_layout_gives_what_the_general_reader_gives(records, layout):
     lines = edn_lines(records)
@@ -96,6 +99,7 @@ def _event(record):
     return event(record, 1)
 
 
+@FEWER
 @given(kafka_history(), st.booleans())
 def test_the_json_twin_gives_the_same_history(records, array):
     plain = [{**record, "error": "x"} if "rebalance-log" in record else record for record in records]
@@ -108,6 +112,7 @@ def test_the_json_twin_gives_the_same_history(records, array):
     removed(path)
 
 
+@FEWER
 @given(kafka_history(), st.integers(20, 400))
 def test_ranges_of_lines_together_are_the_file(records, size):
     path = written(LAYOUTS["lines"](edn_lines(records)))
@@ -118,6 +123,7 @@ def test_ranges_of_lines_together_are_the_file(records, size):
     removed(path)
 
 
+@FEWER
 @given(kafka_history().filter(bool), st.sampled_from(["lines", "vector", "vector-of-lines", "records"]), st.data())
 def test_a_file_cut_anywhere_is_read_as_far_as_it_goes(records, layout, data):
     whole = LAYOUTS[layout](edn_lines(records))
@@ -168,6 +174,24 @@ def test_spoilt_text_is_never_read_as_something_else_by_the_fast_reader(records,
     assert shown(taken.columns) == shown(rows.columns())
 
 
+@given(plain_history(), st.booleans(), st.data())
+def test_plain_records_are_read_at_once_as_one_by_one(records, json, data):
+    """As they are written, or with a byte replaced or put in."""
+    words = (json_text(records, array=False) if json else LAYOUTS["lines"](edn_lines(records))).encode()
+    if data.draw(st.booleans()):
+        at = data.draw(st.integers(0, len(words)))
+        byte = data.draw(st.sampled_from(list(b'{}[] \n:"#;\\05-xn,.(')))
+        words = words[:at] + bytes([byte]) + words[at + data.draw(st.integers(0, 1)) :]
+    texts = words.split(b"\n")
+    events, taken, refused = plain_text.take(words, np.arange(1, len(texts) + 1), json=json)
+    assert sorted([*taken, *refused]) == [number for number, line in enumerate(texts) if line.strip(b" ,")]
+    reader = EventReader(Path("memory"))
+    for number, event in zip(taken, events, strict=True):
+        (expected,) = reader.line(texts[number], number + 1, json=json)
+        assert event == expected
+        assert repr(event) == repr(expected)
+
+
 USUAL = [
     {"index": 0, "time": 5, "type": Keyword(":invoke"), "process": 0, "f": Keyword(":assign"), "value": (0, 1)},
     {"type": Keyword(":ok"), "process": 0, "f": Keyword(":subscribe"), "value": ()},
@@ -198,6 +222,14 @@ def test_usual_records_are_taken_by_the_fast_reader_in_both_notations():
         taken = kafka_text.take(words.encode(), json=json)
         assert taken.lines.tolist() == ([0, 1, 2, 4] if not json else [0, 1, 2, 3, 4])
         assert taken.refused.tolist() == ([3] if not json else [])
+
+
+def test_both_readers_agree_on_the_samples():
+    paths = sorted((Path(__file__).parents[1] / "data" / "kafka").glob("*.edn"))
+    assert paths
+    for path in paths:
+        assert not len(kafka_text.take(path.read_bytes()).refused)
+        assert shown(kafka.read(path).columns) == shown(general(path))
 
 
 def test_concatenation_of_nothing_is_an_empty_history():

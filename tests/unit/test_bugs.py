@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from chaos import bugs
-from chaos.cli.options import experiment_of
+from chaos.asked import experiment_of
 from chaos.core import payload
 from chaos.core.errors import UsageError
 from chaos.core.op import Value

@@ -1,8 +1,10 @@
 """Jepsen's histories beyond Kafka: events, pairing, keys of their own, old notations, and what is said of bad files."""
 
+import numpy as np
 import pytest
 
 from chaos.core.errors import HistoryError, UsageError
+from chaos.core.formats import plain_text
 from chaos.core.formats.edn import Keyword
 from chaos.core.formats.jepsen import EventReader, event, simple
 from chaos.core.formats.operations import NEVER
@@ -215,6 +217,14 @@ def test_the_short_way_is_taken_for_what_jepsen_prints():
     assert [simple(line) is not None for line in LINES] == [True] * 8 + [False, True]
 
 
+def test_usual_records_are_read_at_once():
+    lines = [line for line in LINES if "nemesis" not in line and ":error" not in line]
+    lines.append("{:index 9, :type :ok, :process 1, :f :cas, :value [7 [1 nil]]}")
+    events, taken, refused = plain_text.take("\n".join(lines).encode(), np.arange(1, 9), json=False)
+    assert (taken, refused) == (list(range(8)), [])
+    assert events[-1] == event({"index": 9, "type": "ok", "process": 1, "f": "cas", "value": (7, (1, None))}, 8)
+
+
 def test_an_event_keeps_what_else_the_record_says():
     found = event({Keyword(":type"): Keyword(":ok"), Keyword(":node"): "n1", Keyword(":time"): -1}, 4)
     assert (found.extra, found.line, found.time_ns, found.f) == ({"node": "n1"}, 4, None, "")
@@ -229,3 +239,15 @@ def test_formats_are_named(file):
         read_kafka(path, "jsonl")
     with pytest.raises(HistoryError, match="there is no such file"):
         read(path.parent / "other", "jepsen")
+
+
+def test_json_over_several_lines(file):
+    import json
+
+    records = [json.loads(line) for line in NOTATIONS["json lines"].splitlines()]
+    for text in (json.dumps(records, indent=2), "\n".join(json.dumps(record, indent=2) for record in records)):
+        assert brief(read(file(text), "jepsen")) == BRIEF
+    whole = "\n".join(json.dumps(record, indent=2) for record in records) + "\n"
+    reader = EventReader(file(whole + '{\n  "type": '))
+    assert len(list(reader)) == len(records)
+    assert f"the record that begins on line {whole.count(chr(10)) + 1}" in (reader.cut_off or "")

@@ -93,4 +93,6 @@ def test_followers_are_read_on_purpose_unless_told_otherwise():
 @pytest.mark.parametrize("given", [{}, {"replication": "async"}, {"uncleanElection": "true", "flush": "async"}])
 def test_nothing_is_by_design_whatever_the_settings(given):
     system = MiniMQ()
-    assert system.promises(system.resolve(given)) == Promises(min_in_sync=2, replicas_read=True)
+    assert system.promises(system.resolve(given)) == Promises(
+        min_in_sync=2, replicas_read=True, progress_margin_s=2.0
+    )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rocketmq_view import SYSTEM
 
-from chaos.cli.options import parse_settings
+from chaos.asked import parse_settings
 from chaos.cli.run import run_command
 from cluster.systems.rocketmq import promises
 from nemesis.plan import make_plan

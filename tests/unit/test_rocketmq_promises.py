@@ -3,6 +3,7 @@
 import pytest
 from rocketmq_view import SYSTEM
 
+from checkers.findings import NEVER_ALLOWED
 from cluster.systems.rocketmq import promises
 
 
@@ -45,10 +46,14 @@ def test_safe(given):
 
 
 @pytest.mark.parametrize(("given", "named"), UNSAFE)
-def test_unsafe_settings_promise_nothing(given, named):
+def test_unsafe_settings_excuse_nothing(given, named):
     settings = resolved(**given)
     assert promises.unsafe(settings) == named
-    assert (SYSTEM.promises(settings).allowed, SYSTEM.promises(settings).readable_after_s) == ({}, 0.0)
+    made = SYSTEM.promises(settings)
+    buffered = "transientStorePoolEnable" in given
+    assert set(made.allowed) == ({"stale-tail"} if buffered else set()), "a buffer does not change who answers reads"
+    assert made.readable_after_s == (promises.READABLE_AFTER_S if buffered else 0.0)
+    assert not set(made.allowed) & NEVER_ALLOWED
 
 
 def test_only_controller_mode_names_who_is_in_sync():
@@ -97,3 +102,8 @@ def test_replicas_can_be_read_only_where_slaves_answer():
     assert SYSTEM.promises(resolved()).replicas_read
     assert SYSTEM.promises(resolved(allAckInSyncStateSet="false")).replicas_read
     assert not SYSTEM.promises(resolved(client__routing="follow")).replicas_read
+
+
+def test_progress_is_promised_where_there_are_controllers():
+    assert SYSTEM.promises(resolved()).progress_margin_s == 2.0
+    assert SYSTEM.promises(resolved(cluster__mode="master-slave")).progress_margin_s == 0

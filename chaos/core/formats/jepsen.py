@@ -7,6 +7,7 @@ The module refuses to judge. Conventions are Jepsen's: a read of nil says nothin
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.errors import HistoryError
-from chaos.core.formats import edn, text
+from chaos.core.formats import edn, plain_text, text
 from chaos.core.formats.operations import Operations, paired
 from chaos.core.formats.records import Event, Records
 from chaos.core.op import Type
@@ -101,14 +102,23 @@ class EventReader:
         """
         json = self.path.exists() and text.is_json(self.path)
         for chunk in self.records.chunks():
-            for number, line in enumerate(chunk.data.split(b"\n")):
-                if not line:
-                    continue
-                found = self.line(line, int(chunk.lines[number]), json=json, rewritten=chunk.offset < 0)
-                if found is None:
-                    self.records.unfinished(chunk, number)
-                    break
-                yield from found
+            yield from self._chunk(chunk, json=json)
+
+    def _chunk(self, chunk: text.Chunk, *, json: bool) -> Iterator[Event]:
+        """The plain records at once, the others one by one, all in their order."""
+        events, numbers, refused = plain_text.take(chunk.data, chunk.lines, json=json)
+        lines = chunk.data.split(b"\n") if refused else []
+        done = 0
+        for number in refused:
+            upto = bisect_left(numbers, number, lo=done)
+            yield from events[done:upto]
+            done = upto
+            found = self.line(lines[number], int(chunk.lines[number]), json=json, rewritten=chunk.offset < 0)
+            if found is None:
+                self.records.unfinished(chunk, number)
+                return
+            yield from found
+        yield from events[done:]
 
     def line(self, line: bytes, number: int, *, json: bool, rewritten: bool = False) -> list[Event] | None:
         """The events of one line; None if it ends within a record. A line that was rewritten has no columns to name.

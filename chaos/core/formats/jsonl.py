@@ -32,7 +32,7 @@ def read(path: Path) -> Operations:
     return Operations(items=sorted(lines, key=lambda operation: operation.invoke), cut_off=lines.cut_off)
 
 
-def _operation(line: str, _: int) -> Operation:
+def _operation(line: str, number: int) -> Operation:
     try:
         said: Any = msgspec.json.decode(line)
     except msgspec.DecodeError as error:
@@ -57,6 +57,7 @@ def _operation(line: str, _: int) -> Operation:
         type=type_,
         invoke=invoke,
         complete=NEVER if type_ == Type.INFO or complete is None else complete,
+        number=number,
         process=frozen(said.get("process")),
         key=frozen(said.get("key")),
         argument=value,

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -48,12 +49,15 @@ def read(path: Path, *, processes: int | None = None) -> KafkaHistory:
     if processes > 1 and not text.is_vector(path):
         share = -(-path.stat().st_size // processes)
         ranges = text.chunks(path, min(share, _SHARE_BYTES))
-        with contextlib.suppress(HistoryError), ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        with (
+            contextlib.suppress(HistoryError, BrokenProcessPool),
+            ProcessPoolExecutor(processes, get_context("spawn")) as pool,
+        ):
             return joined(list(pool.map(read_range, [path] * len(ranges), *zip(*ranges, strict=True))))
     return joined([read_range(path)])
 
 
-_WORTH_A_PROCESS_BYTES: Final = 32 << 20
+_WORTH_A_PROCESS_BYTES: Final = 64 << 20
 _SHARE_BYTES: Final = 64 << 20
 
 

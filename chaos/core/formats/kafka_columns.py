@@ -133,7 +133,8 @@ def partners(ops: Ops) -> Ints:
     is another invocation. -1: none (an operation still open at the end, a completion nobody invoked, no client).
     """
     found = np.full(len(ops.process), -1, dtype=np.int64)
-    order = np.argsort(ops.process, kind="stable")
+    small = len(ops.process) > 0 and int(ops.process.max()) < (1 << 16) - 1  # numpy sorts 16 bits by radix
+    order = np.argsort(ops.process.astype(np.uint16) if small else ops.process, kind="stable")
     process, invoked = ops.process[order], (ops.type == Type.INVOKE)[order]
     same = (process[1:] == process[:-1]) & (process[1:] != NO_PROCESS)
     pair = np.flatnonzero(same & invoked[:-1] & ~invoked[1:])

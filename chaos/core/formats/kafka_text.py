@@ -1,6 +1,6 @@
 """Kafka-style histories from text at the speed of arrays: many lines at once, no object per record.
 
-Where a token (``kafka_tokens``) stands follows from the depth of its brackets; a line is taken only if its tokens are
+Where a token (``tokens``) stands follows from the depth of its brackets; a line is taken only if its tokens are
 *all* accounted for by the shapes that such histories have: one map of keywords to words, whose ``:value`` holds keys,
 ``[:send k v]``, ``[:send k [o v]]``, ``[:poll]`` and ``[:poll {k [[o v] …]}]``, with integers of 64 bits and nil.
 
@@ -14,43 +14,45 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.formats import kafka_json
+from chaos.core.formats import json_marks
 from chaos.core.formats.kafka_columns import NO_KEY, NONE, Ints, KafkaColumns, KafkaF, Mop, Mops, Ops, Small
-from chaos.core.formats.kafka_tokens import (
+from chaos.core.formats.maps import (
+    IN_VALUE,
+    INDEX,
+    PROCESS,
+    TIME,
+    TYPE,
+    TYPES,
+    VALUE,
+    F,
+    Lines,
+    bare_integers,
+    maps,
+    named,
+    numbered,
+    numbers_by_name,
+)
+from chaos.core.formats.tokens import (
     CLOSE,
     CLOSE_MAP,
     EDN,
     JSON,
-    KEYS,
     NAMES,
     OPEN,
     OPEN_MAP,
     Mask,
     Text,
-    Tokens,
     tokens,
 )
-from chaos.core.op import Type
 
-IN_RECORD, IN_VALUE, IN_MOP, IN_POLL, IN_MESSAGES, IN_MESSAGE = range(1, 7)
-"""How many brackets are open behind a token: in the record's map, its value, a micro-operation; then in a poll's map
-(or the pair of a send), the messages of a key, one message."""
-_OUTSIDE: Final = 2  # tokens of a line with no bracket open behind them: the map's last bracket and the line's end
-INDEX, TIME, TYPE, PROCESS, F, VALUE = range(6)  # positions in KEYS
-_REFUSED_KEYS: Final = (NAMES.index("seek-to-beginning?"), NAMES.index("rebalance-log"))
+IN_MOP, IN_POLL, IN_MESSAGES, IN_MESSAGE = range(3, 7)
+"""How many brackets are open behind a token: in a micro-operation; then in a poll's map (or the pair of a send), the
+messages of a key, one message."""
 _SEND: Final = NAMES.index("send")
 _POLL: Final = NAMES.index("poll")
 
 
-def _numbers(words: dict[str, int]) -> Small:
-    table = np.zeros(len(NAMES) + 1, dtype=np.int8)
-    for word, number in words.items():
-        table[NAMES.index(word)] = number
-    return table
-
-
-_TYPES: Final = _numbers({"invoke": Type.INVOKE, "ok": Type.OK, "fail": Type.FAIL, "info": Type.INFO})
-_FS: Final = _numbers({
+_FS: Final = numbers_by_name({
     "send": KafkaF.SEND, "poll": KafkaF.POLL, "txn": KafkaF.TXN, "assign": KafkaF.ASSIGN,
     "subscribe": KafkaF.SUBSCRIBE, "crash": KafkaF.CRASH,
 })  # fmt: skip
@@ -67,71 +69,6 @@ class Taken:
     columns: KafkaColumns
     lines: Ints
     refused: Ints
-
-
-@dataclass(slots=True, eq=False)
-class _Lines:
-    """What is known of each line; ``refused`` grows as lines prove to be for the general reader."""
-
-    refused: Mask
-    blank: Mask
-    places: npt.NDArray[np.int32]  # (line, one of KEYS) -> token of the value, -1 without
-    keys: Ints  # tokens that are keys of the maps of lines that may be taken
-
-
-def _maps(text: Text) -> _Lines:
-    """Lines that are one map of keywords, and where the values are that matter."""
-    count = len(text.breaks)
-    refused = text.odd_lines()
-    firsts = np.concatenate([[0], text.breaks[:-1] + 1])
-    blank = firsts == text.breaks
-    refused |= (text.kind[firsts] != OPEN_MAP) | (text.kind[text.breaks - 1] != CLOSE_MAP)
-    refused |= text.depth[text.breaks] != 0
-    inside = text.depth > 0
-    outside = np.bincount(text.line[~inside], minlength=count)
-    refused |= outside != _OUTSIDE
-    members = np.flatnonzero((text.depth == IN_RECORD) & text.word | (text.depth == IN_VALUE) & _opens(text.kind))
-    line = text.line[members]
-    refused |= np.bincount(line, minlength=count) % 2 == 1
-    members = members[~refused[line]]
-    keys, values = members[::2], members[1::2]
-    line = text.line[keys]
-    names = text.names(keys).astype(np.int32)
-    known = names <= VALUE
-    is_key = text.word[keys]
-    if text.notation is EDN:
-        is_key &= text.begins(keys, ":")
-    wrong = ~is_key | np.isin(names, _REFUSED_KEYS) | (~text.word[values] & (names != VALUE))
-    strange = np.flatnonzero(~known & ~wrong)
-    wrong[strange] = ~_is_name(text, keys[strange]) | ~_is_plain(text, values[strange])
-    refused[line[wrong]] = True
-    places = np.full((count, len(KEYS)), -1, dtype=np.int32)
-    places[line[known], names[known]] = values[known]
-    refused |= np.bincount(line[known], minlength=count) != (places >= 0).sum(axis=1)
-    return _Lines(refused=refused, blank=blank, places=places, keys=keys)
-
-
-def _is_name(text: Text, tokens: Ints) -> Mask:
-    """Whether words are names beyond doubt: a letter first, behind a keyword's colon, and a letter or digit last."""
-    first, last = text.start[tokens], text.end[tokens] - 1
-    if text.notation is EDN:
-        first = first + text.begins(tokens, ":")
-    found: Mask = _LETTERS[text.raw[first]] & (_LETTERS | _DECIMALS)[text.raw[last]]
-    return found
-
-
-def _is_plain(text: Text, tokens: Ints) -> Mask:
-    """Whether words are names or integers."""
-    return _is_name(text, tokens) | text.integers(tokens)[1]
-
-
-_LETTERS: Final = np.array([byte < 128 and chr(byte).isalpha() for byte in range(256)])  # noqa: PLR2004 - ASCII
-_DECIMALS: Final = np.array([chr(byte) in "0123456789" for byte in range(256)])
-
-
-def _opens(kind: npt.NDArray[np.uint8]) -> Mask:
-    found: Mask = (kind == OPEN) | (kind == OPEN_MAP)
-    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,36 +139,11 @@ def _mops(text: Text, mine: Mask, explained: npt.NDArray[np.int64]) -> tuple[lis
     return found, begins, entries
 
 
-def _numbered(text: Text, lines: _Lines, which: int) -> Ints:
-    """The integers of one member of the maps; ``NONE`` without, and lines with anything else are refused."""
-    found = np.full(len(lines.places), NONE, dtype=np.int64)
-    at = np.flatnonzero(~lines.refused & (lines.places[:, which] >= 0))
-    values, good = _bare_integers(text, lines.places[at, which])
-    found[at] = values
-    lines.refused[at[~good]] = True
-    return found
-
-
-def _bare_integers(text: Text, tokens: Tokens) -> tuple[Ints, Mask]:
-    """Integers; in JSON one in quotes is a string and none."""
-    values, good = text.integers(tokens)
-    return values, good & kafka_json.bare(text, tokens) if text.notation is JSON else good
-
-
-def _named(text: Text, lines: _Lines, which: int, table: Small) -> Small:
-    """The words of one member of the maps by a table; lines with another word or none are refused."""
-    found = np.zeros(len(lines.places), dtype=np.int8)
-    at = np.flatnonzero(~lines.refused & (lines.places[:, which] >= 0))
-    found[at] = table[text.names(lines.places[at, which])]
-    lines.refused |= found == 0
-    return found
-
-
-def _values(text: Text, lines: _Lines, f: Small) -> tuple[_Rows, Ints]:
+def _values(text: Text, lines: Lines, f: Small) -> tuple[_Rows, Ints]:
     """All rows, in no order, and where the micro-operations begin; refuses lines whose values are not wholly known."""
     value = lines.places[:, VALUE]
     vector = (value >= 0) & text.is_kind(value, OPEN)
-    number, good = _bare_integers(text, np.maximum(value, 0))
+    number, good = bare_integers(text, np.maximum(value, 0))
     nothing = (value < 0) | (text.is_word(value) & good & (number == NONE))
     keyed = (f == KafkaF.ASSIGN) | (f == KafkaF.SUBSCRIBE)
     lines.refused |= ~vector & ~nothing
@@ -245,7 +157,7 @@ def _values(text: Text, lines: _Lines, f: Small) -> tuple[_Rows, Ints]:
     found.append(_rows(Mop.KEY, keys, keys))
     explained += np.bincount(text.line[keys], minlength=len(explained))
     if text.notation is JSON:
-        lines.refused |= kafka_json.wrong_lines(text, np.concatenate([lines.keys, entries]))
+        lines.refused |= json_marks.wrong_lines(text, np.concatenate([lines.keys, entries]))
     lines.refused |= explained != np.bincount(text.line[inside], minlength=len(explained))
     rows = _Rows(*(np.concatenate([getattr(part, name) for part in found]) for name in _Rows.__slots__))
     order = np.argsort(rows.at, kind="stable")
@@ -253,11 +165,11 @@ def _values(text: Text, lines: _Lines, f: Small) -> tuple[_Rows, Ints]:
     return _Rows(*(getattr(rows, name)[order] for name in _Rows.__slots__)), begins
 
 
-def _row_numbers(text: Text, lines: _Lines, rows: _Rows, tokens: Ints, *, nil: bool) -> Ints:
+def _row_numbers(text: Text, lines: Lines, rows: _Rows, tokens: Ints, *, nil: bool) -> Ints:
     """The integers that rows name, ``NONE`` without; lines with anything else are refused, unless nil is fine."""
     found = np.full(len(tokens), NONE, dtype=np.int64)
     at = np.flatnonzero(tokens >= 0)
-    values, good = _bare_integers(text, tokens[at]) if nil else text.integers(tokens[at])
+    values, good = bare_integers(text, tokens[at]) if nil else text.integers(tokens[at])
     found[at] = values
     wrong = ~good if nil else ~good | (values == NONE)
     lines.refused[text.line[rows.at[at[wrong]]]] = True
@@ -274,10 +186,10 @@ def take(data: bytes, *, json: bool = False) -> Taken:
 
 
 def _take(text: Text) -> Taken:
-    lines = _maps(text)
-    index, time_ns, process = (_numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
+    lines = maps(text, others=True)
+    index, time_ns, process = (numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
     time_ns[time_ns == -1] = NONE  # how old files say that they do not know
-    kind, f = _named(text, lines, TYPE, _TYPES), _named(text, lines, F, _FS)
+    kind, f = named(text, lines, TYPE, TYPES), named(text, lines, F, _FS)
     lines.refused |= process < 0
     rows, begins = _values(text, lines, f)
     key = _row_numbers(text, lines, rows, rows.key, nil=False)
@@ -289,10 +201,10 @@ def _take(text: Text) -> Taken:
     place = np.cumsum(~lines.refused & ~lines.blank) - 1
     which = np.searchsorted(begins, rows.at, side="right") - 1
     first = np.searchsorted(begins, text.breaks[line - 1] * (line > 0))
-    named = rows.key[kept] >= 0
-    keys, ids = np.unique(key[kept][named], return_inverse=True)
-    key_ids = np.full(len(named), NO_KEY, dtype=np.int32)
-    key_ids[named] = ids
+    keyed = rows.key[kept] >= 0
+    keys, ids = np.unique(key[kept][keyed], return_inverse=True)
+    key_ids = np.full(len(keyed), NO_KEY, dtype=np.int32)
+    key_ids[keyed] = ids
     mops = Mops(
         op=place[line[kept]],
         kind=rows.kind[kept],

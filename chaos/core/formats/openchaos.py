@@ -84,6 +84,7 @@ class _Reader:
             type=Type.INFO,
             invoke=number,
             complete=NEVER,
+            number=number,
             process=_client(client),
             key=_or_none(key),
             argument=_or_none(value),
@@ -97,7 +98,7 @@ class _Reader:
         client, f, _, result, value, key, time = columns[:7]
         if result not in _RESULTS:
             raise ValueError(f"a response is SUCCESS, FAILURE or UNKNOWN, not {result!r}")
-        operation = self.answered(_client(client), f)
+        operation = self.answered(_client(client), f, number)
         operation.type = _RESULTS[result]
         operation.answered = True
         operation.complete = NEVER if operation.type == Type.INFO else number
@@ -110,7 +111,7 @@ class _Reader:
             if item != "null"
         }
 
-    def answered(self, client: Hashable, f: str) -> Operation:
+    def answered(self, client: Hashable, f: str, number: int) -> Operation:
         """The operation that a response completes."""
         asked = self.asked.get((client, f))
         if asked is not None and not asked.answered:
@@ -122,6 +123,7 @@ class _Reader:
             type=Type.INFO,
             invoke=LONG_AGO if asked is None else asked.invoke,
             complete=NEVER,
+            number=number,
             process=client,
             invoke_ns=None if asked is None else asked.invoke_ns,
         )

@@ -28,6 +28,7 @@ NilMeans = Literal["any", "absent"]
 class Operation(msgspec.Struct, kw_only=True):
     """An invocation and what became of it.
 
+    ``number``: where people find it: the index of a Jepsen record, the line of any other file.
     ``process``: who did it; None where the file does not say. ``key``: None in a history of one object.
     ``argument``: the value of the invocation. ``output``: the value of the completion, None without.
     ``type``: OK, FAIL or INFO. ``complete``: ``NEVER`` for INFO, answered or not. ``answered``: there is a completion.
@@ -39,6 +40,7 @@ class Operation(msgspec.Struct, kw_only=True):
     type: Type
     invoke: int
     complete: int
+    number: int
     process: Hashable = None
     key: Any = None
     argument: Any = None
@@ -117,6 +119,7 @@ def _invoked(path: Path, event: Event, place: int, *, independent: bool) -> Oper
         type=Type.INFO,
         invoke=place,
         complete=NEVER,
+        number=event.line if event.index is None else event.index,
         process=event.process,
         key=key,
         argument=argument,

@@ -24,7 +24,7 @@ CHUNK_BYTES: Final = 1 << 20
 _LONGEST_RECORD_BYTES: Final = 1 << 28
 
 _HEAD: Final = re.compile(rb"(?>[\s,]+|;[^\n]*\n)*+")
-_VECTOR: Final = re.compile(rb"\[(?>[\s,]+|;[^\n]*\n)*+[\[{#\]]")
+_VECTOR: Final = re.compile(rb"[\[(](?>[\s,]+|;[^\n]*\n)*+[\[({#\])]")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,7 @@ def line_chunks(path: Path, lo: int = 0, hi: int | None = None, *, first_line: i
 
 
 def is_vector(path: Path) -> bool:
-    """Whether the file is one vector of records, rather than records one after the other."""
+    """Whether the file is one vector (or list) of records, rather than records one after the other."""
     head = _head(path)
     return _VECTOR.match(head) is not None
 
@@ -148,7 +148,7 @@ def form_chunks(path: Path, *, vector: bool, offset: int = 0, first_line: int = 
 def _opened(head: bytes) -> tuple[bytes, int]:
     """What follows the vector's first bracket, and on which line."""
     blank = _HEAD.match(head)
-    at = head.index(b"[", blank.end() if blank else 0) + 1
+    at = (blank.end() if blank else 0) + 1
     return head[at:], head.count(b"\n", 0, at) + 1
 
 

@@ -24,6 +24,8 @@ ROLES: Final[Mapping[str, RoleKind]] = {"controller": "controller", "broker": "r
 GROUP: Final = "brokers"
 """Name of the one replica group in observations."""
 TOPIC: Final = "chaos"
+PROGRESS_MARGIN_S: Final = 2.0
+"""Three times the longest silence without any fault, at least two seconds (docs/progress.md)."""
 PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 """A host's own, of the harness' release: the compiled part of msgspec fits no other."""
 

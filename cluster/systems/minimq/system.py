@@ -43,7 +43,10 @@ class MiniMQ:
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """Everything: no anomaly is by design."""
-        return Promises(min_in_sync=int(settings["broker.minInSyncReplicas"]), replicas_read=True)
+        return Promises(
+            min_in_sync=int(settings["broker.minInSyncReplicas"]), replicas_read=True,
+            progress_margin_s=config.PROGRESS_MARGIN_S,
+        )  # fmt: skip
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""

@@ -12,6 +12,9 @@ from chaos.core.op import F
 from chaos.core.runinfo import Promises
 from cluster.systems.rocketmq import defaults, shape
 
+PROGRESS_MARGIN_S: Final = 2.0
+"""Three times the longest silence without any fault, at least two seconds (docs/progress.md)."""
+
 READABLE_AFTER_S: Final = 1.0
 """The dispatcher was seen 8 to 12 ms behind an acknowledgement; a second is far below any fault."""
 
@@ -62,13 +65,14 @@ _STOCK: Final[Mapping[str, str]] = {
 
 
 def of(settings: Mapping[str, str]) -> Promises:
-    """What holds under these resolved settings; where safety is given up nothing is by design."""
+    """What holds under these resolved settings; where replicas need not agree nothing is by design."""
     # A slave refuses every pull unless it may be read, so then its own copy is out of reach.
     always = Promises(
         min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true",
+        progress_margin_s=PROGRESS_MARGIN_S if shape.of(settings).controllers else 0.0,
         early_s=early_s(settings), redelivered_within_s=REDELIVERED_WITHIN_S,
     )  # fmt: skip
-    if unsafe(settings) is not None:
+    if _disagreement(settings) is not None:
         return always
     allowed = {"stale-tail": _STALE[shape.of(settings).mode], "duplicate": _AGAIN, **_REPEATED}
     return msgspec.structs.replace(
@@ -82,13 +86,21 @@ def unsafe(settings: Mapping[str, str]) -> str | None:
     Replication that nobody waits for loses where somebody else can become master; a buffer outside the page cache
     loses with its process, unless every message is flushed before it is acknowledged.
     """
-    mode = shape.of(settings).mode
-    dangers = []
-    if mode == "controller":
-        dangers += [("broker.allAckInSyncStateSet", "true"), ("controller.enableElectUncleanMaster", "false")]
-    if mode != "dledger" and settings.get("broker.flushDiskType") != "SYNC_FLUSH":
-        dangers.append(("broker.transientStorePoolEnable", "false"))
-    return next((f"{name}={settings[name]}" for name, safe in dangers if settings.get(name, safe) != safe), None)
+    buffered = shape.of(settings).mode != "dledger" and settings.get("broker.flushDiskType") != "SYNC_FLUSH"
+    pool = {"broker.transientStorePoolEnable": "false"} if buffered else {}
+    return _disagreement(settings) or _other_than(settings, pool)
+
+
+def _disagreement(settings: Mapping[str, str]) -> str | None:
+    """The first setting that lets a master acknowledge, or become one, without what its replicas have."""
+    safe = {"broker.allAckInSyncStateSet": "true", "controller.enableElectUncleanMaster": "false"}
+    return _other_than(settings, safe) if shape.of(settings).mode == "controller" else None
+
+
+def _other_than(settings: Mapping[str, str], safe: Mapping[str, str]) -> str | None:
+    """The first setting that has another value than the safe one, as it was set."""
+    changed = (name for name, value in safe.items() if settings.get(name, value) != value)
+    return next((f"{name}={settings[name]}" for name in changed), None)
 
 
 def early_s(settings: Mapping[str, str]) -> float:

@@ -1,6 +1,6 @@
 """What JSON's tokens hide: whether quotes, colons and commas stand where they belong.
 
-To ``kafka_tokens`` they are blanks, so that JSON and EDN have the same tokens. Here the lines are found in which they
+To ``tokens`` they are blanks, so that JSON and EDN have the same tokens. Here the lines are found in which they
 are anything but the punctuation of valid JSON whose strings are single words. The module refuses to mend any of it.
 """
 
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from chaos.core.formats.kafka_columns import Ints
-from chaos.core.formats.kafka_tokens import CLOSE, CLOSE_MAP, LINE, OPEN, OPEN_MAP, Mask, Text, Tokens
+from chaos.core.formats.tokens import CLOSE, CLOSE_MAP, LINE, OPEN, OPEN_MAP, Mask, Text, Tokens
 
 _QUOTE: Final = ord('"')
 _CONSTANTS: Final = np.array([int.from_bytes(word, "little") for word in (b"null", b"true", b"false")], dtype=np.uint64)
@@ -18,6 +18,13 @@ _CONSTANTS: Final = np.array([int.from_bytes(word, "little") for word in (b"null
 def bare(text: Text, tokens: Tokens) -> Mask:
     """Whether words stand without quotes."""
     found: Mask = text.raw[text.start[tokens] - 1] != _QUOTE
+    return found
+
+
+def marked_lines(text: Text) -> Mask:
+    """Lines with a quote or a colon: without a word they are still not blank."""
+    found = np.zeros(len(text.breaks), dtype=np.bool_)
+    found[text.lines_at(np.flatnonzero((text.raw == _QUOTE) | (text.raw == ord(":"))))] = True
     return found
 
 
