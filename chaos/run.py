@@ -67,6 +67,8 @@ class Run:
         self.system: System = plugins.load("systems", experiment.system)()
         self.operations = self.system.operations(experiment.settings)
         self.mix: dict[F, float] = mix_of(experiment, self.system)
+        workload: Any = plugins.load("workloads", experiment.workload)
+        self.linger_s: float = workload.linger_s
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
@@ -234,6 +236,8 @@ class Run:
         self.stopper.check_insisted()
         with self.phase("settle"):
             self._settle(leadership, len(deployed.cluster.of_role(self._replica_role())))
+        if F.POP in self.mix:
+            self._last_pops(workers)
         self._drain(workers)
         self._read_copies(workers, deployed)
         workers.end()
@@ -280,10 +284,14 @@ class Run:
         on_all(look, deployed.cluster.nodes.values())
 
     def _settle(self, leadership: Callable[[], Leadership], replicas: int) -> None:
-        """Wait until leadership stood still; a complete SyncStateSet is waited for, but not for ever."""
+        """Wait until leadership stood still and nothing is on its way any more that the workload knows of.
+
+        A complete SyncStateSet is waited for, but not for ever.
+        """
         e = self.experiment
         deadline = Deadline("master, epoch and SyncStateSet to stand still", e.drain_deadline_s)
         patience = Deadline("a complete SyncStateSet", e.drain_deadline_s / 2)
+        linger = Deadline("messages that are still on their way", self.linger_s)
         last, since_ns = leadership(), now_ns()
         while True:
             self.stopper.check_insisted()
@@ -296,8 +304,16 @@ class Run:
                 last, since_ns = seen, now_ns()
             stood_s = (now_ns() - since_ns) / NS_PER_S
             complete = last.master is not None and len(last.sync_state_set) >= replicas
-            if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()):
+            if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()) and linger.expired():
                 return
+
+    def _last_pops(self, workers: Workers) -> None:
+        """Pop until nothing can come any more or the time is up; which it was, the checks decide."""
+        with self.phase("pops"):
+            unended = workers.last_pops(self.experiment.drain_deadline_s)
+        for key, why in sorted(unended.items()):
+            self.say(f"warning  queue {key} was not popped to its end: {why}")
+        self.stopper.check_insisted()
 
     def _drain(self, workers: Workers) -> None:
         """Pairs of passes until two agree or the time is up; which it was, the checks decide."""
