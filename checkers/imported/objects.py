@@ -24,14 +24,14 @@ _KEYED_TOGETHER = frozenset({"set", "set-full", "queue", "total-queue", "counter
 _OPENCHAOS_MAP = {"put": "add", "getAll": "read"}
 
 
-def _call(operation: Operation, number: int) -> Call:
+def _call(operation: Operation) -> Call:
     """An operation as models see it. A write whose invocation said nothing has its value from its completion."""
     argument = operation.argument
     if argument is None and operation.type is Type.OK and operation.f not in ("read", "get", "dequeue", "generate"):
         argument = operation.output
     missing = -1
     return Call(
-        number=operation.invoke if operation.invoke >= 0 else number, process=operation.process, f=operation.f,
+        number=operation.number, process=operation.process, f=operation.f,
         argument=argument, output=operation.output if operation.type is Type.OK else None, outcome=operation.type,
         invoke=operation.invoke, complete=operation.complete,
         began_ns=missing if operation.invoke_ns is None else operation.invoke_ns,
@@ -44,9 +44,9 @@ def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, 
     calls: dict[Any, list[Call]] = {}
     shown: dict[Any, Any] = {}
     together = question.model in _KEYED_TOGETHER and not question.independent
-    for number, operation in enumerate(operations.items):
+    for operation in operations.items:
         key = None if together else operation.key
-        calls.setdefault(frozen(key), []).append(_call(operation, number))
+        calls.setdefault(frozen(key), []).append(_call(operation))
         shown.setdefault(frozen(key), key)
     return [(shown[key], Calls(own)) for key, own in calls.items()]
 
