@@ -118,20 +118,21 @@ def precommitted(log: Log) -> list[tuple[int, int, Case]]:
     The reference names one log per record, the first it sends to; that choice is made where all logs are known.
     """
     values, shard = log.values, log.shard
-    rows = np.flatnonzero(log.writer[values.polled] == shard.polls.op)
-    both = np.intersect1d(shard.polls.op, shard.sends.op) if _mixed(log) else shard.polls.op[rows]
+    own = np.flatnonzero(log.writer[values.polled] == shard.polls.op)
+    if _tried_again(log):
+        size = values.ids.size
+        own = np.flatnonzero(np.isin(shard.polls.op * size + values.polled, shard.sends.op * size + values.sent))
     out = []
-    for op in np.unique(both).tolist():
-        sent = np.flatnonzero(shard.sends.op == op)
-        own = set(values.sent[sent].tolist()) & set(values.polled[shard.polls.op == op].tolist())
-        if own:
-            numbers = {values.ids.number(one): one for one in own}
-            at = int(shard.records.index[op])
-            case = Case((shard.name, log.value(numbers[first_of(numbers)]), at), (at,), shard.name)
-            out.append((at, int(shard.sends.row[sent[0]]), case))
+    op = shard.polls.op[own]
+    for rows in np.split(own, np.flatnonzero(np.diff(op)) + 1) if len(own) else ():
+        record = int(shard.polls.op[rows[0]])
+        numbers = {values.ids.number(one): one for one in values.polled[rows].tolist()}
+        at, sent = int(shard.records.index[record]), int(np.searchsorted(shard.sends.op, record))
+        case = Case((shard.name, log.value(numbers[first_of(numbers)]), at), (at,), shard.name)
+        out.append((at, int(shard.sends.row[sent]), case))
     return out
 
 
-def _mixed(log: Log) -> bool:
-    """Some value was tried by several records: then a value's writer does not tell who else tried it."""
+def _tried_again(log: Log) -> bool:
+    """Some value was sent by several records: then a value's writer does not tell who else sent it."""
     return len(log.values.sent) > int((log.writer >= 0).sum())

@@ -60,7 +60,7 @@ def hollow(records: Records) -> Ints:
     mops = records.columns.mops
     ok = records.polls & (records.type == Type.OK)
     silent = (mops.kind == Mop.NOTHING) | (mops.kind == Mop.EMPTY)
-    which = mops.op[silent]
+    which: Ints = mops.op[silent]
     which = which[np.concatenate(([True], which[1:] != which[:-1]))[: len(which)]]
     which = which[ok[which]]
     if not len(which):

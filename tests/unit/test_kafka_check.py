@@ -116,7 +116,7 @@ def test_a_poll_that_returned_nothing_forgets_where_its_process_was():
     assert "poll-skip" in names(check(columns(gap)))
     blank = polled(1, {"a": []})
     empty = history(
-        *told, polled(1, {"a": [[0, 0]]}), blank, polled(1, {"a": [[2, 2]]}), polled(2, {"a": [[1, 1]]})
+        *told, polled(1, {"a": [[0, 0]]}), blank, polled(1, {"a": [[2, 2]]}), polled(2, {"a": [[1, 1]]}),
     )
     assert "poll-skip" not in names(check(columns(empty)))
 
@@ -148,7 +148,8 @@ def test_those_who_subscribe_may_skip_and_repeat():
 
 
 def test_a_history_without_any_dependency_is_too_empty():
-    records = history(invoke(0, send("a", 1)), [{"type": "fail", "process": 0, "f": "send", "value": [["send", "a", 1]]}])
+    failed = {"type": "fail", "process": 0, "f": "send", "value": [["send", "a", 1]]}
+    records = history(invoke(0, send("a", 1)), [failed])
     assert names(check(columns(records))) == {"empty-transaction-graph": 1}
     assert names(check(columns([]))) == {}
 
