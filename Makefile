@@ -29,7 +29,7 @@ test-backends: $(VENV)/.ready-test
 	$(BIN)/chaos image build --system rocketmq
 	$(BIN)/python -m pytest -m backends
 
-# RocketMQ in every mode, a matrix that is cut off, faults at once: about 20 minutes.
+# RocketMQ in every mode and with every workload, a matrix that is cut off, faults at once: about 45 minutes.
 test-longer: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -m longer
 

@@ -131,6 +131,20 @@ FINDINGS = (
         seeds=(1, 2, 3, 4, 5, 71, 158, 549),
     ),
     Finding(
+        "a-new-master-does-not-know-where-a-group-goes-on",
+        "RocketMQ 5.5.0: after a failover a consumer group begins where it was long ago, or at the beginning",
+        "chaos run --system rocketmq --workload group --nemesis leader-kill --set client.routing=follow"
+        " --fault-interval 20 --time-limit 120 --seed {seed}",
+        "lost-commit",
+        "Safe settings, clients that follow the route and are one consumer group: who holds a queue asks where the group"
+        " goes on, polls, and commits behind what it was given. A broker keeps these offsets in memory, writes them to a"
+        " file every five seconds, and its slaves fetch them every few seconds; an acknowledged commit is in none of the"
+        " replicas yet. In 5.5.0 slaves cannot even parse what they fetch (fastjson2, apache/rocketmq#10284), so a new"
+        " master answers the offset of its own last time as master, or that the group never committed, and members are"
+        " given again what they had. The contract reports each such answer as a `lost-commit` that the promise covers,"
+        " because RocketMQ never said otherwise; the run is valid as long as no message is passed over (`undelivered`).",
+    ),
+    Finding(
         "survivor-waits-for-the-suspended-master",
         "RocketMQ 5.5.0: while its old master is suspended a group with minInSyncReplicas=2 may stand still until it wakes",
         "chaos run --system rocketmq --nemesis leader-suspend --set minInSyncReplicas=2 --set client.routing=follow"

@@ -39,16 +39,28 @@ class Sends(_Strict, frozen=True, kw_only=True):
 
 
 class OpLiteral(_Strict, frozen=True, kw_only=True):
-    """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds."""
+    """One operation, or a row of them. ``at`` is [invoke] or [invoke, complete], in seconds.
+
+    ``pop`` is what it returned, as in ``Range.got``, ``ack`` and ``extend`` the value they are about.
+    ``deliver``: the second before which nobody may be given what a ``schedule`` sends.
+    """
 
     at: tuple[float, ...] = ()
     send: str | None = None
+    schedule: str | None = None
+    deliver: float | None = None
+    transact: str | None = None
+    decides: Literal["commit", "rollback", "commit-when-asked", "rollback-when-asked", "never"] = "commit"
     poll: Range | None = None
     read: Range | None = None
     slave_read: Range | None = msgspec.field(default=None, name="slave-read")
     drain: Range | None = None
     commit: int | None = None
     committed_read: int | Literal["none"] | None = msgspec.field(default=None, name="committed-read")
+    pop: str | None = None
+    ack: str | None = None
+    extend: str | None = None
+    invisible_s: float = 10.0
     sends: Sends | None = None
     to: int = 0
     p: int | None = None
@@ -110,7 +122,8 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
     ``replicas``: what replicas hold of their own, by node and queue, for queues that are not named the known content;
     null for copies that were asked for and not had. Where there is a consumer group each pass ends with a
     committed-read: ``committed`` is its answer (by default what was committed last), None for none; queues in
-    ``skip_committed`` have none.
+    ``skip_committed`` have none. Where messages are popped a pop of each queue comes back empty ``pops_end_s`` after
+    the last operation and before the final reads; None: none does.
     """
 
     ended: bool = True
@@ -123,6 +136,7 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
     max: dict[int, int] = {}
     next: dict[int, int] = {}
     skip: tuple[int, ...] = ()
+    pops_end_s: float | None = 20.0
     committed: dict[int, int | None] = {}
     skip_committed: tuple[int, ...] = ()
     node: str = "b1"
@@ -140,6 +154,10 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     promises: dict[str, str] = {}
     readable_after_s: float = 0.0
     min_in_sync: int = 0
+    redelivered_within_s: float = 2.0
+    workload: str = "queue"
+    early_s: float = 0.0
+    twice: tuple[str, ...] = ()
     replicas_read: bool = False
     progress_margin_s: float = 0.0
     planned_faults: int | None = None

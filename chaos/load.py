@@ -10,6 +10,7 @@ import msgspec
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
+from chaos.core.op import SENDS
 from chaos.deploy import Deployed, child_environment, python_inside
 from chaos.experiment import Experiment
 from chaos.inside import Inside
@@ -18,17 +19,21 @@ from chaos.messages import (
     Drained,
     DrainPass,
     End,
+    LastPops,
     Load,
+    Popped,
     ReadCopies,
     Stats,
     Stop,
     Stopped,
     WorkerSpec,
 )
+from chaos.owed import Named, together
 
 DRAIN_PASS_TIMEOUT_S = 60.0
 COPY_TIMEOUT_S = 30.0
 """For one replica's copy of one queue."""
+_SENDS = {f.word for f in SENDS}
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +42,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     sends: dict[str, int]
     reads: dict[str, int]
     worst_lag_s: float
+    worst_ack_s: float
     last_ack_ns: int
     in_flight: int
 
@@ -47,6 +53,7 @@ class Workers:
     def __init__(self, experiment: Experiment, deployed: Deployed, folder: Path, operations_per_send: float) -> None:
         self._experiment = experiment
         self._highest: dict[int, int] = {}
+        self._owed: Named = {}
         bound = experiment.max_in_flight(operations_per_send)
         env = child_environment(deployed.view.run_id)
         self._workers: list[Inside] = []
@@ -78,32 +85,66 @@ class Workers:
         """The newest counts of every worker, added up."""
         sends: dict[str, int] = {}
         reads: dict[str, int] = {}
-        lag_s, last_ack_ns, in_flight = 0.0, 0, 0
+        lag_s, ack_s, last_ack_ns, in_flight = 0.0, 0.0, 0, 0
         for worker in self._workers:
             stats = worker.latest(Stats)
             if stats is None:
                 continue
             for f, counts in stats.counts.items():
-                into = sends if f == "send" else reads
+                into = sends if f in _SENDS else reads
                 for kind, number in counts.items():
                     into[kind] = into.get(kind, 0) + number
             lag_s, last_ack_ns = max(lag_s, stats.worst_lag_s), max(last_ack_ns, stats.last_ack_ns)
+            ack_s = max(ack_s, stats.worst_ack_s)
             in_flight += stats.in_flight
             for key, offset in stats.highest_acked.items():
                 self._highest[key] = max(self._highest.get(key, -1), offset)
-        return Totals(sends=sends, reads=reads, worst_lag_s=lag_s, last_ack_ns=last_ack_ns, in_flight=in_flight)
+        return Totals(
+            sends=sends, reads=reads, worst_lag_s=lag_s, worst_ack_s=ack_s, last_ack_ns=last_ack_ns,
+            in_flight=in_flight,
+        )  # fmt: skip
 
     def stop(self) -> None:
         """Start no further operation and wait until all in flight have ended or run out."""
         for worker in self._alive():
             worker.send(Stop())
+        owed = []
         for worker in self._alive():
             try:
-                worker.take(Stopped, Deadline("operations in flight to end", self._experiment.op_timeout_s * 4 + 20))
+                until = Deadline("operations in flight to end", self._experiment.op_timeout_s * 4 + 20)
+                owed.append(worker.take(Stopped, until).owed)
             except ChaosError:
                 if not worker.ended:
                     raise
+        self._owed = together(owed)
         self.totals()
+
+    def last_pops(self, timeout_s: float) -> dict[int, str]:
+        """Pop every queue to its end; returns the queues whose end was not reached in time, and why.
+
+        Raises:
+            ChaosError: no worker is left, or one did not answer.
+        """
+        shares = self._shares()
+        for worker, share in shares:
+            worker.send(LastPops(keys=share, timeout_s=timeout_s))
+        unended: dict[int, str] = {}
+        deadline = Deadline("the last pops", timeout_s + 30)
+        for worker, _ in shares:
+            unended |= worker.take(Popped, deadline).unended
+        return unended
+
+    def _shares(self) -> list[tuple[Inside, tuple[int, ...]]]:
+        """The workers that live, each with its queues.
+
+        Raises:
+            ChaosError: no worker is left.
+        """
+        alive = self._alive()
+        if not alive:
+            raise ChaosError("no worker is left to read the queues with; see logs/worker-*.log in the run folder")
+        keys = range(self._experiment.queues)
+        return [(worker, tuple(keys[position :: len(alive)])) for position, worker in enumerate(alive)]
 
     def drain_pass(self, number: int) -> dict[int, Drained]:
         """One pass over all queues, spread over the workers that live.
@@ -111,15 +152,12 @@ class Workers:
         Raises:
             ChaosError: no worker is left, or one did not answer.
         """
-        alive = self._alive()
-        if not alive:
-            raise ChaosError("no worker is left to read the queues with; see logs/worker-*.log in the run folder")
-        keys = range(self._experiment.queues)
-        shares = [tuple(keys[position :: len(alive)]) for position in range(len(alive))]
-        for worker, share in zip(alive, shares, strict=True):
-            worker.send(DrainPass(number=number, keys=share, timeout_s=DRAIN_PASS_TIMEOUT_S))
+        shares = self._shares()
+        for worker, share in shares:
+            owed = {key: values for key, values in self._owed.items() if key in share}
+            worker.send(DrainPass(number=number, keys=share, timeout_s=DRAIN_PASS_TIMEOUT_S, owed=owed))
         drained: dict[int, Drained] = {}
-        for worker, share in zip(alive, shares, strict=True):
+        for worker, share in shares:
             deadline = Deadline(f"the final read of queues {share}", (DRAIN_PASS_TIMEOUT_S + 5) * max(1, len(share)))
             for _ in share:
                 answer = worker.take(Drained, deadline)
@@ -159,11 +197,13 @@ class Workers:
         return None
 
     def short(self, drained: dict[int, Drained]) -> str | None:
-        """The first queue that ends below an acknowledged offset, None if none does."""
+        """The first queue that lacks what was acknowledged: it ends below an offset or has not a value; else None."""
         for key, one in sorted(drained.items()):
             acked = self._highest.get(key, -1)
             if (one.next_offset or 0) <= acked:
                 return f"queue {key}: it ends at {one.next_offset}, acknowledged up to {acked}"
+            if one.missing:
+                return f"queue {key}: {one.missing} acknowledged without an offset and not there"
         return None
 
     def end(self) -> None:

@@ -47,9 +47,20 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
 
 
 class DrainPass(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
-    """Read these queues whole, on fresh connections; answered by one ``Drained`` per queue."""
+    """Read these queues whole, on fresh connections; answered by one ``Drained`` per queue.
+
+    ``owed``: by queue, values that were acknowledged without an offset and that nobody has read yet.
+    """
 
     number: int
+    keys: tuple[int, ...]
+    timeout_s: float
+    owed: dict[int, tuple[tuple[int, int], ...]] = {}
+
+
+class LastPops(msgspec.Struct, frozen=True, kw_only=True, tag="pops"):
+    """Pop these queues to their end, on fresh connections; answered by one ``Popped``."""
+
     keys: tuple[int, ...]
     timeout_s: float
 
@@ -82,7 +93,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Close the stream and leave."""
 
 
-Command = Load | Stop | DrainPass | ReadCopies | Prepare | AskReady | Observe | End
+Command = Load | Stop | LastPops | DrainPass | ReadCopies | Prepare | AskReady | Observe | End
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
@@ -92,18 +103,20 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
     counts: dict[str, dict[str, int]]
     in_flight: int
     worst_lag_s: float
+    worst_ack_s: float
     last_ack_ns: int
     highest_acked: dict[int, int]
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True, tag="stopped"):
-    """No operation is in flight any more."""
+    """No operation is in flight any more. ``owed``: see ``DrainPass``."""
 
     worker: int
+    owed: dict[int, tuple[tuple[int, int], ...]] = {}
 
 
 class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
-    """What became of one queue in one pass; ``digest`` is over offsets and values."""
+    """What became of one queue in one pass; ``digest`` is over offsets and values, ``missing`` counts the owed."""
 
     worker: int
     number: int
@@ -112,7 +125,15 @@ class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
     next_offset: int | None = None
     max_offset: int | None = None
     digest: str = ""
+    missing: int = 0
     error: str | None = None
+
+
+class Popped(msgspec.Struct, frozen=True, kw_only=True, tag="popped"):
+    """What became of a worker's last pops: the queues whose end was not reached, and why."""
+
+    worker: int
+    unended: dict[int, str]
 
 
 class CopiesRead(msgspec.Struct, frozen=True, kw_only=True, tag="copies-read"):
@@ -135,4 +156,4 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
     observations: tuple[Observation, ...]
 
 
-Report = Stats | Stopped | Drained | CopiesRead | Answer | Seen
+Report = Stats | Stopped | Popped | Drained | CopiesRead | Answer | Seen

@@ -33,6 +33,7 @@ from chaos.messages import End, Observe, Seen
 from chaos.planning import mix_of, plan_of
 from chaos.stopper import Stopper
 from chaos.store import make_run_folder, point
+from chaos.watching import Beat, Opening, Watcher
 from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
@@ -50,21 +51,24 @@ BETWEEN_PASSES_S = 5.5
 LOST_AFTER_S = 120.0
 """Equal final reads that end below an acknowledged offset for so long prove its loss (SEMANTICS 10)."""
 
-HEARTBEAT_S = 10.0
+BEAT_S = 1.0
 Say = Callable[[str], None]
 
 
 class Run:
     """One run and what it has come to so far."""
 
-    def __init__(self, experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -> None:
+    def __init__(self, experiment: Experiment, backend: Any, argv: tuple[str, ...], watcher: Watcher) -> None:
         self.experiment = experiment
-        self.say = say
+        self.watcher = watcher
+        self.say = say = watcher.say
         self.stopper = Stopper(say)
         self.backend = backend
         self.system: System = plugins.load("systems", experiment.system)()
         self.operations = self.system.operations(experiment.settings)
         self.mix: dict[F, float] = mix_of(experiment, self.system)
+        workload: Any = plugins.load("workloads", experiment.workload)
+        self.linger_s: float = workload.linger_s
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
@@ -76,7 +80,7 @@ class Run:
         write_run(self.folder, self.info)
         (self.folder / "config.yaml").write_text(as_yaml(experiment))
         write_plan(self.plan, self.folder / "plan.jsonl")
-        self.events = EventLog(self.folder / "history" / "run.events")
+        self.events = EventLog(self.folder / "history" / "run.events", watcher.event)
 
     def _first_info(self, argv: tuple[str, ...]) -> RunInfo:
         e = self.experiment
@@ -196,6 +200,10 @@ class Run:
             seen = observer.latest(Seen)
             return probe.leadership({o.node: o for o in seen.observations} if seen is not None else {})
 
+        def silent() -> tuple[str, ...]:
+            seen = observer.latest(Seen)
+            return tuple(o.node for o in seen.observations if not o.alive) if seen is not None else ()
+
         origin_ns = now_ns() + NS_PER_S // 2
         self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(
@@ -207,21 +215,29 @@ class Run:
             f"load     {e.rate:g} sends/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
             f"faults: {len(self.plan)} of {e.nemesis}, seed {e.seed}"
         )
+        self.watcher.opening(
+            Opening(
+                title=f"{e.system} {self.system.version}, {e.workload}, {e.nemesis}, seed {e.seed}",
+                nodes=tuple(deployed.cluster.nodes), plan=self.plan, origin_ns=origin_ns, time_limit_s=e.time_limit_s,
+            )
+        )  # fmt: skip
         with self.phase("load"):
             workers.load(origin_ns)
             faults.start()
-            self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leadership)
+            self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leadership, silent)
         faults.join(timeout=max((row.duration_s for row in self.plan), default=0.0) + 120)
         with self.phase("heal"):
             nemesis.heal_all()
         self._note_dead_nodes(deployed)
         if not self.stopper.asked.is_set():
             with self.phase("recovery"):
-                self._watch(workers, now_ns() + int(e.recovery_s * NS_PER_S), leadership)
+                self._watch(workers, now_ns() + int(e.recovery_s * NS_PER_S), leadership, silent)
         workers.stop()
         self.stopper.check_insisted()
         with self.phase("settle"):
             self._settle(leadership, len(deployed.cluster.of_role(self._replica_role())))
+        if F.POP in self.mix:
+            self._last_pops(workers)
         self._drain(workers)
         self._read_copies(workers, deployed)
         workers.end()
@@ -233,9 +249,12 @@ class Run:
     def _replica_role(self) -> str:
         return next(role for role, kind in self.system.roles.items() if kind == "replica")
 
-    def _watch(self, workers: Workers, until_ns: int, leadership: Callable[[], Leadership]) -> None:
-        """Wait for the end of a phase under load, one line every heartbeat; a dead worker is noted once."""
-        said_ns, dead = now_ns(), set[str]()
+    def _watch(
+        self, workers: Workers, until_ns: int, leadership: Callable[[], Leadership],
+        silent: Callable[[], tuple[str, ...]],
+    ) -> None:  # fmt: skip
+        """Wait for the end of a phase under load and tell how it stands; a dead worker is noted once."""
+        told_ns, dead = now_ns(), set[str]()
         while now_ns() < until_ns and not self.stopper.asked.wait(0.2):
             self._keep_notes()
             self.backend.check()
@@ -243,16 +262,16 @@ class Run:
                 dead.add(name)
                 self.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))
                 self.say(f"warning  {name} ended by itself; the verdict cannot be valid")
-            if now_ns() - said_ns >= HEARTBEAT_S * NS_PER_S:
-                said_ns = now_ns()
-                totals, lead = workers.totals(), leadership()
-                at_s = (said_ns - self.info.origin_ns) / NS_PER_S
-                self.say(
-                    f"{at_s:6.0f} s  sends ok {totals.sends.get('ok', 0)} fail {totals.sends.get('fail', 0)} "
-                    f"unknown {totals.sends.get('info', 0)}  last ack "
-                    f"{(said_ns - totals.last_ack_ns) / NS_PER_S:.1f} s ago  "
-                    f"master {lead.master or '?'} epoch {lead.epoch if lead.epoch is not None else '?'}"
-                )
+            if now_ns() - told_ns >= BEAT_S * NS_PER_S:
+                told_ns = now_ns()
+                totals = workers.totals()
+                self.watcher.beat(
+                    Beat(
+                        now_ns=told_ns, sends=totals.sends, reads=totals.reads, in_flight=totals.in_flight,
+                        worst_lag_s=totals.worst_lag_s, worst_ack_s=totals.worst_ack_s,
+                        last_ack_ns=totals.last_ack_ns, leadership=leadership(), silent=silent(),
+                    )
+                )  # fmt: skip
 
     def _note_dead_nodes(self, deployed: Deployed) -> None:
         """Say which nodes have ended by themselves: all faults are healed, so every process should live."""
@@ -265,10 +284,14 @@ class Run:
         on_all(look, deployed.cluster.nodes.values())
 
     def _settle(self, leadership: Callable[[], Leadership], replicas: int) -> None:
-        """Wait until leadership stood still; a complete SyncStateSet is waited for, but not for ever."""
+        """Wait until leadership stood still and nothing is on its way any more that the workload knows of.
+
+        A complete SyncStateSet is waited for, but not for ever.
+        """
         e = self.experiment
         deadline = Deadline("master, epoch and SyncStateSet to stand still", e.drain_deadline_s)
         patience = Deadline("a complete SyncStateSet", e.drain_deadline_s / 2)
+        linger = Deadline("messages that are still on their way", self.linger_s)
         last, since_ns = leadership(), now_ns()
         while True:
             self.stopper.check_insisted()
@@ -281,8 +304,16 @@ class Run:
                 last, since_ns = seen, now_ns()
             stood_s = (now_ns() - since_ns) / NS_PER_S
             complete = last.master is not None and len(last.sync_state_set) >= replicas
-            if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()):
+            if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()) and linger.expired():
                 return
+
+    def _last_pops(self, workers: Workers) -> None:
+        """Pop until nothing can come any more or the time is up; which it was, the checks decide."""
+        with self.phase("pops"):
+            unended = workers.last_pops(self.experiment.drain_deadline_s)
+        for key, why in sorted(unended.items()):
+            self.say(f"warning  queue {key} was not popped to its end: {why}")
+        self.stopper.check_insisted()
 
     def _drain(self, workers: Workers) -> None:
         """Pairs of passes until two agree or the time is up; which it was, the checks decide."""
@@ -365,9 +396,11 @@ def utc_of(time_ns: int) -> str:
     return (datetime.now(UTC) + timedelta(microseconds=(time_ns - now_ns()) / 1000)).isoformat()
 
 
-def run(experiment: Experiment, backend: Any, argv: tuple[str, ...], say: Say) -> tuple[Path, Results | None, int]:
+def run(
+    experiment: Experiment, backend: Any, argv: tuple[str, ...], watcher: Watcher
+) -> tuple[Path, Results | None, int]:
     """Do the whole run; returns its folder, the results if there are any, and the exit code."""
-    this = Run(experiment, backend, argv, say)
+    this, say = Run(experiment, backend, argv, watcher), watcher.say
     say(f"run      {this.folder}")
     with this.stopper.listening():
         try:

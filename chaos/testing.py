@@ -20,9 +20,10 @@ from chaos.core.clock import NS_PER_S, boot_id
 from chaos.core.errors import HistoryError
 from chaos.core.events import EventLog, Evidence, Fault, Observation, Phase
 from chaos.core.history import SCHEMA_VERSION
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import HOLDS, SENDS, Completion, F, Invocation, Record, Type, Value
 from chaos.core.recorder import OP_SIZE, Recorder
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.transaction import Decision
 from chaos.core.verdict import Results
 from chaos.literals import (
     DrainLiteral,
@@ -125,17 +126,38 @@ def _row(op: OpLiteral, row: Sends) -> Iterator[OpLiteral]:
         )  # fmt: skip
 
 
+def _sent(op: OpLiteral, f: F) -> str | None:
+    """The value that an operation of this kind sends, or that it is about."""
+    names = {F.SEND: op.send, F.SCHEDULE: op.schedule, F.TRANSACT: op.transact, F.ACK: op.ack, F.EXTEND: op.extend}
+    return names.get(f)
+
+
+def _argument(op: OpLiteral, f: F) -> int:
+    """What it has beside: the time of a delayed or popped message, what is decided of a transaction."""
+    if f in (F.POP, F.EXTEND):
+        return round(op.invisible_s * NS_PER_S)
+    if f is F.SCHEDULE:
+        if op.deliver is None:
+            raise HistoryError(f"a schedule without the time to deliver it: {op}")
+        return _ns(op.deliver)
+    return int(Decision[op.decides.upper().replace("-", "_")]) if f is F.TRANSACT else 0
+
+
 def _kind(op: OpLiteral) -> tuple[F, Range]:
-    if op.send is not None:
-        return F.SEND, Range()
+    for f in SENDS:
+        if _sent(op, f) is not None:
+            return f, Range()
     for f, asked in ((F.POLL, op.poll), (F.READ, op.read), (F.SLAVE_READ, op.slave_read), (F.DRAIN, op.drain)):
         if asked is not None:
             return f, asked
+    for f, said in ((F.POP, op.pop), (F.ACK, op.ack), (F.EXTEND, op.extend)):
+        if said is not None:
+            return f, Range(got=said if f is F.POP else "")
     if op.commit is not None:
         return F.COMMIT, Range(begin=op.commit)
     if op.committed_read is not None:
         return F.COMMITTED_READ, Range(next=None if op.committed_read == "none" else op.committed_read)
-    raise HistoryError(f"an operation that is neither send nor read nor commit: {op}")
+    raise HistoryError(f"an operation that is neither send nor read, pop or commit, nor about a popped message: {op}")
 
 
 def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
@@ -145,10 +167,12 @@ def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
         return None
     kind = Type.FAIL if op.fail is not None else Type.INFO if op.info is not None else Type.OK
     error = op.fail or op.info
-    if f is F.SEND:
+    if f in SENDS:
         return Completion(type=kind, node=op.node, offset=op.ok if kind is Type.OK else op.hint, error=error)
-    if f in (F.COMMIT, F.COMMITTED_READ):
+    if f in (F.COMMIT, F.COMMITTED_READ, *HOLDS):
         return Completion(type=kind, node=op.node, error=error, next_offset=asked.next)
+    if f is F.POP:
+        return Completion(type=kind, node=op.node, error=error, records=_records(asked.got))
     records = _records(asked.got)
     after = max((record.offset + 1 for record in records), default=asked.begin or 0)
     return Completion(
@@ -162,7 +186,8 @@ def _act(op: OpLiteral, process: int) -> Act:
     f, asked = _kind(op)
     invocation = Invocation(
         process=process if op.p is None else op.p, f=f, key=op.to, deadline_ns=_ns(op.at[0] + TIMEOUT_S),
-        value=_value(op.send) if op.send is not None else None, offset=asked.begin,
+        value=_value(text) if (text := _sent(op, f)) is not None else None, offset=asked.begin,
+        argument=_argument(op, f),
     )  # fmt: skip
     due = op.at[0] if op.due is None else op.due
     complete_ns = _ns(op.at[-1])
@@ -184,7 +209,7 @@ def _known_content(acts: list[Act], key: int) -> dict[int, Value]:
             continue
         if act.invocation.value is not None and done.offset is not None:
             content[done.offset] = act.invocation.value
-        content.update({record.offset: record.value for record in done.records if record.value is not None})
+        content.update({one.offset: one.value for one in done.records if one.value is not None and one.offset >= 0})
     return content
 
 
@@ -215,6 +240,15 @@ def _drains(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin
                 )  # fmt: skip
                 out.append(_act(last, 200_000 + number * 1000 + key))
     return out
+
+
+def _last_pops(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin_s: float) -> list[Act]:
+    """Where messages are popped: pops that come back empty, one of each queue."""
+    if drain.pops_end_s is None or not any(act.invocation.f is F.POP for act in acts):
+        return []
+    at = begin_s + drain.pops_end_s
+    ops = (OpLiteral(at=(at, at + 0.02), pop="", to=key, client=DRAIN_CLIENT) for key in range(literal.run.queues))
+    return [_act(op, 300_000 + op.to) for op in ops]
 
 
 def _copies(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin_s: float) -> list[Act]:
@@ -330,6 +364,9 @@ def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:
     times += [at for fault in literal.faults for at in (fault.inject, fault.heal, fault.healed) if at is not None]
     load_end_s = float(int(max(times, default=0.0)) + 1)
     drain = literal.drain
+    if drain is not None and (pops := _last_pops(literal, drain, acts, load_end_s)):
+        acts += pops
+        load_end_s += (drain.pops_end_s or 0.0) + 1
     begin_s = load_end_s + (drain.wait_s if drain is not None else 0.0)
     end_s = begin_s + (drain.gap_s * drain.passes + 1 if drain is not None else 0.0)
     if drain is not None:
@@ -361,13 +398,14 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
     return RunInfo(
         id=name, status="ran", argv=("chaos", "run"), chaos_version=__version__, schema_version=SCHEMA_VERSION,
         boot_id=boot_id(), origin_ns=ORIGIN_NS, origin_utc="2026-01-01T00:00:00+00:00", system="literal",
-        system_version="1", backend="none", workload="queue", seed=1,
+        system_version="1", backend="none", workload=run.workload, seed=1,
         nemesis=",".join(dict.fromkeys(fault.name for fault in faults)) or "noop",
         settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
         rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
         fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
         promises=Promises(
             allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync,
+            redelivered_within_s=run.redelivered_within_s, early_s=run.early_s, twice=run.twice,
             replicas_read=run.replicas_read, progress_margin_s=run.progress_margin_s,
         ),
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from chaos import plugins
+from chaos import lastpops, plugins
 from chaos.attempts import Turns
 from chaos.core.client import Client, settled
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Invocation, Type
+from chaos.core.op import SENDS, Completion, F, Invocation, Record, Type
 from chaos.core.recorder import Recorder
 from chaos.inside import Pipe, serve
 from chaos.messages import (
@@ -26,13 +26,16 @@ from chaos.messages import (
     Drained,
     DrainPass,
     End,
+    LastPops,
     Load,
+    Popped,
     ReadCopies,
     Stats,
     Stop,
     Stopped,
     WorkerSpec,
 )
+from chaos.owed import Owed, missing
 from chaos.workload.base import Arrival, Workload
 
 STATS_PERIOD_S = 1.0
@@ -62,8 +65,10 @@ class Worker:
         self._stopping = asyncio.Event()
         self._counts: dict[str, dict[str, int]] = {}
         self._worst_lag_ns = 0
+        self._worst_ack_ns = 0
         self._last_ack_ns = 0
         self._highest: dict[int, int] = {}
+        self._owed = Owed()
 
     def _client(self, number: int) -> Client:
         spec = self._spec
@@ -107,11 +112,11 @@ class Worker:
             return
         number, time_ns = self._recorder.invoke(op, arrival.client, due_ns, pinned=pinned)
         self._worst_lag_ns = max(self._worst_lag_ns, time_ns - due_ns)
-        task = asyncio.ensure_future(self._perform(arrival.client, op, number))
+        task = asyncio.ensure_future(self._perform(arrival.client, op, number, time_ns))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _perform(self, client: int, op: Invocation, number: int) -> None:
+    async def _perform(self, client: int, op: Invocation, number: int, sent_ns: int) -> None:
         if op.f is F.SEND and self._workload.idempotent:
             done = await self._turns.send(self._clients[client], client, op)
         else:
@@ -121,8 +126,10 @@ class Worker:
         self._count(op.f, done.type)
         if done.type is not Type.INFO:
             self._free[client].append(op.process)
-        if done.type is Type.OK and op.f is F.SEND:
+        self._owed.learn(op, done)
+        if done.type is Type.OK and op.f in SENDS:
             self._last_ack_ns = ended_ns
+            self._worst_ack_ns = max(self._worst_ack_ns, ended_ns - sent_ns)
             if done.offset is not None:
                 self._highest[op.key] = max(self._highest.get(op.key, -1), done.offset)
 
@@ -131,11 +138,13 @@ class Worker:
         counts[kind.word] = counts.get(kind.word, 0) + 1
 
     def stats(self) -> Stats:
-        """Counts so far; the worst lag is since the last call."""
+        """Counts so far; the worst lag and the slowest acknowledgement are since the last call."""
         worst, self._worst_lag_ns = self._worst_lag_ns, 0
+        slowest, self._worst_ack_ns = self._worst_ack_ns, 0
         return Stats(
             worker=self._spec.worker, counts=self._counts, in_flight=len(self._tasks),
-            worst_lag_s=worst / NS_PER_S, last_ack_ns=self._last_ack_ns, highest_acked=self._highest,
+            worst_lag_s=worst / NS_PER_S, worst_ack_s=slowest / NS_PER_S,
+            last_ack_ns=self._last_ack_ns, highest_acked=self._highest,
         )  # fmt: skip
 
     async def report(self) -> None:
@@ -150,7 +159,31 @@ class Worker:
         while self._tasks:
             await asyncio.wait(set(self._tasks), timeout=self._spec.op_timeout_s + 1)
         self._pipe.say(self.stats())
-        self._pipe.say(Stopped(worker=self._spec.worker))
+        self._pipe.say(Stopped(worker=self._spec.worker, owed=self._owed.named()))
+
+    async def last_pops(self, command: LastPops) -> None:
+        """Pop the queues to their end, all at once, each through a client that knows nothing yet."""
+        returns_s = self._system.promises(self._spec.view.settings).redelivered_within_s
+        deadline_ns = now_ns() + int(command.timeout_s * NS_PER_S)
+        invisible_ns = int(self._workload.invisible_s * NS_PER_S)
+        clients = [self._system.client(self._spec.view, -1, self._spec.clients, self._spec.seed) for _ in command.keys]
+
+        async def pop(client: Client, key: int) -> str:
+            async def ask(f: F, record: Record | None) -> Completion:
+                argument = invisible_ns if f is F.POP else 0
+                return await self._last(client, f, key, lastpops.TIMEOUT_S, record, argument)
+
+            return await lastpops.pop_to_the_end(
+                ask, invisible_s=self._workload.invisible_s, returns_s=returns_s, deadline_ns=deadline_ns
+            )
+
+        try:
+            whys = await asyncio.gather(*map(pop, clients, command.keys))
+        finally:
+            for client in clients:
+                await client.close()
+        unended = {key: why for key, why in zip(command.keys, whys, strict=True) if why}
+        self._pipe.say(Popped(worker=self._spec.worker, unended=unended))
 
     async def drain(self, command: DrainPass) -> None:
         """Read the queues whole, one after another, each through a client that knows nothing yet.
@@ -160,14 +193,15 @@ class Worker:
         for key in command.keys:
             client = self._system.client(self._spec.view, -1, self._spec.clients, self._spec.seed)
             try:
-                done = last = await self._final_read(client, F.DRAIN, key, command.timeout_s)
+                done = last = await self._last(client, F.DRAIN, key, command.timeout_s)
                 if done.type is Type.OK and F.COMMITTED_READ in self._workload.mix:
-                    last = await self._final_read(client, F.COMMITTED_READ, key, command.timeout_s)
+                    last = await self._last(client, F.COMMITTED_READ, key, command.timeout_s)
             finally:
                 await client.close()
             drained = Drained(
                 worker=self._spec.worker, number=command.number, key=key, ok=last.type is Type.OK,
                 next_offset=done.next_offset, max_offset=done.max_offset, digest=_digest(done), error=last.error,
+                missing=missing(command.owed.get(key, ()), done.records),
             )  # fmt: skip
             self._pipe.say(drained)
 
@@ -177,15 +211,19 @@ class Worker:
         ok = 0
         try:
             for node, key in command.copies:
-                done = await self._final_read(client, F.REPLICA, key, command.timeout_s, node)
+                done = await self._last(client, F.REPLICA, key, command.timeout_s, argument=node)
                 ok += done.type is Type.OK
         finally:
             await client.close()
         self._pipe.say(CopiesRead(worker=self._spec.worker, ok=ok))
 
-    async def _final_read(self, client: Client, f: F, key: int, timeout_s: float, argument: int = 0) -> Completion:
+    async def _last(
+        self, client: Client, f: F, key: int, timeout_s: float, about: Record | None = None, argument: int = 0
+    ) -> Completion:
+        """One operation of the end of the run, of a process of its own; ``about``: the popped record of an ack."""
         op = Invocation(
             process=self._next_process, f=f, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
+            value=about.value if about is not None else None, offset=about.offset if about is not None else None,
             argument=argument,
         )  # fmt: skip
         self._next_process += self._spec.workers
@@ -223,6 +261,8 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
             await worker.stop()
             if load is not None:
                 await load
+        elif isinstance(command, LastPops):
+            await worker.last_pops(command)
         elif isinstance(command, DrainPass):
             await worker.drain(command)
         elif isinstance(command, ReadCopies):

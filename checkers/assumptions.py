@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import FINAL, F, Type
+from chaos.core.op import FINAL, SENDS, F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.drain import drain_of
 from checkers.findings import Finding, anomaly, counted, examples, incomplete, numbers
@@ -47,8 +47,10 @@ def named_counts(traffic: Traffic) -> dict[str, int]:
 
 
 def _little(traffic: Traffic, context: Context) -> list[str]:
-    wanted = {F.SEND.word: 1} | {f: ENOUGH for f, share in context.run.mix.items() if share > 0}
     ok = {f.word: traffic.counts.get((int(f), int(Type.OK)), 0) for f in F}
+    wanted = {f: ENOUGH for f, share in context.run.mix.items() if share > 0}
+    if not any(ok[f.word] for f in SENDS):
+        wanted.setdefault(F.SEND.word, 1)
     return [
         f"{ok.get(f, 0)} ok {f if ok.get(f, 0) == 1 else f + 's'}, at least {least} needed"
         for f, least in sorted(wanted.items())

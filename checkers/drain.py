@@ -13,9 +13,9 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import FINAL, F, Type
+from chaos.core.op import FINAL, POPS, F, Type
 from checkers.columns import Ints
-from checkers.findings import node_name
+from checkers.findings import counted, node_name
 from checkers.kernel import Context, QueueShard
 from checkers.log import Log
 from checkers.timeline import Timeline
@@ -80,9 +80,13 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
         return "a fault was never healed"
     if healed_ns > began_ns:
         return "the first pass began before the last heal had ended"
-    open_ops = (log.type == Type.INFO) & ~np.isin(log.f, (*FINAL, F.COMMITTED_READ))
+    # What reads, and what is said of popped messages, leaves the log as it is.
+    open_ops = (log.type == Type.INFO) & ~np.isin(log.f, (*FINAL, F.COMMITTED_READ, *POPS))
     if open_ops.any() and int(log.deadline[open_ops].max()) > began_ns:
         return "the first pass began before the deadline of an operation without an answer"
+    due_ns = int(log.argument[(log.f == F.SCHEDULE) & np.isin(log.type, (Type.OK, Type.INFO))].max(initial=0))
+    if due_ns > began_ns:
+        return "the first pass began before the time of a delayed message"
     return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
 
 
@@ -105,12 +109,21 @@ def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
         return "the passes have different content"
     if int(log.next[last]) != int(log.max[last]):
         return f"the last pass ended at {log.next[last]}, but the maximum is {log.max[last]}"
-    highest = int(log.offset[log.sends[log.acked]].max(initial=-1))
-    if int(log.max[last]) <= highest:
-        waited = _waited_in_vain(log, context, passes, last)
-        if waited:
-            return f"the maximum is {log.max[last]}, but offset {highest} was acknowledged, and {waited}"
+    late = _not_there_yet(log, last)
+    waited = _waited_in_vain(log, context, passes, last) if late else ""
+    if waited:
+        return f"{late}, and {waited}"
     return _before_the_passes(log, context, first)
+
+
+def _not_there_yet(log: Log, last: int) -> str:
+    """What was acknowledged, is above the end or has no offset, and may yet come; empty if there is nothing."""
+    highest = int(log.place[log.acked].max(initial=-1))
+    if int(log.max[last]) <= highest:
+        return f"the maximum is {log.max[last]}, but offset {highest} was acknowledged"
+    unseen = int((log.place[log.acked] < 0).sum())
+    verb = "was" if unseen == 1 else "were"
+    return f"{counted(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""
 
 
 def _waited_in_vain(log: Log, context: Context, passes: Ints, last: int) -> str:

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chaos.core.op import Type
+from chaos.core.op import F
 from chaos.core.verdict import CheckResult, Example
 from checkers.blame import actor_of, when
+from checkers.columns import Ints, Mask
 from checkers.findings import Finding, Findings, concluded, examples, findings, listed, merged, ranges_of, told
 from checkers.kernel import Context, QueueShard
+from checkers.log import Log
 
 
 def _place(shard: QueueShard, context: Context, offset: int, op: int, send: int, guilty: int) -> str:
@@ -19,6 +21,14 @@ def _place(shard: QueueShard, context: Context, offset: int, op: int, send: int,
         f"offset {offset} ({verb} at {when(shard, context, op)} {'by' if op == send else 'from'} "
         f"{who.words if op == guilty else who.plain})"
     )
+
+
+def _put_again(log: Log, context: Context, vids: Ints) -> Mask:
+    """Which values were sent in a way whose messages the system may put into the log again (SEMANTICS 13)."""
+    kinds = [int(f) for f in F if f.word in context.run.promises.twice]
+    again = np.zeros(log.values, dtype=np.bool_)
+    again[: len(log.sends)] = np.isin(log.f[log.sends], kinds)
+    return np.asarray(again[vids])
 
 
 class DuplicatesKernel:
@@ -33,15 +43,18 @@ class DuplicatesKernel:
         offsets, vids = log.pairs
         doubled = np.flatnonzero(np.bincount(vids, minlength=log.values) > 1) if len(vids) else vids
 
+        excused = _put_again(log, context, doubled)
+
         def told_of() -> Iterator[Example]:
-            for vid in map(int, doubled):
+            for i in np.argsort(excused, kind="stable").tolist():
+                vid = int(doubled[i])
                 at = offsets[vids == vid]
                 rows = np.flatnonzero(log.row_vid == vid)
                 shows = {int(log.row_offset[row]): int(log.row_op[row]) for row in rows[::-1]}
                 ops = [told(shard, context, int(log.sends[vid]))] if vid < len(log.sends) else []
                 ops += [told(shard, context, op, around=offset) for offset, op in sorted(shows.items())[:3]]
                 send = int(log.sends[vid]) if vid < len(log.sends) else -1
-                acked = send >= 0 and bool(log.type[send] == Type.OK)
+                acked = send >= 0 and bool(log.told[vid])
                 if acked:
                     shows[int(log.offset[send])] = send
                 # Who acknowledged it is behind it where somebody did; else who showed the last of the places.
@@ -51,12 +64,16 @@ class DuplicatesKernel:
                 yield who.example(
                     f"{log.value(vid)} sits at {listed(places)} of queue {shard.key}",
                     key=shard.key, offset=int(at[0]), last_offset=int(at[-1]), value=log.value(vid), ops=tuple(ops),
+                    excused=bool(excused[i]) and bool(context.run.promises.twice),
                 )  # fmt: skip
 
         touched = offsets[np.isin(vids, doubled)]
         return findings(
             log.values,
-            duplicate=Finding(count=len(doubled), examples=examples(told_of()), ranges=ranges_of(shard.key, touched)),
+            duplicate=Finding(
+                count=len(doubled), examples=examples(told_of()), ranges=ranges_of(shard.key, touched),
+                excused=int(excused.sum()) if context.run.promises.twice else None,
+            ),
         )
 
     def merge(self, left: Findings, right: Findings) -> Findings:

@@ -9,15 +9,18 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from chaos.core.verdict import Anomaly
 from checkers.blame import blamed, fault_words, standing, verb_of
-from checkers.findings import ASSUMED, Finding, Range, counted, listed, seconds_text
+from checkers.findings import ASSUMED, EXAMPLES, Finding, Range, counted, listed, seconds_text
 from checkers.kernel import Context
 from checkers.loss import APART_NS, Cluster
 
 STRENGTH: Final = (
-    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered", "lost-commit",
-    "replica-fork", "min-in-sync", "dual-master", "epoch-regression", "nonlinearizable-offset", "nonmonotonic-send",
+    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered",
+    "never-redelivered", "redelivered-after-ack", "early-redelivery", "lost-commit", "early-delivery", "replica-fork",
+    "min-in-sync", "dual-master", "epoch-regression", "order", "nonlinearizable-offset", "nonmonotonic-send",
     "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail",
     "no-progress", "rto-budget", "unseen",
 )  # fmt: skip
@@ -29,11 +32,16 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "inconsistent-offsets": ("offset given twice", "offsets given twice"),
     "duplicate": ("duplicated value", "duplicated values"),
     "undelivered": ("message that the group passed over", "messages that the group passed over"),
+    "never-redelivered": ("message that was never given again", "messages that were never given again"),
+    "redelivered-after-ack": ("message given again after its ack", "messages given again after their acks"),
+    "early-redelivery": ("message given to two at once", "messages given to two at once"),
     "lost-commit": ("lost commit of the group", "lost commits of the group"),
+    "early-delivery": ("message delivered before its time", "messages delivered before their time"),
     "replica-fork": ("offset at which replicas differ", "offsets at which replicas differ"),
     "min-in-sync": ("acknowledgement with too few in sync", "acknowledgements with too few in sync"),
     "dual-master": ("epoch with two leaders", "epochs with two leaders"),
     "epoch-regression": ("step back of an epoch", "steps back of epochs"),
+    "order": ("message of a shard out of order", "messages of shards out of order"),
     "nonlinearizable-offset": ("send with an offset against real time", "sends with offsets against real time"),
     "nonmonotonic-send": ("send that went back", "sends that went back"),
     "int-nonmonotonic-poll": ("read that went back", "reads that went back"),
@@ -53,6 +61,14 @@ DISORDERED: Final = frozenset({"nonmonotonic-send", "int-nonmonotonic-poll", "no
 def rank(name: str) -> int:
     """Position in the order of strength; unknown names last."""
     return STRENGTH.index(name) if name in STRENGTH else len(STRENGTH)
+
+
+def together(left: Anomaly, right: Anomaly) -> Anomaly:
+    """One anomaly that two checks found."""
+    return msgspec.structs.replace(
+        left, count=left.count + right.count, allowed=left.allowed and right.allowed,
+        examples=(*left.examples, *right.examples)[:EXAMPLES],
+    )  # fmt: skip
 
 
 def _touches(own: Sequence[Range], other: Sequence[Range]) -> bool:
@@ -141,12 +157,13 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
     )  # fmt: skip
     verb = "message was lost" if count == 1 else "messages were lost"
     where = f" of queue {whole.key}" if context.run.queues > 1 else ""
+    at = f" at offset {whole.first_offset}" if whole.first_offset >= 0 else ""
     rest = count - whole.count
     others = listed(sorted({group[0].node for group in groups[1:]}))
     more = f"; {rest} more had been acknowledged by {others}" if others else ""
     return (
         f"{count} acknowledged {verb}: {_who(whole, context, whole.count)}{_again(own, context)}{more}; "
-        f"first lost: {whole.first_value} at offset {whole.first_offset}{where}."
+        f"first lost: {whole.first_value}{at}{where}."
     )
 
 

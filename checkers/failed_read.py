@@ -1,4 +1,4 @@
-"""Nothing is read whose send certainly failed (G1a, SEMANTICS 5).
+"""Nothing is read whose send certainly failed or whose transaction was never committed (G1a, SEMANTICS 5, 20).
 
 An operation that never left (``not-sent``) certainly failed as well. The module refuses to doubt the
 outcome: that a ``fail`` is one, the system's outcome table vouches for.
@@ -9,17 +9,44 @@ from collections.abc import Iterator
 import numpy as np
 
 from chaos.core.op import Type
+from chaos.core.transaction import Decision
 from chaos.core.verdict import CheckResult, Example
 from checkers.blame import actor_of, when
-from checkers.findings import Finding, Findings, concluded, examples, findings, merged, node_name, ranges_of, told
+from checkers.findings import (
+    Finding,
+    Findings,
+    concluded,
+    examples,
+    findings,
+    merged,
+    node_name,
+    ranges_of,
+    seconds_text,
+    told,
+)
 from checkers.kernel import Context, QueueShard
 
 
+def _why_not(shard: QueueShard, context: Context, vid: int) -> str:
+    """Why nobody may be given a message, in words."""
+    log, send = shard.log, int(shard.log.sends[vid])
+    asked = f" at {node_name(context, int(log.node[send]))}" if log.node[send] >= 0 else ""
+    if log.type[send] in (Type.FAIL, Type.NOT_SENT):
+        why = shard.operations["error"][send] or "no reason recorded"
+        return f"the send of {log.value(vid)} failed{asked} at {when(shard, context, send)} ({why})"
+    sent = f"{log.value(vid)}, sent{asked} at {seconds_text(context, int(log.invoke[send]))},"
+    decision = Decision(int(log.argument[send]))
+    if decision is Decision.NEVER:
+        return f"the producer of {sent} never decided about it"
+    when_asked = " when it was asked" if decision is Decision.ROLLBACK_WHEN_ASKED else ""
+    return f"the producer of {sent} rolled it back{when_asked}"
+
+
 class FailedReadKernel:
-    """Values of failed sends that a read returned."""
+    """Values that a read returned though their sends failed, or their transactions were never committed."""
 
     name = "failed-read"
-    help = "no value is read whose send failed for certain (G1a)"
+    help = "no value is read whose send failed for certain, or whose transaction nobody committed (G1a)"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -27,25 +54,25 @@ class FailedReadKernel:
         kind = log.type[log.sends]
         failed = np.flatnonzero((kind == Type.FAIL) | (kind == Type.NOT_SENT))
         read = log.seen(np.ones(len(log.row_vid), dtype=np.bool_))
-        bad = failed[read[failed]]
+        # Whatever became of a transaction's own answers: the producer never said that anybody may be given it.
+        undue = np.union1d(failed, np.flatnonzero(log.withheld))
+        bad = undue[read[undue]]
 
         def told_of() -> Iterator[Example]:
             for vid in map(int, bad):
                 read, send = log.first_read(vid), int(log.sends[vid])
                 offset = int(log.row_offset[log.rows_of(read)][log.row_vid[log.rows_of(read)] == vid][0])
                 who = actor_of(shard, context, read)
-                why = shard.operations["error"][send] or "no reason recorded"
-                asked = f" at {node_name(context, int(log.node[send]))}" if log.node[send] >= 0 else ""
                 yield who.example(
-                    f"the send of {log.value(vid)} failed{asked} at {when(shard, context, send)} ({why}), yet at "
-                    f"{when(shard, context, read)} {who.subject} returned it at offset {offset} of queue {shard.key}",
+                    f"{_why_not(shard, context, vid)}, yet at {when(shard, context, read)} {who.subject} returned it "
+                    f"at offset {offset} of queue {shard.key}",
                     key=shard.key, offset=offset, value=log.value(vid),
                     ops=(told(shard, context, send), told(shard, context, read, around=offset)),
                 )  # fmt: skip
 
         places = log.row_offset[np.isin(log.row_vid, bad)] if len(bad) else bad
         return findings(
-            len(failed),
+            len(undue),
             G1a=Finding(count=len(bad), examples=examples(told_of()), ranges=ranges_of(shard.key, places)),
         )
 

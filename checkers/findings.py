@@ -10,7 +10,9 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from chaos.core.op import F, Type
+from chaos.core.clock import NS_PER_S
+from chaos.core.op import HOLDS, SENDS, F, Type
+from chaos.core.transaction import Decision
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
 from checkers.columns import Ints, spans
 from checkers.kernel import Context, QueueShard
@@ -19,8 +21,17 @@ from checkers.log import Log
 EXAMPLES: Final = 8
 RANGES: Final = 64
 NEVER_ALLOWED: Final = frozenset(
-    {"lost-write", "phantom", "G1a", "inconsistent-offsets", "corrupt", "lost-commit", "undelivered", "replica-fork",
-     "min-in-sync"}
+    {
+        "lost-write",
+        "phantom",
+        "G1a",
+        "inconsistent-offsets",
+        "corrupt",
+        "undelivered",
+        "never-redelivered",
+        "replica-fork",
+        "min-in-sync",
+    }
 )
 """No setting and no promise excuses these (SEMANTICS 13)."""
 
@@ -81,8 +92,9 @@ def merged(left: Findings, right: Findings) -> Findings:
 
 
 def ranges_of(key: int, offsets: Ints) -> tuple[Range, ...]:
-    """The offset ranges of occurrences, joined where there are too many."""
-    return tuple((key, first, last) for first, last in spans(np.asarray(offsets), gap=1, limit=RANGES))
+    """The offset ranges of occurrences, joined where there are too many; -1 stands for no offset."""
+    known = np.asarray(offsets)
+    return tuple((key, first, last) for first, last in spans(known[known >= 0], gap=1, limit=RANGES))
 
 
 def findings(examined: int, **found: Finding) -> Findings:
@@ -177,11 +189,23 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
         "complete_s": round(seconds(int(log.complete[op])), 6) if kind is not Type.INFO or log.complete[op] < 1 << 62
         else None, "error": own["error"][op] or None,
     }  # fmt: skip
-    if f is F.SEND:
+    if f in SENDS:
         row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
+        if f is F.SCHEDULE:
+            row["deliver_s"] = round(seconds(int(log.argument[op])), 6)
+        elif f is F.TRANSACT:
+            row["decides"] = Decision(int(log.argument[op])).word
         return row
     if f is F.COMMIT:
         return row | {"offset": _known(int(log.offset[op]))}
+    if f in HOLDS:
+        row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
+        return row | ({"invisible_s": int(own["argument"][op]) / NS_PER_S} if f is F.EXTEND else {})
+    if f is F.POP:
+        return row | {
+            "invisible_s": int(own["argument"][op]) / NS_PER_S, "count": int(own["count"][op]),
+            "records": _popped(shard, op)[:EXAMPLES],
+        }  # fmt: skip
     if f is F.COMMITTED_READ:
         return row | {"committed": "none" if log.next[op] < 0 else int(log.next[op])}
     rows = log.rows_of(op)
@@ -197,6 +221,17 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
     return row
 
 
+def _popped(shard: QueueShard, op: int) -> list[str]:
+    """The messages that a pop returned: where each was given from, if the broker said it, and what it is."""
+    own, reads = shard.operations, shard.reads
+    rows = np.flatnonzero((reads["worker"] == own["worker"][op]) & (reads["op"] == own["op"][op]))
+    return [
+        f"{reads['offset'][row] if reads['offset'][row] >= 0 else ''}="
+        f"{reads['writer'][row]}:{reads['sequence'][row]}" if reads["writer"][row] >= 0 else "=?"
+        for row in rows
+    ]  # fmt: skip
+
+
 def _record(log: Log, row: int) -> str:
     vid = int(log.row_vid[row])
     return f"{log.row_offset[row]}={log.value(vid) if vid >= 0 else '?'}"
@@ -204,6 +239,11 @@ def _record(log: Log, row: int) -> str:
 
 def _known(number: int) -> int | None:
     return None if number < 0 else number
+
+
+def place_words(offset: int, key: int) -> str:
+    """``at offset 5 of queue 0``; ``for queue 0`` where the acknowledgement named no offset."""
+    return f"at offset {offset} of queue {key}" if offset >= 0 else f"for queue {key}"
 
 
 def examples(made: Iterable[Example]) -> tuple[Example, ...]:

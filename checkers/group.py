@@ -18,6 +18,7 @@ from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.blame import actor_of, when
 from checkers.columns import Ints, Mask
 from checkers.drain import drain_of
+from checkers.failover import failed_over
 from checkers.findings import (
     Finding,
     Findings,
@@ -111,6 +112,14 @@ def stale_reads(log: Log, *, whole: bool) -> Stale:
     return Stale(reads[bad], hiding[bad], np.where(written, commits[writer] if len(commits) else NOBODY, NOBODY)[bad])
 
 
+def _stepped_back(log: Log, stale: Stale, context: Context) -> Mask:
+    """Whether another master may have taken over between the commit that is missing and the answer without it."""
+    hiding = np.maximum(stale.hiding, 0)
+    other = log.node[stale.reads] != log.node[hiding] if len(stale.reads) else np.zeros(0, dtype=np.bool_)
+    between = failed_over(context, log.invoke[hiding], log.complete[stale.reads])
+    return (stale.hiding >= 0) & (other | between)
+
+
 def last_committed(log: Log, last_pass: int) -> int:
     """The op of the last ok committed-read that began after the last final read, -1 without one."""
     if last_pass < 0:
@@ -198,16 +207,21 @@ class GroupKernel:
         goes_on = int(log.next[final]) if final >= 0 else 0
         below, gone = _undelivered(log, goes_on, drained.minimum)
 
+        excused = _stepped_back(log, stale, context)
+
         def told_of() -> Iterator[Example]:
-            for one in zip(*(column.tolist() for column in (*stale, passed_by)), strict=True):
-                yield _stale_example(shard, context, *one)
+            order = np.argsort(excused, kind="stable")
+            columns = (column[order].tolist() for column in (*stale, passed_by, excused))
+            for one, covered in ((row[:-1], row[-1]) for row in zip(*columns, strict=True)):
+                yield msgspec.structs.replace(_stale_example(shard, context, *one), excused=covered)
 
         # A wrong answer passes by the offset committed last; where there is none, it is wrong itself.
         passed_by = np.where(stale.hiding >= 0, log.offset[np.maximum(stale.hiding, 0)], log.next[stale.reads])
         found = findings(
             len(below),
             lost_commit=Finding(
-                count=len(stale.reads), examples=examples(told_of()), ranges=ranges_of(shard.key, passed_by)
+                count=len(stale.reads), examples=examples(told_of()), ranges=ranges_of(shard.key, passed_by),
+                excused=int(excused.sum()),
             ),
             undelivered=Finding(
                 count=len(gone), ranges=ranges_of(shard.key, log.offset[log.sends[gone]]),

@@ -137,7 +137,9 @@ def _grouped(rows: Sequence[CheckResult], summaries: dict[str, Any]) -> tuple[li
         )
         for row in rows
     ]
-    every = {name: one for row in marked for name, one in row.anomalies.items()}
+    every: dict[str, Anomaly] = {}
+    for name, one in (item for row in marked for item in row.anomalies.items()):
+        every[name] = explain.together(every[name], one) if name in every else one
     return marked, dict(sorted(every.items(), key=lambda item: explain.rank(item[0])))
 
 

@@ -16,7 +16,6 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
 from checkers.blame import actor_of, when
 from checkers.columns import Ints, Mask, suffix_minimum
@@ -48,16 +47,10 @@ class Scan(NamedTuple):
     shown: Mask
 
 
-def _appends(log: Log) -> tuple[Ints, Ints]:
-    """Sends that are in the log, and where: acknowledged offsets, else the highest that a read showed."""
-    shown = np.full(log.values, -1, dtype=np.int64)
-    known = log.row_vid >= 0
-    np.maximum.at(shown, log.row_vid[known], log.row_offset[known])
-    place = shown[: len(log.sends)].copy()
-    acked = log.acked[log.offset[log.sends[log.acked]] >= 0]
-    place[acked] = log.offset[log.sends[acked]]
-    there = np.flatnonzero(place >= 0)
-    return log.sends[there], place[there]
+def _appends(log: Log) -> tuple[Ints, Ints, Mask]:
+    """Sends that are in the log, where, and whether they were there when they were acknowledged."""
+    there = np.flatnonzero(log.place >= 0)
+    return log.sends[there], log.place[there], log.told[there]
 
 
 def _scan(log: Log, ops: Ints, rank: Ints, done_rank: Ints, done_ops: Ints) -> Mask:
@@ -77,8 +70,7 @@ def _witnesses(log: Log, rank: Ints, done_rank: Ints, done_ops: Ints) -> Ints:
 
 def rank_scan(log: Log) -> tuple[Scan, Scan]:
     """The appends out of order, and the stale strong reads."""
-    appends, place = _appends(log)
-    settled = log.type[appends] == Type.OK
+    appends, place, settled = _appends(log)
     reads = log.ok_reads[log.row_count[log.ok_reads] > 0]
     done_ops = np.concatenate((appends[settled], reads))
     done_rank = np.concatenate((2 * place[settled], 2 * log.last_record[reads] + 1))
@@ -136,7 +128,7 @@ def _reordered_example(shard: QueueShard, context: Context, send: int, place: in
     """A send whose offset is below one that was there before."""
     log = shard.log
     value, shown = log.sent(send), _shown(log, context, witness)
-    acked = bool(log.type[send] == Type.OK)
+    acked = bool(log.told[log.vid_of(send)])
     who = actor_of(shard, context, send if acked else log.first_read(log.vid_of(send)), leads=acked)
     before_s = (int(log.invoke[send]) - int(log.complete[witness])) / NS_PER_S
     sent = seconds_text(context, int(log.invoke[send]))

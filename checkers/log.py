@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import READS, SENDS, STRONG_READS, F, Type
+from chaos.core.transaction import COMMITTING
 from checkers.columns import Ints, Mask
 
 DAMAGED: Final = -1
@@ -26,7 +27,7 @@ def _packed(writer: Ints, sequence: Ints) -> Ints:
 
 
 class Log:
-    """One queue's log as the history knows it; replicas' own copies (``F.REPLICA``) are left out.
+    """One queue's log as the history knows it; replicas' own copies and pops are left out.
 
     ``operations`` and ``reads`` as in ``QueueShard``. Indices called ``op`` point into the operations.
     """
@@ -42,13 +43,19 @@ class Log:
         self.min: Ints = operations["min_offset"]
         self.max: Ints = operations["max_offset"]
         self.deadline: Ints = operations["deadline_ns"]
+        self.argument: Ints = operations["argument"]
         self._operations = operations
-        own = np.equal(reads["f"], F.REPLICA)
-        # What a replica holds was given to no client: it takes no part in what is known of the log.
-        self._reads = {name: column[~own] for name, column in reads.items()} if own.any() else reads
+        # What a replica holds was given to no client, and what was popped may have come from elsewhere than its place:
+        # neither takes part in what is known of the log.
+        known = np.isin(reads["f"], READS)
+        self._reads = reads if known.all() else {name: column[known] for name, column in reads.items()}
         self.sends: Ints = np.flatnonzero(np.isin(self.f, SENDS))
-        self.acked: Ints = np.flatnonzero(self.type[self.sends] == Type.OK)
-        """Vids of the acknowledged sends."""
+        self.withheld: Mask = np.equal(self.f[self.sends], F.TRANSACT) & ~np.isin(
+            self.argument[self.sends], [int(decision) for decision in COMMITTING]
+        )
+        """Per sent vid: whether it is a transaction that its producer never commits, so nobody may be given it."""
+        self.acked: Ints = np.flatnonzero((self.type[self.sends] == Type.OK) & ~self.withheld)
+        """Vids of the acknowledged sends that must be in the log."""
         self.read_ops: Ints = np.flatnonzero(np.isin(self.f, [int(f) for f in READS]))
         self._group_rows()
         self._name_values()
@@ -129,10 +136,25 @@ class Log:
         return np.maximum(said, self.last_record + 1)
 
     @cached_property
+    def told(self) -> Mask:
+        """Per sent vid: whether its acknowledgement named an offset, so that it was in the log by then."""
+        out = np.zeros(len(self.sends), dtype=np.bool_)
+        out[self.acked] = self.offset[self.sends[self.acked]] >= 0
+        return out
+
+    @cached_property
+    def place(self) -> Ints:
+        """Per sent vid: the offset that was acknowledged, else the highest at which a read showed it, else -1."""
+        shown = np.full(self.values, -1, dtype=np.int64)
+        known = self.row_vid >= 0
+        np.maximum.at(shown, self.row_vid[known], self.row_offset[known])
+        return np.where(self.told, self.offset[self.sends], shown[: len(self.sends)])
+
+    @cached_property
     def pairs(self) -> tuple[Ints, Ints]:
         """What is known of the log: distinct (offset, vid), by offset, from ok sends and all reads."""
         known = self.row_vid >= 0
-        acked = self.acked[self.offset[self.sends[self.acked]] >= 0]
+        acked = np.flatnonzero(self.told)
         offsets = np.concatenate((self.row_offset[known], self.offset[self.sends[acked]]))
         vids = np.concatenate((self.row_vid[known], acked))
         if not len(offsets):
@@ -146,6 +168,11 @@ class Log:
     def known_offsets(self) -> Ints:
         """Distinct offsets at which some value is known, ascending."""
         return np.unique(self.pairs[0])
+
+    def vids(self, writer: Ints, sequence: Ints) -> Ints:
+        """The vids of values, -1 for those that nobody tried to send here."""
+        sent_w, sent_s = self._operations["writer"][self.sends], self._operations["sequence"][self.sends]
+        return _lookup(sent_w.astype(np.int64), sent_s, writer, sequence)
 
     def seen(self, rows: Mask) -> Mask:
         """Per vid: whether one of these rows returned it."""
@@ -179,7 +206,7 @@ class Log:
         offsets, vids = self.pairs
         own = vids[int(np.searchsorted(offsets, offset)) : int(np.searchsorted(offsets, offset, side="right"))]
         sent = own[own < len(self.sends)]
-        acked = sent[(self.type[self.sends[sent]] == Type.OK) & (self.offset[self.sends[sent]] == offset)]
+        acked = sent[self.told[sent] & (self.offset[self.sends[sent]] == offset)]
         return int(acked[0]) if len(acked) else int(own[0]) if len(own) else -1
 
     def first_read(self, vid: int) -> int:

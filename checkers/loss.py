@@ -27,6 +27,7 @@ from checkers.findings import (
     findings,
     incomplete,
     node_name,
+    place_words,
     ranges_of,
     told,
 )
@@ -85,9 +86,9 @@ def _proofs(log: Log, context: Context, lost: Ints, last_pass: int) -> Ints:
     """When each loss was proven (SEMANTICS 19)."""
     if not len(lost):
         return lost
-    ops = log.sends[lost]
-    order = np.argsort(log.offset[ops], kind="stable")
-    offsets, acked_ns = log.offset[ops][order], log.complete[ops][order]
+    ops, place = log.sends[lost], log.place[lost]
+    order = np.argsort(place, kind="stable")
+    offsets, acked_ns = place[order], log.complete[ops][order]
     returned_ns = np.full(log.values, -1, dtype=np.int64)
     known = log.row_ok & (log.row_vid >= 0)
     np.maximum.at(returned_ns, log.row_vid[known], log.complete[log.row_op[known]])
@@ -123,14 +124,15 @@ def losses_of(shard: QueueShard, context: Context) -> Losses:
 def _losses(shard: QueueShard, context: Context) -> Losses:
     log, drained = shard.log, drain_of(shard, context)
     seen = log.seen(log.row_ok)[log.acked]
-    offset = log.offset[log.sends[log.acked]]
+    offset = log.place[log.acked]
     why = f"the final reads of queue {shard.key} are not complete: {drained.reason}"
     if drained.complete:
         final = np.zeros(len(log.row_vid), dtype=np.bool_)
         final[log.rows_of(drained.last)] = True
         missing = ~log.seen(final)[log.acked] & ~(seen & (offset < drained.minimum))
         certain = missing & (offset >= drained.minimum)
-        certain |= missing & (offset < 0)
+        # Without any offset: it may have come and gone below the minimum, unless nothing was ever removed.
+        certain |= missing & (offset < 0) & (drained.minimum <= 0)
         why = REMOVED
     else:
         missing = ~seen
@@ -149,7 +151,7 @@ def _losses(shard: QueueShard, context: Context) -> Losses:
 def _others(log: Log, vids: Ints) -> tuple[Ints, Ints]:
     """Which of these messages' offsets hold another value: their positions in ``vids``, and that value."""
     offsets, known = log.pairs
-    at = log.offset[log.sends[vids]]
+    at = log.place[vids]
     first, behind = np.searchsorted(offsets, at), np.searchsorted(offsets, at, side="right")
     other = np.full(len(vids), -1, dtype=np.int64)
     for step in range(int((behind - first).max(initial=0))):
@@ -162,18 +164,18 @@ def _others(log: Log, vids: Ints) -> tuple[Ints, Ints]:
 
 def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Cluster:
     log = shard.log
-    ops = log.sends[vids]
-    first = ops[np.argmin(log.offset[ops])]
+    ops, place = log.sends[vids], log.place[vids]
+    first = int(np.argmin(place))
     acked_ns = log.complete[ops]
     twice, other = _others(log, vids)
-    again = log.offset[ops][twice]
+    again = place[twice]
     by_send = log.sends[other[other < len(log.sends)]]
     givers = log.node[by_send[log.type[by_send] == Type.OK]]
     giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
     return Cluster(
         key=shard.key, node=node_name(context, node), count=len(vids), first_ack_ns=int(acked_ns.min()),
-        last_ack_ns=int(acked_ns.max()), first_value=log.value(int(vids[np.argmin(log.offset[ops])])),
-        first_offset=int(log.offset[first]), twice=len(twice), twice_first=int(again.min(initial=1 << 62)),
+        last_ack_ns=int(acked_ns.max()), first_value=log.value(int(vids[first])),
+        first_offset=int(place[first]), twice=len(twice), twice_first=int(again.min(initial=1 << 62)),
         twice_last=int(again.max(initial=-1)), twice_node=node_name(context, giver) if giver >= 0 else "",
     )  # fmt: skip
 
@@ -191,11 +193,10 @@ def _clusters(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluster,
 
 def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
     log = shard.log
-    op = int(log.sends[vid])
-    offset = int(log.offset[op])
+    op, offset = int(log.sends[vid]), int(log.place[vid])
     twice, other = _others(log, np.array([vid]))
     ops = [told(shard, context, op)]
-    fate = "no read that passes the offset returns it"
+    fate = "no read that passes the offset returns it" if offset >= 0 else "no final read returned it"
     if len(twice):
         fate = f"offset {offset} holds {log.value(int(other[0]))}"
         if other[0] < len(log.sends):
@@ -209,21 +210,20 @@ def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
         ops.append(told(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
     who = actor_of(shard, context, op, leads=True, later=True)
     return who.example(
-        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} at offset {offset} of queue "
-        f"{shard.key}; {fate}",
-        key=shard.key, offset=offset, value=log.value(vid), ops=tuple(ops),
+        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}; "
+        f"{fate}",
+        key=shard.key, offset=offset if offset >= 0 else None, value=log.value(vid), ops=tuple(ops),
     )  # fmt: skip
 
 
 def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> Example:
     log = shard.log
-    op = int(log.sends[vid])
-    offset = int(log.offset[op])
+    op, offset = int(log.sends[vid]), int(log.place[vid])
     who = actor_of(shard, context, op, leads=True, later=True)
     return who.example(
-        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} at offset {offset} of queue "
-        f"{shard.key}, and nobody read it: {why}",
-        key=shard.key, offset=offset, value=log.value(vid), ops=(told(shard, context, op),),
+        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}, "
+        f"and nobody read it: {why}",
+        key=shard.key, offset=offset if offset >= 0 else None, value=log.value(vid), ops=(told(shard, context, op),),
     )  # fmt: skip
 
 
@@ -236,15 +236,15 @@ class LossKernel:
     def examine(self, shard: QueueShard, context: Context) -> LossSummary:
         """Look at one queue."""
         losses, log, drained = losses_of(shard, context), shard.log, drain_of(shard, context)
-        by_offset = losses.lost[np.argsort(log.offset[log.sends[losses.lost]], kind="stable")]
+        by_offset = losses.lost[np.argsort(log.place[losses.lost], kind="stable")]
         found = findings(
             len(log.acked),
             lost_write=Finding(
-                count=len(losses.lost), ranges=ranges_of(shard.key, log.offset[log.sends[losses.lost]]),
+                count=len(losses.lost), ranges=ranges_of(shard.key, log.place[losses.lost]),
                 examples=examples(_lost_example(shard, context, int(vid)) for vid in by_offset),
             ),
             unseen=Finding(
-                count=len(losses.unseen), ranges=ranges_of(shard.key, log.offset[log.sends[losses.unseen]]),
+                count=len(losses.unseen), ranges=ranges_of(shard.key, log.place[losses.unseen]),
                 examples=examples(
                     _unseen_example(shard, context, int(vid), losses.why_unseen) for vid in losses.unseen
                 ),

@@ -24,6 +24,7 @@ from checkers.findings import (
     findings,
     listed,
     merged,
+    place_words,
     ranges_of,
     seconds_text,
     told,
@@ -100,14 +101,14 @@ def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[A
 def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) -> Example:
     log = shard.log
     who = actor_of(shard, context, send, leads=True)
-    value, offset = log.sent(send), int(log.offset[send])
+    value, offset = log.sent(send), int(log.place[log.vid_of(send)])
     heard = f"{seconds_text(context, stretch.first_ns)} to {seconds_text(context, stretch.last_ns)}"
     few = f"only {listed(stretch.members)}" if stretch.members else "nobody"
     return who.example(
-        f"at {when(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue {shard.key} "
+        f"at {when(shard, context, send)} {who.subject} acknowledged {value} {place_words(offset, shard.key)} "
         f"with {few} in sync (SyncStateSet {stretch.number}, from {heard}), where at least "
         f"{context.run.promises.min_in_sync} are promised",
-        key=shard.key, offset=offset, value=value, ops=(told(shard, context, send),),
+        key=shard.key, offset=offset if offset >= 0 else None, value=value, ops=(told(shard, context, send),),
     )  # fmt: skip
 
 

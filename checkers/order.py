@@ -21,8 +21,7 @@ Say = Callable[[int, str], str]
 
 def _sends_going_back(log: Log, process: Ints) -> tuple[Ints, Ints]:
     """Ok sends whose offset is not above that of their process' previous one, and that previous one."""
-    ops = log.sends[log.acked]
-    ops = ops[log.offset[ops] >= 0]
+    ops = log.sends[log.told]
     ops = ops[np.lexsort((log.invoke[ops], process[ops]))]
     bad = (process[ops][1:] == process[ops][:-1]) & (log.offset[ops][1:] <= log.offset[ops][:-1])
     return ops[1:][bad], ops[:-1][bad]

@@ -5,6 +5,7 @@ from typing import Any, Final, cast
 from checkers import roles
 from checkers.assumptions import AssumptionsKernel
 from checkers.duplicates import DuplicatesKernel
+from checkers.early import EarlyKernel
 from checkers.failed_read import FailedReadKernel
 from checkers.group import GroupKernel
 from checkers.kernel import QueueKernel
@@ -14,12 +15,14 @@ from checkers.min_in_sync import MinInSyncKernel
 from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
+from checkers.pop import PopKernel
 from checkers.progress import ProgressKernel
 from checkers.replicas import ReplicasKernel
 from checkers.rpo import RpoKernel
 from checkers.rto import RtoKernel
 from checkers.series import SeriesKernel
 from checkers.service import ServiceKernel
+from checkers.shard_order import ShardOrderKernel
 
 KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     AssumptionsKernel(),
@@ -30,7 +33,10 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     OffsetsKernel(),
     LinearizableKernel(),
     OrderKernel(),
+    ShardOrderKernel(),
     GroupKernel(),
+    PopKernel(),
+    EarlyKernel(),
     ReplicasKernel(),
     MinInSyncKernel(),
     ProgressKernel(),

@@ -13,7 +13,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import FINAL, F, Type
+from chaos.core.op import FINAL, SENDS, F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.blame import fault_name
 from checkers.columns import Ints, Mask, runs
@@ -24,8 +24,8 @@ from checkers.timeline import FaultSpan
 IN_A_ROW: Final = 3
 STRETCH_NS: Final = NS_PER_S
 LAG_NS: Final = NS_PER_S // 4
-KINDS: Final = (F.SEND, F.POLL, F.READ, F.SLAVE_READ)
-BUDGETED: Final = (F.SEND.word, F.POLL.word, F.READ.word)
+KINDS: Final = (*SENDS, F.POLL, F.READ, F.SLAVE_READ)
+BUDGETED: Final = tuple(f.word for f in KINDS if f is not F.SLAVE_READ)
 
 
 class Outages(NamedTuple):

@@ -185,11 +185,15 @@ def latencies(summary: ServiceSummary | None, context: Context) -> tuple[Latency
     return tuple(out)
 
 
+def _in_force(fault: FaultSpan, at_ns: int) -> bool:
+    return (fault.inject_ns or 0) <= at_ns < (NEVER_NS if fault.heal_ns is None else fault.heal_ns)
+
+
 def steady(summary: ServiceSummary | None, context: Context) -> dict[int, Steady]:
     """For each fault that was healed: how long after the heal began acknowledgements came as fast as before all faults.
 
     As fast: over five seconds nine tenths of the median second before the first fault. A fault is left out where there
-    was too little before the first one to compare with, or too little time behind its heal.
+    was too little before the first one to compare with, too little time behind its heal, or another in force then.
     """
     faults = context.timeline.injected()
     if summary is None or not faults or not summary.due.any():
@@ -201,12 +205,13 @@ def steady(summary: ServiceSummary | None, context: Context) -> dict[int, Steady
     if not enough:
         return {}
     last = int(np.flatnonzero(summary.due)[-1])
-    ends = [((one.inject_ns or 0) - origin_ns) // step_ns for one in faults[1:]] + [last]
     out = {}
-    for fault, end in zip(faults, ends, strict=True):
-        if fault.heal_ns is None:
+    for fault in faults:
+        if fault.heal_ns is None or any(_in_force(other, fault.heal_ns) for other in faults if other is not fault):
             continue
+        following = [one.inject_ns for one in faults if one.inject_ns is not None and one.inject_ns >= fault.heal_ns]
         begin = (fault.heal_ns - origin_ns) // step_ns
+        end = (following[0] - origin_ns) // step_ns if following else last
         if end - begin < STEADY_S:
             continue
         sums = np.convolve(acked[begin:end], np.ones(STEADY_S, dtype=np.int64), mode="valid")

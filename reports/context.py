@@ -16,6 +16,7 @@ from reports.findings import word_of
 from reports.folder import Parts
 from reports.model import Assumption, Table
 from reports.timeline import phase_spans
+from reports.trace import SENT
 
 SHARE_OF_RATE: Final = 0.95
 """Below this share of the asked rate the page marks the figure; whether it matters, the checks decide."""
@@ -67,8 +68,9 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
 
 
 def _rate(parts: Parts, series: Series) -> Assumption:
-    sends, asked = series.rate.get("send", {}), parts.run.rate
-    left = sum(sum(n) for word, n in sends.items() if word != Type.NOT_SENT.word)
+    asked = parts.run.rate
+    sends = [item for f in SENT for item in series.rate.get(f, {}).items()]
+    left = sum(sum(n) for word, n in sends if word != Type.NOT_SENT.word)
     loaded = [span for span in phase_spans(parts.events, series.origin_ns, series.duration_s) if span.name in LOADED]
     loaded_s = max((span.end for span in loaded), default=series.duration_s)
     a_second = left / loaded_s if loaded_s > 0 else 0.0

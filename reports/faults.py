@@ -16,6 +16,7 @@ from reports.model import FaultRow, Recovery, RtoCell
 from reports.service import steady_line, steady_words
 from reports.spread import SpreadRow, scale_of, spread_of, spread_row
 from reports.timeline import kind_of
+from reports.trace import SENT
 
 
 def rto_words(rto: Rto) -> str:
@@ -31,7 +32,7 @@ def _weight(rto: Rto) -> float:
 
 def worst_rto(rtos: Sequence[Rto]) -> Rto | None:
     """The longest recovery of them, sends before anything else; None if none was measured."""
-    sends = [rto for rto in rtos if rto.f == "send"]
+    sends = [rto for rto in rtos if rto.f in SENT]
     return max(sends or rtos, key=_weight, default=None)
 
 

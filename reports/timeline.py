@@ -13,7 +13,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Fault, Observation, Phase
-from chaos.core.op import F, Type
+from chaos.core.op import SENDS, F, Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.series import Points, Series
 from chaos.core.verdict import FaultResult
@@ -22,7 +22,7 @@ LEADING: Final = frozenset({"master", "leader", "primary", "active"})
 BLIND_PERIODS: Final = 3.5
 """A pause in a node's observations longer than this many periods is drawn blank."""
 KINDS: Final = ("kill", "stop", "restart", "disconnect", "partition", "suspend", "loss", "delay")
-SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "drain")
+SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "pops", "drain")
 
 
 class Interval(msgspec.Struct, frozen=True, array_like=True):
@@ -263,8 +263,11 @@ def _in_sync(observed: Sequence[Observation], origin_ns: int) -> dict[str, list[
 def lags(
     events: Iterable[Event], run: RunInfo, series: Series, origin_ns: int
 ) -> dict[str, list[tuple[float, int | None]]]:
-    """Per replica: (time, acknowledged sends minus its offsets over all queues); None where it did not say."""
-    if not series.acked:
+    """Per replica: (time, acknowledged sends minus its offsets over all queues); None where it did not say.
+
+    Nothing where messages enter their queue after their acknowledgement: that is no lag.
+    """
+    if not series.acked or any(run.mix.get(f.word, 0) > 0 for f in SENDS if f is not F.SEND):
         return {}
     replicas = [node.name for node in run.nodes if run.roles.get(node.role) == "replica"]
     steps = np.arange(len(series.acked) + 1) * series.step_s

@@ -12,11 +12,13 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.core.op import SENDS
 from chaos.core.verdict import Example
 from reports import words
 from reports.timeline import Band, Change
 
 WIDTH: Final = 1090
+SENT: Final = tuple(f.word for f in SENDS)
 LEFT: Final = 92
 RIGHT: Final = 16
 MAX_OPS: Final = 40
@@ -170,13 +172,13 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
     f, kind = str(op.get("f", "?")), str(op.get("type", "?"))
     node = f" ({op['node']}{', pinned client' if op.get('pinned') else ''})" if op.get("node") else ""
     why = f": {op['error']}" if op.get("error") else ""
-    if f == "send":
+    if f in SENT:
         if kind == "ok":
-            return f"send {op.get('value')} → {first(op, 'offset')}{node}"
-        return f"send {op.get('value')}{why}{node}" if kind == "fail" else f"send {op.get('value')} → ?"
+            return f"{_sent_words(op)} → {first(op, 'offset') if f == 'send' else 'ok'}{node}"
+        return f"{_sent_words(op)}{why}{node}" if kind == "fail" else f"{_sent_words(op)} → ?"
+    if f in ("pop", "ack", "extend") or (kind == "ok" and f in ("commit", "committed-read")):
+        return f"{f}{_consumed(op, f) or why}{node}"
     start, stop = covered(op)
-    if kind == "ok" and f in ("commit", "committed-read"):
-        return f"commit {op.get('offset')}{node}" if f == "commit" else f"{f} → {op.get('committed', 'none')}{node}"
     if kind != "ok":
         return f"{f}{'' if start is None else f' from {start}'}{why}{node}"
     if start is None or stop is None or stop <= start:
@@ -184,10 +186,28 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
     return f"{f} {start}…{stop - 1}{_returned(op, around)}{node}"
 
 
+def _consumed(op: dict[str, Any], f: str) -> str:
+    """What a group's member was told or said, a pop returned or is said of its message; empty if not known."""
+    if f in ("commit", "committed-read"):
+        return f" {op.get('offset')}" if f == "commit" else f" → {op.get('committed', 'none')}"
+    about = f" {op['value']}" if op.get("value") else ""
+    if op.get("type") != "ok":
+        return f"{about}: {op['error']}" if about and op.get("error") else about
+    return about or f": {' '.join(map(str, op.get('records', []))) or 'nothing'}"
+
+
+def _sent_words(op: dict[str, Any]) -> str:
+    """What was asked for by a send: ``schedule 5:233 for 12.0 s``, ``transact 5:234, rollback``."""
+    text = f"{op.get('f')} {op.get('value')}"
+    if op.get("deliver_s") is not None:
+        return f"{text} for {float(op['deliver_s']):.1f} s"
+    return f"{text}, {op['decides']}" if op.get("decides") else text
+
+
 def covered(op: dict[str, Any]) -> tuple[int | None, int | None]:
     """The offset at which a read began and the one after the last it covered; for a send its own."""
     start, stop = first(op, "from", "offset", "min"), first(op, "next", "next_offset")
-    if op.get("f") == "send" and start is not None:
+    if op.get("f") in SENT and start is not None:
         stop = int(start) + 1
     return None if start is None else int(start), None if stop is None else int(stop)
 

@@ -46,6 +46,10 @@ SETTINGS_OPTION: Final = click.option(
 STORE_OPTION: Final = click.option(
     "--store", default=DEFAULTS["store"], show_default=True, help="Where run folders are."
 )
+LIVE_OPTION: Final = click.option(
+    "--live", type=click.Choice(["auto", "rich", "plain"]), default="auto", show_default=True,
+    help="How the run is shown: a live picture, or a line per event and one per 30 s; auto: by the terminal.",
+)  # fmt: skip
 _FILE: Final = click.option(
     "-d", "--driver", "driver", default=None, metavar="FILE",
     help="Take options from this YAML file, e.g. config.yaml of a run folder; what is typed here wins.",

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from chaos.asked import experiment_of
-from chaos.cli.options import as_argv, override_options, run_options
+from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.core.errors import UsageError
 from chaos.experiment import DEFAULTS, Experiment
 
@@ -72,7 +72,8 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 @click.command("replay", context_settings={"ignore_unknown_options": True})
 @click.argument("run")
 @override_options
-def replay_command(run: str, **options: Any) -> int:
+@LIVE_OPTION
+def replay_command(run: str, live: str, **options: Any) -> int:
     """Repeat a stored run: its options, its plan, its seed.
 
     RUN is a folder, the beginning of an id, `latest`, or -1, -2, … counted from the newest in --store. Options that
@@ -81,7 +82,7 @@ def replay_command(run: str, **options: Any) -> int:
     from chaos.cli.run import do_run
 
     experiment, argv = replayed(run, options)
-    return do_run(experiment, argv)
+    return do_run(experiment, argv, live)
 
 
 def replayed(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:

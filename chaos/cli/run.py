@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from chaos.asked import experiment_of
-from chaos.cli.options import run_options
+from chaos.cli.options import LIVE_OPTION, run_options
 from chaos.experiment import Experiment
 
 
@@ -27,24 +27,29 @@ def progress() -> Callable[[str], None]:
 
 @click.command("run")
 @run_options
-def run_command(**options: Any) -> int:
+@LIVE_OPTION
+def run_command(live: str, **options: Any) -> int:
     """Deploy, load, break, heal, drain, check, report.
 
     The last line printed is the report's path.
     """
-    return do_run(experiment_of(options), sys.argv)
+    return do_run(experiment_of(options), sys.argv, live)
 
 
-def do_run(experiment: Experiment, argv: Sequence[str]) -> int:
-    """One whole run with its lines on the terminal; returns the exit code."""
+def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
+    """One whole run, shown while it goes; returns the exit code."""
     from chaos.backends import chosen
+    from chaos.cli.live import chosen as display_of
     from chaos.run import run
     from reports.text import summary
 
-    say = progress()
     backend, why = chosen(experiment.backend, experiment.backend_options)
-    say(f"backend  {backend.name}{why}")
-    folder, results, code = run(experiment, backend, tuple(argv), say)
+    display = display_of(live)
+    try:
+        display.say(f"backend  {backend.name}{why}")
+        folder, results, code = run(experiment, backend, tuple(argv), display)
+    finally:
+        display.close()
     if results is not None:
         click.echo(summary(folder))
     report = folder / "report.html"

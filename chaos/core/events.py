@@ -18,7 +18,7 @@ from chaos.core.clock import now_ns
 class Phase(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
     """A phase of the run begins or ends.
 
-    Names, in order: deploy, ready, load (with warm-up), recovery, heal, settle, drain, collect.
+    Names, in order: deploy, ready, load (with warm-up), recovery, heal, settle, drain, replicas, collect.
     ``edge`` "end" with ``ok`` false is a phase that broke; a drain phase without its end with
     ``ok`` true makes the run not valid (SEMANTICS 11).
     """

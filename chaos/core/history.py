@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from chaos.core.checksums import crc32
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event, read_events
-from chaos.core.op import SENDS, Type
+from chaos.core.op import SENDS, VALUED, Type
 from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE, OP_SIZE, READ_SIZE
 
 SCHEMA_VERSION: Final = 2
@@ -49,7 +49,8 @@ OPERATIONS: Final = pa.schema([
     ("key", pa.int32()),  # the queue
     ("writer", pa.int32()),  # sends: the value; -1 for all others
     ("sequence", pa.int64()),
-    ("offset", pa.int64()),  # sends: the offset answered (a hint unless ok); reads: where it began; commits: what
+    ("offset", pa.int64()),  # sends: the offset answered (a hint unless ok); reads: where it began; commits: what;
+                             # acks, extends: of what was popped
     ("next_offset", pa.int64()),  # reads: the offset after the last one covered; committed-reads: the answer
     ("min_offset", pa.int64()),
     ("max_offset", pa.int64()),
@@ -166,7 +167,7 @@ def read_stream(folder: Path, worker: int) -> Stream:
 def _pair(invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker: int, errors: list[str]) -> pa.Table:
     """Operations in order of their number."""
     n = len(invoked)
-    is_send = np.isin(invoked["f"], SENDS)
+    valued = np.isin(invoked["f"], VALUED)
     at = completed["op"].astype(np.int64) - 1
     kind = np.full(n, int(Type.INFO), dtype=np.int8)
     complete_ns = np.full(n, NEVER_NS, dtype=np.int64)
@@ -193,13 +194,13 @@ def _pair(invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker
             "pinned": (invoked["flags"] & FLAG_PINNED).astype(bool),
             "f": invoked["f"].astype(np.int8),
             "key": invoked["key"].astype(np.int32),
-            "writer": np.where(is_send, invoked["ref"].astype(np.int64), NONE).astype(np.int32),
-            "sequence": np.where(is_send, invoked["b"], NONE),
-            "offset": np.where(is_send, a, invoked["b"]),
-            "next_offset": np.where(is_send, NONE, a),
+            "writer": np.where(valued, invoked["ref"].astype(np.int64), NONE).astype(np.int32),
+            "sequence": np.where(valued, invoked["b"], NONE),
+            "offset": np.where(valued, a, invoked["b"]),
+            "next_offset": np.where(valued, NONE, a),
             "min_offset": b,
             "max_offset": c,
-            "count": np.where(is_send, 0, landed("key", np.int32, 0)).astype(np.int32),
+            "count": np.where(valued, 0, landed("key", np.int32, 0)).astype(np.int32),
             "type": kind,
             "scheduled_ns": invoked["a"],
             "invoke_ns": invoked["time_ns"],

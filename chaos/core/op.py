@@ -54,6 +54,14 @@ class F(IntEnum):
 
 STRONG_READS: Final = (F.READ, F.DRAIN)
 SENDS: Final = (F.SEND, F.SCHEDULE, F.TRANSACT)
+HOLDS: Final = (F.ACK, F.EXTEND)
+"""What the holder of a popped message says of it."""
+
+POPS: Final = (F.POP, *HOLDS)
+
+VALUED: Final = (*SENDS, *HOLDS)
+"""Kinds whose invocation names a value."""
+
 READS: Final = (F.POLL, F.READ, F.SLAVE_READ, F.DRAIN)
 """What clients were given; what a replica holds is not among them."""
 FINAL: Final = (F.DRAIN, F.REPLICA)
@@ -74,7 +82,8 @@ class Record(NamedTuple):
     """One record a read returned.
 
     ``value`` is None if the body was not one of ours or was damaged. ``attempt``: the how-manieth time the broker
-    says that it gives it away, from 1; 0 where it says nothing of that.
+    says that it gives it away, from 1; 0 where it says nothing of that. ``offset`` is -1 for a popped message that
+    the broker gives from elsewhere than its place in the queue.
     """
 
     offset: int
@@ -88,8 +97,10 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     ``offset`` is where a read starts (None for sends; for DRAIN the queue's minimum is asked first), or what
     is committed. ``wait_ms``: how long a POLL that finds nothing may wait at the broker for a first record.
     ``producer`` and ``producer_sequence``: a SEND that the broker must take at most once however often it is
-    attempted; -1: an ordinary one. ``argument``: the one more number that some kinds have, 0 for all others; of a
-    REPLICA the position in the run's nodes of who is asked.
+    attempted; -1: an ordinary one. ``argument``: the one more number that some kinds have, 0 for all others: of a POP
+    and an EXTEND for how many ns nobody else may be given what was popped, of a REPLICA the position in the run's
+    nodes of who is asked. An ACK and an EXTEND name in ``value`` what they are about, and in ``offset`` where it was
+    popped from.
     """
 
     process: int
@@ -108,9 +119,10 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """What the client was told.
 
-    ``offset``: of an ok send; in an info send it is a hint only. ``next_offset``, ``min_offset`` and
-    ``max_offset``: of a read, as the broker said them (None where it did not); a COMMITTED_READ has its
-    answer in ``next_offset``, None if the group never committed. ``node``: who served it, by name.
+    ``offset``: of an ok send; in an info send it is a hint only; of an ACK or EXTEND the place it is about.
+    ``next_offset``, ``min_offset`` and ``max_offset``: of a read, as the broker said them (None where it did not); a
+    COMMITTED_READ has its answer in ``next_offset``, None if the group never committed. ``node``: who served it, by
+    name.
     ``error``: one short line, stable enough to group by (no numbers that vary).
     """
 

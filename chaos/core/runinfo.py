@@ -27,6 +27,10 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     ``min_in_sync``: nothing is acknowledged while the SyncStateSet, the master counted, is smaller (SEMANTICS
     16); 0 promises nothing. ``replicas_read``: every replica lets its own copy be read, whatever its role (15).
     ``progress_margin_s``: faults on controllers alone stop no acknowledgements for longer (17); 0 promises nothing.
+    ``redelivered_within_s``: how long after its time a popped message that nobody acknowledged may take to be given
+    again (SEMANTICS 20).
+    ``early_s``: so much before its time a delayed message may be given to somebody (SEMANTICS 20).
+    ``twice``: if given, a promise of ``duplicate`` covers only sends of these kinds.
     """
 
     allowed: dict[str, str] = {}
@@ -34,6 +38,9 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     min_in_sync: int = 0
     replicas_read: bool = False
     progress_margin_s: float = 0.0
+    redelivered_within_s: float = 0.0
+    early_s: float = 0.0
+    twice: tuple[str, ...] = ()
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,6 +33,10 @@ class Workload(Protocol):
     """Kinds without which the workload is not what its name says."""
     idempotent: bool
     """Whether a send is attempted until it is answered, one at a time per client and queue."""
+    invisible_s: float
+    """For how long nobody else is given what a client popped; 0 where nobody pops."""
+    linger_s: float
+    """The final reads begin no sooner than this after the load: so long what is acknowledged may be on its way."""
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """What is due for these clients in order of time, without end; ``rate``: their sends a second together."""

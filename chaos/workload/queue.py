@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import Completion, F, Invocation, Type, Value
+from chaos.core.op import SENDS, Completion, F, Invocation, Type, Value
 from chaos.core.rand import stream
 from chaos.workload.base import Arrival, staggered
 
@@ -27,6 +27,8 @@ class QueueWorkload:
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     idempotent = False
+    invisible_s = 0.0
+    linger_s = 0.0
 
     def __init__(
         self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
@@ -72,7 +74,7 @@ class QueueWorkload:
         """What to ask for this arrival; counts the sequence number of a send."""
         client, key = arrival.client, arrival.key
         value = offset = None
-        if arrival.f is F.SEND:
+        if arrival.f in SENDS:
             value = Value(client, self._sequence.get(client, 0))
             self._sequence[client] = value.sequence + 1
         elif arrival.f is F.READ:
@@ -97,7 +99,7 @@ class QueueWorkload:
             return
         if op.f is F.POLL and done.next_offset is not None:
             self._cursor[at] = done.next_offset
-        if op.f is F.SEND and done.offset is not None:
+        if op.f in SENDS and done.offset is not None:
             self._end[at] = max(self._end.get(at, 0), done.offset + 1)
         elif done.next_offset is not None and op.f is F.READ:
             self._end[at] = done.next_offset

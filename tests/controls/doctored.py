@@ -2,15 +2,15 @@
 
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from chaos.core.op import F, Type
+from chaos.core.op import READS, F, Type
 from chaos.core.recorder import OP, OP_SIZE, READ, READ_SIZE
 
 # Positions in chaos.core.recorder.OP and READ.
-_TIME, _OP, _TYPE, _F, _KEY, _A, _B, _REF = 2, 3, 4, 5, 8, 9, 10, 12
+_TIME, _OP, _TYPE, _F, _KEY, _A, _B, _REF, _ARGUMENT = 2, 3, 4, 5, 8, 9, 10, 12, 15
 _R_OP, _R_OFFSET, _R_WRITER, _R_SEQUENCE = 1, 2, 3, 5
 
 
@@ -25,6 +25,8 @@ class Sent(NamedTuple):
     complete_ns: int
     stream: str
     completion: int
+    invocation: int
+    argument: int
 
 
 def _records(path: Path, layout: struct.Struct, size: int) -> list[list[int]]:
@@ -37,31 +39,37 @@ def _write(path: Path, layout: struct.Struct, records: list[list[int]]) -> None:
     path.write_bytes(b"".join(struct.pack("<I", zlib.crc32(body[4:])) + body[4:] for body in bodies))
 
 
-def acknowledged(history: Path, key: int) -> list[Sent]:
-    """The acknowledged sends of a queue, by offset."""
+def acknowledged(history: Path, key: int, f: F = F.SEND) -> list[Sent]:
+    """The acknowledged sends of a kind and queue, by offset (-1: none was named) and time."""
     found = []
     for path in sorted(history.glob("w*.ops")):
-        invoked: dict[int, list[int]] = {}
+        invoked: dict[int, tuple[int, list[int]]] = {}
         for position, record in enumerate(_records(path, OP, OP_SIZE)):
             if record[_TYPE] == Type.INVOKE:
-                invoked[record[_OP]] = record
-            elif record[_TYPE] == Type.OK and record[_F] == F.SEND and invoked[record[_OP]][_KEY] == key:
-                began = invoked[record[_OP]]
+                invoked[record[_OP]] = position, record
+            elif record[_TYPE] == Type.OK and record[_F] == f and invoked[record[_OP]][1][_KEY] == key:
+                at, began = invoked[record[_OP]]
                 found.append(
-                    Sent(key, began[_REF], began[_B], record[_A], began[_TIME], record[_TIME], path.name, position)
-                )
-    return sorted(found, key=lambda sent: sent.offset)
+                    Sent(
+                        key, began[_REF], began[_B], record[_A], began[_TIME], record[_TIME], path.name, position, at,
+                        began[_ARGUMENT],
+                    )
+                )  # fmt: skip
+    return sorted(found, key=lambda sent: (sent.offset, sent.complete_ns))
 
 
-def _rewrite_reads(history: Path, key: int, change: Callable[[list[int]], list[int] | None]) -> None:
+def _rewrite_reads(
+    history: Path, key: int, change: Callable[[list[int]], list[int] | None], kinds: Collection[F] = READS
+) -> None:
     """Pass every read record of a queue through ``change``; None removes it and corrects its operation's count."""
     for path in sorted(history.glob("w*.ops")):
         ops = _records(path, OP, OP_SIZE)
-        keys = {record[_OP]: record[_KEY] for record in ops if record[_TYPE] == Type.INVOKE}
+        own = {record[_OP] for record in ops
+               if record[_TYPE] == Type.INVOKE and record[_KEY] == key and record[_F] in kinds}  # fmt: skip
         kept, removed = [], dict[int, int]()
         reads = path.with_suffix(".reads")
         for record in _records(reads, READ, READ_SIZE):
-            changed = change(list(record)) if keys[record[_R_OP]] == key else record
+            changed = change(list(record)) if record[_R_OP] in own else record
             if changed is None:
                 removed[record[_R_OP]] = removed.get(record[_R_OP], 0) + 1
             else:
@@ -73,10 +81,60 @@ def _rewrite_reads(history: Path, key: int, change: Callable[[list[int]], list[i
         _write(path, OP, ops)
 
 
-def lose(history: Path, sent: Sent) -> None:
-    """Remove one message from everything that was read."""
+def _numbers(path: Path, f: F) -> set[int]:
+    """The operations of a kind in one stream."""
+    return {record[_OP] for record in _records(path, OP, OP_SIZE) if record[_F] == f}
+
+
+def refuse(history: Path, sent: Sent, f: F) -> None:
+    """Turn the answers to what was said of one message into refusals."""
+    for path in sorted(history.glob("w*.ops")):
+        ops = _records(path, OP, OP_SIZE)
+        value = (sent.writer, sent.sequence)
+        about = {
+            record[_OP] for record in ops
+            if record[_TYPE] == Type.INVOKE and record[_F] == f and (record[_REF], record[_B]) == value
+        }  # fmt: skip
+        for record in ops:
+            if record[_OP] in about and record[_TYPE] == Type.OK:
+                record[_TYPE] = Type.FAIL
+        _write(path, OP, ops)
+
+
+def answer(history: Path, key: int, f: F, answered: int) -> None:
+    """Let every ok operation of a kind on a queue have answered something else."""
+    for path in sorted(history.glob("w*.ops")):
+        ops = _records(path, OP, OP_SIZE)
+        own = {
+            record[_OP] for record in ops if record[_TYPE] == Type.INVOKE and record[_F] == f and record[_KEY] == key
+        }
+        for record in ops:
+            if record[_OP] in own and record[_TYPE] == Type.OK:
+                record[_A] = answered
+        _write(path, OP, ops)
+
+
+def deliveries(history: Path, sent: Sent) -> int:
+    """How many pops returned a message."""
     value = (sent.writer, sent.sequence)
-    _rewrite_reads(history, sent.key, lambda r: None if (r[_R_WRITER], r[_R_SEQUENCE]) == value else r)
+    return sum(
+        record[_R_OP] in _numbers(path, F.POP) and (record[_R_WRITER], record[_R_SEQUENCE]) == value
+        for path in history.glob("w*.ops")
+        for record in _records(path.with_suffix(".reads"), READ, READ_SIZE)
+    )
+
+
+def lose(history: Path, sent: Sent, kinds: Collection[F] = READS) -> None:
+    """Remove one message from everything that reads of these kinds returned."""
+    value = (sent.writer, sent.sequence)
+    _rewrite_reads(history, sent.key, lambda r: None if (r[_R_WRITER], r[_R_SEQUENCE]) == value else r, kinds)
+
+
+def ask_otherwise(history: Path, sent: Sent, argument: int) -> None:
+    """Let a send have asked for something else: another time of delivery, another decision."""
+    ops = _records(history / sent.stream, OP, OP_SIZE)
+    ops[sent.invocation][_ARGUMENT] = argument
+    _write(history / sent.stream, OP, ops)
 
 
 def swap(history: Path, one: Sent, other: Sent) -> None:

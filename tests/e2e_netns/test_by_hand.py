@@ -1,4 +1,4 @@
-"""A cluster by hand, and a run repeated with its targets: the commands as processes, on real minimq clusters."""
+"""A cluster by hand, and runs that are repeated or interrupted: commands as processes, on real minimq clusters."""
 
 import json
 import os
@@ -48,10 +48,9 @@ def test_up_status_inject_heal_down(tmp_path: Path) -> None:
         assert "leader-suspend is in force; chaos heal first" in chaos("inject", "bridge", cwd=tmp_path, code=254)
         assert chaos("heal", cwd=tmp_path).startswith("healed   leader-suspend: ")
         assert chaos("heal", cwd=tmp_path) == "no fault is in force\n"
-
+        assert "did you mean leader-kill?" in chaos("inject", "leader-kil", cwd=tmp_path, code=254)
         cut = chaos("inject", "fixed-partition@broker", "-n", "b2", cwd=tmp_path)
         assert "{b2 | b1 b3}; 4 of 4 links across the cut dropped all 20 probes" in cut
-        assert "did you mean leader-kill?" in chaos("inject", "leader-kil", cwd=tmp_path, code=254)
         assert "a cluster is up in this store already" in chaos("up", cwd=tmp_path, code=254)
     finally:
         down = chaos("down", cwd=tmp_path)
@@ -102,3 +101,24 @@ def test_a_replay_with_pin_hits_whom_the_run_hit(tmp_path: Path) -> None:
     config = (folder / "config.yaml").read_text()
     assert "\npin: true " in config
     assert "\nrate: 50.0 " in config
+
+
+def test_an_interrupted_run_is_healed_judged_and_kept(tmp_path: Path) -> None:
+    argv = [*CHAOS, "run", "--backend", "netns", "--nemesis", "leader-partition", "--engine", "local", "--seed", "1"]
+    argv += ["--time-limit", "600", "--fault-interval", "3", "--fault-duration", "500", "--rate", "60"]
+    run = subprocess.Popen(argv, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        events = tmp_path / "store" / "current" / "history" / "run.events"
+        until(lambda: events.exists() and '"stage":"active"' in events.read_text(), "the fault to be in force", 120)
+        run.send_signal(signal.SIGINT)
+        said, _ = run.communicate(timeout=300)
+    finally:
+        run.kill()
+    assert run.returncode == 130, said
+    folder = (tmp_path / "store" / "current").resolve()
+    info, results = (json.loads((folder / name).read_text()) for name in ("run.json", "results.json"))
+    assert (info["status"], info["interrupted"]) == ("checked", True)
+    assert [(fault["proven"], fault["healed"]) for fault in results["faults"]] == [(True, True)]
+    assert "fault 1  leader-partition: in force: master {" in said
+    assert " queues in " in said, "everything was read back"
+    assert (folder / "report.html").exists()

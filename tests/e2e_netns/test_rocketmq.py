@@ -143,6 +143,14 @@ def test_200_sends_are_read_back_everywhere(running):
         return found["records"] == expected[70:]
 
     running.until("a slave to have all messages", slave_has_all)
+    for node in ("b1", "b2", "b3"):
+
+        def own_copy(node=node):
+            copy = running.invoke("REPLICA", node=node)
+            assert (copy["type"], copy["node"], copy["min_offset"]) == (2, node, 0)
+            return copy["records"] == expected
+
+        running.until(f"the own copy of {node} to be whole", own_copy)
 
 
 def test_reads_at_and_beyond_the_end(running):

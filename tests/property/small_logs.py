@@ -47,6 +47,7 @@ def shard_of(ops):
         "complete_ns": column(lambda op: NEVER_NS if op["type"] == "info" else op["complete"]),
         "deadline_ns": column(lambda op: op["complete"]),
         "node": column(lambda op: 0, np.int16),
+        "argument": column(lambda op: 0),
         "error": np.array([None] * len(ops), dtype=object),
     }
     rows = [

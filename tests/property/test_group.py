@@ -59,7 +59,7 @@ def log_of(commits, reads):
         "offset": [value if f is F.COMMIT else -1 for f, _, _, value in rows],
         "next_offset": [value if f is F.COMMITTED_READ else -1 for f, _, _, value in rows],
     }
-    numbers = ("node", "min_offset", "max_offset", "deadline_ns", "worker", "op", "writer", "sequence")
+    numbers = ("node", "min_offset", "max_offset", "deadline_ns", "worker", "op", "writer", "sequence", "argument")
     operations = {name: np.array(values, dtype=np.int64) for name, values in column.items()}
     operations |= {name: np.arange(len(rows), dtype=np.int64) for name in numbers}
     names = ("worker", "op", "f", "offset", "writer", "sequence")

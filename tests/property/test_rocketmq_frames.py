@@ -35,6 +35,7 @@ messages = st.builds(
     body=st.binary(max_size=200),
     intact=st.booleans(),
     properties=st.dictionaries(words, words, max_size=4),
+    reconsumed=st.integers(0, 2**31 - 1),
 )
 
 

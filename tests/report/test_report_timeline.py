@@ -91,6 +91,8 @@ def test_lag_is_acknowledged_minus_stored_and_none_where_a_node_did_not_say() ->
     assert timeline.lags(events, RUN, series, synthetic.ORIGIN) == {
         "b1": [(1.0, 0), (1.5, 60), (2.0, None), (2.5, None)]
     }
+    delayed = msgspec.structs.replace(RUN, mix={"send": 0.5, "schedule": 0.5})
+    assert timeline.lags(events, delayed, series, synthetic.ORIGIN) == {}
 
 
 def test_points_are_packed_in_order_of_time() -> None:

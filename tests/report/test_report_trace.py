@@ -58,6 +58,14 @@ def test_a_gap_that_dwarfs_the_rest_is_cut() -> None:
     assert trace.Axis([(1.0, 2.0), (3.5, 5.0)]).cuts == []
 
 
+def test_operations_without_an_offset_are_drawn() -> None:
+    delayed = {**send(1, 1.0, 1.1), "f": "schedule", "offset": None, "deliver_s": 4.0}
+    half = {**send(2, 1.2, 1.3), "f": "transact", "offset": None, "decides": "commit"}
+    picture = trace.trace(example(delayed, half), [], [])
+    assert picture is not None
+    assert len(picture.bars) == 2
+
+
 def test_the_middle_of_an_operation_is_not_cut() -> None:
     assert trace.Axis([(1.0, 90.0), (2.0, 2.1)]).cuts == []
 
@@ -89,6 +97,21 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
         ({"f": "read", "type": "fail", "from": 3, "error": "not master"}, "read from 3: not master"),
         ({"f": "drain", "type": "info", "from": None, "error": "deadline"}, "drain: deadline"),
         ({"f": "send", "type": "info", "value": "1:2", "offset": 9}, "send 1:2 → ?"),
+        ({"f": "pop", "type": "ok", "records": ["3=1:1", "=1:0"], "node": "b1"}, "pop: 3=1:1 =1:0 (b1)"),
+        ({"f": "pop", "type": "ok", "records": []}, "pop: nothing"),
+        ({"f": "pop", "type": "fail", "error": "not master"}, "pop: not master"),
+        ({"f": "ack", "type": "ok", "value": "1:1", "node": "b1"}, "ack 1:1 (b1)"),
+        ({"f": "extend", "type": "info", "value": "1:1", "error": "deadline"}, "extend 1:1: deadline"),
+        (
+            {"f": "schedule", "type": "ok", "value": "1:2", "offset": None, "deliver_s": 12.04, "node": "b1"},
+            "schedule 1:2 for 12.0 s → ok (b1)",
+        ),
+        ({"f": "transact", "type": "ok", "value": "1:2", "decides": "rollback"}, "transact 1:2, rollback → ok"),
+        ({"f": "transact", "type": "info", "value": "1:2", "decides": "commit"}, "transact 1:2, commit → ?"),
+        (
+            {"f": "transact", "type": "fail", "value": "1:2", "decides": "never", "error": "not master"},
+            "transact 1:2, never: not master",
+        ),
     ],
 )
 def test_operations_in_words(op: dict[str, Any], said: str) -> None:

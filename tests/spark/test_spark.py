@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import msgspec
+import pop_model
 import pytest
 from click.testing import CliRunner
 from group_model import model as group_model
@@ -19,6 +20,7 @@ from chaos import judging
 from chaos.cli.check import check_command
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
+from chaos.core.recorder import OP_SIZE
 from chaos.testing import differences, load_history, write_run_folder
 from checkers import local
 from checkers.registry import EVERY
@@ -45,6 +47,10 @@ def literals():
         mutated = MUTATIONS[seed % len(MUTATIONS)](random.Random(seed), good)
         if mutated is not None:
             out.append(msgspec.structs.replace(mutated[0], name=f"mutated-{seed}"))
+    for seed in range(8):
+        good = pop_model.model(seed)
+        mutated = pop_model.MUTATIONS[seed % len(pop_model.MUTATIONS)](random.Random(seed), good)
+        out += [good] if mutated is None else [good, msgspec.structs.replace(mutated[0], name=f"mutated-pop-{seed}")]
     return out + [group_model(seed) for seed in range(8)]
 
 
@@ -111,7 +117,7 @@ def test_an_altered_history_is_named_and_disturbs_no_other(tmp_path):
         write_run_folder(load_history(HISTORIES / f"{name}.yaml"), tmp_path / name)
     path = tmp_path / names[0] / "history" / "w0.ops"
     data = bytearray(path.read_bytes())
-    data[128:192] = data[64:128]  # the second record once more in place of the third
+    data[2 * OP_SIZE : 3 * OP_SIZE] = data[OP_SIZE : 2 * OP_SIZE]  # the second record once more in place of the third
     path.write_bytes(data)
     broken, fine = engine.judge_each([tmp_path / name for name in names])
     assert isinstance(broken, HistoryError)

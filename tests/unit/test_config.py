@@ -40,7 +40,7 @@ def test_every_long_option_of_run_is_a_key() -> None:
     from chaos.config import known_keys
 
     keys = known_keys()
-    beside = {"driver", "set", "help"}  # the file itself, the mapping `settings:`, and no option of a run
+    beside = {"driver", "set", "help", "live"}  # the file itself, the mapping `settings:`, and the terminal
     for parameter in run_command.params:
         name = next((option.removeprefix("--") for option in parameter.opts if option.startswith("--")), "help")
         if name not in beside and not getattr(parameter, "hidden", False):

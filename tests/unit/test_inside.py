@@ -28,7 +28,8 @@ async def body(spec, pipe):
             pipe.say(answered("not yet"))
         elif isinstance(command, Load):
             for n in (1, 2):
-                pipe.say(Stats(worker=n, counts={}, in_flight=0, worst_lag_s=0, last_ack_ns=0, highest_acked={}))
+                stats = {"counts": {}, "in_flight": 0, "worst_lag_s": 0, "worst_ack_s": 0, "last_ack_ns": 0}
+                pipe.say(Stats(worker=n, **stats, highest_acked={}))
             pipe.say(answered(None))
         elif isinstance(command, Prepare):
             raise RuntimeError("broke on purpose")

@@ -59,8 +59,8 @@ def test_the_help_says_how_many_nodes_a_cut_needs(name: str) -> None:
 
 
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
-ANCHORS = {"chaos/run.py", "chaos/store.py", "cluster/ssh_connection.py"}
-"""A run's start for people, the name of its folder, and how far a machine's clock is off: what people compare."""
+ANCHORS = {"chaos/run.py", "chaos/store.py", "chaos/matrix/process.py", "cluster/ssh_connection.py"}
+"""When a run or a cell began, the name of a folder, how far a machine's clock is off: all for people to compare."""
 
 
 def test_nothing_is_measured_by_the_wall_clock() -> None:

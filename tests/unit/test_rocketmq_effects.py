@@ -92,7 +92,10 @@ def test_numbers_are_compared_as_numbers(set_to, shown):
 
 def test_a_pool_that_is_not_there_is_said():
     view = view_of(transientStorePoolEnable="true")
-    assert effects.concluded(started(view, pool=True), view)[1]["without_effect"] == {}
+    text, data = effects.concluded(started(view, pool=True), view)
+    assert (data["without_effect"], data["unsafe"]) == ({}, "broker.transientStorePoolEnable=true")
+    assert text.endswith("transientStorePoolEnable=true gives safety up, and no loss is excused by that")
+    assert data["warning"]
     text, data = effects.concluded(started(view, pool=False), view)
     assert "broker.transientStorePoolEnable has no effect: b1, b2, b3" in text
     assert data["warning"]

@@ -3,6 +3,7 @@
 import pytest
 from rocketmq_view import SYSTEM
 
+from checkers.findings import NEVER_ALLOWED
 from cluster.systems.rocketmq import promises
 
 
@@ -36,16 +37,23 @@ def test_safe(given):
     settings = resolved(**given)
     assert promises.unsafe(settings) is None
     made = SYSTEM.promises(settings)
-    assert set(made.allowed) == {"stale-tail"}
+    assert set(made.allowed) == {
+        "stale-tail", "duplicate", "lost-commit", "redelivered-after-ack", "early-redelivery",
+    }  # fmt: skip
+    assert made.twice == ("schedule", "transact")  # no ordinary send is ever excused
     assert all(made.allowed.values())
     assert made.readable_after_s == promises.READABLE_AFTER_S
 
 
 @pytest.mark.parametrize(("given", "named"), UNSAFE)
-def test_unsafe_settings_promise_nothing(given, named):
+def test_unsafe_settings_excuse_nothing(given, named):
     settings = resolved(**given)
     assert promises.unsafe(settings) == named
-    assert (SYSTEM.promises(settings).allowed, SYSTEM.promises(settings).readable_after_s) == ({}, 0.0)
+    made = SYSTEM.promises(settings)
+    buffered = "transientStorePoolEnable" in given
+    assert set(made.allowed) == ({"stale-tail"} if buffered else set()), "a buffer does not change who answers reads"
+    assert made.readable_after_s == (promises.READABLE_AFTER_S if buffered else 0.0)
+    assert not set(made.allowed) & NEVER_ALLOWED
 
 
 def test_only_controller_mode_names_who_is_in_sync():

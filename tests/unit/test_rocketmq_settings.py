@@ -3,7 +3,11 @@
 import pytest
 
 from chaos.core.errors import UsageError
+from chaos.core.op import F
 from cluster.systems.rocketmq import defaults, promises, settings, shape
+from cluster.systems.rocketmq.system import RocketMQ
+
+SYSTEM = RocketMQ()
 
 
 def test_the_defaults_are_the_safe_ones():
@@ -119,3 +123,23 @@ def test_refused(name, value, says):
 )
 def test_jvm_options(key, value, option):
     assert settings.jvm_options({f"jvm.broker.{key}": value, "jvm.namesrv.Xmx": "1m"}, "broker") == [option]
+
+
+def test_a_broker_may_be_early_by_its_timers_precision_and_no_more():
+    assert SYSTEM.promises(SYSTEM.resolve({"timerPrecisionMs": "200"})).early_s == 0.2
+
+
+def test_delayed_and_transactional_messages_bring_their_settings():
+    assert SYSTEM.settings_for(frozenset({F.SEND})) == {}
+    timed = {"broker.timerWheelEnable": "true", "broker.maxMessageSize": "262144"}
+    assert SYSTEM.settings_for(frozenset({F.SCHEDULE})) == timed
+    assert SYSTEM.settings_for(frozenset({F.POP, F.SEND})) == timed
+    asked = SYSTEM.resolve(SYSTEM.settings_for(frozenset({F.TRANSACT})))
+    assert int(asked["broker.transactionCheckInterval"]) > 3000  # transactionOpBatchInterval
+
+
+def test_without_the_timer_wheel_clients_delay_nothing():
+    assert F.SCHEDULE not in SYSTEM.operations(SYSTEM.resolve({}))
+    assert F.SCHEDULE in SYSTEM.operations(SYSTEM.resolve({"timerWheelEnable": "true"}))
+    assert F.POP not in SYSTEM.operations(SYSTEM.resolve({}))
+    assert F.TRANSACT in SYSTEM.operations(SYSTEM.resolve({}))

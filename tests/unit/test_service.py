@@ -66,6 +66,20 @@ def test_without_a_healthy_time_before_or_enough_behind_there_is_nothing_to_comp
     assert judged(tmp_path / "2", row(0.05, 150, offset=0), faults=(late,)).faults[0].steady is None
 
 
+def test_a_fault_that_is_healed_when_the_load_has_ended_has_no_steady_time(tmp_path):
+    over = FaultLiteral(inject=12.0, heal=30.0)
+    assert judged(tmp_path, row(0.05, 150, offset=0), faults=(over,)).faults[0].steady is None
+
+
+def test_a_fault_that_ends_while_another_is_in_force_is_followed_by_no_health(tmp_path):
+    at_once = (FaultLiteral(id=1, inject=6.0, heal=8.0), FaultLiteral(id=2, inject=7.0, heal=9.0))
+    first, second = judged(tmp_path / "run", row(0.05, 150, offset=0), faults=at_once).faults
+    assert (first.steady, second.steady) == (None, Steady(reached=True, seconds=0.0))
+    within = (FaultLiteral(id=1, inject=6.0, heal=9.0), FaultLiteral(id=2, inject=7.0, heal=8.0))
+    first, second = judged(tmp_path / "2", row(0.05, 150, offset=0), faults=within).faults
+    assert (first.steady, second.steady) == (Steady(reached=True, seconds=0.0), None)
+
+
 def test_latency_ends_with_the_first_answer_that_gave_the_message_to_a_consumer(tmp_path):
     def read(at, kind, got):
         return OpLiteral(at=at, **{kind: Range(begin=0, got=got)})

@@ -220,37 +220,42 @@ class _Reader:
 
     def forms(self) -> Iterator[tuple[Any, int]]:
         """Top-level forms and where they begin."""
-        stack, token = self.stack, _TOKEN.scanner(self.text).match  # type: ignore[attr-defined]  # not in typeshed
-        at = start = 0
+        stack, atoms, token = self.stack, self.atoms, _TOKEN.scanner(self.text).match  # type: ignore[attr-defined]
+        start, last = 0, None
         while (match := token()) is not None:
-            begin, at, kind = match.start(match.lastgroup), match.end(), match.lastgroup
+            last, kind = match, match.lastgroup
             if not stack:
-                start = begin
+                start = match.start(kind)
             try:
-                value = self.atom(match[1]) if kind == "atom" else _TOKENS[kind](self, match[kind], match)
-                if value is _DROPPED:
-                    continue
+                if kind == "atom":
+                    word = match[1]
+                    value = atoms.get(word, _DROPPED)
+                    if value is _DROPPED:
+                        value = int(word) if word.isdecimal() else self.atom(word)
+                else:
+                    value = _TOKENS[kind](self, match[kind], match)
+                    if value is _DROPPED:
+                        continue
                 if stack and stack[-1].items is not None:
                     stack[-1].items.append(value)
                     continue
                 value = self.settle(value)
             except (ValueError, OverflowError, KeyError) as error:
                 # A token at the text's very end may be a part of one.
-                raise self.fault(begin, _words(error), incomplete=at == len(self.text) and kind == "atom") from error
+                partly = kind == "atom" and match.end() == len(self.text)
+                raise self.fault(match.start(kind), _words(error), incomplete=partly) from error
             if value is _END:
                 return
             if value is not _DROPPED:
                 yield value, start
-        raise self.unreadable(at)
+        raise self.unreadable(last.end() if last is not None else 0)
 
     def atom(self, text: str) -> Any:
         """An atom; keywords are made once, since a history has few of them."""
-        known = self.atoms.get(text, _DROPPED)
-        if known is _DROPPED:
-            known = atom(text)
-            if text[0] == ":":
-                self.atoms[text] = known
-        return known
+        made = atom(text)
+        if text[0] == ":":
+            self.atoms[text] = made
+        return made
 
     def settle(self, value: Any) -> Any:
         """Give a finished form to the prefixes that wait for it.

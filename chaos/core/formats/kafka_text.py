@@ -151,7 +151,7 @@ def _values(text: Text, lines: Lines, f: Small) -> tuple[_Rows, Ints]:
     good = vector & ~lines.refused
     inside = (text.depth >= IN_VALUE) & good[text.line]
     mine = inside & ~keyed[text.line]
-    explained = good.astype(np.int64)
+    explained = good + np.bincount(text.line[lines.empty], minlength=len(good))
     found, begins, entries = _mops(text, mine, explained)
     keys = np.flatnonzero(inside & ~mine & (text.depth == IN_VALUE) & text.word)
     found.append(_rows(Mop.KEY, keys, keys))

@@ -12,14 +12,15 @@ import numpy.typing as npt
 
 from chaos.core.formats import json_marks
 from chaos.core.formats.kafka_columns import NONE, Ints, Small
-from chaos.core.formats.tokens import CLOSE_MAP, EDN, JSON, KEYS, NAMES, OPEN, OPEN_MAP, Mask, Text, Tokens
+from chaos.core.formats.tokens import CLOSE, CLOSE_MAP, EDN, JSON, KEYS, NAMES, OPEN, OPEN_MAP, Mask, Text, Tokens
 from chaos.core.op import Type
 
 IN_RECORD, IN_VALUE = 1, 2
 """How many brackets are open behind a token: in the record's map, in its value."""
 _OUTSIDE: Final = 2  # tokens of a line with no bracket open behind them: the map's last bracket and the line's end
 INDEX, TIME, TYPE, PROCESS, F, VALUE = range(6)  # positions in KEYS
-_REFUSED_KEYS: Final = (NAMES.index("seek-to-beginning?"), NAMES.index("rebalance-log"))
+_SEEK: Final = NAMES.index("seek-to-beginning?")
+_REBALANCES: Final = NAMES.index("rebalance-log")
 
 
 def numbers_by_name(words: dict[str, int]) -> Small:
@@ -41,6 +42,7 @@ class Lines:
     blank: Mask
     places: npt.NDArray[np.int32]  # (line, one of KEYS) -> token of the value, -1 without
     keys: Ints  # tokens that are keys of the maps of lines that may be taken
+    empty: Ints  # tokens that begin a log of no rebalances
 
 
 def maps(text: Text, *, others: bool) -> Lines:
@@ -70,16 +72,19 @@ def maps(text: Text, *, others: bool) -> Lines:
     is_key = text.word[keys]
     if text.notation is EDN:
         is_key &= text.begins(keys, ":")
-    wrong = ~is_key | np.isin(names, _REFUSED_KEYS) | (~text.word[values] & (names != VALUE))
+    # A log of no rebalances stands on every record of a client that subscribes.
+    nothing = (names == _REBALANCES) & text.is_kind(values, OPEN) & text.is_kind(values + 1, CLOSE)
+    wrong = ~is_key | (names == _SEEK) | ((names == _REBALANCES) & ~nothing)
+    wrong |= ~text.word[values] & (names != VALUE) & ~nothing
     if not others:
         wrong |= ~known
-    strange = np.flatnonzero(~known & ~wrong)
+    strange = np.flatnonzero(~known & ~wrong & ~nothing)
     wrong[strange] = ~is_name(text, keys[strange]) | ~_is_plain(text, values[strange])
     refused[line[wrong]] = True
     places = np.full((count, len(KEYS)), -1, dtype=np.int32)
     places[line[known], names[known]] = values[known]
     refused |= np.bincount(line[known], minlength=count) != (places >= 0).sum(axis=1)
-    return Lines(refused=refused, blank=blank, places=places, keys=keys)
+    return Lines(refused=refused, blank=blank, places=places, keys=keys, empty=values[nothing])
 
 
 def is_name(text: Text, tokens: Ints) -> Mask:

@@ -3,27 +3,31 @@
 A strong read asks the broker for its role and epoch before and after, so that what it read was read at one master.
 """
 
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from chaos.core import payload
 from chaos.core.client import Definite, Indefinite
-from chaos.core.op import Completion, F, Invocation, Record, Type
+from chaos.core.op import POPS, Completion, F, Invocation, Record, Type
 from cluster.system import ClusterView
 from cluster.systems.client import RoutedClient
 from cluster.systems.rocketmq import config, dledger, shape
 from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.consumers import GROUP_OPERATIONS
 from cluster.systems.rocketmq.outcomes import of_send, said
+from cluster.systems.rocketmq.pops import Pops
+from cluster.systems.rocketmq.producer import Producer
 from cluster.systems.rocketmq.protocol import (
     Answer,
     Code,
     ProtocolError,
     Request,
     decode_messages,
-    encode_properties,
 )
 from cluster.systems.rocketmq.route import NameServer
+from cluster.systems.rocketmq.sending import completion_of, properties_of, request_fields
 from cluster.systems.rocketmq.standing import Standing, standing
 
 READ_GROUP: Final = "TOOLS_CONSUMER"
@@ -51,40 +55,49 @@ class RocketMQClient(RoutedClient[Link]):
         names = {f"{node.address}:{config.BROKER_PORT}": node.name for node in brokers.values()}
         servers = config.name_servers(view)
         namesrv = servers[number % len(servers)]
-        links = {name: Link(node.address, config.BROKER_PORT) for name, node in brokers.items()}
+        links = {
+            name: Link(node.address, config.BROKER_PORT, partial(self._asked, name)) for name, node in brokers.items()
+        }
         server = NameServer(Link(namesrv.address, config.NAMESRV_PORT), config.TOPIC, names)
         super().__init__(view, number, clients, seed, links, server, "the name server")
         self._group = f"chaos-{number}"
         self._mode = shape.of(view.settings).mode
         self._members = dledger.brokers(view)
+        self._pops = Pops(self._run, self._standing)
+        self._producer = Producer(self._links, self._run, number, self._mode)
+
+    def _asked(self, node: str, question: Answer) -> None:
+        """A broker wants to know something."""
+        self._producer.asked(node, question)
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         try:
-            if op.f is F.SEND:
+            if op.f in (F.SEND, F.SCHEDULE):
                 return await self._send(op, node, deadline_ns)
+            if op.f is F.TRANSACT:
+                return await self._producer.transact(op, node, deadline_ns)
             if op.f in (F.READ, F.DRAIN):
                 return await self._strong_read(op, node, deadline_ns)
+            if op.f in (*POPS, *GROUP_OPERATIONS):
+                return await self._consume(op, node, deadline_ns)
             if op.f is F.REPLICA:
                 return await self._copy(op, node, deadline_ns)
             return await self._weak_read(op, node, deadline_ns)
         except ProtocolError as error:
             raise Indefinite(f"malformed answer: {error}") from None
 
+    async def _consume(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        """What a member of a group does beside polling."""
+        if op.f in POPS:
+            return await self._pops.perform(op, self._links[node], node, deadline_ns)
+        return await GROUP_OPERATIONS[op.f](self._standing, self._links[node], op, node, deadline_ns)
+
     async def _send(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         assert op.value is not None
-        fields = {
-            "a": self._group, "b": config.TOPIC, "c": "TBW102", "d": 4, "e": op.key, "f": 0, "g": 0, "h": 0,
-            "i": encode_properties({"KEYS": str(op.value), "WAIT": "true"}), "j": 0, "k": False, "l": 0, "m": False,
-        }  # fmt: skip
+        fields = request_fields(op, self._group, properties_of(op))
         body = payload.encode(op.value, op.key, self._run, op.body_bytes)
         answer = await self._links[node].request(Request.SEND_MESSAGE_V2, fields, deadline_ns, body)
-        outcome = of_send(answer.code, answer.remark, self._mode)
-        offset = answer.fields.get("queueOffset")
-        if outcome.type is Type.OK and offset is None:
-            return Completion(type=Type.INFO, node=node, error="SUCCESS: without an offset")
-        return Completion(
-            type=outcome.type, node=node, error=outcome.error or None, offset=None if offset is None else int(offset)
-        )
+        return completion_of(op, node, answer, self._mode)
 
     async def _weak_read(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
         pulled = await self._pull(node, op.key, op.offset or 0, POLL_MESSAGES, deadline_ns)
@@ -145,6 +158,7 @@ class RocketMQClient(RoutedClient[Link]):
 
     async def refresh(self) -> None:
         """Drop every connection and the route."""
+        await self._producer.stop()
         await super().refresh()
         for member in self._members.values():
             member.close()

@@ -145,7 +145,10 @@ def concluded(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) -> tu
     ignored = {**promises.without_effect(view.settings), **_without_pool(shown, view)}
     text = f"{proven} settings proven to be in effect on {len(shown)} nodes"
     text += "".join(f"; {name} has no effect: {why}" for name, why in sorted(ignored.items()))
-    return text, {"switches": switches, "without_effect": ignored, "warning": bool(ignored)}
+    danger = promises.unsafe(view.settings)
+    text += f"; {danger} gives safety up, and no loss is excused by that" if danger else ""
+    data = {"switches": switches, "without_effect": ignored, "unsafe": danger, "warning": bool(ignored or danger)}
+    return text, data
 
 
 def _without_pool(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) -> dict[str, str]:

@@ -20,6 +20,7 @@ from cluster.system import ClusterView, Leadership
 from cluster.systems.rocketmq import config, dledger, effects, jraft, shape
 from cluster.systems.rocketmq.client import offset_of
 from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.consumers import create_groups, require, topic_of
 from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_connected, parse_group
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
@@ -30,7 +31,6 @@ _ASK_TIMEOUT_S: Final = 1.0
 _CONFIG_TIMEOUT_S: Final = 5.0
 _PREPARE_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.2
-_READ_WRITE: Final = 6
 
 
 class RocketMQProbe:
@@ -48,7 +48,7 @@ class RocketMQProbe:
         self._prepared = False
 
     async def prepare(self) -> None:
-        """Create the topic on every broker, since topics do not travel with the log, or on the master alone.
+        """Create topic and consumer groups on every broker (neither travels with the log), or on the master alone.
 
         Raises:
             DeployError: a broker refused until the deadline.
@@ -60,6 +60,8 @@ class RocketMQProbe:
             await asyncio.sleep(_RETRY_S)
         for node in keepers:
             await self._create_topic(node, deadline)
+            pops = self._view.settings.get("broker.timerWheelEnable") == "true"
+            await create_groups(self._links[node.name], node.name, self._view.queues, deadline, pops=pops)
         while (missing := await self._topic_missing()) is not None:
             deadline.check(missing)
             await asyncio.sleep(_RETRY_S)
@@ -100,22 +102,8 @@ class RocketMQProbe:
         return effects.Shown(effects.parse_config(answer), pool)
 
     async def _create_topic(self, node: NodeInfo, deadline: Deadline) -> None:
-        fields = {
-            "topic": config.TOPIC, "defaultTopic": "TBW102", "readQueueNums": self._view.queues,
-            "writeQueueNums": self._view.queues, "perm": _READ_WRITE, "topicFilterType": "SINGLE_TAG",
-            "topicSysFlag": 0, "order": False,
-        }  # fmt: skip
-        while True:
-            try:
-                answer = await self._ask(node, Request.UPDATE_AND_CREATE_TOPIC, fields)
-                if answer.code == Code.SUCCESS:
-                    return
-                problem = said(answer.code, answer.remark)
-            except (Definite, Indefinite) as error:  # creating it twice is creating it once
-                problem = str(error)
-            if deadline.expired():
-                raise DeployError(f"{node.name} did not create topic {config.TOPIC}: {problem}")
-            await asyncio.sleep(_RETRY_S)
+        link, fields = self._links[node.name], topic_of(config.TOPIC, self._view.queues)
+        await require(link, node.name, f"topic {config.TOPIC}", Request.UPDATE_AND_CREATE_TOPIC, fields, deadline)
 
     async def readiness(self) -> str | None:
         """None when every node serves, the SyncStateSet is complete and (once prepared) the topic can be written."""

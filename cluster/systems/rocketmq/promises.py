@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from chaos.core.op import F
 from chaos.core.runinfo import Promises
 from cluster.systems.rocketmq import defaults, shape
 
@@ -17,6 +18,14 @@ PROGRESS_MARGIN_S: Final = 2.0
 READABLE_AFTER_S: Final = 1.0
 """The dispatcher was seen 8 to 12 ms behind an acknowledgement; a second is far below any fault."""
 
+REDELIVERED_WITHIN_S: Final = 30.0
+"""The revive service looks at what lapsed every 1 to 3 s, for up to 10 s at a time, and its timer is a second late."""
+
+_BEHIND_THE_LOG: Final = (
+    "what a group committed, and who holds or acknowledged what was popped, reaches other brokers behind the log: "
+    "after a failover a group may step back and be given messages again"
+)
+_REPEATED: Final = dict.fromkeys(("lost-commit", "redelivered-after-ack", "early-redelivery"), _BEHIND_THE_LOG)
 _DISPATCH: Final = "the consume queue that readers see is built behind the commit log"
 _STALE: Final[Mapping[str, str]] = {
     "controller": "no leases: a master that was replaced answers reads until it learns of it, so a strong read at an "
@@ -25,6 +34,11 @@ _STALE: Final[Mapping[str, str]] = {
     f"there may miss newer messages; and {_DISPATCH}",
     "master-slave": f"{_DISPATCH}; there is one master for ever, so no other read may miss anything",
 }
+
+_AGAIN: Final = (
+    "a master that takes over or comes back delivers delayed messages again from its last checkpoint, and asks again "
+    "about a transaction whose end was not written yet: both are stored at least once, not exactly once"
+)
 
 _NOT_BY_DLEDGER: Final = "a DLedger broker acknowledges what a majority of its group has, whatever this says"
 _NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
@@ -51,16 +65,19 @@ _STOCK: Final[Mapping[str, str]] = {
 
 
 def of(settings: Mapping[str, str]) -> Promises:
-    """What holds under these resolved settings; where safety is given up nothing is by design."""
+    """What holds under these resolved settings; where replicas need not agree nothing is by design."""
     # A slave refuses every pull unless it may be read, so then its own copy is out of reach.
     always = Promises(
         min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true",
         progress_margin_s=PROGRESS_MARGIN_S if shape.of(settings).controllers else 0.0,
+        early_s=early_s(settings), redelivered_within_s=REDELIVERED_WITHIN_S,
     )  # fmt: skip
-    if unsafe(settings) is not None:
+    if _disagreement(settings) is not None:
         return always
-    stale = {"stale-tail": _STALE[shape.of(settings).mode]}
-    return msgspec.structs.replace(always, allowed=stale, readable_after_s=READABLE_AFTER_S)
+    allowed = {"stale-tail": _STALE[shape.of(settings).mode], "duplicate": _AGAIN, **_REPEATED}
+    return msgspec.structs.replace(
+        always, allowed=allowed, readable_after_s=READABLE_AFTER_S, twice=(F.SCHEDULE.word, F.TRANSACT.word)
+    )
 
 
 def unsafe(settings: Mapping[str, str]) -> str | None:
@@ -69,13 +86,30 @@ def unsafe(settings: Mapping[str, str]) -> str | None:
     Replication that nobody waits for loses where somebody else can become master; a buffer outside the page cache
     loses with its process, unless every message is flushed before it is acknowledged.
     """
-    mode = shape.of(settings).mode
-    dangers = []
-    if mode == "controller":
-        dangers += [("broker.allAckInSyncStateSet", "true"), ("controller.enableElectUncleanMaster", "false")]
-    if mode != "dledger" and settings.get("broker.flushDiskType") != "SYNC_FLUSH":
-        dangers.append(("broker.transientStorePoolEnable", "false"))
-    return next((f"{name}={settings[name]}" for name, safe in dangers if settings.get(name, safe) != safe), None)
+    buffered = shape.of(settings).mode != "dledger" and settings.get("broker.flushDiskType") != "SYNC_FLUSH"
+    pool = {"broker.transientStorePoolEnable": "false"} if buffered else {}
+    return _disagreement(settings) or _other_than(settings, pool)
+
+
+def _disagreement(settings: Mapping[str, str]) -> str | None:
+    """The first setting that lets a master acknowledge, or become one, without what its replicas have."""
+    safe = {"broker.allAckInSyncStateSet": "true", "controller.enableElectUncleanMaster": "false"}
+    return _other_than(settings, safe) if shape.of(settings).mode == "controller" else None
+
+
+def _other_than(settings: Mapping[str, str], safe: Mapping[str, str]) -> str | None:
+    """The first setting that has another value than the safe one, as it was set."""
+    changed = (name for name, value in safe.items() if settings.get(name, value) != value)
+    return next((f"{name}={settings[name]}" for name in changed), None)
+
+
+def early_s(settings: Mapping[str, str]) -> float:
+    """How much before its time a broker may deliver: it rounds the time down to a multiple of its precision.
+
+    HookUtils.transformTimerMessage of 5.5.0; a time that is a multiple already becomes the one before.
+    """
+    text = settings.get("broker.timerPrecisionMs", "1000")
+    return int(text) / 1000 if text.isdecimal() else 0.0
 
 
 def min_in_sync(settings: Mapping[str, str]) -> int:

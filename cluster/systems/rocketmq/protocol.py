@@ -19,12 +19,18 @@ class Request(IntEnum):
     """Request codes of the remoting protocol that this client speaks."""
 
     PULL_MESSAGE = 11
+    QUERY_CONSUMER_OFFSET = 14
+    UPDATE_CONSUMER_OFFSET = 15
     UPDATE_AND_CREATE_TOPIC = 17
     GET_BROKER_CONFIG = 26
     GET_BROKER_RUNTIME_INFO = 28
     GET_MAX_OFFSET = 30
     GET_MIN_OFFSET = 31
+    HEART_BEAT = 34
+    END_TRANSACTION = 37
+    CHECK_TRANSACTION_STATE = 39
     GET_ROUTEINFO_BY_TOPIC = 105
+    UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
     SEND_MESSAGE_V2 = 310
     GET_NAMESRV_CONFIG = 319
     EXCHANGE_BROKER_HA_INFO = 906
@@ -35,6 +41,9 @@ class Request(IntEnum):
     GET_CONTROLLER_CONFIG = 1010
     DLEDGER_METADATA = 50000
     DLEDGER_HEART_BEAT = 51002
+    POP_MESSAGE = 200050
+    ACK_MESSAGE = 200051
+    CHANGE_MESSAGE_INVISIBLETIME = 200053
 
 
 class Code(IntEnum):
@@ -54,8 +63,12 @@ class Code(IntEnum):
     PULL_NOT_FOUND = 19
     PULL_RETRY_IMMEDIATELY = 20
     PULL_OFFSET_MOVED = 21
+    QUERY_NOT_FOUND = 22
     SUBSCRIPTION_GROUP_NOT_EXIST = 26
     INVALID_PARAMETER = 29
+    NO_MESSAGE = 208
+    POLLING_FULL = 209
+    POLLING_TIMEOUT = 210
     CONTROLLER_NOT_LEADER = 2007
 
 
@@ -179,7 +192,10 @@ def decode_properties(text: str) -> dict[str, str]:
 
 
 class Message(NamedTuple):
-    """A stored message. ``intact`` false: the broker's own CRC does not fit the body."""
+    """A stored message. ``intact`` false: the broker's own CRC does not fit the body.
+
+    ``reconsumed``: how often it has been put where it is read again.
+    """
 
     topic: str
     queue: int
@@ -188,6 +204,7 @@ class Message(NamedTuple):
     body: bytes
     intact: bool
     properties: Mapping[str, str]
+    reconsumed: int = 0
 
 
 # total, magic, body CRC, queue, flag, queue offset, physical offset, system flag, born timestamp
@@ -220,7 +237,7 @@ def decode_messages(data: bytes) -> list[Message]:
 def _decode_message(data: bytes, start: int) -> tuple[Message, int]:
     total, magic, crc, queue, _, offset, physical, system, _ = _MESSAGE_HEAD.unpack_from(data, start)
     at = start + _MESSAGE_HEAD.size + _HOST_BYTES[bool(system & _BORN_V6)] + 8 + _HOST_BYTES[bool(system & _STORE_V6)]
-    _, _, body_length = _BODY_HEAD.unpack_from(data, at)
+    reconsumed, _, body_length = _BODY_HEAD.unpack_from(data, at)
     at += _BODY_HEAD.size
     body = data[at : at + body_length]
     at += body_length
@@ -241,7 +258,8 @@ def _decode_message(data: bytes, start: int) -> tuple[Message, int]:
     if at != start + total or at > len(data) or min(body_length, topic_length, properties_length) < 0:
         raise ProtocolError("stored message whose parts do not add up to its length")
     intact = crc in (0, zlib.crc32(body) & 0x7FFFFFFF)  # 0: the broker was told not to compute it
-    return Message(topic, queue, offset, physical, body, intact, decode_properties(properties)), at
+    decoded = decode_properties(properties)
+    return Message(topic, queue, offset, physical, body, intact, decoded, reconsumed), at
 
 
 def encode_messages(messages: Iterable[Message]) -> bytes:
@@ -253,6 +271,6 @@ def encode_messages(messages: Iterable[Message]) -> bytes:
         fixed = _MESSAGE_HEAD.size + 24 + _BODY_HEAD.size + 3
         total = fixed + len(message.body) + len(topic) + len(properties)
         out += _MESSAGE_HEAD.pack(total, _MAGIC_V1, crc, message.queue, 0, message.offset, message.position, 0, 0)
-        out += bytes(24) + _BODY_HEAD.pack(0, 0, len(message.body)) + message.body
+        out += bytes(24) + _BODY_HEAD.pack(message.reconsumed, 0, len(message.body)) + message.body
         out += bytes([len(topic)]) + topic + struct.pack(">h", len(properties)) + properties
     return bytes(out)

@@ -48,6 +48,8 @@ _RESERVED: Final = {
     },
 }  # fmt: skip
 
+# Above transactionOpBatchInterval (3000): what was decided is written so late that a question in between is repeated.
+_ASKED_SOON: Final[Mapping[str, str]] = {"broker.transactionCheckInterval": "5000"}  # 30000
 # Where one of those is what somebody looked for, the setting of the harness' own that decides it.
 _INSTEAD: Final = {
     "enableControllerMode": "cluster.mode", "enableDLegerCommitLog": "cluster.mode",
@@ -143,9 +145,12 @@ def needed_for(operations: frozenset[F]) -> dict[str, str]:
     """What brokers must be set to for these kinds of operation, laid beneath what the user sets.
 
     Delayed messages wait in the timer wheel, and so do popped ones that nobody acknowledges: a broker without it
-    refuses both.
+    refuses both. Each of the many threads that then write keeps a direct buffer of the largest message, 4 MiB by
+    default; together they are more than a small broker's direct memory, and what cannot be written is not given again.
+    Transactions are asked about every 30 s by default, which is as long as a whole short run.
     """
-    return {"broker.timerWheelEnable": "true"} if operations & _TIMED else {}
+    needed = {"broker.timerWheelEnable": "true", "broker.maxMessageSize": "262144"} if operations & _TIMED else {}
+    return {**needed, **(_ASKED_SOON if F.TRANSACT in operations else {})}
 
 
 def _full_names(name: str, wanted: Shape) -> Iterator[str]:

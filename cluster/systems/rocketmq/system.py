@@ -5,7 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from chaos.core.client import Client
-from chaos.core.op import F
+from chaos.core.op import POPS, F
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
 from cluster.host import NodeSpec
@@ -69,8 +69,10 @@ class RocketMQ:
         return RocketMQClient(view, number, clients, seed)
 
     def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
-        """What needs no consumer group; slave reads only where slaves are read on purpose."""
-        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.REPLICA})
+        """Slave reads only where slaves are read on purpose, delayed messages and pops where brokers can time them."""
+        kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.REPLICA, F.COMMIT, F.COMMITTED_READ, F.TRANSACT})
+        if settings.get("broker.timerWheelEnable", "false") == "true":
+            kinds |= {F.SCHEDULE, *POPS}
         return kinds | {F.SLAVE_READ} if keys.slaves_are_read(settings) else kinds
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings

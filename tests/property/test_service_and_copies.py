@@ -1,15 +1,16 @@
-"""Silences and no-progress against their definitions, one send at a time."""
+"""Silences, no-progress and forks of replicas against their definitions, one send and one offset at a time."""
 
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos.literals import Expected, FaultLiteral, HistoryLiteral, OpLiteral, RunLiteral
 from chaos.testing import write_run_folder
 from checkers import local
+from checkers.replicas import Copy, side_by_side
 from checkers.service import Sent, silences
 
 TIMES = st.integers(0, 40)
@@ -29,6 +30,7 @@ def test_a_silence_ends_with_the_next_acknowledgement_of_any(rows):
 
 
 @given(SENDS, st.integers(5, 20), st.integers(1, 12))
+@settings(max_examples=20)  # each makes a run folder
 def test_no_progress_is_a_silence_that_begins_after_controllers_were_hit(rows, inject, margin):
     ops = tuple(
         OpLiteral(at=(at, at + took + 0.5), send=f"1:{n}", **({"ok": n} if done else {"fail": "refused"}))
@@ -53,3 +55,28 @@ def test_no_progress_is_a_silence_that_begins_after_controllers_were_hit(rows, i
     begin = out_before[0] if out_before else begin
     over = any(op.at[0] >= begin and end_of(op.at[0]) - op.at[0] > margin for op in ops)
     assert ("no-progress" in found) == over
+
+
+COPIES = st.lists(
+    st.tuples(st.dictionaries(st.integers(0, 6), st.integers(-1, 2), max_size=5), st.integers(0, 3), st.integers(0, 8)),
+    min_size=2, max_size=4,
+)  # fmt: skip
+
+
+@given(COPIES)
+def test_an_offset_is_forked_where_two_copies_that_cover_it_differ(made):
+    copies, covers = [], []
+    for n, (records, first, last) in enumerate(made):
+        begin, end = min([first, *records]), max([last, *(offset + 1 for offset in records)])
+        offsets = np.array(sorted(records), dtype=np.int64)
+        content = np.array([records[offset] for offset in sorted(records)], dtype=np.int64)
+        copies.append(Copy(n, n, begin, end, offsets, content))
+        covers.append((records, begin, end))
+    laid = side_by_side(copies)
+    found = set(laid.offsets[laid.forked].tolist())
+    expected = set()
+    for offset in range(10):
+        seen = {records.get(offset, "nothing") for records, begin, end in covers if begin <= offset < end}
+        if len(seen) > 1:
+            expected.add(offset)
+    assert found == expected

@@ -1,0 +1,155 @@
+"""Transactions: half messages, the producer's word about them, and answers to brokers that ask for it.
+
+A broker keeps a half message until its producer ends the transaction. If it hears nothing it asks, on a
+connection whose owner has said by heartbeat to be a producer of the message's group. What is decided
+travels in the message itself, so any producer of the run answers for any other, and alike, as long as one of
+them lives. The broker answers the end of a transaction with SUCCESS where the message is not replicated as
+well; if it is lost with its master, the half message is asked about again.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+
+from chaos.core import payload
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.op import Completion, Invocation, Type
+from chaos.core.transaction import AT_ONCE, COMMITTING, WHEN_ASKED, Decision
+from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.outcomes import of_send, said
+from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request, decode_messages
+from cluster.systems.rocketmq.sending import request_fields
+from cluster.systems.rocketmq.shape import Mode
+
+GROUP: Final = "chaos-transactions"
+HEARTBEAT_S: Final = 2.0
+ANSWER_WITHIN_S: Final = 2.0
+MOST_ANSWERS: Final = 1024
+"""Answers under way; a question beyond them is left out, and comes again."""
+
+_HALF: Final = 4  # the system flag of a half message (TRANSACTION_PREPARED_TYPE)
+_COMMIT: Final = 8
+_ROLLBACK: Final = 12
+_DECISION: Final = "decision"  # a property of ours
+_OFFSET_DIGITS: Final = 16  # a message id ends with the position in the commit log
+
+
+class _Produced(msgspec.Struct):
+    groupName: str = GROUP  # noqa: N815 - the protocol's spelling
+
+
+class _Heartbeat(msgspec.Struct):
+    clientID: str  # noqa: N815
+    producerDataSet: tuple[_Produced, ...] = (_Produced(),)  # noqa: N815
+    consumerDataSet: tuple[()] = ()  # noqa: N815
+
+
+class Producer:
+    """One client's transactions: ``links`` lead to every broker by name."""
+
+    def __init__(self, links: Mapping[str, Link], run: int, number: int, mode: Mode) -> None:
+        self._links = links
+        self._run = run
+        self._mode = mode
+        self._beat = msgspec.json.encode(_Heartbeat(clientID=f"chaos-{run:x}-{number}"))
+        self._beating: asyncio.Task[None] | None = None
+        self._answering: set[asyncio.Task[None]] = set()
+
+    async def transact(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+        """Send the half message and, if the producer decides at once, say so.
+
+        Ok: the half message was acknowledged and so was what was said of it, if anything.
+        """
+        assert op.value is not None
+        if self._beating is None:
+            self._beating = asyncio.get_running_loop().create_task(self._beat_on())
+        decision = Decision(op.argument)
+        key = f"{self._run:x}-{op.key}-{op.value}"
+        named = {"TRAN_MSG": "true", "PGROUP": GROUP, "UNIQ_KEY": key, _DECISION: str(int(decision))}
+        body = payload.encode(op.value, op.key, self._run, op.body_bytes)
+        link = self._links[node]
+        answer = await link.request(
+            Request.SEND_MESSAGE_V2, request_fields(op, GROUP, named, _HALF), deadline_ns, body
+        )  # fmt: skip
+        outcome = of_send(answer.code, answer.remark, self._mode)
+        if outcome.type is not Type.OK or decision not in AT_ONCE:
+            return Completion(type=outcome.type, node=node, error=outcome.error or None)
+        try:
+            half = {
+                "tranStateTableOffset": int(answer.fields["queueOffset"]),
+                "commitLogOffset": int(answer.fields["msgId"][-_OFFSET_DIGITS:], 16),
+                "msgId": key, "transactionId": answer.fields.get("transactionId", key),
+            }  # fmt: skip
+        except (KeyError, ValueError):
+            raise ProtocolError("half message acknowledged without its place") from None
+        return await self._end(half, decision, node, deadline_ns)
+
+    async def _end(self, half: Mapping[str, object], decision: Decision, node: str, deadline_ns: int) -> Completion:
+        """Say what was decided. Once the half message is there, only ok is certain: the broker may ask again."""
+        try:
+            answer = await self._links[node].request(
+                Request.END_TRANSACTION, _word(half, decision, asked=False), deadline_ns
+            )
+        except Definite as error:
+            return Completion(type=Type.INFO, node=node, error=f"half message stored, then {error}")
+        if answer.code != Code.SUCCESS:
+            return Completion(type=Type.INFO, node=node, error=f"half message stored, then {said(answer.code, '')}")
+        return Completion(type=Type.OK, node=node)
+
+    def asked(self, node: str, question: Answer) -> None:
+        """Hear what a broker asks of its own; only questions about transactions are answered."""
+        if question.code != Request.CHECK_TRANSACTION_STATE or len(self._answering) >= MOST_ANSWERS:
+            return
+        task = asyncio.get_running_loop().create_task(self._tell(node, question))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _tell(self, node: str, question: Answer) -> None:
+        decision = decision_in(question)
+        if decision is None:
+            return
+        fields = question.fields
+        half = {name: fields[name] for name in ("tranStateTableOffset", "commitLogOffset", "msgId", "transactionId")
+                if name in fields}  # fmt: skip
+        deadline_ns = now_ns() + int(ANSWER_WITHIN_S * NS_PER_S)
+        # Whatever becomes of it: the broker asks again until it has heard.
+        with suppress(Definite, Indefinite):
+            await self._links[node].request(Request.END_TRANSACTION, _word(half, decision, asked=True), deadline_ns)
+
+    async def _beat_on(self) -> None:
+        """Tell every broker, again and again, that here is a producer: any of them may become master."""
+        while True:
+            await asyncio.gather(*map(self._beat_once, self._links.values()))
+            await asyncio.sleep(HEARTBEAT_S)
+
+    async def _beat_once(self, link: Link) -> None:
+        with suppress(Definite, Indefinite):
+            await link.request(Request.HEART_BEAT, {}, now_ns() + int(HEARTBEAT_S * NS_PER_S), self._beat)
+
+    async def stop(self) -> None:
+        """Answer nothing any more; safe to call twice."""
+        tasks = [*self._answering, *([self._beating] if self._beating is not None else [])]
+        self._beating = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def decision_in(question: Answer) -> Decision | None:
+    """What the producer of the half message in a question says when it is asked; None: nothing."""
+    try:
+        (message,) = decode_messages(question.body)
+        decision = Decision(int(message.properties[_DECISION]))
+    except (ProtocolError, KeyError, ValueError):
+        return None
+    return decision if decision in (*AT_ONCE, *WHEN_ASKED) else None
+
+
+def _word(half: Mapping[str, object], decision: Decision, *, asked: bool) -> dict[str, object]:
+    """The header of END_TRANSACTION."""
+    word = _COMMIT if decision in COMMITTING else _ROLLBACK
+    return {**half, "producerGroup": GROUP, "commitOrRollback": word, "fromTransactionCheck": asked}

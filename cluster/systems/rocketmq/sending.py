@@ -1,0 +1,54 @@
+"""Requests that store one message, as data: plain, delayed, and the half of a transaction.
+
+The broker's answer to a plain message tells its offset in the queue. A delayed or half message is stored in a
+topic of the system's own first, so the offset in its answer says nothing of the queue.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from chaos.core.clock import now_ns
+from chaos.core.op import Completion, F, Invocation, Type
+from cluster.systems.rocketmq import config
+from cluster.systems.rocketmq.outcomes import of_send
+from cluster.systems.rocketmq.protocol import Answer, encode_properties
+from cluster.systems.rocketmq.shape import Mode
+
+_NS_PER_MS: Final = 1_000_000
+
+
+def request_fields(
+    op: Invocation, group: str, properties: Mapping[str, str] | None = None, system_flag: int = 0
+) -> dict[str, object]:
+    """The header of SEND_MESSAGE_V2."""
+    named = {"KEYS": str(op.value), "WAIT": "true", **(properties or {})}
+    return {
+        "a": group, "b": config.TOPIC, "c": "TBW102", "d": 4, "e": op.key, "f": system_flag,
+        "g": time.time_ns() // _NS_PER_MS, "h": 0,  # a half message of an older time is given up unasked
+        "i": encode_properties(named), "j": 0, "k": False, "l": 0, "m": False,
+    }  # fmt: skip
+
+
+def properties_of(op: Invocation) -> dict[str, str]:
+    """What a kind of send has beside its value: the instant before which a delayed one may not be delivered."""
+    return {"TIMER_DELIVER_MS": str(wall_ms(op.argument))} if op.f is F.SCHEDULE else {}
+
+
+def wall_ms(instant_ns: int) -> int:
+    """An instant of the run's clock on the wall clock that brokers go by, in ms, rounded up: never before it.
+
+    The hosts' wall clock is this machine's; it must not be set while messages wait.
+    """
+    return -((now_ns() - instant_ns - time.time_ns()) // _NS_PER_MS)
+
+
+def completion_of(op: Invocation, node: str, answer: Answer, mode: Mode) -> Completion:
+    """What the answer to a plain or delayed send says."""
+    outcome = of_send(answer.code, answer.remark, mode)
+    told = answer.fields.get("queueOffset") if op.f is F.SEND else None
+    if outcome.type is Type.OK and op.f is F.SEND and told is None:
+        return Completion(type=Type.INFO, node=node, error="SUCCESS: without an offset")
+    return Completion(
+        type=outcome.type, node=node, error=outcome.error or None, offset=None if told is None else int(told)
+    )

@@ -1,0 +1,74 @@
+"""Workloads of consumers and shards on real RocketMQ: a clean run is valid, and its history altered is not."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import doctored
+import pytest
+from control_runs import Ran, Runner
+from doctored import Sent
+
+from chaos.core.op import F
+
+pytestmark = pytest.mark.longer
+
+CLEAN = ("--nemesis", "noop", "--set", "client.routing=follow", "--time-limit", "30", "--rate", "100", "--seed", "1")
+KILL = ("--nemesis", "leader-kill", "--set", "client.routing=follow", "--time-limit", "60", "--fault-interval", "20",
+        "--rate", "60", "--seed", "1")  # fmt: skip
+Alter = Callable[[Path], None]
+
+
+def found_in(folder: Path, engine: str) -> "tuple[int, dict[str, dict[str, object]]]":
+    argv = [sys.executable, "-m", "chaos", "check", str(folder), "--engine", engine, "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    return done.returncode, json.loads(done.stdout)["anomalies"]
+
+
+def altered_is_invalid(ran: Ran, tmp_path: Path, name: str, alter: Alter) -> None:
+    folder = tmp_path / name
+    shutil.copytree(ran.folder, folder, ignore=shutil.ignore_patterns("*.parquet", "anomalies"))
+    alter(folder / "history")
+    for engine in ("spark", "local"):
+        code, anomalies = found_in(folder, engine)
+        assert code == 1, (name, engine)
+        assert not anomalies[name]["allowed"], (name, engine)
+
+
+def clean(chaos_run: Runner, workload: str) -> tuple[Ran, list[Sent]]:
+    ran = chaos_run("--workload", workload, *CLEAN)
+    assert ran.code == 0, ran.output
+    return ran, doctored.acknowledged(ran.folder / "history", key=0)
+
+
+def test_pop(chaos_run: Runner, tmp_path: Path) -> None:
+    ran, sends = clean(chaos_run, "pop")
+    history = ran.folder / "history"
+    once = next(sent for sent in sends[len(sends) // 3 :] if doctored.deliveries(history, sent) == 1)
+    altered_is_invalid(ran, tmp_path, "undelivered", lambda copy: doctored.lose(copy, once, (F.POP,)))
+    altered_is_invalid(ran, tmp_path, "never-redelivered", lambda copy: doctored.refuse(copy, once, F.ACK))
+
+
+def test_group(chaos_run: Runner, tmp_path: Path) -> None:
+    ran, sends = clean(chaos_run, "group")
+    early = sends[len(sends) // 3]
+    altered_is_invalid(ran, tmp_path, "undelivered", lambda copy: doctored.lose(copy, early, (F.POLL,)))
+    altered_is_invalid(ran, tmp_path, "lost-commit", lambda copy: doctored.answer(copy, 0, F.COMMITTED_READ, 0))
+
+
+def test_ordered(chaos_run: Runner, tmp_path: Path) -> None:
+    ran, sends = clean(chaos_run, "ordered")
+    early = sends[len(sends) // 3]
+    late = next(sent for sent in sends if sent.writer == early.writer and sent.invoke_ns > early.complete_ns)
+    altered_is_invalid(ran, tmp_path, "order", lambda copy: doctored.swap(copy, early, late))
+
+
+@pytest.mark.parametrize("workload", ["pop", "group", "ordered"])
+def test_nothing_is_lost_when_masters_are_killed(chaos_run: Runner, workload: str) -> None:
+    ran = chaos_run("--workload", workload, *KILL)
+    assert ran.code in (0, 2), ran.output
+    losses = {"lost-write", "undelivered", "never-redelivered", "order"}
+    assert not losses & set(ran.results["anomalies"]), ran.results["anomalies"]

@@ -1,0 +1,158 @@
+"""What a terminal shows of a run, and that no terminal can hold a run up or break it."""
+
+import io
+import os
+import threading
+
+from chaos.cli.live import BEAT_EVERY_S, QUEUE_MAX, Board, Display, picture
+from chaos.core.clock import NS_PER_S
+from chaos.core.events import Evidence, Fault, Phase
+from chaos.watching import Beat, Opening
+from cluster.system import Leadership
+from nemesis.catalog import Kind, Selector
+from nemesis.plan import Row
+
+ROW = Row(
+    row=1, at_s=10, duration_s=20, name="leader-kill", selector=Selector.LEADER, fault=Kind.KILL, roles=("broker",)
+)
+OPENING = Opening(
+    title="minimq, seed 7", nodes=("c1", "b1", "b2"), plan=(ROW,), origin_ns=5 * NS_PER_S, time_limit_s=60
+)
+SEEN = Evidence(kind="proc", proven=True, summary="b1 pid 4 gone")
+
+
+def beat(at_s: float, ok: int = 0, master: str = "b1", epoch: int = 1, silent: tuple[str, ...] = ()) -> Beat:
+    return Beat(
+        now_ns=int((5 + at_s) * NS_PER_S), sends={"ok": ok, "fail": 2}, reads={}, in_flight=3, worst_lag_s=0.004,
+        worst_ack_s=0.25, last_ack_ns=int((4 + at_s) * NS_PER_S), silent=silent,
+        leadership=Leadership(master=master, epoch=epoch, controller="c1", term=1),
+    )  # fmt: skip
+
+
+def fault(stage: str, evidence: Evidence | None = None, note: str = "") -> Fault:
+    return Fault(
+        time_ns=0, id=1, name="leader-kill", stage=stage, targets=("b1",), description="master b1, killed",
+        evidence=evidence, note=note,
+    )  # fmt: skip
+
+
+def test_a_fault_is_a_line_when_it_is_in_force_and_when_it_is_over() -> None:
+    board = Board()
+    unproven = Evidence(kind="proc", proven=False, summary="b1 lives")
+    assert board.take_event(Phase(time_ns=0, name="load", edge="start")) == []
+    assert board.take_event(fault("inject")) == []
+    assert board.take_event(fault("active", SEEN)) == [
+        "fault 1  leader-kill: in force: master b1, killed; b1 pid 4 gone"
+    ]
+    assert board.take_event(fault("heal")) == []
+    assert board.take_event(fault("healed", unproven)) == [
+        "fault 1  leader-kill: healed, NOT PROVEN: master b1, killed; b1 lives"
+    ]
+    assert board.take_event(fault("skipped", note="no leader")) == [
+        "fault 1  leader-kill: skipped: master b1, killed; no leader"
+    ]
+    assert (board.phase, board.faults) == ("load", {})
+
+
+def test_there_is_a_line_every_half_minute_and_one_when_the_leader_changes() -> None:
+    board = Board()
+    board.opening = OPENING
+    said = [board.take_beat(beat(second, ok=100 * second)) for second in range(61)]
+    assert [second for second, lines in enumerate(said) if lines] == [BEAT_EVERY_S, 2 * BEAT_EVERY_S]
+    (line,) = said[30]
+    assert line.startswith("    30 s  sends ok 3000 fail 2 unknown 0  100/s  slowest ack 250 ms  last 1.0 s ago  ")
+    assert line.endswith("  lag 4 ms  master b1 epoch 1")
+    assert board.take_beat(beat(61, master="b2", epoch=2)) == ["master   b2 epoch 2, was b1"]
+
+
+def test_the_picture_shows_roles_the_fault_with_its_countdown_and_rates() -> None:
+    from rich.console import Console
+
+    def drawn() -> str:
+        out = io.StringIO()
+        Console(file=out, width=110, force_terminal=True, color_system=None).print(picture(board))
+        return out.getvalue()
+
+    board = Board()
+    board.opening = OPENING
+    board.take_beat(beat(4))
+    assert "next: leader-kill in 6 s" in drawn()
+    board.take_event(Phase(time_ns=0, name="load", edge="start"))
+    board.take_event(fault("active", SEEN))
+    board.take_beat(beat(14, ok=500, silent=("b2",)))
+    text = drawn()
+    for words in (
+        "minimq, seed 7", "c1 ACTIVE   b1 MASTER 1   b2 silent", "fault 1 leader-kill: master b1, killed  16 s left",
+        "sends ok 500 fail 2 unknown 0", "50/s █", "in flight 3", "load 14 / 60 s",
+    ):  # fmt: skip
+        assert words in text
+
+
+def test_lines_come_out_in_order_and_before_the_end() -> None:
+    out = io.StringIO()
+    display = Display(out, rich=False)
+    display.say("one")
+    display.opening(OPENING)
+    display.event(fault("active", SEEN))
+    display.say("two")
+    display.close()
+    assert [line.split("] ")[1][:7] for line in out.getvalue().splitlines()] == ["one", "fault 1", "two"]
+
+
+def test_the_picture_leaves_only_the_lines() -> None:
+    out = io.StringIO()
+    display = Display(out, rich=True)
+    display.opening(OPENING)
+    display.beat(beat(1))
+    display.say("a line [bold]as it is[/bold]")
+    display.close()
+    assert "a line [bold]as it is[/bold]\n" in out.getvalue()
+
+
+class Broken(io.StringIO):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tried = 0
+
+    def write(self, text: str) -> int:
+        self.tried += 1
+        raise BrokenPipeError
+
+
+def test_a_terminal_that_is_gone_is_tried_once_and_breaks_nothing() -> None:
+    for rich in (False, True):
+        gone = Broken()
+        display = Display(gone, rich=rich)
+        for number in range(50):
+            display.say(f"line {number}")
+            display.beat(beat(number))
+        display.close()
+        assert not display._thread.is_alive()
+        assert 0 < gone.tried <= 8  # rich tries to hide and to show the cursor
+
+
+def test_a_terminal_that_stands_still_holds_nobody_up() -> None:
+    reader, writer = os.pipe()
+    display = Display(os.fdopen(writer, "w"), rich=False)
+    told = threading.Event()
+    lines = 3 * QUEUE_MAX
+
+    def tell() -> None:
+        for number in range(lines):
+            display.say(f"{number} {'x' * 200}")
+        told.set()
+
+    threading.Thread(target=tell, daemon=True).start()
+    assert told.wait(60), "the pipe takes 64 KiB and nobody reads it"
+    assert display._queue.qsize() <= QUEUE_MAX
+    closing = threading.Thread(target=display.close)
+    closing.start()
+    with os.fdopen(reader) as taken:
+        shown, left_out = 0, 0
+        while shown + left_out < lines:
+            line = taken.readline()
+            shown += "xxx" in line
+            left_out += int(line[1:].split()[0]) if line.startswith("(") else 0
+    closing.join(60)
+    assert shown + left_out == lines
+    assert left_out >= lines - QUEUE_MAX - 500
