@@ -83,8 +83,7 @@ def imported(path: str, results: Results) -> str:
 
 def _row(row: dict[str, Any]) -> str:
     """An operation of an imported history on one line."""
-    said = {name: "; ".join(map(str, value)) if name == "messages" else value for name, value in row.items()}
-    return "  ".join(f"{name}={value}" for name, value in said.items() if value not in (None, ""))
+    return "  ".join(f"{name}={value}" for name, value in row.items() if value not in (None, "", []))
 
 
 def _fault(fault: FaultRow) -> tuple[str, ...]:
