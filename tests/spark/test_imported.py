@@ -1,0 +1,56 @@
+"""Histories of other tools on Spark: the same verdicts as here, files of one job, read in executors only."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import checkers.imported.judge
+from chaos import judging
+from chaos.core.errors import HistoryError
+from checkers.imported.question import Question
+
+SAMPLES = sorted((Path(__file__).resolve().parent.parent / "data" / "kafka").glob("*.edn"))
+pytestmark = pytest.mark.spark
+REGISTER = """\
+{:process 0, :type :invoke, :f :write, :value 1}
+{:process 0, :type :ok, :f :write, :value 1}
+{:process 1, :type :invoke, :f :read, :value nil}
+{:process 1, :type :ok, :f :read, :value %s}
+"""
+
+
+def comparable(results):
+    return msgspec.to_builtins(msgspec.structs.replace(results, engine="", engine_note=""))
+
+
+@pytest.mark.parametrize("ww_deps", [False, True])
+def test_kafka_samples_are_judged_alike(ww_deps):
+    question = Question(format="jepsen", model="kafka", ww_deps=ww_deps)
+    here = judging.judge_imported(SAMPLES, question, "local")
+    there = judging.judge_imported(SAMPLES, question, "spark")
+    assert len(SAMPLES) == 60
+    assert {results.engine for results in there} == {"spark"}
+    assert [comparable(one) for one in there] == [comparable(one) for one in here]
+    assert {results.valid for results in here} >= {True, False}
+
+
+def test_objects_are_judged_alike_and_a_broken_file_disturbs_no_other(tmp_path, monkeypatch):
+    paths = [tmp_path / name for name in ("good", "bad", "broken", "missing")]
+    for path, value in zip(paths, ("1", "2", "}"), strict=False):
+        path.write_text(REGISTER % value)
+    question = Question(format="jepsen", model="register")
+    here = judging.judge_imported(paths, question, "local")
+
+    def never(*_):
+        raise AssertionError("the driver opened a file")
+
+    monkeypatch.setattr(checkers.imported.judge, "judge", never)
+    there = judging.judge_imported(paths, question, "spark")
+    assert [comparable(one) for one in there[:2]] == [comparable(one) for one in here[:2]]
+    assert [one.valid for one in there[:2]] == [True, False]
+    for one, other, path in zip(here[2:], there[2:], paths[2:], strict=True):
+        assert isinstance(one, HistoryError)
+        assert isinstance(other, HistoryError)
+        assert str(one) == str(other)
+        assert str(path) in str(one)
