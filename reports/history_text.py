@@ -72,14 +72,14 @@ def event_lines(events: Iterable[Event], origin_ns: int) -> Iterator[Line]:
     for event in events:
         if isinstance(event, Observation):
             said = _said(event)
-            if last.get(event.node) == said:
+            if last.get(event.node) == said or not any(said):
                 continue
             last[event.node] = said
         yield Line(event.time_ns, f"{(event.time_ns - origin_ns) / NS_PER_S:9.3f}  {_event(event)}", event=True)
 
 
 def _said(event: Observation) -> tuple[Any, ...]:
-    return (event.alive, event.role, event.epoch, event.master, event.sync_state_set, event.error)
+    return (not event.alive, event.role, event.epoch, event.master, event.sync_state_set, event.error)
 
 
 def _event(event: Event) -> str:

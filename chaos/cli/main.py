@@ -120,7 +120,7 @@ def main() -> None:
     except ChaosError as error:
         click.echo(f"chaos: {error}", err=True)
         code = error.exit_code
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click's own end for a broken pipe is 1, which says "invalid" here
         sys.stderr.close()
         code = 255
     except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say "invalid"

@@ -51,10 +51,18 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     finally:
         display.close()
     if results is not None:
-        click.echo(summary(folder))
+        tell(summary(folder))
     report = folder / "report.html"
-    click.echo(_relative(report if report.exists() else folder))
+    tell(_relative(report if report.exists() else folder))
     return code
+
+
+def tell(text: str) -> None:
+    """A line of a run's end: a terminal that has gone away must not change the verdict's exit code."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter fails to flush what is left, and says 120
 
 
 def _relative(path: Path) -> str:

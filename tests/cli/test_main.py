@@ -87,6 +87,28 @@ def test_list_bugs_says_what_brings_each_to_light() -> None:
     assert any(line.split()[:5] == ["truncate-acked", "minimq", "queue", "leader-kill", "lost-write"] for line in lines)
 
 
+def test_a_reader_that_went_away_is_no_verdict() -> None:
+    done = subprocess.run(
+        [*CHAOS, "list", "nemeses"], stdout=_closed_pipe(), stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (255, "")
+
+
+def test_a_terminal_that_went_away_leaves_a_run_its_exit_code() -> None:
+    code = "import sys\nfrom chaos.cli.run import tell\ntell('a')\ntell('b')\nsys.exit(1)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=_closed_pipe(), stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def _closed_pipe() -> int:
+    """The end of a pipe that nobody reads any more."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
 def test_version_is_printed() -> None:
     from chaos import __version__
 
