@@ -174,16 +174,6 @@ FINDINGS = (
         seeds=(2,),
     ),
     Finding(
-        "topic-unknown-to-a-new-master",
-        "RocketMQ 5.5.0: a topic that was created on the master is unknown to the next one",
-        "chaos run --system rocketmq --nemesis leader-kill --set client.routing=follow --set cluster.topicOn=master"
-        " --rto-budget 15 --fault-interval 20 --fault-duration 40 --time-limit 120 --seed {seed}",
-        "rto-budget",
-        "Topic configuration does not travel with the log. With `cluster.topicOn=master` the topic is created where"
-        " RocketMQ's own tools create it, on the master alone; the harness' default is every replica.",
-        seeds=(1,),
-    ),
-    Finding(
         "a-master-of-an-empty-epoch-is-shut-out",
         "RocketMQ 5.5.0: a broker that led an epoch in which nothing was written can never join again",
         "",

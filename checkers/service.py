@@ -19,8 +19,8 @@ from checkers.histogram import BUCKETS, bucket_of, quantile
 from checkers.kernel import Context, QueueShard
 from checkers.timeline import FaultSpan
 
-CONSUMED: Final = (int(F.POLL), int(F.READ), int(F.SLAVE_READ), int(F.POP))
-"""Reads by which a message has reached a consumer."""
+CONSUMED: Final = (int(F.POLL), int(F.READ), int(F.SLAVE_READ))
+"""Reads by which a message has reached a consumer, beside pops."""
 STEADY_S: Final = 5
 STEADY_SHARE: Final = 0.9
 LEAST_HEALTHY_S: Final = 5
@@ -125,6 +125,10 @@ class ServiceKernel:
         first = np.full(log.values, NEVER_NS, dtype=np.int64)
         given = np.isin(log.f[log.row_op], CONSUMED) & (log.row_vid >= 0)
         np.minimum.at(first, log.row_vid[given], log.complete[log.row_op[given]])
+        reads = shard.reads
+        popped = np.flatnonzero(reads["f"] == F.POP)
+        vid = log.vids(reads["writer"][popped].astype(np.int64), reads["sequence"][popped])
+        np.minimum.at(first, vid[vid >= 0], reads["complete_ns"][popped][vid >= 0])
         # A delayed message is given late on purpose, and a half one when its producer decides: neither is latency.
         plain = log.acked[np.equal(log.f[log.sends[log.acked]], F.SEND)]
         invoke = log.invoke[log.sends[plain]]

@@ -114,3 +114,12 @@ def test_a_second_is_served_over_all_queues_if_any_queue_was(tmp_path):
 def test_a_history_without_sends_has_no_figures(tmp_path):
     results = judged(tmp_path, OpLiteral(at=(1.0, 1.1), poll=Range(begin=0)))
     assert (results.availability, results.latency) == ((), ())
+
+
+def test_a_pop_gives_a_message_to_a_consumer_and_the_first_delivery_counts(tmp_path):
+    (healthy,) = judged(
+        tmp_path, OpLiteral(at=(1.0, 1.1), send="1:0", ok=0), OpLiteral(at=(2.0, 2.1), send="1:1", ok=1),
+        OpLiteral(at=(3.4, 3.5), pop="0=1:0", client=1), OpLiteral(at=(15.0, 15.5), pop="-1=1:0", client=1),
+        OpLiteral(at=(15.6, 15.7), ack="1:0", client=1),
+    ).latency  # fmt: skip
+    assert (healthy.messages, healthy.unread, healthy.max_ms) == (1, 1, pytest.approx(2500))
