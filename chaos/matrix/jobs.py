@@ -33,8 +33,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pending(jobs: Sequence[Job], done: Mapping[str, CellRow]) -> tuple[Job, ...]:
-    """The jobs that have no row of theirs."""
-    return tuple(job for job in jobs if job.planned.id not in done)
+    """The jobs that have no row of theirs, or one that only says that the run broke: a new command tries again."""
+    return tuple(job for job in jobs if (row := done.get(job.planned.id)) is None or row.verdict == "broke")
 
 
 def beside_s(jobs: Sequence[Job], done: Mapping[str, CellRow]) -> float:

@@ -65,9 +65,11 @@ def hollow(records: Records) -> Ints:
     which = which[ok[which]]
     if not len(which):
         return which
-    messages = np.concatenate(([0], np.cumsum(mops.kind == Mop.POLLED, dtype=np.int64)))
     first, last = np.searchsorted(mops.op, which), np.searchsorted(mops.op, which, side="right")
-    hollow_ones: Ints = which[messages[first] == messages[last]]
+    count = last - first  # rows of each, all listed one record after the other
+    rows = np.repeat(first - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+    messages = np.add.reduceat(mops.kind[rows] == Mop.POLLED, np.cumsum(count) - count, dtype=np.int64)
+    hollow_ones: Ints = which[messages == 0]
     return hollow_ones
 
 

@@ -107,27 +107,27 @@ class Shard:
     assigned: Ints
 
 
-@dataclass(slots=True)
 class _Cut:
-    """Rows of the table of messages that are of one kind, sorted by key: ``of`` gives one key's, ascending."""
+    """The messages of one kind by key: ``of`` gives columns of one key's rows, ascending.
 
-    rows: Ints
-    starts: Ints
+    What is asked for is first read in the order of the table, then put in the order of keys: the other way round every
+    column would be read all over the table.
+    """
 
-    def of(self, key: int) -> Ints:
-        return self.rows[int(self.starts[key]) : int(self.starts[key + 1])]
+    def __init__(self, columns: KafkaColumns, kind: Mop, records: Mask | None, *names: str) -> None:
+        mops, keys = columns.mops, len(columns.keys)
+        rows = np.flatnonzero(mops.kind == kind)
+        op = mops.op[rows]
+        if records is not None and not (wanted := records[op]).all():
+            rows, op = rows[wanted], op[wanted]
+        key = mops.key[rows]
+        self._columns: list[Ints] = [op, *(rows if name == "row" else getattr(mops, name)[rows] for name in names)]
+        self._order: Ints | None = None if keys == 1 else stable_order(key)
+        self._starts = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
 
-
-def _cut(columns: KafkaColumns, kind: Mop, records: Mask | None = None) -> _Cut:
-    """The rows of a kind, of these records only."""
-    mops, keys = columns.mops, len(columns.keys)
-    rows = np.flatnonzero(mops.kind == kind)
-    if records is not None:
-        wanted = records[mops.op[rows]]
-        rows = rows if wanted.all() else rows[wanted]
-    key = mops.key[rows]
-    starts = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
-    return _Cut(rows if keys == 1 else rows[stable_order(key)], starts)
+    def of(self, key: int) -> list[Ints]:
+        part = slice(int(self._starts[key]), int(self._starts[key + 1]))
+        return [column[part] if self._order is None else column.take(self._order[part]) for column in self._columns]
 
 
 def _resets(named: Ints, assignments: Ints) -> Ints:
@@ -137,20 +137,20 @@ def _resets(named: Ints, assignments: Ints) -> Ints:
 
 def shards(records: Records) -> Iterator[Shard]:
     """The logs of a history, in the order of their ids."""
-    columns, mops = records.columns, records.columns.mops
-    sends, polls = _cut(columns, Mop.SEND, records.sends), _cut(columns, Mop.POLLED, records.polls)
-    empty, rebalanced = _cut(columns, Mop.EMPTY, records.polls), _cut(columns, Mop.REBALANCED)
+    columns = records.columns
+    sends = _Cut(columns, Mop.SEND, records.sends, "value", "offset", "row")
+    polls = _Cut(columns, Mop.POLLED, records.polls, "value", "offset")
+    empty, rebalanced = _Cut(columns, Mop.EMPTY, records.polls), _Cut(columns, Mop.REBALANCED, None)
     settles = ((records.f == KafkaF.ASSIGN) | (records.f == KafkaF.SUBSCRIBE)) & (
         (records.type == Type.OK) | ((records.type == Type.INFO) & ~records.open)
     )
     assignments = np.flatnonzero(settles & (records.process >= 0))
-    named = _cut(columns, Mop.KEY, settles)
+    named = _Cut(columns, Mop.KEY, settles)
     surely = (records.type == Type.OK) & (records.f == KafkaF.ASSIGN)
     for key, name in enumerate(columns.keys):
-        sent, polled, here = sends.of(key), polls.of(key), mops.op[named.of(key)]
+        (here,) = named.of(key)
         yield Shard(
-            key=key, name=name, records=records,
-            sends=Sends(mops.op[sent], mops.value[sent], mops.offset[sent], sent),
-            polls=Polls(mops.op[polled], mops.value[polled], mops.offset[polled], mops.op[empty.of(key)]),
-            rebalanced=mops.op[rebalanced.of(key)], resets=_resets(here, assignments), assigned=here[surely[here]],
+            key=key, name=name, records=records, sends=Sends(*sends.of(key)),
+            polls=Polls(*polls.of(key), *empty.of(key)), rebalanced=rebalanced.of(key)[0],
+            resets=_resets(here, assignments), assigned=here[surely[here]],
         )  # fmt: skip

@@ -45,7 +45,7 @@ def test_help_names_every_command_and_loads_nothing_heavy() -> None:
         (["run", "--set", "novalue"], "key=value"),
         (["run", "--nemesis", "random-partitoin"], "did you mean random-partition"),
         (["run", "--nemesis", "random-kill@brokr"], "broker"),
-        (["run", "--system", "rocketmq", "--workload", "group"], "clients of rocketmq make no commit"),
+        (["run", "--workload", "pop"], "clients of minimq make no pop"),
         (["run", "--system", "rocketmq", "--workload", "idempotent"], "clients of rocketmq make no idempotent send"),
         (["run", "--bug", "forget-vot"], "did you mean forget-vote?"),
         (["run", "--bug", "forget-vote", "--set", "bug=offset-gap"], "two bugs at once"),

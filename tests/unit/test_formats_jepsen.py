@@ -6,7 +6,7 @@ import pytest
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.formats import plain_text
 from chaos.core.formats.edn import Keyword
-from chaos.core.formats.jepsen import EventReader, event, simple
+from chaos.core.formats.jepsen import EventReader, event
 from chaos.core.formats.operations import NEVER
 from chaos.core.formats.registry import FORMATS, read, read_kafka
 from chaos.core.op import Type
@@ -196,33 +196,17 @@ def test_an_empty_history(file, text):
     assert (history.items, history.cut_off) == ([], None)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [*LINES, "{:a 1,:b 2}", "{:a [1, :b] :c 2}", "{:a  1}", "{:a}", "{:a 1, :a 2}", "{:a #{1}, :b {}}", "{:a ()}"],
-)
-def test_the_short_way_reads_what_the_general_reader_reads_or_nothing(line):
-    from chaos.core.formats.edn import EdnError
-    from chaos.core.formats.edn import read as general
-
-    found = simple(line)
-    try:
-        expected = {str(key)[1:]: value for key, value in general(line).items()}
-    except EdnError:
-        assert found is None
-    else:
-        assert found is None or found == expected
-
-
-def test_the_short_way_is_taken_for_what_jepsen_prints():
-    assert [simple(line) is not None for line in LINES] == [True] * 8 + [False, True]
-
-
 def test_usual_records_are_read_at_once():
     lines = [line for line in LINES if "nemesis" not in line and ":error" not in line]
     lines.append("{:index 9, :type :ok, :process 1, :f :cas, :value [7 [1 nil]]}")
     events, taken, refused = plain_text.take("\n".join(lines).encode(), np.arange(1, 9), json=False)
     assert (taken, refused) == (list(range(8)), [])
     assert events[-1] == event({"index": 9, "type": "ok", "process": 1, "f": "cas", "value": (7, (1, None))}, 8)
+
+
+@pytest.mark.parametrize("blank", [", ", "\t", ",,", "  ", " ; of\n "])
+def test_blanks_are_blanks_wherever_they_stand(file, blank):
+    assert brief(read(file(REGISTER.replace(" ", blank, 3).replace("}\n", ", }\n")), "jepsen")) == BRIEF
 
 
 def test_an_event_keeps_what_else_the_record_says():

@@ -165,7 +165,7 @@ def test_a_damaged_table_is_named(tmp_path):
 
 def test_every_check_is_described():
     names = [name for name, _ in described()]
-    assert len(names) == len(set(names)) == 15
+    assert len(names) == len(set(names)) == 18
     assert all(text for _, text in described())
 
 

@@ -173,6 +173,7 @@ def test_what_has_a_row_of_its_own_is_done_and_nothing_else():
     done = current(plan.jobs, rows)
     assert done == {jobs[0].planned.id: rows[2]}, "the newest counts"
     assert pending(jobs, done) == jobs[1:]
+    assert pending(jobs, {jobs[0].planned.id: row(jobs[0], "broke")}) == jobs, "what broke is tried again"
 
 
 def test_rows_are_appended_and_a_torn_one_is_done_again(tmp_path):

@@ -6,7 +6,6 @@ spread over lines, or in one vector. ``:index`` and ``:time`` may be missing. In
 The module refuses to judge. Conventions are Jepsen's: a read of nil says nothing, a failed operation never happened.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from pathlib import Path
@@ -136,43 +135,6 @@ class EventReader:
             raise HistoryError(f"{self.path}:{number}: {error}") from error
 
 
-def simple(words: str) -> dict[str, Any] | None:
-    """The members of a record as Jepsen prints most of them: one map of keywords without maps, strings or tags within.
-
-    None if the text may be anything else: it is for the general reader.
-    """
-    if _SIMPLE.fullmatch(words) is None:
-        return None
-    members: dict[str, Any] = {}
-    for part in words.strip()[2:-1].split(", :"):
-        member, _, value = part.partition(" ")
-        known = _VALUES.get(value, _VALUES)
-        if known is _VALUES:
-            known = _value(value)
-            if known is _VALUES:
-                return None
-        members[member] = known
-    return members if len(members) == words.count(", :") + 1 else None
-
-
-def _value(words: str) -> Any:
-    """A value that holds no map; ``_VALUES`` if it is not whole. Values of words are kept: a history has few."""
-    if words.isdecimal():
-        return int(words)
-    try:
-        value = edn.read(words)
-    except edn.EdnError:
-        return _VALUES
-    if words[0] == ":" and len(_VALUES) < _MOST_VALUES:
-        _VALUES[words] = value
-    return value
-
-
-_MOST_VALUES: Final = 1 << 12
-_VALUES: Final[dict[str, Any]] = {"nil": None}
-_SIMPLE: Final = re.compile(r"\s*\{:[^\"#;\\{}@^]*\}\s*")
-
-
 def _edn(line: bytes, number: int) -> list[tuple[Any, int]] | None:
     try:
         words = line.decode()
@@ -180,9 +142,6 @@ def _edn(line: bytes, number: int) -> list[tuple[Any, int]] | None:
         if error.end == len(line) and error.reason == "unexpected end of data":
             return None
         raise ValueError(f"byte {error.start + 1} of the line is not UTF-8") from error
-    members = simple(words)
-    if members is not None:
-        return [(members, number)]
     try:
         return [(form.value, form.line) for form in edn.forms(words, number)]
     except edn.EdnError as error:

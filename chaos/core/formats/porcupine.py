@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from chaos.core.formats import edn
-from chaos.core.formats.jepsen import event, simple
+from chaos.core.formats.jepsen import event
 from chaos.core.formats.lines import Lines
 from chaos.core.formats.operations import Operations, paired
 from chaos.core.formats.records import Event
@@ -37,7 +37,7 @@ def read(path: Path) -> Operations:
 
 def _event(line: str, number: int) -> Event:
     if line.lstrip().startswith("{"):
-        return event(simple(line) or _form(line), number)
+        return event(_form(line), number)
     match = _CONSOLE.fullmatch(line.strip())
     if match is None:
         raise ValueError("the line is neither `process :type :f value` nor a map")
