@@ -22,7 +22,7 @@ from chaos.core.events import EventLog, Observation, Phase
 from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFacts, materialise_events
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
 from chaos.generate.fates import WRITERS, Fates
-from chaos.generate.plan import MIX, ORIGIN_NS, SETTLE_NS, TIMEOUT_NS, PASSES, Plan
+from chaos.generate.plan import MIX, ORIGIN_NS, PASSES, SETTLE_NS, TIMEOUT_NS, Plan
 from chaos.generate.rows import CLIENTS, FinalRead, Piece, piece_slots, sends_in
 from chaos.testing import NODES
 

@@ -27,6 +27,9 @@ MEAN_NS: Final = 1_200_000
 SLOWEST_NS: Final = 20_000_000
 """The longest an answer takes that comes at all."""
 
+LATEST_NS: Final = 1_000_000
+"""An operation leaves at most so long after it was due."""
+
 ERRORS: Final = ("refused: too busy", "no answer within 3 s")
 _REFUSED, _UNANSWERED = range(2)
 _BEGINS: Final = {4: 0, 9: 4, 10: 4, 15: 8, 16: 8}
@@ -93,18 +96,18 @@ class Piece:
         plan, key = self._plan, self._key
         own = plan.keys_of(key % plan.workers)
         place, share = own.index(key), plan.step_ns // len(own)
-        jitter = (rng.random(count, dtype=np.float32) * (share // 2)).astype(np.int64)
-        self._invoke = ORIGIN_NS + self._number * plan.step_ns + place * share + jitter
+        self._due = ORIGIN_NS + place * share + self._number * plan.step_ns
+        late = rng.random(count, dtype=np.float32) * min(share // 2, LATEST_NS)
+        self._invoke = self._due + late.astype(np.int64)
         took = rng.standard_exponential(count, dtype=np.float32) * MEAN_NS
         self._complete = self._invoke + FASTEST_NS + np.minimum(took, SLOWEST_NS - FASTEST_NS).astype(np.int64)
-        self._scheduled = self._invoke - (rng.random(count, dtype=np.float32) * 50_000).astype(np.int64)
         beside = self._sends[self._fates.swapped]  # the later was given the lower offset: both were under way
         self._complete[beside] = np.maximum(self._complete[beside], self._invoke[beside + 1] + 1_000)
         lane = self._number % lanes(plan)
         self._process = key * lanes(plan) + lane
         self._client = key % plan.workers * CLIENTS + lane % CLIENTS
         open_ops = self._sends[self._fates.type == Type.INFO]
-        self._complete[open_ops] = self._invoke[open_ops] + TIMEOUT_NS
+        self._complete[open_ops] = self._due[open_ops] + TIMEOUT_NS
         behind = plan.keys * lanes(plan) + key * plan.slots_of(0)  # nobody else's numbers: they never return
         self._process[open_ops] = behind + self._number[open_ops]
         for slot, _, name in self._sites:
@@ -168,8 +171,8 @@ class Piece:
             "writer": spread(fates.writer, -1), "sequence": spread(fates.sequence, -1),
             "offset": spread(fates.answered, self._asked), "next_offset": spread(-1, self._end),
             "min_offset": spread(-1, gone), "max_offset": spread(-1, self._end), "count": spread(0, self._counts),
-            "type": kind, "scheduled_ns": self._scheduled, "invoke_ns": self._invoke, "complete_ns": self._complete,
-            "deadline_ns": self._invoke + TIMEOUT_NS, "node": node, "argument": argument,
+            "type": kind, "scheduled_ns": self._due, "invoke_ns": self._invoke, "complete_ns": self._complete,
+            "deadline_ns": self._due + TIMEOUT_NS, "node": node, "argument": argument,
             "error": _errors(error, kind == Type.OK),
         })  # fmt: skip
 
@@ -195,7 +198,7 @@ def _table(schema: pa.Schema, columns: Columns) -> pa.Table:
     """Columns with the types of a schema."""
     typed = {
         field.name: column if isinstance(column := columns[field.name], pa.Array)
-        else column.astype(field.type.to_pandas_dtype(), copy=False)
+        else column.astype(str(field.type), copy=False)
         for field in schema
     }  # fmt: skip
     return pa.table(typed, schema=schema)
