@@ -11,16 +11,23 @@ from chaos.core.errors import UsageError
 
 @click.command("generate")
 @click.option("--model", default="log", show_default=True, help="What kind of history; log is the one there is.")
-@click.option("--ops", type=click.IntRange(min=1, max=2_000_000_000), required=True,
-              help="Operations in all, the final reads among them.")
+@click.option(
+    "--ops",
+    type=click.IntRange(min=1, max=2_000_000_000),
+    required=True,
+    help="Operations in all, the final reads among them.",
+)
 @click.option("--keys", type=click.IntRange(min=1, max=100_000), default=4, show_default=True, help="Queues.")
-@click.option("--anomaly", "anomalies", multiple=True, metavar="NAME=COUNT,…",
-              help="What is planted, and how often; everything else is valid.")
+@click.option(
+    "--anomaly",
+    "anomalies",
+    multiple=True,
+    metavar="NAME=COUNT,…",
+    help="What is planted, and how often; everything else is valid.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of every draw.")
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="The run folder to be made.")
-def generate_command(
-    model: str, ops: int, keys: int, anomalies: tuple[str, ...], seed: int, output: Path
-) -> int:
+def generate_command(model: str, ops: int, keys: int, anomalies: tuple[str, ...], seed: int, output: Path) -> int:
     """Write a run folder whose history is valid but for exactly the anomalies that were asked for.
 
     `chaos check` judges it like that of a run. The same options give the same rows.
