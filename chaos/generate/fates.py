@@ -5,6 +5,8 @@ the queue and the number of the piece alone, so that the final reads, which retu
 instead of kept. The module refuses to know of times and reads: ``chaos.generate.rows`` does.
 """
 
+from bisect import bisect_left
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -37,8 +39,9 @@ def draws(plan: Plan, key: int, piece: int, what: int) -> np.random.Generator:
 def sites_of(plan: Plan, key: int, piece: int) -> list[tuple[int, str]]:
     """The cycles of a piece, counted from its first, at which something is planted, and what."""
     begin = piece * PIECE
-    found = plan.sites.get(key, {}).items()
-    return sorted((cycle - begin, name) for cycle, name in found if begin <= cycle < begin + PIECE)
+    own = plan.sites.get(key, ())
+    low, high = (bisect_left(own, cycle, key=itemgetter(0)) for cycle in (begin, begin + PIECE))
+    return [(cycle - begin, name) for cycle, name in own[low:high]]
 
 
 class Fates:

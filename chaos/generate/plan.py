@@ -54,15 +54,15 @@ PLANTED: Final = (
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A history to be made.
 
-    ``ops``: operations in all, the final reads among them. ``sites``: queue → cycle → the anomaly that is planted
-    there. ``unseen``: queue → how many of its first messages are gone before anybody reads them.
+    ``ops``: operations in all, the final reads among them. ``sites``: queue → cycles, ascending, and the anomaly
+    that is planted there. ``unseen``: queue → how many of its first messages are gone before anybody reads them.
     """
 
     ops: int
     keys: int
     seed: int
     anomalies: dict[str, int]
-    sites: dict[int, dict[int, str]]
+    sites: dict[int, tuple[tuple[int, str], ...]]
     unseen: dict[int, int]
 
     @property
@@ -82,6 +82,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def slots_of(self, key: int) -> int:
         """Operations of a queue's load."""
         return self.load // self.keys + (key < self.load % self.keys)
+
+    def slots_of_worker(self, worker: int) -> int:
+        """Operations of a worker's load."""
+        longer = len(range(worker, self.load % self.keys, self.workers))
+        return len(self.keys_of(worker)) * (self.load // self.keys) + longer
 
     @property
     def load_ns(self) -> int:
@@ -170,10 +175,24 @@ def plan_of(ops: int, keys: int, seed: int, anomalies: Mapping[str, int]) -> Pla
             f"--anomaly {UNSEEN}={unseen}: only the first {UNSEEN_PER_KEY} messages of a queue can be; "
             f"take --keys {-(-unseen // UNSEEN_PER_KEY)} or more"
         )
-    sites: dict[int, dict[int, str]] = {}
-    drawn = iter(random.Random(seed).sample(range(keys * cycles), total))
-    for name in PLANTED:
-        for place in (next(drawn) for _ in range(wanted.get(name, 0))):
-            sites.setdefault(place // cycles, {})[place % cycles] = name
     gone = {key: min(UNSEEN_PER_KEY, unseen - key * UNSEEN_PER_KEY) for key in range(-(-unseen // UNSEEN_PER_KEY))}
-    return msgspec.structs.replace(plan, sites=sites, unseen=gone)
+    if (lost := wanted.get(LOST, 0)) > (keys - len(gone)) * cycles:
+        raise UsageError(
+            f"--anomaly {LOST}={lost}: in a queue with {UNSEEN} messages no loss is certain, and {len(gone)} of "
+            f"--keys {keys} have some; take more --keys"
+        )
+    return msgspec.structs.replace(plan, sites=_sites(plan, cycles, wanted, len(gone)), unseen=gone)
+
+
+def _sites(plan: Plan, cycles: int, wanted: Mapping[str, int], gone: int) -> dict[int, tuple[tuple[int, str], ...]]:
+    """Cycles for all anomalies, none twice; no loss in the first ``gone`` queues."""
+    rng = random.Random(plan.seed)
+    places = range(plan.keys * cycles)
+    lost = rng.sample(places[gone * cycles :], wanted.get(LOST, 0))
+    taken = set(lost)
+    others = (place for place in rng.sample(places, sum(wanted.values())) if place not in taken)
+    out: dict[int, list[tuple[int, str]]] = {}
+    for name in PLANTED:
+        for place in lost if name == LOST else (next(others) for _ in range(wanted.get(name, 0))):
+            out.setdefault(place // cycles, []).append((place % cycles, name))
+    return {key: tuple(sorted(own)) for key, own in out.items()}

@@ -218,8 +218,7 @@ class FinalRead:
         self._key, self._worker, self._end = key, key % plan.workers, end
         self._gone = plan.unseen.get(key, 0)
         own = plan.keys_of(self._worker)
-        load = sum(plan.slots_of(one) for one in own)
-        self._op = load + number * len(own) + own.index(key) + 1
+        self._op = plan.slots_of_worker(self._worker) + number * len(own) + own.index(key) + 1
         self._process = plan.keys * (lanes(plan) + plan.slots_of(0)) + number * plan.keys + key
         self._invoke = plan.pass_at(number, own.index(key))
         self._complete = self._invoke + plan.pass_ns

@@ -17,7 +17,7 @@ from chaos.core.runinfo import read_run
 from chaos.generate import fates, rows
 from chaos.generate import folder as folder_module
 from chaos.generate.folder import write
-from chaos.generate.plan import PLANTED, REORDERED, SENT_BACK, UNSEEN, parse_anomalies, plan_of
+from chaos.generate.plan import LOST, PLANTED, REORDERED, SENT_BACK, UNSEEN, parse_anomalies, plan_of
 from checkers import local
 
 PIECES = st.sampled_from([2, 5, fates.PIECE])
@@ -49,7 +49,7 @@ def wishes(draw):
 
 
 @settings(max_examples=8)
-@given(wishes(), st.integers(800, 2500), st.integers(1, 6), st.integers(0, 2**40), PIECES)
+@given(wishes(), st.integers(800, 2500), st.integers(2, 6), st.integers(0, 2**40), PIECES)
 def test_the_checker_finds_exactly_what_was_asked_for(anomalies, ops, keys, seed, piece):
     with tempfile.TemporaryDirectory() as folder:
         path = generated(Path(folder) / "run", piece, ops=ops, keys=keys, seed=seed, anomalies=anomalies)
@@ -123,6 +123,8 @@ def test_what_cannot_be_had_is_refused_in_a_line(tmp_path):
         plan_of(1000, 1, 1, {SENT_BACK: 2, REORDERED: 1})
     with pytest.raises(UsageError, match="take --keys 3 or more"):
         plan_of(1000, 2, 1, {UNSEEN: 7})
+    with pytest.raises(UsageError, match="lost-write=1: in a queue with unseen messages no loss is certain"):
+        plan_of(1000, 1, 1, {UNSEEN: 2, LOST: 1})
     with pytest.raises(UsageError, match="too few for a verdict over --keys 4; take at least 212"):
         plan_of(211, 4, 1, {})
     assert local.judge(generated(tmp_path / "least", ops=212, keys=4)).valid is True
