@@ -39,7 +39,19 @@ def generate_command(model: str, ops: int, keys: int, anomalies: tuple[str, ...]
         raise UsageError(f"--model {model}: only log can be generated")
     plan = plan_of(ops, keys, seed, parse_anomalies(anomalies))
     asked = [word for text in anomalies for word in ("--anomaly", text)]
-    argv = ("chaos", "generate", "--ops", str(ops), "--keys", str(keys), *asked, "--seed", str(seed))
+    argv = (
+        "chaos",
+        "generate",
+        "--ops",
+        str(ops),
+        "--keys",
+        str(keys),
+        *asked,
+        "--seed",
+        str(seed),
+        "--output",
+        str(output),
+    )
     began = time.monotonic()
     operations, records = write(plan, output, argv, os.cpu_count() or 1)
     took_s = time.monotonic() - began

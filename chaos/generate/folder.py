@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from chaos import __version__
 from chaos.core.clock import NS_PER_S
-from chaos.core.errors import UsageError
+from chaos.core.errors import ChaosError, UsageError
 from chaos.core.events import EventLog, Observation, Phase
 from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFacts, materialise_events
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
@@ -35,7 +35,6 @@ SMALL: Final = 1_000_000
 # What varies little is kept by dictionary, what ascends by its steps.
 _LOW: Final = ("worker", "client", "pinned", "f", "key", "type", "node", "attempt", "error", "count", "min_offset",
                "argument")  # fmt: skip
-_SORTED_TEXT: Final = "zstd"
 
 
 class _Table:
@@ -46,7 +45,7 @@ class _Table:
         steps = {name: "DELTA_BINARY_PACKED" for name in schema.names if name not in _LOW}
         self._schema = schema
         self._writer = pq.ParquetWriter(
-            path, schema, compression=_SORTED_TEXT, compression_level=1, use_dictionary=low, column_encoding=steps,
+            path, schema, compression="zstd", compression_level=1, use_dictionary=low, column_encoding=steps,
             write_statistics=["key"],
         )  # fmt: skip
         self._waiting: list[pa.Table] = []
@@ -170,6 +169,7 @@ def write(plan: Plan, folder: Path, argv: tuple[str, ...], processes: int) -> tu
         Operations and records read.
 
     Raises:
+        ChaosError: it could not be written to its end.
         UsageError: the folder exists, or cannot be made.
     """
     partial = folder.with_name(folder.name + ".partial")
@@ -187,9 +187,10 @@ def write(plan: Plan, folder: Path, argv: tuple[str, ...], processes: int) -> tu
         _write_events(plan, history)
         write_run(partial, run_of(plan, folder.name, argv))
         partial.rename(folder)
-    except BaseException:
+    except OSError as error:  # a full disk
+        raise ChaosError(f"--output {folder}: {error}; nothing of it is left") from error
+    finally:
         shutil.rmtree(partial, ignore_errors=True)
-        raise
     return sum(one.operations for one in facts), sum(one.reads for one in facts)
 
 

@@ -1,5 +1,6 @@
 """Generated histories hold what was asked for and nothing else, and look as if somebody had recorded them."""
 
+import errno
 import tempfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos.cli.generate import generate_command
-from chaos.core.errors import UsageError
+from chaos.core.errors import ChaosError, UsageError
 from chaos.core.op import F, Type
 from chaos.core.runinfo import read_run
 from chaos.generate import fates, rows
@@ -133,8 +134,11 @@ def test_what_cannot_be_had_is_refused_in_a_line(tmp_path):
 
 
 def test_a_history_that_breaks_off_leaves_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr("chaos.generate.folder.run_of", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(folder_module, "write_run", full)
+    with pytest.raises(ChaosError, match=r"No space left on device; nothing of it is left"):
         generated(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
