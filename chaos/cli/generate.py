@@ -7,17 +7,18 @@ from pathlib import Path
 import click
 
 from chaos.core.errors import UsageError
+from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
 
 
 @click.command("generate")
 @click.option("--model", default="log", show_default=True, help="What kind of history; log is the one there is.")
 @click.option(
     "--ops",
-    type=click.IntRange(min=1, max=2_000_000_000),
+    type=click.IntRange(min=1, max=MAX_OPS),
     required=True,
     help="Operations in all, the final reads among them.",
 )
-@click.option("--keys", type=click.IntRange(min=1, max=100_000), default=4, show_default=True, help="Queues.")
+@click.option("--keys", type=click.IntRange(min=1, max=MAX_KEYS), default=4, show_default=True, help="Queues.")
 @click.option(
     "--anomaly",
     "anomalies",
@@ -25,7 +26,7 @@ from chaos.core.errors import UsageError
     metavar="NAME=COUNT,…",
     help="What is planted, and how often; everything else is valid.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of every draw.")
+@click.option("--seed", type=click.IntRange(min=0, max=MAX_SEED), default=1, show_default=True, help="Of every draw.")
 @click.option("--output", type=click.Path(path_type=Path), required=True, help="The run folder to be made.")
 def generate_command(model: str, ops: int, keys: int, anomalies: tuple[str, ...], seed: int, output: Path) -> int:
     """Write a run folder whose history is valid but for exactly the anomalies that were asked for.
@@ -33,7 +34,6 @@ def generate_command(model: str, ops: int, keys: int, anomalies: tuple[str, ...]
     `chaos check` judges it like that of a run. The same options give the same rows.
     """
     from chaos.generate.folder import write
-    from chaos.generate.plan import parse_anomalies, plan_of
 
     if model != "log":
         raise UsageError(f"--model {model}: only log can be generated")

@@ -28,6 +28,7 @@ ENOUGH: Final = 11
 
 MAX_OPS: Final = 2_000_000_000
 MAX_KEYS: Final = 100_000
+MAX_SEED: Final = (1 << 63) - 1
 WORKERS: Final = 4
 PER_S: Final = 1_000
 """Operations a second, as long as the load then ends within its longest time."""
