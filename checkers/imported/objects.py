@@ -31,24 +31,24 @@ def _call(operation: Operation) -> Call:
         argument = operation.output
     missing = -1
     return Call(
-        number=operation.number, process=operation.process, f=operation.f,
-        argument=argument, output=operation.output if operation.type is Type.OK else None, outcome=operation.type,
-        invoke=operation.invoke, complete=operation.complete,
-        began_ns=missing if operation.invoke_ns is None else operation.invoke_ns,
-        ended_ns=missing if operation.complete_ns is None else operation.complete_ns,
+        operation.number, operation.process, operation.f, argument,
+        operation.output if operation.type is Type.OK else None, operation.type, operation.invoke, operation.complete,
+        missing if operation.invoke_ns is None else operation.invoke_ns,
+        missing if operation.complete_ns is None else operation.complete_ns,
     )  # fmt: skip
 
 
 def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, Calls]]:
     """Keys with their operations, in order of their first; one object without a key where keys mean nothing."""
-    calls: dict[Any, list[Call]] = {}
-    shown: dict[Any, Any] = {}
-    together = question.model in _KEYED_TOGETHER and not question.independent
+    if question.model in _KEYED_TOGETHER and not question.independent:
+        return [(None, Calls(map(_call, operations.items)))] if operations.items else []
+    objects: dict[Any, tuple[Any, list[Call]]] = {}
     for operation in operations.items:
-        key = None if together else operation.key
-        calls.setdefault(frozen(key), []).append(_call(operation))
-        shown.setdefault(frozen(key), key)
-    return [(shown[key], Calls(own)) for key, own in calls.items()]
+        of = frozen(operation.key)
+        if of not in objects:
+            objects[of] = operation.key, []
+        objects[of][1].append(_call(operation))
+    return [(key, Calls(own)) for key, own in objects.values()]
 
 
 def _rules(operations: Operations, question: Question) -> Rules:

@@ -7,6 +7,8 @@ and only here to be compared with.
 import random
 from functools import partial
 
+from msgspec.structs import replace
+
 from chaos.core.op import Type
 from checkers.models.calls import NEVER, Call, Calls, frozen
 
@@ -106,11 +108,11 @@ def spoilt(rng: random.Random, calls, values):
         i = rng.randrange(len(out))
         call = out[i]
         if call.output is not None and rng.random() < 0.6:
-            out[i] = call._replace(output=rng.choice(values))
+            out[i] = replace(call, output=rng.choice(values))
         elif call.outcome is Type.FAIL and rng.random() < 0.7:
-            out[i] = call._replace(outcome=Type.OK, output=rng.choice(values))
+            out[i] = replace(call, outcome=Type.OK, output=rng.choice(values))
         elif rng.random() < 0.5:
-            out[i] = call._replace(invoke=max(0, call.invoke - rng.randint(0, 3)))
+            out[i] = replace(call, invoke=max(0, call.invoke - rng.randint(0, 3)))
         else:
-            out[i] = call._replace(complete=call.complete + rng.randint(0, 4))
+            out[i] = replace(call, complete=call.complete + rng.randint(0, 4))
     return Calls(out)

@@ -1,6 +1,7 @@
 """Sets, queues, counters, identifiers and order: the rules of the reference checkers, one history each."""
 
 import pytest
+from msgspec.structs import replace
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
@@ -108,7 +109,7 @@ def test_a_full_set_with_a_stale_read_is_valid_unless_it_must_be_linearizable():
 
 def test_a_stale_read_needs_a_millisecond_where_there_are_times():
     def at(call, began_ns, ended_ns):
-        return call._replace(began_ns=began_ns, ended_ns=ended_ns)
+        return replace(call, began_ns=began_ns, ended_ns=ended_ns)
 
     add, stale, good = calls(("add", 1, None, (0, 1)), ("read", None, [], (2, 3)), ("read", None, [1], (4, 5))).all
     for gap_ns, valid in ((999_998, True), (1_000_000, False)):
