@@ -5,9 +5,9 @@ completion, or an indeterminate one, is complete at ``NEVER``. Equal times count
 judge.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from chaos.core.op import Type
 
 Ints = npt.NDArray[np.int64]
+Meaning = TypeVar("Meaning")
 NEVER: Final = int(np.iinfo(np.int64).max)
 
 
@@ -23,8 +24,8 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     """One operation. ``number``: where it stands in its file, for people. ``outcome``: OK, FAIL or INFO.
 
     ``argument`` is what was invoked with, ``output`` what an ok (or failed) completion carried. ``invoke`` and
-    ``complete`` order events; ``began_ns`` and ``ended_ns`` are times, -1 where the history has none. There are millions
-    of them and none refers back to itself, so Python's collector need not look at them.
+    ``complete`` order events; ``began_ns`` and ``ended_ns`` are times, -1 where the history has none. There are
+    millions of them and none refers back to itself, so Python's collector need not look at them.
     """
 
     number: int
@@ -56,6 +57,16 @@ class Calls:
         """The operations of these kinds."""
         return [call for call in self.all if call.f in fs]
 
+    def meant(self, meaning: Callable[[Call], Meaning | None]) -> tuple[list[Call], list[Meaning]]:
+        """The operations that say something, and what each says."""
+        own, said = [], []
+        for call in self.all:
+            one = meaning(call)
+            if one is not None:
+                own.append(call)
+                said.append(one)
+        return own, said
+
     def only(self, chosen: Sequence[int]) -> "Calls":
         """A sub-history: the operations at these positions."""
         return Calls([self.all[i] for i in chosen])
@@ -72,13 +83,13 @@ def ends(calls: Sequence[Call]) -> tuple[Ints, Ints]:
     return invoke, np.fromiter((ended(call) for call in calls), dtype=np.int64, count=len(calls))
 
 
-def frozen(value: Any) -> Hashable:
+def frozen(value: Any) -> Hashable:  # noqa: PLR0911 - a line per kind of value
     """A value as a dictionary's key, equal to another's only if the values are the same; never None.
 
     1, 1.0 and true differ.
     """
     if type(value) is int or type(value) is str:  # nearly all of them
-        return value  # type: ignore[no-any-return]
+        return value
     if value is None:
         return ("nil",)
     if isinstance(value, bool | float):

@@ -38,7 +38,7 @@ CHANGES: Final = frozenset({WRITE, CAS, BLIND_CAS})
 Meaning = tuple[int, Hashable, Hashable]
 
 
-def meaning(call: Call, rules: Rules) -> Meaning | None:
+def _meaning(call: Call, rules: Rules) -> Meaning | None:
     """What an operation says of the register: kind, value, new value; None if it says nothing.
 
     Raises:
@@ -161,19 +161,14 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     Raises:
         HistoryError: an operation that a register does not have.
     """
-    calls_told, meanings = [], []
-    for call in calls.all:
-        said = meaning(call, rules)
-        if said is not None:
-            calls_told.append(call)
-            meanings.append(said)
+    own, meanings = calls.meant(lambda call: _meaning(call, rules))
     init = frozen(rules.init)
-    columns = _columns(calls_told, meanings, init)
+    columns = _columns(own, meanings, init)
     if columns is not None:
         wrong = _by_zones(columns)
         return Answer(found={NAME: Found(count=1, examples=wrong[:EXAMPLES])} if wrong else {})
     told = [
         (call, Step(said, said[0] in CHANGES, call.invoke, ended(call)))
-        for call, said in zip(calls_told, meanings, strict=True)
+        for call, said in zip(own, meanings, strict=True)
     ]
-    return placed(told, lambda own: RegisterSpec(own, init), budget)
+    return placed(told, lambda steps: RegisterSpec(steps, init), budget)

@@ -14,7 +14,7 @@ from checkers.models.calls import NEVER, Call, Calls, frozen
 
 
 def register_step(state, call, rules):
-    """The state after the operation, or None if a register would not have answered so."""
+    """The states that the operation may leave, or None if a register would not have answered so."""
     if call.f == "read":
         blind = call.output is None and rules.nil_means == "any"
         return (state,) if call.outcome is not Type.OK or blind or state == call.output else None
@@ -49,6 +49,25 @@ def text_step(state, call, rules):
     return (call.argument if call.f == "put" else state + call.argument,)
 
 
+def set_step(state, call, rules):
+    if call.f == "add":
+        return (state | {call.argument},)
+    blind = call.output is None and rules.nil_means == "any"
+    return (state,) if call.outcome is not Type.OK or blind or state == frozenset(call.output or ()) else None
+
+
+def bag_step(state, call, rules):
+    """An unordered queue; a dequeue of which nobody knows what it took may have taken anything that is there."""
+    if call.f == "enqueue":
+        return (tuple(sorted((*state, call.argument))),)
+    blind = call.outcome is Type.INFO
+    return [
+        state[:at] + state[at + 1 :]
+        for at, value in enumerate(state)
+        if (rules.blind_takes if blind else value == call.output)
+    ]
+
+
 def linearizable(calls, step, init, rules):
     """Whether some order of the operations respects real time and the object: those that ended must be in it."""
     own = [c for c in calls.all if c.outcome is not Type.FAIL or (c.f == "cas" and rules.fail_observes)]
@@ -67,8 +86,7 @@ def linearizable(calls, step, init, rules):
         for i, call in enumerate(own):
             if i in done or call.invoke > horizon:
                 continue
-            following = step(state, call, rules)
-            if following is not None and search(done | {i}, following[0]):
+            if any(search(done | {i}, following) for following in step(state, call, rules) or ()):
                 return True
         dead.add((done, frozen(state)))
         return False

@@ -3,9 +3,19 @@
 import random
 
 import pytest
-from small_objects import fifo_step, linearizable, mutex_step, register_step, small, spoilt, text_step
+from small_objects import (
+    bag_step,
+    fifo_step,
+    linearizable,
+    mutex_step,
+    register_step,
+    set_step,
+    small,
+    spoilt,
+    text_step,
+)
 
-from checkers.models import fifo, kv, mutex, register
+from checkers.models import fifo, kv, mutex, register, unordered
 from checkers.models.calls import Calls
 from checkers.models.rules import Budget, Rules
 
@@ -46,30 +56,51 @@ def text_apply(state, f, argument):
     return (argument if f == "put" else state + argument), None, True
 
 
+def set_apply(state, f, argument):
+    state = state or []
+    return (state, state, True) if f == "read" else (sorted({*state, argument}), None, True)
+
+
+def bag_apply(state, f, argument):
+    state = state or ()
+    if f == "enqueue":
+        return (*state, argument), None, True
+    return (state[:-1], state[-1], True) if state else (state, None, False)
+
+
 CASES = {
-    "register, few values": (few_values, register_apply, [0, 1, 2, None], register, register_step, None),
-    "register, own values": (own_values, register_apply, [0, 1, 2, 3, 4, None], register, register_step, None),
+    "register, few values": (few_values, register_apply, [0, 1, 2, None], register.check, register_step, None),
+    "register, own values": (own_values, register_apply, [0, 1, 2, 3, 4, None], register.check, register_step, None),
     "mutex": (
-        lambda rng, n: (rng.choice(["acquire", "release"]), None), mutex_apply, [None], mutex, mutex_step, False,
+        lambda rng, n: (rng.choice(["acquire", "release"]), None), mutex_apply, [None], mutex.check, mutex_step, False,
     ),
     "fifo, own values": (
         lambda rng, n: (f := rng.choice(["enqueue", "dequeue"]), n if f == "enqueue" else None),
-        fifo_apply, [0, 1, 2, 3, 4], fifo, fifo_step, (),
+        fifo_apply, [0, 1, 2, 3, 4], fifo.check, fifo_step, (),
     ),
     "fifo, few values": (
         lambda rng, n: (f := rng.choice(["enqueue", "dequeue"]), rng.randrange(3) if f == "enqueue" else None),
-        fifo_apply, [0, 1, 2], fifo, fifo_step, (),
+        fifo_apply, [0, 1, 2], fifo.check, fifo_step, (),
     ),
     "strings": (
         lambda rng, n: (f := rng.choice(["get", "put", "append", "append"]), None if f == "get" else str(n % 4)),
-        text_apply, ["", "0", "01", "12", "3"], kv, text_step, "",
+        text_apply, ["", "0", "01", "12", "3"], kv.check, text_step, "",
+    ),
+    "set": (
+        lambda rng, n: (f := rng.choice(["add", "read"]), rng.randrange(4) if f == "add" else None),
+        set_apply, [[], [0], [0, 1], [0, 1, 2], [1, 3], [9], None], unordered.linear_set, set_step, frozenset(),
+    ),
+    "queue": (
+        lambda rng, n: (f := rng.choice(["enqueue", "dequeue"]), rng.randrange(3) if f == "enqueue" else None),
+        bag_apply, [0, 1, 2, 3], unordered.linear_queue, bag_step, (),
     ),
 }  # fmt: skip
+CHECKS = {check for _, _, _, check, _, _ in CASES.values()}
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_agrees_with_exhaustive_search(name, histories):
-    make, apply, values, model, step, init = CASES[name]
+def compared(name, histories):
+    """Both verdicts on drawn histories; how many are valid, and how many not."""
+    make, apply, values, check, step, init = CASES[name]
     rng = random.Random(name)
     answers = {True: 0, False: 0}
     for _ in range(histories):
@@ -77,18 +108,25 @@ def test_agrees_with_exhaustive_search(name, histories):
         rules = Rules(
             nil_means=rng.choice(["any", "absent"]), fail_observes=rng.random() < 0.5, blind_takes=rng.random() < 0.5
         )
-        found = model.check(calls, rules, Budget()).valid
+        found = check(calls, rules, Budget()).valid
         truth = linearizable(calls, step, init, rules)
         assert found == truth, (rules, calls.all)
         answers[truth] += 1
-    assert min(answers.values()) > histories // 20, "else the comparison would show nothing"
+    return answers
 
 
-@pytest.fixture
-def histories():
-    return 400
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_exhaustive_search(name):
+    answers = compared(name, 400)
+    assert min(answers.values()) > 20, "else the comparison would show nothing"
+
+
+@pytest.mark.longer
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_exhaustive_search_on_many_histories(name):
+    assert sum(compared(name, 12_500).values()) * len(CASES) == 100_000
 
 
 def test_a_history_without_operations_is_valid():
-    for model in (register, mutex, fifo, kv):
-        assert model.check(Calls([]), Rules(), Budget()).valid is True
+    for check in CHECKS:
+        assert check(Calls([]), Rules(), Budget()).valid is True
