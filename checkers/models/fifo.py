@@ -23,7 +23,7 @@ from checkers.models.specs import BLIND_DEQUEUE, DEQUEUE, ENQUEUE, FifoSpec
 Meaning = tuple[int, Hashable]
 
 
-def _meaning(call: Call, rules: Rules) -> Meaning | None:
+def meaning(call: Call, rules: Rules) -> Meaning | None:
     """Kind and value; None if the operation says nothing."""
     if call.outcome is Type.FAIL:
         if call.f not in ("enqueue", "dequeue"):
@@ -103,7 +103,7 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     Raises:
         HistoryError: an operation that a queue does not have.
     """
-    own, meanings = calls.meant(lambda call: _meaning(call, rules))
+    own, meanings = calls.meant(lambda call: meaning(call, rules))
     sides = _sides(own, meanings)
     if sides is None:
         steps = [Step(said, True, call.invoke, ended(call)) for call, said in zip(own, meanings, strict=True)]

@@ -38,7 +38,7 @@ CHANGES: Final = frozenset({WRITE, CAS, BLIND_CAS})
 Meaning = tuple[int, Hashable, Hashable]
 
 
-def _meaning(call: Call, rules: Rules) -> Meaning | None:
+def meaning(call: Call, rules: Rules) -> Meaning | None:
     """What an operation says of the register: kind, value, new value; None if it says nothing.
 
     Raises:
@@ -161,7 +161,7 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     Raises:
         HistoryError: an operation that a register does not have.
     """
-    own, meanings = calls.meant(lambda call: _meaning(call, rules))
+    own, meanings = calls.meant(lambda call: meaning(call, rules))
     init = frozen(rules.init)
     columns = _columns(own, meanings, init)
     if columns is not None:

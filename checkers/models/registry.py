@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from chaos.core.errors import UsageError
-from checkers.models import bags, fifo, kv, mutex, order, register, unordered
+from checkers.models import bags, fifo, full_set, kv, mutex, order, register, unordered
 from checkers.models.calls import Calls
 from checkers.models.finding import EXAMPLES, Answer, Found, show
 from checkers.models.rules import Budget, Rules
@@ -30,7 +30,7 @@ MODELS: Final[Mapping[str, Model]] = {
     "kv": kv.check,
     "mutex": mutex.check,
     "set": _either(bags.final_set, unordered.linear_set),
-    "set-full": bags.full_set,
+    "set-full": full_set.full_set,
     "queue": _either(bags.plain_queue, unordered.linear_queue),
     "total-queue": bags.total_queue,
     "fifo-queue": fifo.check,

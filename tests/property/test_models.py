@@ -17,6 +17,8 @@ from small_objects import (
 
 from checkers.models import fifo, kv, mutex, register, unordered
 from checkers.models.calls import Calls
+from checkers.models.minimise import minimised
+from checkers.models.parts import PARTS
 from checkers.models.rules import Budget, Rules
 
 
@@ -98,16 +100,22 @@ CASES = {
 CHECKS = {check for _, _, _, check, _, _ in CASES.values()}
 
 
-def compared(name, histories):
-    """Both verdicts on drawn histories; how many are valid, and how many not."""
-    make, apply, values, check, step, init = CASES[name]
+def drawn(name, histories):
+    """Histories, perhaps spoilt, and rules to judge them by."""
+    make, apply, values, *_ = CASES[name]
     rng = random.Random(name)
-    answers = {True: 0, False: 0}
     for _ in range(histories):
         calls = spoilt(rng, small(rng, make, apply), values)
-        rules = Rules(
+        yield calls, Rules(
             nil_means=rng.choice(["any", "absent"]), fail_observes=rng.random() < 0.5, blind_takes=rng.random() < 0.5
         )
+
+
+def compared(name, histories):
+    """Both verdicts on drawn histories; how many are valid, and how many not."""
+    *_, check, step, init = CASES[name]
+    answers = {True: 0, False: 0}
+    for calls, rules in drawn(name, histories):
         found = check(calls, rules, Budget()).valid
         truth = linearizable(calls, step, init, rules)
         assert found == truth, (rules, calls.all)
@@ -130,3 +138,43 @@ def test_agrees_with_exhaustive_search_on_many_histories(name):
 def test_a_history_without_operations_is_valid():
     for check in CHECKS:
         assert check(Calls([]), Rules(), Budget()).valid is True
+
+
+def model_of(name):
+    first = name.partition(",")[0]
+    return {"fifo": "fifo-queue", "strings": "kv"}.get(first, first)
+
+
+def without(calls, gone):
+    return calls.only([i for i in range(len(calls)) if i not in gone])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_smallest_sub_history_is_wrong_and_nothing_more_can_be_left_out(name):
+    *_, check, step, init = CASES[name]
+    model, smaller = model_of(name), 0
+    for calls, rules in drawn(name, 400):
+        answer = check(calls, rules, Budget())
+        if answer.valid:
+            continue
+        least = minimised(model, check, calls, rules, answer.found["nonlinearizable"].examples[0][1])
+        assert all(call in calls.all for call in least.all)
+        assert check(least, rules, Budget()).valid is False
+        assert linearizable(least, step, init, rules) is False
+        parts = PARTS[model](least, rules)
+        assert not parts.silent
+        for gone in [*parts.groups, *([i] for i in parts.observers)]:
+            assert linearizable(without(least, gone), step, init, rules), (rules, calls.all, least.all, gone)
+        smaller += len(least) < len(calls)
+    assert smaller > 10, "else the comparison would show nothing"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_may_be_left_out_makes_nothing_wrong(name):
+    *_, step, init = CASES[name]
+    for calls, rules in drawn(name, 800):
+        if not linearizable(calls, step, init, rules):
+            continue
+        parts = PARTS[model_of(name)](calls, rules)
+        for gone in [*parts.groups, *([i] for i in parts.observers), parts.silent]:
+            assert linearizable(without(calls, gone), step, init, rules), (rules, calls.all, gone)

@@ -1,0 +1,122 @@
+"""What may be left out of an object's history without making it worse.
+
+If some order explains a history, then it explains what is left when an operation that only observes is left out, or all
+operations of a value. Conversely, what is still wrong then is what was wrong at first. Single writes have no such
+right: whoever read their value would have read what nobody wrote. The module refuses to judge.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from chaos.core.op import Type
+from checkers.models import fifo, register
+from checkers.models.calls import Calls, ended, frozen
+from checkers.models.rules import Rules
+from checkers.models.specs import BLIND_CAS, CAS, NOT_CAS
+from checkers.models.unordered import elements
+
+
+class Parts(NamedTuple):
+    """Positions among the calls. ``silent``: who says nothing; ``groups``: who can only go together."""
+
+    silent: list[int]
+    observers: list[int]
+    groups: list[list[int]]
+
+
+PartsOf = Callable[[Calls, Rules], Parts]
+
+
+def _grouped(values: Iterable[tuple[int, Hashable]]) -> list[list[int]]:
+    groups: dict[Hashable, list[int]] = {}
+    for i, value in values:
+        groups.setdefault(value, []).append(i)
+    return list(groups.values())
+
+
+def of_register(calls: Calls, rules: Rules) -> Parts:
+    """Values; those that a compare-and-set ties are one. Who saw that a value was *not* there needs all others."""
+    meanings = [register.meaning(call, rules) for call in calls.all]
+    tied: dict[Hashable, Hashable] = {}
+
+    def root(value: Hashable) -> Hashable:
+        while (above := tied.get(value, value)) != value:
+            value = above
+        return value
+
+    for said in meanings:
+        if said is not None and said[0] in (CAS, BLIND_CAS) and root(said[1]) != root(said[2]):
+            tied[root(said[2])] = root(said[1])
+    kinds = [(i, said) for i, said in enumerate(meanings) if said is not None]
+    observers = [i for i, (kind, _, _) in kinds if kind not in register.CHANGES]
+    bound = any(kind == NOT_CAS for _, (kind, _, _) in kinds)
+    groups = [] if bound else _grouped((i, root(value)) for i, (_, value, _) in kinds)
+    return Parts([i for i, said in enumerate(meanings) if said is None], observers, groups)
+
+
+def of_strings(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are called alike
+    """Gets only: a text holds what was put and appended before."""
+    silent = [i for i, call in enumerate(calls.all) if call.outcome is Type.FAIL]
+    return Parts(silent, [i for i, call in enumerate(calls.all) if call.f == "get"], [])
+
+
+def of_mutex(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are called alike
+    """An acquire and its process' next release; nothing, where anybody releases what it does not know it has."""
+    groups: list[list[int]] = []
+    held: dict[Hashable, int] = {}
+    silent = [i for i, call in enumerate(calls.all) if call.outcome is Type.FAIL]
+    for i, call in enumerate(calls.all):
+        if call.outcome is Type.FAIL:
+            continue
+        process = frozen(call.process)
+        if (call.f == "acquire") == (process in held):
+            return Parts(silent, [], [])
+        if call.f == "acquire":
+            held[process] = i
+        elif ended(calls.all[held[process]]) >= call.invoke:
+            return Parts(silent, [], [])
+        else:
+            groups.append([held.pop(process), i])
+    return Parts(silent, [], groups)
+
+
+def of_fifo(calls: Calls, rules: Rules) -> Parts:
+    """Values; a dequeue of which nobody knows what it took stays."""
+    meanings = [fifo.meaning(call, rules) for call in calls.all]
+    silent = [i for i, said in enumerate(meanings) if said is None]
+    known = ((i, said[1]) for i, said in enumerate(meanings) if said is not None and said[1] is not None)
+    return Parts(silent, [], _grouped(known))
+
+
+def of_set(calls: Calls, rules: Rules) -> Parts:
+    """Reads, and elements that none of them saw."""
+    seen = {i: elements(call, rules) for i, call in enumerate(calls.all) if call.f == "read"}
+    there = frozenset().union(*(one for one in seen.values() if one is not None))
+    adds = [(i, frozen(call.argument)) for i, call in enumerate(calls.all) if call.f == "add"]
+    silent = [i for i, call in enumerate(calls.all) if call.f == "add" and call.outcome is Type.FAIL]
+    return Parts(silent, list(seen), _grouped(one for one in adds if one[1] not in there))
+
+
+def of_queue(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are called alike
+    """Values."""
+    silent = [
+        i for i, call in enumerate(calls.all)
+        if call.outcome is Type.FAIL or (call.f == "dequeue" and call.outcome is not Type.OK)
+    ]  # fmt: skip
+    left = set(silent)
+    return Parts(silent, [], _grouped(
+        (i, frozen(call.argument if call.f == "enqueue" else call.output))
+        for i, call in enumerate(calls.all) if i not in left
+    ))  # fmt: skip
+
+
+PARTS: Final[Mapping[str, PartsOf]] = {
+    "register": of_register,
+    "cas-register": of_register,
+    "kv": of_strings,
+    "mutex": of_mutex,
+    "fifo-queue": of_fifo,
+    "set": of_set,
+    "queue": of_queue,
+}
+"""Of the models that look for an order."""
