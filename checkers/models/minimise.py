@@ -1,9 +1,9 @@
 """The smallest sub-history that still is not linearizable, judged by the model itself.
 
 Delta debugging (Zeller and Hildebrandt, TSE 2002, ``ddmin``) over what may be left out (``parts``). The values that the
-finding names are tried first, because they often suffice; else nothing that was invoked after the guilty operation
-ended. Operations are left out whole and never cut. The module refuses to go beyond its budget: what is left then is
-still wrong, and perhaps not the smallest.
+finding names are tried first, because they often suffice, then what was invoked until the guilty operation ended, then
+what is behind a write. Operations are left out whole and never cut. The module refuses to go beyond its budget: what is
+left then is still wrong, and perhaps not the smallest.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -11,7 +11,7 @@ from typing import Final
 
 from checkers.models.calls import Call, Calls, ended
 from checkers.models.finding import Answer, Found
-from checkers.models.parts import PARTS, PartsOf
+from checkers.models.parts import PARTS, PartsOf, behind
 from checkers.models.placing import NAME
 from checkers.models.rules import Budget, Rules
 
@@ -76,12 +76,26 @@ class _Shrinking:
         groups = self._parts_of(self.calls, self._rules).groups
         every = self.calls.all
         others = {i for group in groups if not any(id(every[i]) in named for i in group) for i in group}
-        if not self.try_only([i for i in range(len(every)) if i not in others]):
-            end = max(ended(call) for call in guilty)
-            self.try_only([i for i, call in enumerate(every) if call.invoke <= end])
+        self.try_only([i for i in range(len(every)) if i not in others])
+        end = max(ended(call) for call in guilty)
+        self.try_only([i for i, call in enumerate(self.calls.all) if call.invoke <= end])
+
+    def forget(self) -> None:
+        """Leave out what was before the last write behind which it is still wrong."""
+        whole = self.calls
+        parts = self._parts_of(whole, self._rules)
+        low, high = 0, len(parts.resets)
+        while low < high:
+            middle = (low + high) // 2
+            self.calls, so_far = whole, self.calls
+            if self.try_only(behind(whole, parts, parts.resets[middle])):
+                low = middle + 1
+            else:
+                self.calls, high = so_far, middle
 
     def shrink(self) -> None:
-        """Values, then observers, then the values that only observers held."""
+        """What was before, then values, then observers, then the values that only observers held."""
+        self.forget()
         for observers in (False, True, False):
             parts = self._parts_of(self.calls, self._rules)
             groups = [[i] for i in parts.observers] if observers else parts.groups

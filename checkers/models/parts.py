@@ -8,20 +8,27 @@ right: whoever read their value would have read what nobody wrote. The module re
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from chaos.core.op import Type
 from checkers.models import fifo, register
-from checkers.models.calls import Calls, ended, frozen
+from checkers.models.calls import Calls, ended, ends, frozen
 from checkers.models.rules import Rules
-from checkers.models.specs import BLIND_CAS, CAS, NOT_CAS
+from checkers.models.specs import BLIND_CAS, CAS, NOT_CAS, WRITE
 from checkers.models.unordered import elements
 
 
 class Parts(NamedTuple):
-    """Positions among the calls. ``silent``: who says nothing; ``groups``: who can only go together."""
+    """Positions among the calls.
+
+    ``silent``: who says nothing; ``groups``: who can only go together; ``resets``: behind which nobody can tell what
+    was before (see ``behind``), ascending.
+    """
 
     silent: list[int]
     observers: list[int]
     groups: list[list[int]]
+    resets: list[int]
 
 
 PartsOf = Callable[[Calls, Rules], Parts]
@@ -51,33 +58,81 @@ def of_register(calls: Calls, rules: Rules) -> Parts:
     observers = [i for i, (kind, _, _) in kinds if kind not in register.CHANGES]
     bound = any(kind == NOT_CAS for _, (kind, _, _) in kinds)
     groups = [] if bound else _grouped((i, root(value)) for i, (_, value, _) in kinds)
-    return Parts([i for i, said in enumerate(meanings) if said is None], observers, groups)
+    compared = [i for i, (kind, _, _) in kinds if kind == CAS]
+    writes = [i for i, (kind, _, _) in kinds if kind == WRITE and calls.all[i].outcome is Type.OK]
+    silent = [i for i, said in enumerate(meanings) if said is None]
+    return Parts(silent, observers, groups, _apart(calls, writes, compared))
+
+
+def _apart(calls: Calls, writes: list[int], others: list[int]) -> list[int]:
+    """The writes that no other is concurrent with."""
+    invoke, complete = ends(calls.all)
+    begun = np.searchsorted(np.sort(invoke[others]), complete[writes], side="right")
+    ended_before = np.searchsorted(np.sort(complete[others]), invoke[writes], side="left")
+    return [i for i, same in zip(writes, (begun == ended_before).tolist(), strict=True) if same]
+
+
+def behind(calls: Calls, parts: Parts, reset: int) -> list[int]:
+    """All but what completed before a reset was invoked, and the observers beside it.
+
+    Whoever else is beside it can be before it whatever the state, and after it the state is known.
+    """
+    observers = set(parts.observers)
+    at = calls.all[reset]
+    return [
+        i for i, call in enumerate(calls.all)
+        if ended(call) >= at.invoke and not (i in observers and call.invoke <= at.complete)
+    ]  # fmt: skip
 
 
 def of_strings(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are called alike
-    """Gets only: a text holds what was put and appended before."""
+    """Gets; and what was before a put. What is behind it holds all that was put and appended since."""
     silent = [i for i, call in enumerate(calls.all) if call.outcome is Type.FAIL]
-    return Parts(silent, [i for i, call in enumerate(calls.all) if call.f == "get"], [])
+    puts = [i for i, call in enumerate(calls.all) if call.f == "put" and call.outcome is Type.OK]
+    return Parts(silent, [i for i, call in enumerate(calls.all) if call.f == "get"], [], puts)
 
 
 def of_mutex(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are called alike
-    """An acquire and its process' next release; nothing, where anybody releases what it does not know it has."""
+    """An acquire and its process' next release, if nobody releases what it does not know it has; else ``_rounds``."""
+    silent = [i for i, call in enumerate(calls.all) if call.outcome is Type.FAIL]
+    own = [i for i, call in enumerate(calls.all) if call.outcome is not Type.FAIL]
+    sessions = _sessions(calls, own)
+    return Parts(silent, [], _rounds(calls, own) if sessions is None else sessions, [])
+
+
+def _sessions(calls: Calls, own: list[int]) -> list[list[int]] | None:
     groups: list[list[int]] = []
     held: dict[Hashable, int] = {}
-    silent = [i for i, call in enumerate(calls.all) if call.outcome is Type.FAIL]
-    for i, call in enumerate(calls.all):
-        if call.outcome is Type.FAIL:
-            continue
+    for i in own:
+        call = calls.all[i]
         process = frozen(call.process)
         if (call.f == "acquire") == (process in held):
-            return Parts(silent, [], [])
+            return None
         if call.f == "acquire":
             held[process] = i
         elif ended(calls.all[held[process]]) >= call.invoke:
-            return Parts(silent, [], [])
+            return None
         else:
             groups.append([held.pop(process), i])
-    return Parts(silent, [], groups)
+    return groups
+
+
+def _rounds(calls: Calls, own: list[int]) -> list[list[int]]:
+    """Stretches between moments at which nobody does anything and the lock is free, until nobody knows any more."""
+    groups: list[list[int]] = []
+    now: list[int] = []
+    until = balance = 0
+    for i in own:
+        call = calls.all[i]
+        if now and call.invoke > until and balance == 0:
+            groups.append(now)
+            now = []
+        if call.outcome is Type.INFO:
+            break
+        now.append(i)
+        until = max(until, call.complete)
+        balance += 1 if call.f == "acquire" else -1
+    return groups
 
 
 def of_fifo(calls: Calls, rules: Rules) -> Parts:
@@ -85,7 +140,7 @@ def of_fifo(calls: Calls, rules: Rules) -> Parts:
     meanings = [fifo.meaning(call, rules) for call in calls.all]
     silent = [i for i, said in enumerate(meanings) if said is None]
     known = ((i, said[1]) for i, said in enumerate(meanings) if said is not None and said[1] is not None)
-    return Parts(silent, [], _grouped(known))
+    return Parts(silent, [], _grouped(known), [])
 
 
 def of_set(calls: Calls, rules: Rules) -> Parts:
@@ -94,7 +149,7 @@ def of_set(calls: Calls, rules: Rules) -> Parts:
     there = frozenset().union(*(one for one in seen.values() if one is not None))
     adds = [(i, frozen(call.argument)) for i, call in enumerate(calls.all) if call.f == "add"]
     silent = [i for i, call in enumerate(calls.all) if call.f == "add" and call.outcome is Type.FAIL]
-    return Parts(silent, list(seen), _grouped(one for one in adds if one[1] not in there))
+    return Parts(silent, list(seen), _grouped(one for one in adds if one[1] not in there), [])
 
 
 def of_queue(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are called alike
@@ -104,10 +159,11 @@ def of_queue(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are cal
         if call.outcome is Type.FAIL or (call.f == "dequeue" and call.outcome is not Type.OK)
     ]  # fmt: skip
     left = set(silent)
-    return Parts(silent, [], _grouped(
+    known = (
         (i, frozen(call.argument if call.f == "enqueue" else call.output))
         for i, call in enumerate(calls.all) if i not in left
-    ))  # fmt: skip
+    )  # fmt: skip
+    return Parts(silent, [], _grouped(known), [])
 
 
 PARTS: Final[Mapping[str, PartsOf]] = {

@@ -18,7 +18,7 @@ from small_objects import (
 from checkers.models import fifo, kv, mutex, register, unordered
 from checkers.models.calls import Calls
 from checkers.models.minimise import minimised
-from checkers.models.parts import PARTS
+from checkers.models.parts import PARTS, behind
 from checkers.models.rules import Budget, Rules
 
 
@@ -178,3 +178,7 @@ def test_what_may_be_left_out_makes_nothing_wrong(name):
         parts = PARTS[model_of(name)](calls, rules)
         for gone in [*parts.groups, *([i] for i in parts.observers), parts.silent]:
             assert linearizable(without(calls, gone), step, init, rules), (rules, calls.all, gone)
+        for reset in parts.resets:
+            kept = calls.only(behind(calls, parts, reset))
+            assert calls.all[reset] in kept.all
+            assert linearizable(kept, step, init, rules), (rules, calls.all, reset)
