@@ -6,7 +6,7 @@ what is behind a write. Operations are left out whole and never cut. The module 
 left then is still wrong, and perhaps not the smallest.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from checkers.models.calls import Call, Calls, ended
@@ -39,12 +39,12 @@ class _Shrinking:
         """Whether the model may be asked again."""
         return self._left > 0 and self._budget.spent(0) is None
 
-    def try_only(self, keep: Collection[int]) -> bool:
+    def try_only(self, keep: Sequence[int]) -> bool:
         """Go on with these positions alone if they are still wrong."""
         if len(keep) == len(self.calls) or not self.more():
             return False
         self._left -= 1
-        fewer = self.calls.only(sorted(keep))
+        fewer = self.calls.only(keep)
         if self._check(fewer, self._rules, self._budget).valid is not False:
             return False
         self.calls = fewer
@@ -88,7 +88,8 @@ class _Shrinking:
         while low < high:
             middle = (low + high) // 2
             self.calls, so_far = whole, self.calls
-            if self.try_only(behind(whole, parts, parts.resets[middle])):
+            keep = behind(whole, parts, parts.resets[middle])
+            if keep is not None and self.try_only(keep):
                 low = middle + 1
             else:
                 self.calls, high = so_far, middle

@@ -14,8 +14,16 @@ from chaos.core.op import Type
 from checkers.models import fifo, register
 from checkers.models.calls import Calls, ended, ends, frozen
 from checkers.models.rules import Rules
-from checkers.models.specs import BLIND_CAS, CAS, NOT_CAS, WRITE
+from checkers.models.specs import BLIND_CAS, CAS, NOT_CAS, READ, WRITE
 from checkers.models.unordered import elements
+
+
+class Values(NamedTuple):
+    """What positions need to be there, what they make, and which of these are plain writes."""
+
+    needs: dict[int, Hashable]
+    makes: dict[int, Hashable]
+    writes: frozenset[int]
 
 
 class Parts(NamedTuple):
@@ -29,6 +37,7 @@ class Parts(NamedTuple):
     observers: list[int]
     groups: list[list[int]]
     resets: list[int]
+    values: Values = Values({}, {}, frozenset())
 
 
 PartsOf = Callable[[Calls, Rules], Parts]
@@ -61,7 +70,12 @@ def of_register(calls: Calls, rules: Rules) -> Parts:
     compared = [i for i, (kind, _, _) in kinds if kind == CAS]
     writes = [i for i, (kind, _, _) in kinds if kind == WRITE and calls.all[i].outcome is Type.OK]
     silent = [i for i, said in enumerate(meanings) if said is None]
-    return Parts(silent, observers, groups, _apart(calls, writes, compared))
+    values = Values(
+        needs={i: said[1] for i, said in kinds if said[0] in (READ, CAS)},
+        makes={i: said[1] if said[0] == WRITE else said[2] for i, said in kinds if said[0] in register.CHANGES},
+        writes=frozenset(i for i, said in kinds if said[0] == WRITE),
+    )
+    return Parts(silent, observers, groups, _apart(calls, writes, compared), values)
 
 
 def _apart(calls: Calls, writes: list[int], others: list[int]) -> list[int]:
@@ -72,17 +86,26 @@ def _apart(calls: Calls, writes: list[int], others: list[int]) -> list[int]:
     return [i for i, same in zip(writes, (begun == ended_before).tolist(), strict=True) if same]
 
 
-def behind(calls: Calls, parts: Parts, reset: int) -> list[int]:
+def behind(calls: Calls, parts: Parts, reset: int) -> list[int] | None:
     """All but what completed before a reset was invoked, and the observers beside it.
 
-    Whoever else is beside it can be before it whatever the state, and after it the state is known.
+    Whoever else is beside it can be before it whatever the state, and after it the state is known. A value that is
+    still needed keeps its last write, so that nobody seems to have read what was never written; that takes no right
+    from anybody, for a write fits everywhere before. None if only a compare-and-set made such a value.
     """
     observers = set(parts.observers)
     at = calls.all[reset]
-    return [
+    kept = [
         i for i, call in enumerate(calls.all)
         if ended(call) >= at.invoke and not (i in observers and call.invoke <= at.complete)
     ]  # fmt: skip
+    needs, makes, writes = parts.values
+    lacking = {needs[i] for i in kept if i in needs} - {makes[i] for i in kept if i in makes}
+    for i in sorted(makes.keys() - set(kept), reverse=True):
+        if makes[i] in lacking and i in writes:
+            kept.append(i)
+            lacking.remove(makes[i])
+    return None if lacking & set(makes.values()) else sorted(kept)
 
 
 def of_strings(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are called alike
