@@ -36,7 +36,7 @@ from chaos.messages import (
     WorkerSpec,
 )
 from chaos.owed import Owed, missing
-from chaos.workload.base import Arrival, Workload
+from chaos.workload.base import Arrival, LoadSpec, Workload
 
 STATS_PERIOD_S = 1.0
 
@@ -52,10 +52,11 @@ class Worker:
         self._own = list(range(spec.worker, spec.clients, spec.workers))
         self._clients: dict[int, Client] = {n: self._client(n) for n in self._own}
         workload = plugins.load("workloads", spec.workload)
-        self._workload: Workload = workload(
+        load = LoadSpec(
             queues=spec.view.queues, clients=spec.clients, seed=spec.seed, body_bytes=spec.body_bytes,
             op_timeout_s=spec.op_timeout_s, operations=self._system.operations(spec.view.settings),
         )  # fmt: skip
+        self._workload: Workload = workload(load)
         self._turns = Turns(self._workload)
         nodes = tuple(node.name for node in spec.view.nodes)
         self._recorder = Recorder(Path(spec.folder) / "history", spec.worker, nodes)

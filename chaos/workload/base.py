@@ -9,6 +9,8 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.op import Completion, F, Invocation
@@ -21,6 +23,20 @@ class Arrival(NamedTuple):
     f: F
     client: int
     key: int
+
+
+class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a workload is made for: the same in every worker of a run.
+
+    ``operations``: the kinds that the system's clients make. ``op_timeout_s``: the deadline of one operation.
+    """
+
+    queues: int
+    clients: int
+    seed: int
+    body_bytes: int
+    op_timeout_s: float
+    operations: frozenset[F]
 
 
 class Workload(Protocol):

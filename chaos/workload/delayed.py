@@ -12,7 +12,7 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import F, Invocation
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival
+from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.queue import QueueWorkload
 
 SHORTEST_S: Final = 2.0
@@ -31,14 +31,9 @@ class DelayedWorkload(QueueWorkload):
     needs = frozenset({F.SEND, F.SCHEDULE, F.POLL, F.DRAIN})
     linger_s = LONGEST_S + SLACK_S
 
-    def __init__(
-        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
-    ) -> None:
-        super().__init__(
-            queues=queues, clients=clients, seed=seed, body_bytes=body_bytes, op_timeout_s=op_timeout_s,
-            operations=operations,
-        )  # fmt: skip
-        self._delays = stream(seed, "delay")
+    def __init__(self, spec: LoadSpec) -> None:
+        super().__init__(spec)
+        self._delays = stream(spec.seed, "delay")
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for this arrival; a SCHEDULE's argument is the instant before which nobody may be given it."""

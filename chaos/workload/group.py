@@ -16,7 +16,7 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, F, Invocation, Type
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival, staggered
+from chaos.workload.base import Arrival, LoadSpec, staggered
 from chaos.workload.queue import QueueWorkload
 
 REBALANCE_S: Final = 4
@@ -55,14 +55,9 @@ class GroupWorkload(QueueWorkload):
     """Of what members do these are the most: how often they are given the chance, all together."""
     needs = frozenset({F.SEND, F.DRAIN, *MEMBERS_DO})
 
-    def __init__(
-        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
-    ) -> None:
-        super().__init__(
-            queues=queues, clients=clients, seed=seed, body_bytes=body_bytes, op_timeout_s=op_timeout_s,
-            operations=operations,
-        )  # fmt: skip
-        self._wait_ms = min(WAIT_MS, int(op_timeout_s * 500))
+    def __init__(self, spec: LoadSpec) -> None:
+        super().__init__(spec)
+        self._wait_ms = min(WAIT_MS, int(spec.op_timeout_s * 500))
         self._members: dict[tuple[int, int], _Membership] = {}
 
     def owner(self, key: int, slot: int) -> int:

@@ -12,6 +12,7 @@ The module is pure: ``chaos.attempts`` makes the attempts and keeps the turns.
 import msgspec
 
 from chaos.core.op import Completion, F, Invocation, Type
+from chaos.workload.base import LoadSpec
 from chaos.workload.queue import QueueWorkload
 
 
@@ -28,13 +29,8 @@ class IdempotentWorkload(QueueWorkload):
     name = "idempotent"
     idempotent = True
 
-    def __init__(
-        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
-    ) -> None:
-        super().__init__(
-            queues=queues, clients=clients, seed=seed, body_bytes=body_bytes, op_timeout_s=op_timeout_s,
-            operations=operations,
-        )  # fmt: skip
+    def __init__(self, spec: LoadSpec) -> None:
+        super().__init__(spec)
         self._producers: dict[tuple[int, int], _Producer] = {}
 
     def stamped(self, client: int, op: Invocation) -> Invocation:

@@ -12,7 +12,7 @@ from typing import Final
 
 from chaos.core.op import Completion, F, Invocation, Value
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival
+from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.queue import QueueWorkload
 
 SHARDS: Final = 16
@@ -24,15 +24,10 @@ class OrderedWorkload(QueueWorkload):
 
     name = "ordered"
 
-    def __init__(
-        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
-    ) -> None:
-        super().__init__(
-            queues=queues, clients=clients, seed=seed, body_bytes=body_bytes, op_timeout_s=op_timeout_s,
-            operations=operations,
-        )  # fmt: skip
-        self._free = {client: [*self.shards(client)] for client in range(clients)}
-        self._which = {client: stream(seed, "which shard", client) for client in range(clients)}
+    def __init__(self, spec: LoadSpec) -> None:
+        super().__init__(spec)
+        self._free = {client: [*self.shards(client)] for client in range(spec.clients)}
+        self._which = {client: stream(spec.seed, "which shard", client) for client in range(spec.clients)}
 
     @staticmethod
     def shards(client: int) -> range:

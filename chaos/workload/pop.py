@@ -9,7 +9,6 @@ The module is pure: it refuses to send, to wait and to look at a clock.
 """
 
 import heapq
-import random
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -18,7 +17,7 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import HOLDS, Completion, F, Invocation, Record, Type, Value
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival
+from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.queue import QueueWorkload
 
 INVISIBLE_S: Final = 8.0
@@ -58,17 +57,12 @@ class PopWorkload(QueueWorkload):
     """Acks and extends are the most that clients may say: how often they are given the chance."""
     needs = frozenset({F.SEND, F.DRAIN, F.POP, F.ACK, F.EXTEND})
 
-    def __init__(
-        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
-    ) -> None:
-        super().__init__(
-            queues=queues, clients=clients, seed=seed, body_bytes=body_bytes, op_timeout_s=op_timeout_s,
-            operations=operations,
-        )  # fmt: skip
-        self.invisible_s = max(INVISIBLE_S, 2 * (op_timeout_s + MARGIN_S))
+    def __init__(self, spec: LoadSpec) -> None:
+        super().__init__(spec)
+        self.invisible_s = max(INVISIBLE_S, 2 * (spec.op_timeout_s + MARGIN_S))
         self._invisible_ns = int(self.invisible_s * NS_PER_S)
-        self._held: dict[int, list[Held]] = {client: [] for client in range(clients)}
-        self._fate: dict[int, random.Random] = {client: stream(seed, "fate", client) for client in range(clients)}
+        self._held: dict[int, list[Held]] = {client: [] for client in range(spec.clients)}
+        self._fate = {client: stream(spec.seed, "fate", client) for client in range(spec.clients)}
         self._number = 0
 
     def _streams(self, clients: list[int], rate: float) -> list[Iterator[Arrival]]:

@@ -14,7 +14,7 @@ from typing import Final
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import SENDS, Completion, F, Invocation, Type, Value
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival, staggered
+from chaos.workload.base import Arrival, LoadSpec, staggered
 
 STRONG_READ_WINDOW: Final = 64
 """A strong read during the load begins this many offsets below the last end its client saw."""
@@ -30,15 +30,13 @@ class QueueWorkload:
     invisible_s = 0.0
     linger_s = 0.0
 
-    def __init__(
-        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
-    ) -> None:
-        self._mix = self.mix_of(operations)
-        self._queues = queues
-        self._clients = clients
-        self._seed = seed
-        self._body_bytes = body_bytes
-        self._timeout_ns = int(op_timeout_s * NS_PER_S)
+    def __init__(self, spec: LoadSpec) -> None:
+        self._mix = self.mix_of(spec.operations)
+        self._queues = spec.queues
+        self._clients = spec.clients
+        self._seed = spec.seed
+        self._body_bytes = spec.body_bytes
+        self._timeout_ns = int(spec.op_timeout_s * NS_PER_S)
         self._sequence: dict[int, int] = {}
         self._cursor: dict[tuple[int, int], int] = {}
         self._end: dict[tuple[int, int], int] = {}

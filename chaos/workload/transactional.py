@@ -13,7 +13,7 @@ import msgspec
 from chaos.core.op import F, Invocation
 from chaos.core.rand import stream
 from chaos.core.transaction import Decision
-from chaos.workload.base import Arrival
+from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.queue import QueueWorkload
 
 SHARES: Final[Mapping[Decision, float]] = {
@@ -30,14 +30,9 @@ class TransactionalWorkload(QueueWorkload):
     needs = frozenset({F.SEND, F.TRANSACT, F.POLL, F.DRAIN})
     linger_s = 30.0
 
-    def __init__(
-        self, *, queues: int, clients: int, seed: int, body_bytes: int, op_timeout_s: float, operations: frozenset[F]
-    ) -> None:
-        super().__init__(
-            queues=queues, clients=clients, seed=seed, body_bytes=body_bytes, op_timeout_s=op_timeout_s,
-            operations=operations,
-        )  # fmt: skip
-        self._decisions = stream(seed, "decision")
+    def __init__(self, spec: LoadSpec) -> None:
+        super().__init__(spec)
+        self._decisions = stream(spec.seed, "decision")
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for this arrival; a TRANSACT's argument is what its producer decides."""

@@ -14,7 +14,7 @@ from control_runs import Runner
 from chaos.core.op import F
 from chaos.core.transaction import Decision
 
-pytestmark = pytest.mark.controls
+pytestmark = pytest.mark.longer
 
 SHORT = ("--nemesis", "noop", "--time-limit", "20", "--rate", "100", "--seed", "1")
 Alteration = Callable[[Path], doctored.Sent]

@@ -14,6 +14,7 @@ from chaos.attempts import BUSY, Turns
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, F, Invocation, Type, Value
+from chaos.workload.base import LoadSpec
 from chaos.workload.idempotent import IdempotentWorkload
 from cluster.systems.minimq import broker_rules
 
@@ -62,9 +63,9 @@ class Broker:
 
 
 def workload() -> IdempotentWorkload:
-    return IdempotentWorkload(
+    return IdempotentWorkload(LoadSpec(
         queues=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F)
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def sends(count: int, timeout_s: float = 30.0, first: int = 0) -> list[Invocation]:

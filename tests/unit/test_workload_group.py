@@ -7,7 +7,7 @@ import pytest
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.op import Completion, F, Invocation, Type
-from chaos.workload.base import Arrival, check_suited
+from chaos.workload.base import Arrival, LoadSpec, check_suited
 from chaos.workload.group import POLLS_PER_COMMIT, REBALANCE_S, STEPS_OF_REST, GroupWorkload
 from chaos.workload.idempotent import IdempotentWorkload
 from chaos.workload.queue import QueueWorkload
@@ -16,9 +16,9 @@ OK = Type.OK
 
 
 def workload(clients: int = 4, seed: int = 3, queues: int = 3) -> GroupWorkload:
-    return GroupWorkload(
+    return GroupWorkload(LoadSpec(
         queues=queues, clients=clients, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F)
-    )
+    ))
 
 
 def load(it: GroupWorkload, clients: list[int], rate: float, seconds: int) -> list[Arrival]:

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, F, Invocation, Record, Type, Value
-from chaos.workload.base import Arrival
+from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.pop import HOLD_S, INVISIBLE_S, MARGIN_S, PopWorkload
 
 OK = Type.OK
@@ -16,9 +16,9 @@ LATE_NS = T - int((3 + MARGIN_S) * NS_PER_S)
 
 
 def workload(seed: int = 1, op_timeout_s: float = 3) -> PopWorkload:
-    return PopWorkload(
+    return PopWorkload(LoadSpec(
         queues=3, clients=2, seed=seed, body_bytes=64, op_timeout_s=op_timeout_s, operations=frozenset(F)
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 def asked(it: PopWorkload, arrival: Arrival, now_ns: int = 0) -> Invocation:

@@ -5,12 +5,13 @@ from itertools import islice
 import pytest
 
 from chaos.core.op import Completion, F, Invocation, Type
-from chaos.workload.base import Arrival
+from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.queue import QueueWorkload
 
 
 def workload(seed: int = 1) -> QueueWorkload:
-    return QueueWorkload(queues=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+    spec = LoadSpec(queues=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+    return QueueWorkload(spec)
 
 
 def again(it: QueueWorkload, arrival: Arrival) -> Invocation:
@@ -43,7 +44,7 @@ def test_arrivals_ascend_and_keep_the_rate_of_every_kind() -> None:
 
 def test_kinds_that_the_system_does_not_serve_are_left_out() -> None:
     operations = frozenset(F) - {F.SLAVE_READ}
-    it = QueueWorkload(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations)
+    it = QueueWorkload(LoadSpec(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations))
     kinds = {arrival.f for arrival in islice(it.arrivals([0, 1], 50), 400)}
     assert kinds == {F.SEND, F.POLL, F.READ}
     assert set(QueueWorkload.mix_of(operations)) == kinds

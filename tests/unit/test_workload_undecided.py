@@ -10,7 +10,7 @@ from chaos.core.errors import UsageError
 from chaos.core.op import Completion, F, Invocation, Record, Type, Value
 from chaos.core.transaction import Decision, creates
 from chaos.owed import MOST, Owed, missing, together
-from chaos.workload.base import check_suited
+from chaos.workload.base import LoadSpec, check_suited
 from chaos.workload.delayed import LONGEST_S, SHORTEST_S, DelayedWorkload
 from chaos.workload.queue import QueueWorkload
 from chaos.workload.transactional import SHARES, TransactionalWorkload
@@ -19,7 +19,7 @@ NOW = 5 * NS_PER_S
 
 
 def drawn(kind: type[QueueWorkload], f: F, seed: int = 1, count: int = 4000) -> list[Invocation]:
-    it = kind(queues=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+    it = kind(LoadSpec(queues=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F)))
     ops = [it.invocation(arrival, 0, NOW) for arrival in islice(it.arrivals([0, 1, 2], 100), count)]
     values = [op.value for op in ops if op is not None and op.value is not None]
     assert len(values) == len(set(values))
