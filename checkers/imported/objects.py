@@ -86,7 +86,7 @@ def _answers(
     for key, calls in objects:
         answer = check(calls, rules, budget)
         if NAME in answer.found and not explained:
-            answer, explained = minimise.explained(model, check, calls, rules, answer), True
+            answer, explained = minimise.explained(model, check, calls, rules, answer, budget), True
         yield key, answer
 
 

@@ -19,7 +19,7 @@ CHECKS: Final = 1000
 """How often one minimisation asks the model at most."""
 
 SECONDS: Final = 10.0
-"""How long it looks at most."""
+"""How long it looks at most, where the search had no less."""
 
 Check = Callable[[Calls, Rules, Budget], Answer]
 
@@ -27,11 +27,11 @@ Check = Callable[[Calls, Rules, Budget], Answer]
 class _Shrinking:
     """A history that is wrong, and ever less of it."""
 
-    def __init__(self, check: Check, parts_of: PartsOf, rules: Rules, calls: Calls) -> None:
+    def __init__(self, check: Check, parts_of: PartsOf, rules: Rules, calls: Calls, seconds: float) -> None:
         self._check = check
         self._parts_of = parts_of
         self._rules = rules
-        self._budget = Budget(SECONDS)
+        self._budget = Budget(seconds)
         self._left = CHECKS
         self.calls = calls
 
@@ -103,7 +103,9 @@ class _Shrinking:
             self.leave_out([[self.calls.all[i] for i in group] for group in groups])
 
 
-def minimised(model: str, check: Check, calls: Calls, rules: Rules, guilty: Sequence[Call]) -> Calls:
+def minimised(
+    model: str, check: Check, calls: Calls, rules: Rules, guilty: Sequence[Call], seconds: float = SECONDS
+) -> Calls:
     """The smallest sub-history found that is not linearizable.
 
     Args:
@@ -112,14 +114,15 @@ def minimised(model: str, check: Check, calls: Calls, rules: Rules, guilty: Sequ
         calls: a history that it finds wrong.
         rules: as it was judged.
         guilty: the operations of the finding.
+        seconds: when to be content with what is left.
     """
-    shrinking = _Shrinking(check, PARTS[model], rules, calls)
+    shrinking = _Shrinking(check, PARTS[model], rules, calls, seconds)
     shrinking.narrow(guilty)
     shrinking.shrink()
     return shrinking.calls
 
 
-def explained(model: str, check: Check, calls: Calls, rules: Rules, answer: Answer) -> Answer:
+def explained(model: str, check: Check, calls: Calls, rules: Rules, answer: Answer, budget: Budget) -> Answer:
     """The answer with the smallest sub-history in place of its first example of a missing order.
 
     The sentence is what the model says of that, so that it names what is shown: the guilty ones first, then the rest as
@@ -129,8 +132,9 @@ def explained(model: str, check: Check, calls: Calls, rules: Rules, answer: Answ
     if found is None or model not in PARTS:
         return answer
     (_, guilty), *others = found.examples
-    least = minimised(model, check, calls, rules, guilty)
-    again = check(least, rules, Budget(SECONDS)).found.get(NAME, found)
+    seconds = min(SECONDS, budget.seconds)
+    least = minimised(model, check, calls, rules, guilty, seconds)
+    again = check(least, rules, Budget(seconds)).found.get(NAME, found)
     sentence, first = again.examples[0]
     named = set(map(id, first))
     told = sentence, (*first, *(call for call in least.all if id(call) not in named))
