@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from msgspec.structs import replace
 from small_objects import (
     bag_step,
     fifo_step,
@@ -15,6 +16,7 @@ from small_objects import (
     text_step,
 )
 
+from chaos.core.op import Type
 from checkers.models import fifo, kv, mutex, register, unordered
 from checkers.models.calls import Calls
 from checkers.models.minimise import minimised
@@ -182,3 +184,26 @@ def test_what_may_be_left_out_makes_nothing_wrong(name):
             kept = behind(calls, parts, reset)
             assert kept is None or reset in kept
             assert kept is None or linearizable(calls.only(kept), step, init, rules), (rules, calls.all, reset)
+
+
+def until(calls, moment):
+    """What was known at a moment."""
+    return Calls(
+        one if one.complete <= moment else replace(one, outcome=Type.INFO, output=None)
+        for one in calls.all
+        if one.invoke <= moment and (one.complete <= moment or one.outcome is not Type.FAIL)
+    )
+
+
+def test_the_guilty_operation_is_the_one_whose_completion_left_no_order():
+    *_, check, step, init = CASES["strings"]
+    seen = 0
+    for calls, rules in drawn("strings", 400):
+        found = check(calls, rules, Budget()).found.get("nonlinearizable")
+        if found is None:
+            continue
+        at = found.examples[0][1][0].complete
+        assert not linearizable(until(calls, at), step, init, rules)
+        assert linearizable(until(calls, at - 1), step, init, rules), (rules, calls.all, at)
+        seen += 1
+    assert seen > 10
