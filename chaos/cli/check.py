@@ -45,7 +45,8 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 @click.option("--independent", is_flag=True, default=None, help="Values are [key value], each key an object (jepsen).")
 @click.option("--sub-via", type=click.Choice(["assign", "subscribe"]), help="How consumers got their logs (kafka).")
 @click.option("--ww-deps", is_flag=True, default=None, help="Sends of neighbouring offsets order transactions (kafka).")
-@click.option("--linearizable", is_flag=True, default=None, help="A stale read is an error (set-full).")
+@click.option("--linearizable", is_flag=True, default=None,
+              help="Stale reads are errors (set-full); real time counts (set, queue).")
 @click.option("--init", help="What a register holds at first.  [default: nil]")
 @click.option("--nil-means", type=click.Choice(["any", "absent"]),
               help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]")

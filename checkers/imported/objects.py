@@ -3,7 +3,7 @@
 The module refuses to search by itself; ``checkers.models`` does.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.question import Question
 from checkers.imported.telling import plain, results
-from checkers.models import registry
+from checkers.models import minimise, registry
 from checkers.models.calls import Call, Calls, frozen
+from checkers.models.finding import Answer
+from checkers.models.placing import NAME
 from checkers.models.rules import Budget, Rules
 
 _KEYED_TOGETHER = frozenset({"set", "set-full", "queue", "total-queue", "counter", "unique-ids"})
@@ -31,24 +33,24 @@ def _call(operation: Operation) -> Call:
         argument = operation.output
     missing = -1
     return Call(
-        number=operation.number, process=operation.process, f=operation.f,
-        argument=argument, output=operation.output if operation.type is Type.OK else None, outcome=operation.type,
-        invoke=operation.invoke, complete=operation.complete,
-        began_ns=missing if operation.invoke_ns is None else operation.invoke_ns,
-        ended_ns=missing if operation.complete_ns is None else operation.complete_ns,
+        operation.number, operation.process, operation.f, argument,
+        operation.output if operation.type is Type.OK else None, operation.type, operation.invoke, operation.complete,
+        missing if operation.invoke_ns is None else operation.invoke_ns,
+        missing if operation.complete_ns is None else operation.complete_ns,
     )  # fmt: skip
 
 
 def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, Calls]]:
     """Keys with their operations, in order of their first; one object without a key where keys mean nothing."""
-    calls: dict[Any, list[Call]] = {}
-    shown: dict[Any, Any] = {}
-    together = question.model in _KEYED_TOGETHER and not question.independent
+    if question.model in _KEYED_TOGETHER and not question.independent:
+        return [(None, Calls(map(_call, operations.items)))] if operations.items else []
+    objects: dict[Any, tuple[Any, list[Call]]] = {}
     for operation in operations.items:
-        key = None if together else operation.key
-        calls.setdefault(frozen(key), []).append(_call(operation))
-        shown.setdefault(frozen(key), key)
-    return [(shown[key], Calls(own)) for key, own in calls.items()]
+        of = frozen(operation.key)
+        if of not in objects:
+            objects[of] = operation.key, []
+        objects[of][1].append(_call(operation))
+    return [(key, Calls(own)) for key, own in objects.values()]
 
 
 def _rules(operations: Operations, question: Question) -> Rules:
@@ -75,6 +77,19 @@ def _adapted(operations: Operations, question: Question) -> str:
     return question.model
 
 
+def _answers(
+    model: str, objects: Iterable[tuple[Any, Calls]], rules: Rules, budget: Budget
+) -> Iterator[tuple[Any, Answer]]:
+    """What the model says of each object; the first that has no order is explained."""
+    check = registry.model_named(model)
+    explained = False
+    for key, calls in objects:
+        answer = check(calls, rules, budget)
+        if NAME in answer.found and not explained:
+            answer, explained = minimise.explained(model, check, calls, rules, answer, budget), True
+        yield key, answer
+
+
 def judge(path: Path, question: Question, engine: str) -> Results:
     """The verdict on a history of objects.
 
@@ -83,10 +98,10 @@ def judge(path: Path, question: Question, engine: str) -> Results:
     """
     operations = formats.read(path, question.format, independent=question.independent)
     model, rules = _adapted(operations, question), _rules(operations, question)
-    check, budget = registry.model_named(model), Budget(question.budget_s)
+    budget = Budget(question.budget_s)
     try:
         objects = list(_objects(operations, question))
-        answer = registry.merged((key, check(calls, rules, budget)) for key, calls in objects)
+        answer = registry.merged(_answers(model, objects, rules, budget))
     except HistoryError as error:
         raise HistoryError(f"{path}: {error}") from error
     anomalies = {

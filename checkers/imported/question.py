@@ -25,8 +25,9 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a verdict beside the file.
 
     ``init`` and ``nil_means``: of registers; None: as the format's own tool has it. ``sub_via`` and ``ww_deps``: of
-    kafka. ``linearizable``: stale reads of a set-full are errors. ``strict``: what the format's reference checker
-    does not call an error is one. ``budget_s``: of searches, seconds a file.
+    kafka. ``linearizable``: stale reads of a set-full are errors; set and queue must be linearizable.
+    ``strict``: what the format's reference checker does not call an error is one. ``budget_s``: of searches, seconds a
+    file.
     """
 
     format: str

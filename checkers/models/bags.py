@@ -6,54 +6,17 @@ Source: jepsen.checker of Jepsen 0.3. The module refuses to judge by times where
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
-from typing import Any, Final
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from checkers.models.calls import Call, Calls, frozen
+from checkers.models.counting import Told, by_call, by_value, elements, kinds, ok_calls
 from checkers.models.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.models.rules import Budget, Rules
-
-NS_PER_MS: Final = 1_000_000
-
-Told = list[tuple[str, tuple[Call, ...]]]
-
-
-def _kinds(calls: Calls, what: str, *fs: str) -> None:
-    """Other kinds of operation are passed over, as the reference does; a history of nothing else is a mistake."""
-    if calls.all and not any(call.f in fs for call in calls.all):
-        call = calls.all[0]
-        raise HistoryError(f"op {call.number}: a {what} has no {call.f}, and no operation of the history is one of it")
-
-
-def _ok(calls: Iterable[Call]) -> list[Call]:
-    """The ok ones in order of their completion."""
-    return sorted((call for call in calls if call.outcome is Type.OK), key=lambda call: call.complete)
-
-
-def _elements(call: Call) -> list[Any]:
-    if not isinstance(call.output, list | tuple | set | frozenset):
-        raise HistoryError(f"op {call.number}: a {call.f} must return elements, not {show(call.output)}")
-    return list(call.output)
-
-
-def _missing(name: str, who: list[Call], text: str, *, allowed: bool = False) -> dict[str, Found]:
-    """An anomaly with one operation and one sentence per occurrence; nothing if there is none."""
-    if not who:
-        return {}
-    told: Told = [(f"{call_text(call)} {text}", (call,)) for call in who[:EXAMPLES]]
-    return {name: Found(count=len(who), allowed=allowed, examples=told)}
-
-
-def _strange(name: str, values: list[tuple[Any, Call]], text: str, *, allowed: bool = False) -> dict[str, Found]:
-    """Values with the operation that showed them."""
-    if not values:
-        return {}
-    shown: Told = [(f"{call_text(call)} {text.format(show(value))}", (call,)) for value, call in values[:EXAMPLES]]
-    return {name: Found(count=len(values), allowed=allowed, examples=shown)}
 
 
 def final_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG001 - every model is called alike
@@ -62,13 +25,13 @@ def final_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: AR
     Raises:
         HistoryError: an operation that a set does not have.
     """
-    _kinds(calls, "set", "add", "read")
+    kinds(calls, "set", "add", "read")
     adds = calls.of("add")
-    reads = _ok(calls.of("read"))
+    reads = ok_calls(calls.of("read"))
     if not reads or reads[-1].output is None:
         return Answer(reason="the set was never read")
     last = reads[-1]
-    there: dict[Hashable, Any] = {frozen(one): one for one in _elements(last)}
+    there: dict[Hashable, Any] = {frozen(one): one for one in elements(last)}
     tried = {frozen(call.argument) for call in adds}
     acked: dict[Hashable, Call] = {}
     for call in adds:
@@ -79,11 +42,26 @@ def final_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: AR
     recovered = sum(value in tried and value not in acked for value in there)
     return Answer(
         found={
-            **_missing("lost-write", lost, f"was acknowledged and is not in the last read (op {last.number})"),
-            **_strange("phantom", strange, "returned {}, which nobody tried to add"),
+            **by_call("lost-write", lost, f"was acknowledged and is not in the last read (op {last.number})",
+                      beside=lambda _: (last,)),
+            **by_value("phantom", strange, "returned {}, which nobody tried to add"),
         },
         facts={"attempted": len(tried), "acknowledged": len(acked), "recovered": recovered},
     )
+
+
+def _about(calls: Calls, value: Any) -> list[Call]:
+    """Who put a value into a queue or may have taken it out."""
+    own = frozen(value)
+
+    def has(call: Call) -> bool:
+        if call.f == "enqueue":
+            return frozen(call.argument) == own
+        if call.outcome is not Type.OK:
+            return False
+        return own in map(frozen, elements(call)) if call.f == "drain" else frozen(call.output) == own
+
+    return [call for call in calls.all if has(call)]
 
 
 def total_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG001 - every model is called alike
@@ -92,16 +70,16 @@ def total_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
     Raises:
         HistoryError: an operation that a queue does not have.
     """
-    _kinds(calls, "queue", "enqueue", "dequeue", "drain")
+    kinds(calls, "queue", "enqueue", "dequeue", "drain")
     out: list[tuple[Hashable, Any, Call]] = []
-    for call in _ok(calls.of("dequeue", "drain")):
-        values = [call.output] if call.f == "dequeue" else _elements(call)
+    for call in ok_calls(calls.of("dequeue", "drain")):
+        values = [call.output] if call.f == "dequeue" else elements(call)
         out += [(frozen(value), value, call) for value in values]
     tried = Counter(frozen(call.argument) for call in calls.of("enqueue"))
     came = Counter(value for value, _, _ in out)
     lost = []
     left = Counter(came)
-    for call in _ok(calls.of("enqueue")):
+    for call in ok_calls(calls.of("enqueue")):
         value = frozen(call.argument)
         if left[value]:
             left[value] -= 1
@@ -118,9 +96,11 @@ def total_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
         lost = []  # it may have come out there
     return Answer(
         found={
-            **_missing("lost-write", lost, "was acknowledged and never came out"),
-            **_strange("phantom", strange, "gave {}, which nobody tried to put in"),
-            **_strange("duplicate", twice, "gave {} more often than it was put in", allowed=not rules.strict),
+            **by_call("lost-write", lost, "was acknowledged and never came out",
+                      beside=lambda call: _about(calls, call.argument)),
+            **by_value("phantom", strange, "gave {}, which nobody tried to put in"),
+            **by_value("duplicate", twice, "gave {} more often than it was put in", allowed=not rules.strict,
+                       beside=lambda value, _: _about(calls, value)),
         },
         reason=f"{call_text(crashed[0])} did not end: what it took is not known" if crashed else "",
         facts={"attempted": tried.total(), "came out": len(out)},
@@ -133,9 +113,9 @@ def plain_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
     Raises:
         HistoryError: an operation that a queue does not have.
     """
-    _kinds(calls, "queue", "enqueue", "dequeue")
+    kinds(calls, "queue", "enqueue", "dequeue")
     events: list[tuple[int, int, Call]] = [(call.invoke, 0, call) for call in calls.of("enqueue")]
-    events += [(call.complete, 1, call) for call in _ok(calls.of("dequeue"))]
+    events += [(call.complete, 1, call) for call in ok_calls(calls.of("dequeue"))]
     inside: Counter[Hashable] = Counter()
     ever: set[Hashable] = set()
     strange: list[tuple[Any, Call]] = []
@@ -151,8 +131,9 @@ def plain_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
             (twice if value in ever else strange).append((call.output, call))
     return Answer(
         found={
-            **_strange("phantom", strange, "gave {}, which nobody had tried to put in"),
-            **_strange("duplicate", twice, "gave {} more often than it had been put in"),
+            **by_value("phantom", strange, "gave {}, which nobody had tried to put in"),
+            **by_value("duplicate", twice, "gave {} more often than it had been put in",
+                       beside=lambda value, _: _about(calls, value)),
         },
         facts={"left": inside.total()},
     )
@@ -164,10 +145,10 @@ def unique_ids(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: A
     Raises:
         HistoryError: an operation that a generator does not have.
     """
-    _kinds(calls, "generator of identifiers", "generate")
+    kinds(calls, "generator of identifiers", "generate")
     first: dict[Hashable, Call] = {}
     again: dict[Hashable, tuple[Any, Call, Call]] = {}
-    for call in _ok(calls.of("generate")):
+    for call in ok_calls(calls.of("generate")):
         value = frozen(call.output)
         if value in first:
             again.setdefault(value, (call.output, first[value], call))
@@ -181,18 +162,33 @@ def unique_ids(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: A
     return Answer(found={"duplicate": Found(count=len(again), examples=told)}, facts={"given": len(first)})
 
 
+def _too_much_or_little(adds: list[Call], read: Call) -> list[Call]:
+    """The fewest additions that a read lacks; or all that it may have seen, if they are not enough for it."""
+    acked = [call for call in adds if call.outcome is Type.OK and call.complete < read.invoke]
+    lacking: list[Call] = []
+    total = 0
+    for call in sorted(acked, key=lambda call: -int(call.argument)):
+        if total > read.output:
+            break
+        lacking.append(call)
+        total += call.argument
+    if total > read.output:
+        return lacking
+    return [call for call in adds if call.outcome is not Type.FAIL and call.invoke <= read.complete]
+
+
 def counter(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG001 - every model is called alike
     """``counter``: a read lies between what was acknowledged before it and what was tried until it ended.
 
     Raises:
         HistoryError: an operation that a counter does not have, or an addition that is not a number from 0 on.
     """
-    _kinds(calls, "counter", "add", "read")
+    kinds(calls, "counter", "add", "read")
     adds = calls.of("add")
     for call in adds:
         if not isinstance(call.argument, int) or isinstance(call.argument, bool) or call.argument < 0:
             raise HistoryError(f"op {call.number}: a counter adds whole numbers from 0 on, not {show(call.argument)}")
-    reads = _ok(calls.of("read"))
+    reads = ok_calls(calls.of("read"))
     for call in reads:
         if not isinstance(call.output, int) or isinstance(call.output, bool):
             raise HistoryError(f"op {call.number}: a counter's read returns a whole number, not {show(call.output)}")
@@ -219,104 +215,5 @@ def counter(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG0
         (f"{call_text(call)} returned {call.output}, where {a} had been acknowledged and {b} tried", (call,))
         for call, a, b in bad[:EXAMPLES]
     ]
+    told[0] = told[0][0], (bad[0][0], *_too_much_or_little(adds, bad[0][0]))
     return Answer(found={"out-of-bounds": Found(count=len(bad), examples=told)}, facts={"reads": len(reads)})
-
-
-class _Element:
-    """What is known of one element of a set that is read often."""
-
-    __slots__ = ("absent", "add", "known", "present")
-
-    def __init__(self, add: Call) -> None:
-        self.add = add
-        self.known: tuple[int, int] | None = None  # position and time of the first event that shows it is there
-        self.present: Call | None = None
-        self.absent: Call | None = None
-
-
-class _Pass:
-    """A pass over all events of a set that is read often.
-
-    ``strange``: values read that nobody was adding, with the first read; ``twice``: values twice in one read.
-    """
-
-    def __init__(self, calls: Calls) -> None:
-        self.elements: dict[Hashable, _Element] = {}
-        self.strange: dict[Hashable, tuple[Any, Call]] = {}
-        self.twice: list[tuple[Any, Call]] = []
-        events: list[tuple[int, int, Call]] = [(call.invoke, 0, call) for call in calls.of("add")]
-        events += [(call.complete, 1, call) for call in calls.of("add", "read") if call.outcome is Type.OK]
-        for at, done, call in sorted(events, key=lambda event: event[:2]):
-            if not done:
-                self.elements[frozen(call.argument)] = _Element(call)
-            elif call.f == "add":
-                element = self.elements[frozen(call.argument)]
-                element.known = element.known or (at, call.ended_ns)
-            else:
-                self._read(at, call)
-
-    def _read(self, at: int, call: Call) -> None:
-        values = _elements(call)
-        there = {frozen(value): value for value in values}
-        if len(there) < len(values):
-            many = Counter(frozen(value) for value in values)
-            self.twice += [(there[value], call) for value, number in many.items() if number > 1]
-        for value, shown in there.items():
-            if value not in self.elements:
-                self.strange.setdefault(value, (shown, call))
-        for value, element in self.elements.items():
-            if value in there:
-                element.known = element.known or (at, call.ended_ns)
-                if element.present is None or element.present.invoke < call.invoke:
-                    element.present = call
-            elif element.absent is None or element.absent.invoke < call.invoke:
-                element.absent = call
-
-
-def _stale(element: _Element) -> bool:
-    """Whether a stable element was missing from a read that began after it was known to be there."""
-    if element.absent is None or element.known is None:
-        return False
-    if element.absent.began_ns < 0 or element.known[1] < 0:
-        return element.absent.invoke > element.known[0]
-    return element.absent.began_ns + 1 - element.known[1] >= NS_PER_MS
-
-
-def full_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG001 - every model is called alike
-    """``set-full``: no element is gone for good once it was known; with ``linearizable``, no read missed one either.
-
-    Latencies are in whole milliseconds, as in the reference: a read that began less than one after an element was known
-    is not stale.
-
-    Raises:
-        HistoryError: an operation that a set does not have.
-    """
-    _kinds(calls, "set", "add", "read")
-    seen = _Pass(calls)
-    stable = 0
-    lost: list[Call] = []
-    stale: list[Call] = []
-    unread: list[Call] = []
-    for element in seen.elements.values():
-        present = element.present.invoke if element.present is not None else -1
-        absent = element.absent.invoke if element.absent is not None else -1
-        if element.present is not None and absent < present:
-            stable += 1
-            if _stale(element):
-                stale.append(element.add)
-        elif element.known is not None and element.absent is not None and element.known[0] < absent:
-            lost.append(element.add)
-        else:
-            unread.append(element.add)
-    allowed = not rules.strict
-    return Answer(
-        found={
-            **_missing("lost-write", lost, "was known to be there and is missing from all later reads"),
-            **_missing("stale-read", stale, "was missing from a read that began after it was known to be there",
-                       allowed=not (rules.linearizable or rules.strict)),
-            **_strange("duplicate", seen.twice, "returned {} more than once", allowed=allowed),
-            **_strange("phantom", list(seen.strange.values()), "returned {}, which nobody was adding", allowed=allowed),
-        },
-        reason="" if stable else "no element was ever known to stay",
-        facts={"attempted": len(seen.elements), "stable": stable, "never read": len(unread)},
-    )  # fmt: skip

@@ -5,23 +5,27 @@ completion, or an indeterminate one, is complete at ``NEVER``. Equal times count
 judge.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import attrgetter
+from typing import Any, Final, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from chaos.core.op import Type
 
 Ints = npt.NDArray[np.int64]
+Meaning = TypeVar("Meaning")
 NEVER: Final = int(np.iinfo(np.int64).max)
 
 
-class Call(NamedTuple):
+class Call(msgspec.Struct, frozen=True, gc=False):
     """One operation. ``number``: where it stands in its file, for people. ``outcome``: OK, FAIL or INFO.
 
     ``argument`` is what was invoked with, ``output`` what an ok (or failed) completion carried. ``invoke`` and
-    ``complete`` order events; ``began_ns`` and ``ended_ns`` are times, -1 where the history has none.
+    ``complete`` order events; ``began_ns`` and ``ended_ns`` are times, -1 where the history has none. There are
+    millions of them and none refers back to itself, so Python's collector need not look at them.
     """
 
     number: int
@@ -44,7 +48,7 @@ class Calls:
     """
 
     def __init__(self, calls: Iterable[Call]) -> None:
-        self.all: list[Call] = sorted(calls, key=lambda call: call.invoke)
+        self.all: list[Call] = sorted(calls, key=attrgetter("invoke"))
 
     def __len__(self) -> int:
         return len(self.all)
@@ -53,16 +57,39 @@ class Calls:
         """The operations of these kinds."""
         return [call for call in self.all if call.f in fs]
 
+    def meant(self, meaning: Callable[[Call], Meaning | None]) -> tuple[list[Call], list[Meaning]]:
+        """The operations that say something, and what each says."""
+        own, said = [], []
+        for call in self.all:
+            one = meaning(call)
+            if one is not None:
+                own.append(call)
+                said.append(one)
+        return own, said
+
     def only(self, chosen: Sequence[int]) -> "Calls":
         """A sub-history: the operations at these positions."""
         return Calls([self.all[i] for i in chosen])
 
 
-def frozen(value: Any) -> Hashable:
+def ended(call: Call) -> int:
+    """When an operation was over: ``NEVER`` for an indeterminate one, whatever it says."""
+    return call.complete if call.outcome is not Type.INFO else NEVER
+
+
+def ends(calls: Sequence[Call]) -> tuple[Ints, Ints]:
+    """Invocations and ends of operations, as columns."""
+    invoke = np.fromiter((call.invoke for call in calls), dtype=np.int64, count=len(calls))
+    return invoke, np.fromiter((ended(call) for call in calls), dtype=np.int64, count=len(calls))
+
+
+def frozen(value: Any) -> Hashable:  # noqa: PLR0911 - a line per kind of value
     """A value as a dictionary's key, equal to another's only if the values are the same; never None.
 
     1, 1.0 and true differ.
     """
+    if type(value) is int or type(value) is str:  # nearly all of them
+        return value
     if value is None:
         return ("nil",)
     if isinstance(value, bool | float):

@@ -5,13 +5,14 @@ linearizability proofs, 2013): a was in before b, and b was out before a. Everyt
 refuses to treat a dequeue that found nothing as an answer: Jepsen's clients let it fail.
 """
 
-from typing import Any
+from collections.abc import Hashable
+from typing import NamedTuple
 
 import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from checkers.models.calls import NEVER, Call, Calls, Ints, frozen
+from checkers.models.calls import NEVER, Call, Calls, ended, ends, frozen
 from checkers.models.finding import EXAMPLES, Answer, Found, call_text
 from checkers.models.inversions import Passage, inversions
 from checkers.models.placing import NAME, placed
@@ -19,66 +20,81 @@ from checkers.models.rules import Budget, Rules
 from checkers.models.search import Step
 from checkers.models.specs import BLIND_DEQUEUE, DEQUEUE, ENQUEUE, FifoSpec
 
-_Side = dict[Any, tuple[Call, Step]]
+Meaning = tuple[int, Hashable]
 
 
-def _steps(calls: Calls, rules: Rules) -> list[tuple[Call, Step]]:
-    out = []
-    for call in calls.all:
+def meaning(call: Call, rules: Rules) -> Meaning | None:
+    """Kind and value; None if the operation says nothing."""
+    if call.outcome is Type.FAIL:
         if call.f not in ("enqueue", "dequeue"):
             raise HistoryError(f"op {call.number}: a queue has no {call.f}")
-        complete = call.complete if call.outcome is Type.OK else NEVER
-        if call.outcome is Type.FAIL:
-            continue
-        what: tuple[int, Any]
-        if call.f == "enqueue":
-            what = (ENQUEUE, frozen(call.argument))
-        elif call.outcome is Type.OK:
-            what = (DEQUEUE, frozen(call.output))
-        elif rules.blind_takes:
-            what = (BLIND_DEQUEUE, None)
-        else:
-            continue
-        out.append((call, Step(what, changes=True, invoke=call.invoke, complete=complete)))
-    return out
-
-
-def _pairs(told: list[tuple[Call, Step]]) -> list[tuple[str, tuple[Call, ...]]] | None:
-    """What is wrong where values are distinct; None if they are not, or somebody took something unknown."""
-    entered = [step.what[1] for _, step in told if step.what[0] == ENQUEUE]
-    if len(set(entered)) < len(entered) or any(step.what[0] == BLIND_DEQUEUE for _, step in told):
         return None
-    ins: _Side = {}
-    outs: _Side = {}
-    for call, step in told:
-        kind, value = step.what
-        side = ins if kind == ENQUEUE else outs
-        if value in side:
-            return [(f"{call_text(call)} gave what {call_text(side[value][0])} had given", (call, side[value][0]))]
-        side[value] = (call, step)
-    for value, (call, step) in outs.items():
-        if value not in ins:
-            return [(f"{call_text(call)} gave what nobody put in", (call,))]
-        if step.complete < ins[value][1].invoke:
-            return [(f"{call_text(call)} gave what was put in only afterwards", (call, ins[value][0]))]
-    there = [value for value, (_, step) in ins.items() if step.complete != NEVER or value in outs]
-
-    def column(side: _Side, end: str) -> Ints:
-        return np.array([getattr(side[value][1], end) if value in side else NEVER for value in there], dtype=np.int64)
-
-    passage = Passage(column(ins, "invoke"), column(ins, "complete"), column(outs, "invoke"), column(outs, "complete"))
-    return [_told(ins, outs, there[a], there[b]) for a, b in inversions(passage, EXAMPLES)[1]]
+    if call.f == "enqueue":
+        return ENQUEUE, frozen(call.argument)
+    if call.f != "dequeue":
+        raise HistoryError(f"op {call.number}: a queue has no {call.f}")
+    if call.outcome is Type.OK:
+        return DEQUEUE, frozen(call.output)
+    return (BLIND_DEQUEUE, None) if rules.blind_takes else None
 
 
-def _told(ins: _Side, outs: _Side, one: Any, other: Any) -> tuple[str, tuple[Call, ...]]:
+class _Sides(NamedTuple):
+    """Each value's enqueue and its dequeue: positions among the calls."""
+
+    calls: list[Call]
+    ins: dict[Hashable, int]
+    outs: dict[Hashable, int]
+
+
+def _sides(calls: list[Call], meanings: list[Meaning]) -> _Sides | tuple[Call, Call] | None:
+    """Who put what in and took it out; or two that gave the same; None if values are not distinct or not known."""
+    ins: dict[Hashable, int] = {}
+    outs: dict[Hashable, int] = {}
+    twice: tuple[Call, Call] | None = None
+    for i, (kind, value) in enumerate(meanings):
+        if kind == ENQUEUE:
+            if ins.setdefault(value, i) != i:
+                return None
+        elif kind == BLIND_DEQUEUE:
+            return None
+        else:
+            first = outs.setdefault(value, i)
+            if first != i and twice is None:
+                twice = calls[i], calls[first]
+    return twice if twice is not None else _Sides(calls, ins, outs)
+
+
+def _wrong(sides: _Sides) -> list[tuple[str, tuple[Call, ...]]]:
+    """What is wrong where each value goes in and comes out once at most."""
+    calls, ins, outs = sides
+    invoke, complete = ends(calls)
+    for value, out in outs.items():
+        own = ins.get(value)
+        if own is None:
+            return [(f"{call_text(calls[out])} gave what nobody put in", (calls[out],))]
+        if complete[out] < invoke[own]:
+            sentence = f"{call_text(calls[out])} gave what was put in only afterwards"
+            return [(sentence, (calls[out], calls[own]))]
+    there = [value for value, own in ins.items() if calls[own].outcome is Type.OK or value in outs]
+    entered = np.fromiter((ins[value] for value in there), dtype=np.int64, count=len(there))
+    left = np.fromiter((outs.get(value, -1) for value in there), dtype=np.int64, count=len(there))
+    gone = left >= 0
+    passage = Passage(
+        invoke[entered], complete[entered], np.where(gone, invoke[left], NEVER), np.where(gone, complete[left], NEVER)
+    )
+    return [_told(sides, there[a], there[b]) for a, b in inversions(passage, EXAMPLES)[1]]
+
+
+def _told(sides: _Sides, one: Hashable, other: Hashable) -> tuple[str, tuple[Call, ...]]:
     """The pair in words: ``one`` went in first, ``other`` came out first."""
-    (one_in, _), (other_in, _), (other_out, _) = ins[one], ins[other], outs[other]
-    one_out = outs.get(one)
-    then = f"before {call_text(one_out[0])} began" if one_out is not None else "and the first never did"
+    calls, ins, outs = sides
+    one_in, other_in, other_out = calls[ins[one]], calls[ins[other]], calls[outs[other]]
+    one_out = calls[outs[one]] if one in outs else None
+    then = f"before {call_text(one_out)} began" if one_out is not None else "and the first never did"
     sentence = (
         f"{call_text(one_in)} was done before {call_text(other_in)} began, and {call_text(other_out)} ended {then}"
     )
-    return sentence, (one_in, other_in, other_out, *((one_out[0],) if one_out is not None else ()))
+    return sentence, (one_in, other_in, other_out, *((one_out,) if one_out is not None else ()))
 
 
 def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
@@ -87,8 +103,14 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     Raises:
         HistoryError: an operation that a queue does not have.
     """
-    told = _steps(calls, rules)
-    wrong = _pairs(told)
-    if wrong is None:
-        return placed(told, lambda steps: FifoSpec(), budget)  # noqa: ARG005 - the queue knows no steps
+    own, meanings = calls.meant(lambda call: meaning(call, rules))
+    sides = _sides(own, meanings)
+    if sides is None:
+        steps = [Step(said, True, call.invoke, ended(call)) for call, said in zip(own, meanings, strict=True)]
+        return placed(list(zip(own, steps, strict=True)), lambda _: FifoSpec(), budget)
+    if isinstance(sides, _Sides):
+        wrong = _wrong(sides)
+    else:
+        again, first = sides
+        wrong = [(f"{call_text(again)} gave what {call_text(first)} had given", (again, first))]
     return Answer(found={NAME: Found(count=len(wrong), examples=wrong)} if wrong else {})

@@ -1,9 +1,10 @@
 """From a search to an answer: which operation can find no place, and in which smallest history.
 
-Linearizability is closed under prefixes, so the first completion at which no order is left is found by halving. The
-module refuses to name a culprit where the budget ran out.
+Linearizability is closed under prefixes, so the first completion at which no order is left is found by halving what is
+behind the furthest that the search got to. The module refuses to name a culprit where the budget ran out.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -51,9 +52,11 @@ def placed(told: Sequence[Told], spec_of: SpecOf, budget: Budget) -> Answer:
     if whole.ok:
         return Answer()
     moments = sorted(step.complete for _, step in told if step.complete != NEVER)
-    low, high = 0, len(moments) - 1
+    low, high = bisect_left(moments, whole.sure), len(moments) - 1
+    step = 1  # the end is near where the search got to, most often
     while low < high:
-        middle = (low + high) // 2
+        middle = min(low + step - 1, (low + high) // 2)
+        step *= 2
         found = _search(_until(told, moments[middle]), spec_of, budget)
         if found.ok is None:
             break

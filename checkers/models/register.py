@@ -13,7 +13,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from checkers.models.calls import NEVER, Call, Calls, Ints, frozen
+from checkers.models.calls import NEVER, Call, Calls, Ints, ended, ends, frozen
 from checkers.models.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.models.placing import NAME, placed
 from checkers.models.rules import Budget, Rules
@@ -33,29 +33,29 @@ def _pair(call: Call) -> tuple[Any, Any]:
     return call.argument[0], call.argument[1]
 
 
-def step_of(call: Call, rules: Rules) -> Step | None:
-    """What an operation says to the search; None if it says nothing.
+CHANGES: Final = frozenset({WRITE, CAS, BLIND_CAS})
+
+Meaning = tuple[int, Hashable, Hashable]
+
+
+def meaning(call: Call, rules: Rules) -> Meaning | None:
+    """What an operation says of the register: kind, value, new value; None if it says nothing.
 
     Raises:
         HistoryError: a kind of operation that a register does not have.
     """
-    complete = call.complete if call.outcome is not Type.INFO else NEVER
     if call.f == "read":
         if call.outcome is not Type.OK or (call.output is None and rules.nil_means == "any"):
             return None
-        return Step((READ, frozen(call.output), None), changes=False, invoke=call.invoke, complete=complete)
+        return (READ, frozen(call.output), None)
     if call.f == "write":
-        if call.outcome is Type.FAIL:
-            return None
-        return Step((WRITE, frozen(call.argument), None), changes=True, invoke=call.invoke, complete=complete)
+        return (WRITE, frozen(call.argument), None) if call.outcome is not Type.FAIL else None
     if call.f != "cas":
         raise HistoryError(f"op {call.number}: a register has no {call.f}")
     old, new = (frozen(one) for one in _pair(call))
     if call.outcome is Type.FAIL:
-        seen = Step((NOT_CAS, old, None), changes=False, invoke=call.invoke, complete=complete)
-        return seen if rules.fail_observes else None
-    kind = CAS if call.outcome is Type.OK else BLIND_CAS
-    return Step((kind, old, new), changes=True, invoke=call.invoke, complete=complete)
+        return (NOT_CAS, old, None) if rules.fail_observes else None
+    return (CAS if call.outcome is Type.OK else BLIND_CAS, old, new)
 
 
 class Zones(NamedTuple):
@@ -84,7 +84,7 @@ def _conflicts(zones: Zones) -> list[tuple[int, int]]:
 
 
 class _Columns(NamedTuple):
-    """Steps of a history without compare-and-set, each value numbered; number 0 is what the register held at first."""
+    """Writes and reads, each value numbered; number 0 is what the register held at first."""
 
     is_write: np.ndarray[Any, np.dtype[np.bool_]]
     value: Ints
@@ -93,22 +93,20 @@ class _Columns(NamedTuple):
     calls: list[Call]
 
 
-def _columns(calls: list[Call], steps: list[Step], init: Hashable) -> _Columns | None:
-    """The columns; None if two writes have one value or the first state is written again."""
+def _columns(calls: list[Call], meanings: list[Meaning], init: Hashable) -> _Columns | None:
+    """The columns; None if somebody compares, two writes have one value, or the first state is written again."""
+    kind = np.fromiter((one[0] for one in meanings), dtype=np.int8, count=len(meanings))
+    is_write = kind == WRITE
+    if not (is_write | (kind == READ)).all():
+        return None
     numbers: dict[Hashable, int] = {init: 0}
-    values, writes = [], []
-    for step in steps:
-        kind, value, _ = step.what
-        values.append(numbers.setdefault(value, len(numbers)))
-        writes.append(kind == WRITE)
-    value, is_write = np.array(values, dtype=np.int64), np.array(writes, dtype=np.bool_)
+    value = np.fromiter(
+        (numbers.setdefault(one[1], len(numbers)) for one in meanings), dtype=np.int64, count=len(meanings)
+    )
     written = np.bincount(value[is_write], minlength=len(numbers))
     if written[0] or (written > 1).any():
         return None
-    return _Columns(
-        is_write, value, np.array([step.invoke for step in steps], dtype=np.int64),
-        np.array([step.complete for step in steps], dtype=np.int64), calls,
-    )  # fmt: skip
+    return _Columns(is_write, value, *ends(calls), calls)
 
 
 def _by_zones(columns: _Columns) -> list[tuple[str, tuple[Call, ...]]]:
@@ -141,13 +139,13 @@ def _by_zones(columns: _Columns) -> list[tuple[str, tuple[Call, ...]]]:
 def _conflict_text(columns: _Columns, zones: Zones, one: int, other: int) -> tuple[str, tuple[Call, ...]]:
     """Two values each of which was there before the other."""
 
-    def ends(value: int) -> tuple[Call | None, Call]:
+    def bounds(value: int) -> tuple[Call | None, Call]:
         own = np.flatnonzero(columns.value == value)
         done = own[columns.complete[own] == zones.first_done[value]]
         begun = own[columns.invoke[own] == zones.last_begun[value]]
         return (columns.calls[int(done[0])] if len(done) else None), columns.calls[int(begun[0])]
 
-    (a_done, a_begun), (b_done, b_begun) = ends(one), ends(other)
+    (a_done, a_begun), (b_done, b_begun) = bounds(one), bounds(other)
     first = f"{call_text(a_done)} had completed before" if a_done is not None else "the first state was there before"
     second = f"{call_text(b_done)} had completed before" if b_done is not None else "the first state was there before"
     sentence = (
@@ -163,11 +161,14 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     Raises:
         HistoryError: an operation that a register does not have.
     """
-    told = [(call, step) for call in calls.all if (step := step_of(call, rules)) is not None]
-    steps, init = [step for _, step in told], frozen(rules.init)
-    if all(step.what[0] in (WRITE, READ) for step in steps):
-        columns = _columns([call for call, _ in told], steps, init)
-        if columns is not None:
-            wrong = _by_zones(columns)
-            return Answer(found={NAME: Found(count=1, examples=wrong[:EXAMPLES])} if wrong else {})
-    return placed(told, lambda own: RegisterSpec(own, init), budget)
+    own, meanings = calls.meant(lambda call: meaning(call, rules))
+    init = frozen(rules.init)
+    columns = _columns(own, meanings, init)
+    if columns is not None:
+        wrong = _by_zones(columns)
+        return Answer(found={NAME: Found(count=1, examples=wrong[:EXAMPLES])} if wrong else {})
+    told = [
+        (call, Step(said, said[0] in CHANGES, call.invoke, ended(call)))
+        for call, said in zip(own, meanings, strict=True)
+    ]
+    return placed(told, lambda steps: RegisterSpec(steps, init), budget)

@@ -7,21 +7,31 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from chaos.core.errors import UsageError
-from checkers.models import bags, fifo, kv, mutex, order, register
+from checkers.models import bags, fifo, full_set, kv, mutex, order, register, unordered
 from checkers.models.calls import Calls
 from checkers.models.finding import EXAMPLES, Answer, Found, show
 from checkers.models.rules import Budget, Rules
 
 Model = Callable[[Calls, Rules, Budget], Answer]
 
+
+def _either(counted: Model, linear: Model) -> Model:
+    """A model with two readings: what Jepsen's checker of its name counts, or linearizability."""
+
+    def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
+        return (linear if rules.linearizable else counted)(calls, rules, budget)
+
+    return check
+
+
 MODELS: Final[Mapping[str, Model]] = {
     "register": register.check,
     "cas-register": register.check,
     "kv": kv.check,
     "mutex": mutex.check,
-    "set": bags.final_set,
-    "set-full": bags.full_set,
-    "queue": bags.plain_queue,
+    "set": _either(bags.final_set, unordered.linear_set),
+    "set-full": full_set.full_set,
+    "queue": _either(bags.plain_queue, unordered.linear_queue),
     "total-queue": bags.total_queue,
     "fifo-queue": fifo.check,
     "counter": bags.counter,

@@ -17,7 +17,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     compare-and-set saw that the register did not hold what it expected (Porcupine), instead of telling nothing.
     ``blind_takes``: a dequeue of which nobody knows what it took may have taken something; Knossos lets it take
     nothing. ``strict``: what the reference checker of a format does not call an error is one. ``linearizable``:
-    stale reads of a set are errors.
+    stale reads of a set-full are errors; set and queue must be linearizable.
     """
 
     nil_means: Literal["any", "absent"] = "any"

@@ -58,10 +58,14 @@ class Spec(Protocol):
 
 
 class Outcome(NamedTuple):
-    """``ok`` None: the budget ran out, for ``why``. ``most``: the most completed steps that an order was found for."""
+    """``ok`` None: the budget ran out, for ``why``. ``most``: the most completed steps that an order was found for.
+
+    ``sure``: what had been invoked before this moment has an order.
+    """
 
     ok: bool | None
     most: int
+    sure: int
     why: str = ""
 
 
@@ -164,21 +168,22 @@ class Search:
         total = least = len(self._must)
         seen: set[tuple[int, int, int, Hashable]] = set()
         stack = [_Frame(0, 0, 0, self._spec.initial(), total)]
-        rounds = 0
+        rounds = reached = 0
         while stack:
             frame = self._settled(stack.pop())
             least = min(least, frame.must)
             if frame.must == 0:
-                return Outcome(ok=True, most=total)
+                return Outcome(ok=True, most=total, sure=NEVER)
+            reached = max(reached, frame.base)
             key = frame[:4]
             if key in seen:
                 continue
             seen.add(key)
             rounds += 1
             if rounds % LOOK_AT_CLOCK_EVERY == 0 and (why := self._budget.spent(len(seen))):
-                return Outcome(ok=None, most=total - least, why=why)
+                return Outcome(ok=None, most=total - least, sure=self._must[reached].invoke, why=why)
             stack += self._choices(frame)
-        return Outcome(ok=False, most=total - least)
+        return Outcome(ok=False, most=total - least, sure=self._must[reached].invoke)
 
 
 def _twins(steps: Sequence[Step]) -> list[int]:

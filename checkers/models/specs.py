@@ -1,10 +1,9 @@
-"""Sequential objects for the search: register, compare-and-set register, string store, set and queues.
+"""Sequential objects for the search: register, compare-and-set register, string store and first-in-first-out queue.
 
-The semantics of registers, sets and queues are those of Knossos' models; of strings, Porcupine's. Each spec is made for
+The semantics of registers and queues are those of Knossos' models; of strings, Porcupine's. Each spec is made for
 one list of steps, because it knows who still needs which state. The module refuses to search.
 """
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
@@ -112,36 +111,6 @@ class StringSpec:
         return after if any(not left.taken(i) for _, i in self._readers(after)) else LOST
 
 
-ADD: Final = 0
-READ_SET: Final = 1
-
-
-class SetSpec:
-    """A set with add and read. A step is (kind, element or frozenset)."""
-
-    def __init__(self, steps: Sequence[Step]) -> None:
-        reads = [(step.what[1], i) for i, step in enumerate(steps) if step.what[0] == READ_SET]
-        self._reads = sorted(reads, key=lambda one: len(one[0]))
-
-    def initial(self) -> Hashable:
-        """The empty set."""
-        return frozenset()
-
-    def apply(self, state: Any, what: tuple[Any, ...]) -> Any:
-        """The set behind the operation."""
-        kind, value = what
-        if kind == ADD:
-            return state | {value}
-        return state if state == value else None
-
-    def onward(self, before: Any, after: Any, left: Left) -> Any:  # noqa: ARG002 - the protocol's
-        """A set only grows: it must be a part of what is still to be read."""
-        for value, i in self._reads:
-            if not left.taken(i):
-                return after if after <= value else None
-        return after
-
-
 ENQUEUE: Final = 0
 DEQUEUE: Final = 1
 BLIND_DEQUEUE: Final = 2  # took the head, whatever that was
@@ -162,30 +131,6 @@ class FifoSpec:
         if not state or (kind == DEQUEUE and state[0] != value):
             return None
         return state[1:]
-
-    def onward(self, before: Any, after: Any, left: Left) -> Any:  # noqa: ARG002 - the protocol's
-        """Nothing is known of what is left."""
-        return after
-
-
-class BagSpec:
-    """A queue that gives in any order. A step is (kind, value); the state is a multiset."""
-
-    def initial(self) -> Hashable:
-        """Nothing."""
-        return frozenset()
-
-    def apply(self, state: Any, what: tuple[Any, ...]) -> Any:
-        """The bag behind the operation."""
-        kind, value = what
-        counts = Counter(dict(state))
-        if kind == ENQUEUE:
-            counts[value] += 1
-        elif counts[value] == 0:
-            return None
-        else:
-            counts[value] -= 1
-        return frozenset((one, number) for one, number in counts.items() if number)
 
     def onward(self, before: Any, after: Any, left: Left) -> Any:  # noqa: ARG002 - the protocol's
         """Nothing is known of what is left."""

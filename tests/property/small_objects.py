@@ -7,12 +7,14 @@ and only here to be compared with.
 import random
 from functools import partial
 
+from msgspec.structs import replace
+
 from chaos.core.op import Type
 from checkers.models.calls import NEVER, Call, Calls, frozen
 
 
 def register_step(state, call, rules):
-    """The state after the operation, or None if a register would not have answered so."""
+    """The states that the operation may leave, or None if a register would not have answered so."""
     if call.f == "read":
         blind = call.output is None and rules.nil_means == "any"
         return (state,) if call.outcome is not Type.OK or blind or state == call.output else None
@@ -47,6 +49,25 @@ def text_step(state, call, rules):
     return (call.argument if call.f == "put" else state + call.argument,)
 
 
+def set_step(state, call, rules):
+    if call.f == "add":
+        return (state | {call.argument},)
+    blind = call.output is None and rules.nil_means == "any"
+    return (state,) if call.outcome is not Type.OK or blind or state == frozenset(call.output or ()) else None
+
+
+def bag_step(state, call, rules):
+    """An unordered queue; a dequeue of which nobody knows what it took may have taken anything that is there."""
+    if call.f == "enqueue":
+        return (tuple(sorted((*state, call.argument))),)
+    blind = call.outcome is Type.INFO
+    return [
+        state[:at] + state[at + 1 :]
+        for at, value in enumerate(state)
+        if (rules.blind_takes if blind else value == call.output)
+    ]
+
+
 def linearizable(calls, step, init, rules):
     """Whether some order of the operations respects real time and the object: those that ended must be in it."""
     own = [c for c in calls.all if c.outcome is not Type.FAIL or (c.f == "cas" and rules.fail_observes)]
@@ -65,8 +86,7 @@ def linearizable(calls, step, init, rules):
         for i, call in enumerate(own):
             if i in done or call.invoke > horizon:
                 continue
-            following = step(state, call, rules)
-            if following is not None and search(done | {i}, following[0]):
+            if any(search(done | {i}, following) for following in step(state, call, rules) or ()):
                 return True
         dead.add((done, frozen(state)))
         return False
@@ -106,11 +126,11 @@ def spoilt(rng: random.Random, calls, values):
         i = rng.randrange(len(out))
         call = out[i]
         if call.output is not None and rng.random() < 0.6:
-            out[i] = call._replace(output=rng.choice(values))
+            out[i] = replace(call, output=rng.choice(values))
         elif call.outcome is Type.FAIL and rng.random() < 0.7:
-            out[i] = call._replace(outcome=Type.OK, output=rng.choice(values))
+            out[i] = replace(call, outcome=Type.OK, output=rng.choice(values))
         elif rng.random() < 0.5:
-            out[i] = call._replace(invoke=max(0, call.invoke - rng.randint(0, 3)))
+            out[i] = replace(call, invoke=max(0, call.invoke - rng.randint(0, 3)))
         else:
-            out[i] = call._replace(complete=call.complete + rng.randint(0, 4))
+            out[i] = replace(call, complete=call.complete + rng.randint(0, 4))
     return Calls(out)

@@ -65,6 +65,34 @@ def test_a_register_of_jepsen(check, value, code, valid):
         assert example["sentence"] == "read 2 (op 2, process 1) returned 2, which nobody wrote"
 
 
+def test_a_missing_order_is_shown_by_the_smallest_sub_history(check):
+    lines = []
+    for number in range(40):
+        for f, value in (("write", number), ("read", number if number != 30 else 7)):
+            invoked = value if f == "write" else "nil"
+            lines += [f"{{:process 0, :type {type_}, :f :{f}, :value {said}}}" for type_, said in
+                      ((":invoke", invoked), (":ok", value))]  # fmt: skip
+    code, (said,) = check("\n".join(lines) + "\n", format="jepsen", model="register")
+    example = said["anomalies"]["nonlinearizable"]["examples"][0]
+    shown = {(row["f"], row["argument"] if row["f"] == "write" else row["output"]) for row in example["ops"]}
+    assert code == 1
+    assert shown == {("write", 7), ("write", 8), ("read", 7)}, "the value came back"
+
+
+def test_real_time_counts_for_sets_if_told_so(check):
+    lines = [
+        f"{{:process {process}, :type {type_}, :f :{f}, :value {said}}}"
+        for process, f, invoked, value in (
+            (0, "add", 1, 1), (1, "read", "nil", "#{}"), (2, "read", "nil", "#{1}"),
+        )
+        for type_, said in ((":invoke", invoked), (":ok", value))
+    ]  # fmt: skip
+    assert check("\n".join(lines) + "\n", format="jepsen", model="set")[0] == 0
+    code, (said,) = check("\n".join(lines) + "\n", format="jepsen", model="set", linearizable=True)
+    assert code == 1
+    assert list(said["anomalies"]) == ["nonlinearizable"]
+
+
 def test_options_of_registers(check):
     assert check(REGISTER % "nil", format="jepsen", model="register", nil_means="absent")[0] == 1
     assert check(REGISTER.split("\n", 2)[2] % "5", format="jepsen", model="register", init=5)[0] == 0

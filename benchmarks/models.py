@@ -1,0 +1,150 @@
+"""How long models of objects take on valid and invalid histories of growing size, and Porcupine on the same ones.
+
+``python -m benchmarks.models [operations]``. A history is drawn from a real object with ten clients whose operations
+overlap. Seconds are of one thread, reading aside (Porcupine has every processor); ours end in a verdict or in unknown
+after as long as Porcupine may take. The verdicts must agree.
+"""
+
+import itertools
+import math
+import random
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import porcupine
+from chaos.core.op import Type
+from checkers.models import registry
+from checkers.models.calls import Call, Calls
+from checkers.models.rules import Budget, Rules
+
+CLIENTS = 10
+LEAST = 1_000
+WORDS = {True: "Ok", False: "Illegal", "unknown": "Unknown"}
+
+Act = Callable[[random.Random, int], tuple[str, Any, Any, bool]]
+
+
+def register(values: int | None, *, cas: bool = False) -> Act:
+    """Reads and writes; ``values``: so many different ones, None: each is written once."""
+    now = ""
+
+    def act(draw: random.Random, number: int) -> tuple[str, Any, Any, bool]:
+        nonlocal now
+        f = draw.choice(("read", "write", "cas") if cas else ("read", "write"))
+        new = str(number if values is None else draw.randrange(values))
+        if f == "read":
+            return f, None, now, True
+        if f == "write":
+            now = new
+            return f, new, None, True
+        old = str(draw.randrange(values or number))
+        fits = old == now
+        now = new if fits else now
+        return f, (old, new), None, fits
+
+    return act
+
+
+def strings() -> Act:
+    """Puts, gets and appends; a put now and then keeps the text short."""
+    now = ""
+
+    def act(draw: random.Random, number: int) -> tuple[str, Any, Any, bool]:
+        nonlocal now
+        f = draw.choice(("get", "get", "append", "put"))
+        if f == "get":
+            return f, None, now, True
+        now = f"{now}x{number}" if f == "append" else f"x{number}"
+        return f, f"x{number}", None, True
+
+    return act
+
+
+def lock() -> Act:
+    """Acquires and releases in turn."""
+    turns = itertools.cycle(("acquire", "release"))
+    return lambda draw, number: (next(turns), None, None, True)  # noqa: ARG005 - all are called alike
+
+
+def fifo() -> Act:
+    """Values that go in once each."""
+    inside: deque[str] = deque()
+
+    def act(draw: random.Random, number: int) -> tuple[str, Any, Any, bool]:
+        if not inside or (len(inside) < CLIENTS and draw.random() < 0.5):
+            inside.append(str(number))
+            return "enqueue", str(number), None, True
+        return "dequeue", None, inside.popleft(), True
+
+    return act
+
+
+CASES: dict[str, tuple[str, Callable[[], Act]]] = {
+    "register, own values": ("register", lambda: register(None)),
+    "register, 5 values": ("register", lambda: register(5)),
+    "cas-register, 5 values": ("cas-register", lambda: register(5, cas=True)),
+    "kv": ("kv", strings),
+    "mutex": ("mutex", lock),
+    "fifo-queue": ("fifo-queue", fifo),
+}
+
+
+def history(act: Act, operations: int, *, spoilt: bool) -> list[Call]:
+    """A history; ``spoilt``: an answer in the middle is one of long before (or a release is missing)."""
+    draw = random.Random(operations)
+    free = [0] * CLIENTS
+    calls: list[Call] = []
+    for number in range(operations):
+        client = min(range(CLIENTS), key=free.__getitem__)
+        at = 10 * number
+        f, argument, output, fits = act(draw, number)
+        begun, ended = max(free[client], at - draw.randrange(20)), at + 1 + draw.randrange(20)
+        free[client] = ended + 1
+        calls.append(Call(number, client, f, argument, output, Type.OK if fits else Type.FAIL, begun, ended))
+    if spoilt:
+        answers = [i for i, call in enumerate(calls) if call.output is not None]
+        if answers:
+            early, late = answers[len(answers) // 4], answers[len(answers) // 2]
+            old = calls[late]
+            calls[late] = Call(
+                old.number, old.process, old.f, None, calls[early].output, old.outcome, old.invoke, old.complete
+            )
+        else:
+            del calls[operations // 2]
+    return calls
+
+
+def main() -> None:
+    """A line for each model and size; then the slope, that is the power of the size with which ours grows."""
+    most = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    sizes = [size for size in (LEAST * 10**i for i in range(4)) if size <= most]
+    with tempfile.TemporaryDirectory(prefix="chaos-models-") as name:
+        folder = Path(name)
+        program = porcupine.built(folder)
+        for case, (model, act) in CASES.items():
+            took: list[float] = []
+            for size, spoilt in itertools.product(sizes, (False, True)):
+                calls = history(act(), size, spoilt=spoilt)
+                rules = Rules(nil_means="absent", init="", fail_observes=True)
+                begin_s = time.process_time()
+                valid = registry.model_named(model)(Calls(calls), rules, Budget(porcupine.TIMEOUT_S)).valid
+                own_s = time.process_time() - begin_s
+                if not spoilt:
+                    took.append(own_s)
+                line = f"{case:24} {size:>9,} {'spoilt' if spoilt else '':6}  ours {WORDS[valid]:8} {own_s:8.3f} s"
+                if program is not None:
+                    word, other_s = porcupine.judged(program, calls, folder / "history.jsonl")
+                    line += f"  Porcupine {word:8} {other_s:8.3f} s  {other_s / own_s:8.1f} x"
+                    assert "Unknown" in (word, WORDS[valid]) or word == WORDS[valid], "the verdicts must agree"
+                print(line, flush=True)
+            if len(took) > 1:
+                print(f"{case:24} slope {math.log10(took[-1] / took[0]) / (len(took) - 1):.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
