@@ -29,7 +29,8 @@ test-backends: $(VENV)/.ready-test
 	$(BIN)/chaos image build --system rocketmq
 	$(BIN)/python -m pytest -m backends
 
-# RocketMQ in every mode and with every workload, a matrix that is cut off, faults at once: about 45 minutes.
+# RocketMQ in every mode and with every workload, a matrix that is cut off, faults at once, the longest of all others:
+# about an hour.
 test-longer: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -m longer
 
