@@ -86,9 +86,10 @@ def flattened(value: Any, prefix: str = "") -> list[tuple[str, str]]:
 
 
 def run_again(argv: Sequence[str], seed: int) -> str:
-    """The command line that makes this run again: the stored one, with the seed that was drawn."""
+    """The command line that makes this run, or this generated history, again: the stored one, with its seed."""
     rest = list(argv)
-    rest = rest[rest.index("run") + 1 :] if "run" in rest[:3] else rest[1:]
+    command = "generate" if "generate" in rest[:3] else "run"
+    rest = rest[rest.index(command) + 1 :] if command in rest[:3] else rest[1:]
     kept: list[str] = []
     skip = False
     for word in rest:
@@ -98,4 +99,4 @@ def run_again(argv: Sequence[str], seed: int) -> str:
             skip = True
         elif not word.startswith("--seed="):
             kept.append(word)
-    return shlex.join(["chaos", "run", *kept, "--seed", str(seed)])
+    return shlex.join(["chaos", command, *kept, "--seed", str(seed)])

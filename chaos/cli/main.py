@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "heal": ("chaos.cli.hand", "Undo the fault in force."),
     "down": ("chaos.cli.hand", "End the cluster that is up."),
     "check": ("chaos.cli.check", "Judge stored histories with today's checkers."),
+    "generate": ("chaos.cli.generate", "Write a history of any length with exactly the anomalies asked for."),
     "report": ("chaos.cli.report", "Render the report of stored runs again."),
     "list": ("chaos.cli.about", "Systems, backends, workloads, nemeses and checkers that are known."),
     "image": ("chaos.cli.image", "Make the image of hosts in Docker containers."),
@@ -39,7 +40,7 @@ COMMANDS: Final = {
 
 SECTIONS: Final = {
     "Run": ("run", "plan", "replay", "matrix"),
-    "Look": ("ls", "show", "check", "report"),
+    "Look": ("ls", "show", "check", "report", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean"),
 }

@@ -83,6 +83,7 @@ def test_a_cluster_ends_with_its_process(number: signal.Signals, tmp_path: Path)
     assert "no cluster is up in this store" in chaos("status", cwd=tmp_path, code=254)
 
 
+@pytest.mark.longer
 def test_a_replay_with_pin_hits_whom_the_run_hit(tmp_path: Path) -> None:
     quick = ["--rate", "60", "--fault-interval", "6", "--fault-duration", "6", "--time-limit", "12"]
     first = [*CHAOS, "run", "--backend", "netns", "--engine", "local", "--nemesis", "leader-suspend", *quick]

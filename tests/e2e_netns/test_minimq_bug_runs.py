@@ -45,8 +45,8 @@ ITS_FOLLOWERS = ("--nemesis", "leader-partition@broker")
     ("name", "agrees", "faults"),
     [
         ("ack-before-replicate", exactly, ()),
-        ("stale-read-slave", served_by, ()),
-        ("duplicate-on-retry", given_again, ITS_FOLLOWERS),
+        pytest.param("stale-read-slave", served_by, (), marks=pytest.mark.longer),
+        pytest.param("duplicate-on-retry", given_again, ITS_FOLLOWERS, marks=pytest.mark.longer),
     ],
 )
 def test_a_bug_is_found_and_the_sentence_agrees_with_what_was_injected(name, agrees, faults, truth, tmp_path):

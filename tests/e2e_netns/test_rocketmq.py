@@ -124,7 +124,7 @@ def test_200_sends_are_read_back_everywhere(running):
     master = running.leadership["master"]
     assert {(answer["type"], answer["node"], answer["error"]) for answer in done} == {(2, master, None)}
     assert [answer["offset"] for answer in done] == [n // QUEUES for n in range(200)]
-    expected = [[n // QUEUES, [1, n]] for n in range(0, 200, QUEUES)]
+    expected = [[n // QUEUES, [1, n], 0] for n in range(0, 200, QUEUES)]  # offset, value, no attempt counted
 
     drained = running.invoke("DRAIN")
     assert (drained["type"], drained["node"], drained["records"]) == (2, master, expected)
@@ -176,7 +176,7 @@ def test_a_client_pinned_to_a_slave_gets_fail(running):
         else (3, "SYSTEM_BUSY: not master", 3, "not master", 2, node)
         for node in ("b1", "b2", "b3")
     }
-    values = [value for _, value in running.invoke("DRAIN")["records"]]
+    values = [value for _, value, _ in running.invoke("DRAIN")["records"]]
     assert sum(value[0] == 2 for value in values) == 1  # what failed is not there
 
 
@@ -189,7 +189,7 @@ def test_the_master_is_killed_and_sends_succeed_again(running):
         value = [3, next(sequence)]
         done = running.invoke("SEND", key=1, value=value, timeout_s=1)
         if done["type"] == 2:
-            acked.append([done["offset"], value])
+            acked.append([done["offset"], value, 0])
             return done["node"]
         assert done["error"]
         return None

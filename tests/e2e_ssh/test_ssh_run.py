@@ -70,6 +70,7 @@ def test_rocketmq_is_valid_on_machines(lab, nemesis, monkeypatch):
 
 
 @pytest.mark.e2e
+@pytest.mark.longer
 def test_the_same_plan_gives_the_same_rows_evidence_checks_and_verdict_on_every_backend(lab, tmp_path):
     common = ["--system", "minimq", "--nemesis", "random-kill@broker,random-partition"]
     common += ["--time-limit", "24", "--fault-interval", "4", "--fault-duration", "6", "--seed", "5", "--rate", "20"]

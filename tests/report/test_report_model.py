@@ -63,6 +63,8 @@ def test_run_again_repeats_the_options_with_the_seed_that_was_drawn() -> None:
     assert again == "chaos run --set 'a=b c' --rate 9 --seed 77"
     assert words.run_again(("/x/chaos/__main__.py", "run", "--seed=5"), 77) == "chaos run --seed 77"
     assert words.run_again((), 77) == "chaos run --seed 77"
+    made = ("chaos", "generate", "--ops", "99", "--seed", "5", "--output", "made")
+    assert words.run_again(made, 5) == "chaos generate --ops 99 --output made --seed 5"
 
 
 def test_fault_rows_say_what_was_planned_done_and_proven(reports_by_kind: dict[str, ReportData]) -> None:

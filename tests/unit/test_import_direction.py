@@ -12,6 +12,7 @@ ALLOWED = {
     "chaos.workload": {"chaos.core", "chaos.workload"},
     "chaos.literals": {"chaos.core"},
     "chaos.testing": {"chaos.core", "chaos.__version__", "chaos.literals"},
+    "chaos.generate": {"chaos.core", "chaos.__version__", "chaos.generate", "chaos.plugins", "chaos.testing"},
     "cluster": {"chaos.core", "cluster"},
     "nemesis": {"chaos.core", "cluster", "nemesis"},
     "checkers": {"chaos.core", "checkers"},

@@ -1,0 +1,202 @@
+"""A generated history on disk: a run folder as `chaos run` leaves it, without the streams.
+
+Each worker's tables are written by a process of its own, piece by piece, so that memory does not grow with the
+history. The folder gets its name when it is whole. The module refuses to write into what exists.
+"""
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from chaos import __version__
+from chaos.core.clock import NS_PER_S
+from chaos.core.errors import ChaosError, UsageError
+from chaos.core.events import EventLog, Observation, Phase
+from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFacts, materialise_events
+from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.generate.fates import WRITERS, Fates
+from chaos.generate.plan import MIX, ORIGIN_NS, PASSES, SETTLE_NS, TIMEOUT_NS, Plan
+from chaos.generate.rows import CLIENTS, FinalRead, Piece, piece_slots, sends_in
+from chaos.testing import NODES
+
+ROWS: Final = 1 << 20
+"""A row group is closed at so many rows, and at the end of its queue."""
+
+SMALL: Final = 1_000_000
+"""Operations up to which starting processes costs more than it gives."""
+
+# What varies little is kept by dictionary, what ascends by its steps.
+_LOW: Final = ("worker", "client", "pinned", "f", "key", "type", "node", "attempt", "error", "count", "min_offset",
+               "argument")  # fmt: skip
+
+
+class _Table:
+    """A Parquet file that grows by row groups, each of one queue."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        low = [name for name in schema.names if name in _LOW]
+        steps = {name: "DELTA_BINARY_PACKED" for name in schema.names if name not in _LOW}
+        self._schema = schema
+        self._writer = pq.ParquetWriter(
+            path, schema, compression="zstd", compression_level=1, use_dictionary=low, column_encoding=steps,
+            write_statistics=["key"],
+        )  # fmt: skip
+        self._waiting: list[pa.Table] = []
+        self.rows = 0
+
+    def add(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        if sum(one.num_rows for one in self._waiting) >= ROWS:
+            self.end_group()
+
+    def end_group(self) -> None:
+        whole = pa.concat_tables(self._waiting) if self._waiting else self._schema.empty_table()
+        self._waiting = []
+        if whole.num_rows:
+            self.rows += whole.num_rows
+            self._writer.write_table(whole, row_group_size=whole.num_rows)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _pieces(plan: Plan, key: int) -> Iterator[tuple[int, Fates]]:
+    """The pieces of a queue, one after the other."""
+    piece = first = 0
+    while count := piece_slots(plan, key, piece)[1]:
+        fates = Fates(plan, key, piece, sends_in(count), first)
+        yield piece, fates
+        first += int(fates.before[-1])
+        piece += 1
+
+
+def _write_queue(plan: Plan, key: int, operations: _Table, reads: _Table) -> None:
+    """One queue: its load, then the final reads, which return all of it again."""
+    end = 0
+    for piece, fates in _pieces(plan, key):
+        rows = Piece(plan, key, piece, fates)
+        operations.add(rows.operations())
+        reads.add(rows.reads())
+        end = fates.first + int(fates.before[-1])
+    for number in range(PASSES):
+        final = FinalRead(plan, key, number, end)
+        operations.add(final.operation())
+        for _, fates in _pieces(plan, key):
+            reads.add(final.reads(fates))
+    operations.end_group()
+    reads.end_group()
+
+
+def write_worker(plan: Plan, history: Path, worker: int) -> StreamFacts:
+    """Write one worker's tables and what is known of them."""
+    operations = _Table(history / "operations" / f"w{worker}.parquet", OPERATIONS)
+    reads = _Table(history / "reads" / f"w{worker}.parquet", READ_ROWS)
+    last: dict[int, int] = {}
+    for key in plan.keys_of(worker):
+        _write_queue(plan, key, operations, reads)
+        sends = sends_in(plan.slots_of(key))
+        last |= {key * WRITERS + i: (sends - 1 - i) // WRITERS for i in range(WRITERS)}
+    operations.close()
+    reads.close()
+    facts = StreamFacts(
+        worker=worker, ended=True, operations=operations.rows, reads=reads.rows, torn_bytes=0, last_sequence=last
+    )
+    (history / f"w{worker}.facts.json").write_bytes(msgspec.json.encode(facts))
+    return facts
+
+
+def _observations(plan: Plan) -> Iterator[Observation]:
+    """What nodes would have said once a second: one master of one epoch, all in sync."""
+    replicas = tuple(node.name for node in NODES if node.role == "broker")
+    said: dict[str, dict[str, Any]] = {
+        node.name: {"role": "slave"} if node.role == "broker" else {"role": "follower"} for node in NODES
+    }
+    said[replicas[0]] = {"role": "master", "epoch": 1, "sync_state_set": replicas, "sync_state_set_epoch": 1}
+    said["c1"] = {"role": "leader", "epoch": 1}
+    for at_ns in range(ORIGIN_NS, plan.end_ns + NS_PER_S, NS_PER_S):
+        for node, words in said.items():
+            yield Observation(
+                time_ns=at_ns, asked_ns=at_ns, node=node, alive=True, subject="group", master=replicas[0], **words
+            )
+
+
+def _write_events(plan: Plan, history: Path) -> None:
+    log = EventLog(history / "run.events")
+    load_ns = ORIGIN_NS + plan.load_ns
+    log.emit(Phase(time_ns=ORIGIN_NS, name="load", edge="start"))
+    for observation in _observations(plan):
+        log.emit(observation)
+    log.emit(Phase(time_ns=load_ns, name="load", edge="end"))
+    log.emit(Phase(time_ns=load_ns + SETTLE_NS, name="drain", edge="start"))
+    log.emit(Phase(time_ns=plan.end_ns, name="drain", edge="end"))
+    log.close()
+    materialise_events(history)
+
+
+def run_of(plan: Plan, name: str, argv: tuple[str, ...]) -> RunInfo:
+    """The ``run.json`` of a generated history."""
+    seconds = plan.load_ns / NS_PER_S
+    sends = sum(sends_in(plan.slots_of(key)) for key in range(plan.keys))
+    nodes: tuple[NodeInfo, ...] = NODES
+    return RunInfo(
+        id=name, status="ran", argv=argv, chaos_version=__version__, schema_version=SCHEMA_VERSION,
+        boot_id="generated", origin_ns=ORIGIN_NS, origin_utc="2026-01-01T00:00:00+00:00", system="generated",
+        system_version=__version__, backend="none", workload="queue", nemesis="noop", seed=plan.seed, settings={},
+        nodes=nodes, roles={"broker": "replica", "controller": "controller"}, queues=plan.keys, rate=sends / seconds,
+        clients=CLIENTS * plan.workers, workers=plan.workers, op_timeout_s=TIMEOUT_NS / NS_PER_S,
+        time_limit_s=seconds, fault_interval_s=0.0, fault_duration_s=0.0, route_poll_interval_s=None,
+        rto_budget_s=None, promises=Promises(min_in_sync=2), planned_faults=0, mix=MIX, body_bytes=64,
+    )  # fmt: skip
+
+
+def write(plan: Plan, folder: Path, argv: tuple[str, ...], processes: int) -> tuple[int, int]:
+    """Write the history into a folder that does not exist.
+
+    Args:
+        plan: what is wanted.
+        folder: the run folder to be made.
+        argv: the command, for ``run.json``.
+        processes: how many workers' tables are made at a time.
+
+    Returns:
+        Operations and records read.
+
+    Raises:
+        ChaosError: it could not be written to its end.
+        UsageError: the folder exists, or cannot be made.
+    """
+    partial = folder.with_name(folder.name + ".partial")
+    for path in (folder, partial):
+        if path.exists():
+            raise UsageError(f"--output {path}: it exists; name another folder or remove it")
+    history = partial / "history"
+    try:
+        for name in ("operations", "reads"):
+            (history / name).mkdir(parents=True)
+    except OSError as error:
+        raise UsageError(f"--output {folder}: {error.strerror}") from None
+    try:
+        facts = _write_all(plan, history, processes)
+        _write_events(plan, history)
+        write_run(partial, run_of(plan, folder.name, argv))
+        partial.rename(folder)
+    except OSError as error:  # a full disk
+        raise ChaosError(f"--output {folder}: {error}; nothing of it is left") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return sum(one.operations for one in facts), sum(one.reads for one in facts)
+
+
+def _write_all(plan: Plan, history: Path, processes: int) -> list[StreamFacts]:
+    if plan.workers == 1 or processes == 1 or plan.ops <= SMALL:
+        return [write_worker(plan, history, worker) for worker in range(plan.workers)]
+    with ProcessPoolExecutor(min(plan.workers, processes), mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(write_worker, plan, history, worker) for worker in range(plan.workers)]
+        return [one.result() for one in waiting]
