@@ -4,6 +4,8 @@ The semantics of registers and queues are those of Knossos' models; of strings, 
 one list of steps, because it knows who still needs which state. The module refuses to search.
 """
 
+import itertools
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
@@ -71,10 +73,16 @@ class StringSpec:
     """A string with put, get and append. A step is (kind, text)."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
-        puts = [(step.what[1], i) for i, step in enumerate(steps) if step.what[0] == PUT]
-        self._gets = [(step.what[1], i) for i, step in enumerate(steps) if step.what[0] == GET]
+        puts: dict[str, list[int]] = {}
+        for i, step in enumerate(steps):
+            if step.what[0] == PUT:
+                puts.setdefault(step.what[1], []).append(i)
+        lengths = sorted({len(text) for text in puts})
+        self._gets = sorted((step.what[1], i) for i, step in enumerate(steps) if step.what[0] == GET)
         self._puts_of = {
-            text: [i for begun, i in reversed(puts) if text.startswith(begun)]
+            text: sorted(
+                (i for length in lengths if length <= len(text) for i in puts.get(text[:length], ())), reverse=True
+            )
             for text in {text for text, _ in self._gets}
         }
         self._beginning_with: dict[str, list[tuple[str, int]]] = {}
@@ -98,7 +106,9 @@ class StringSpec:
             return []
         found = self._beginning_with.get(text)
         if found is None:
-            found = self._beginning_with[text] = [one for one in reversed(self._gets) if one[0].startswith(text)]
+            behind = range(bisect_left(self._gets, (text, -1)), len(self._gets))
+            own = itertools.takewhile(lambda one: one[0].startswith(text), (self._gets[i] for i in behind))
+            found = self._beginning_with[text] = sorted(own, key=lambda one: one[1], reverse=True)
         return found
 
     def onward(self, before: Any, after: Any, left: Left) -> Any:
