@@ -5,8 +5,9 @@ runs where the engine runs its kernels: in this process, or in an executor. The 
 judge and to merge.
 """
 
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,6 +20,7 @@ from chaos.core.events import Event
 from chaos.core.history import (
     OPERATIONS,
     READ_ROWS,
+    SCHEMA_VERSION,
     StreamFacts,
     materialise_events,
     materialise_stream,
@@ -26,6 +28,7 @@ from chaos.core.history import (
     workers_of,
 )
 from chaos.core.runinfo import RunInfo, read_run
+from checkers.columns import Ints
 from checkers.kernel import Column, QueueShard
 from checkers.timeline import Timeline, timeline_of
 
@@ -47,11 +50,16 @@ def run_of(folder: Path) -> RunInfo:
     """What is known of the run in a folder that holds a history.
 
     Raises:
-        HistoryError: it is no run folder, or holds none.
+        HistoryError: it is no run folder, or holds none that this version reads.
     """
     run = read_run(folder)
     if not (folder / "history").is_dir():
         raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
+    if run.schema_version != SCHEMA_VERSION:
+        raise HistoryError(
+            f"{folder}: its history has schema version {run.schema_version}, and this chaos reads {SCHEMA_VERSION}; "
+            f"check it with the chaos that wrote it, {run.chaos_version}"
+        )
     return run
 
 
@@ -101,24 +109,49 @@ def materialise(history: Path, worker: int) -> Materialised:
     return Materialised(facts, tuple(sorted(keys)))
 
 
-def _open(path: Path) -> pq.ParquetFile:
+class _Footer(NamedTuple):
+    """What a table says of itself: its metadata, and per row group the lowest and the highest queue."""
+
+    metadata: Any
+    names: frozenset[str]
+    lowest: Ints
+    highest: Ints
+
+
+@lru_cache(maxsize=64)
+def _read_footer(path: Path, _size: int, _changed_ns: int) -> _Footer:
+    """Worked out once for all queues of a table: it has a row group for each of them."""
+    with pq.ParquetFile(path) as file:
+        ranges = [_key_range(file, group) for group in range(file.num_row_groups)]
+        lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
+        return _Footer(file.metadata, frozenset(file.schema_arrow.names), lowest, highest)
+
+
+def _footer(path: Path) -> _Footer:
     try:
-        return pq.ParquetFile(path)
+        stat = path.stat()
+        return _read_footer(path, stat.st_size, stat.st_mtime_ns)
+    except (pa.ArrowException, OSError) as error:
+        raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
+
+
+def _open(path: Path, metadata: Any = None) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, metadata=metadata)
     except (pa.ArrowException, OSError) as error:
         raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
 
 
 def _keys(path: Path) -> list[int]:
     """The queues that occur in a table."""
-    with _open(path) as file:
-        found: set[int] = set()
-        for group in range(file.num_row_groups):
-            lowest, highest = _key_range(file, group)
-            if lowest == highest:
-                found.add(lowest)
-            else:
-                found |= set(pc.unique(file.read_row_group(group, columns=["key"])["key"]).to_pylist())
-        return sorted(found)
+    footer = _footer(path)
+    whole = footer.lowest == footer.highest
+    found = set(footer.lowest[whole].tolist())
+    mixed = np.flatnonzero(~whole).tolist()
+    if mixed:
+        with _open(path, footer.metadata) as file:
+            found |= set(pc.unique(file.read_row_groups(mixed, columns=["key"])["key"]).to_pylist())
+    return sorted(found)
 
 
 def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
@@ -131,14 +164,14 @@ def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
 
 def _rows(path: Path, schema: pa.Schema, key: int) -> pa.Table:
     """The rows of one queue in one table, from the row groups that can hold it."""
-    with _open(path) as file:
-        missing = [name for name in schema.names if name not in file.schema_arrow.names]
-        if missing:
-            raise HistoryError(f"{path}: no column {missing[0]}; it was written by another version")
-        ranges = {group: _key_range(file, group) for group in range(file.num_row_groups)}
-        groups = [group for group, (lowest, highest) in ranges.items() if lowest <= key <= highest]
-        table = file.read_row_groups(groups, columns=schema.names)
-    if any(ranges[group] != (key, key) for group in groups):
+    footer = _footer(path)
+    missing = [name for name in schema.names if name not in footer.names]
+    if missing:
+        raise HistoryError(f"{path}: no column {missing[0]}; it was written by another version")
+    groups = np.flatnonzero((footer.lowest <= key) & (key <= footer.highest))
+    with _open(path, footer.metadata) as file:
+        table = file.read_row_groups(groups.tolist(), columns=schema.names)
+    if (footer.lowest[groups] < footer.highest[groups]).any():
         table = table.filter(pc.equal(table["key"], key))
     return table
 

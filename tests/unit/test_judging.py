@@ -163,6 +163,16 @@ def test_a_damaged_table_is_named(tmp_path):
         local.judge(folder)
 
 
+def test_a_history_of_another_version_is_refused_in_a_line(tmp_path):
+    folder = tmp_path / "run"
+    write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), folder)
+    path = folder / "run.json"
+    run = json.loads(path.read_text())
+    path.write_text(json.dumps({**run, "schema_version": 1}))
+    with pytest.raises(HistoryError, match="schema version 1, and this chaos reads 2; check it with the chaos"):
+        local.judge(folder)
+
+
 def test_every_check_is_described():
     names = [name for name, _ in described()]
     assert len(names) == len(set(names)) == 18
