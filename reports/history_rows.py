@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
-from checkers.shards import materialise, workers_in
+from checkers.shards import materialise, run_of, workers_in
 
 BATCH_ROWS: Final = 8192
 
@@ -54,8 +54,9 @@ def tables_of(folder: Path, name: str) -> list[Path]:
     """The Parquet files of one table, made from the streams where they are missing or older.
 
     Raises:
-        HistoryError: the folder holds no history, or one that was altered.
+        HistoryError: the folder holds no history, one that was altered, or one of another version.
     """
+    run_of(folder)
     history = folder / "history"
     workers = workers_in(history)
     if not workers:
