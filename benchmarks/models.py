@@ -132,7 +132,7 @@ def main() -> None:
                 calls = history(act(), size, spoilt=spoilt)
                 rules = Rules(nil_means="absent", init="", fail_observes=True)
                 begin_s = time.process_time()
-                valid = registry.model_named(model)(Calls(calls), rules, Budget(porcupine.TIMEOUT_S)).valid
+                valid = registry.MODELS[model](Calls(calls), rules, Budget(porcupine.TIMEOUT_S)).valid
                 own_s = time.process_time() - begin_s
                 if not spoilt:
                     took.append(own_s)

@@ -46,6 +46,14 @@ def _obstacle() -> str | None:
     return None
 
 
+def _why_here(engine: str) -> str | None:
+    """Why this process judges, in a line for people (empty: it was asked to); None if Spark does."""
+    if engine == "spark":
+        return None
+    why = "" if engine == "local" else _obstacle()
+    return f"engine local: {why}" if why else why
+
+
 def judge_each(folders: Sequence[Path], engine: str = "auto") -> list[Results | ChaosError]:
     """Judge run folders, on Spark all in one session and two jobs; writes into each its verdict.
 
@@ -59,9 +67,9 @@ def judge_each(folders: Sequence[Path], engine: str = "auto") -> list[Results | 
     Raises:
         CapabilityError: ``spark`` was asked for and cannot run here.
     """
-    why = None if engine == "spark" else "" if engine == "local" else _obstacle()
+    why = _why_here(engine)
     if why is not None:
-        return [_here(folder, f"engine local: {why}" if why else "") for folder in folders]
+        return [_here(folder, why) for folder in folders]
     from checkers.written import written
     from spark_checkers.engine import judge_each as judged_on_spark
 
@@ -95,12 +103,12 @@ def judge_imported(paths: Sequence[Path], question: Question, engine: str = "aut
     Raises:
         CapabilityError: ``spark`` was asked for and cannot run here.
     """
-    why = None if engine == "spark" else "" if engine == "local" else _obstacle()
-    if why is None:
-        from spark_checkers.engine import judge_imported as judged_on_spark
+    why = _why_here(engine)
+    if why is not None:
+        return [_imported_here(path, question, why) for path in paths]
+    from spark_checkers.engine import judge_imported as judged_on_spark
 
-        return judged_on_spark(paths, question)
-    return [_imported_here(path, question, f"engine local: {why}" if why else "") for path in paths]
+    return judged_on_spark(paths, question)
 
 
 def _imported_here(path: Path, question: Question, note: str) -> Results | ChaosError:

@@ -81,7 +81,7 @@ def _answers(
     model: str, objects: Iterable[tuple[Any, Calls]], rules: Rules, budget: Budget
 ) -> Iterator[tuple[Any, Answer]]:
     """What the model says of each object; the first that has no order is explained."""
-    check = registry.model_named(model)
+    check = registry.MODELS[model]
     explained = False
     for key, calls in objects:
         answer = check(calls, rules, budget)

@@ -9,15 +9,12 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from checkers.kafka.names import Via
+from checkers.models import registry
 
 KAFKA: Final = "kafka"
 LOG: Final = "log"
 
-OBJECTS: Final = (
-    "register", "cas-register", "kv", "mutex", "set", "set-full", "queue", "total-queue", "fifo-queue", "counter",
-    "unique-ids", "order",
-)  # fmt: skip
-MODELS: Final = (KAFKA, LOG, *OBJECTS)
+MODELS: Final = (KAFKA, LOG, *registry.MODELS)
 _USUAL: Final = {"openchaos": "total-queue", "jsonl": LOG}
 
 

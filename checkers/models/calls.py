@@ -7,17 +7,17 @@ judge.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
 
 Ints = npt.NDArray[np.int64]
 Meaning = TypeVar("Meaning")
-NEVER: Final = int(np.iinfo(np.int64).max)
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):

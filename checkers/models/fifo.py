@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from chaos.core.errors import HistoryError
+from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models.calls import NEVER, Call, Calls, ended, ends, frozen
+from checkers.models.calls import Call, Calls, ended, ends, frozen
 from checkers.models.finding import EXAMPLES, Answer, Found, call_text
 from checkers.models.inversions import Passage, inversions
 from checkers.models.placing import NAME, placed

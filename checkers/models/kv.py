@@ -4,8 +4,9 @@ The module refuses to know of other keys; each is an object of its own.
 """
 
 from chaos.core.errors import HistoryError
+from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models.calls import NEVER, Call, Calls
+from checkers.models.calls import Call, Calls
 from checkers.models.finding import Answer, show
 from checkers.models.placing import placed
 from checkers.models.rules import Budget, Rules

@@ -9,8 +9,9 @@ who held the lock: as in Knossos' model, any process may release it.
 import heapq
 
 from chaos.core.errors import HistoryError
+from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models.calls import NEVER, Call, Calls
+from checkers.models.calls import Call, Calls
 from checkers.models.finding import Answer, Found, call_text
 from checkers.models.placing import NAME
 from checkers.models.rules import Budget, Rules

@@ -8,7 +8,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from checkers.models.calls import NEVER, Call
+from chaos.core.formats.operations import NEVER
+from checkers.models.calls import Call
 from checkers.models.finding import Answer, Found, call_text, show
 from checkers.models.rules import Budget
 from checkers.models.search import Outcome, Search, Spec, Step

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from chaos.core.errors import HistoryError
+from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models.calls import NEVER, Call, Calls, Ints, ended, ends, frozen
+from checkers.models.calls import Call, Calls, Ints, ended, ends, frozen
 from checkers.models.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.models.placing import NAME, placed
 from checkers.models.rules import Budget, Rules

@@ -6,7 +6,6 @@ The module refuses to read files and to schedule: it is given objects and answer
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from chaos.core.errors import UsageError
 from checkers.models import bags, fifo, full_set, kv, mutex, order, register, unordered
 from checkers.models.calls import Calls
 from checkers.models.finding import EXAMPLES, Answer, Found, show
@@ -38,21 +37,6 @@ MODELS: Final[Mapping[str, Model]] = {
     "unique-ids": bags.unique_ids,
     "order": order.check,
 }
-
-
-def model_named(name: str) -> Model:
-    """The model.
-
-    Raises:
-        UsageError: there is none of that name; the message has a guess.
-    """
-    if name not in MODELS:
-        import difflib
-
-        near = difflib.get_close_matches(name, MODELS, n=1)
-        guess = f"did you mean {near[0]}?" if near else f"there are: {', '.join(sorted(MODELS))}"
-        raise UsageError(f"--model {name}: no such model; {guess}")
-    return MODELS[name]
 
 
 def merged(answers: Iterable[tuple[object, Answer]]) -> Answer:

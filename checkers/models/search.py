@@ -15,7 +15,7 @@ A search that runs out of its budget says so; the module refuses to guess.
 from collections.abc import Hashable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from checkers.models.calls import NEVER
+from chaos.core.formats.operations import NEVER
 from checkers.models.rules import Budget
 
 LOOK_AT_CLOCK_EVERY: Final = 4096

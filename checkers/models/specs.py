@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
-from checkers.models.calls import NEVER
+from chaos.core.formats.operations import NEVER
 from checkers.models.search import Left, Step
 
 WRITE: Final = 0

@@ -9,8 +9,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models.calls import NEVER, Call, Calls, frozen
+from checkers.models.calls import Call, Calls, frozen
 
 
 def register_step(state, call, rules):

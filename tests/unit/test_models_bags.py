@@ -4,9 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from chaos.core.errors import HistoryError
+from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
 from checkers.models import bags, order
-from checkers.models.calls import NEVER, Call, Calls
+from checkers.models.calls import Call, Calls
 from checkers.models.full_set import full_set
 from checkers.models.rules import Budget, Rules
 
