@@ -192,6 +192,9 @@ def test_what_has_a_row_of_its_own_is_done_and_nothing_else():
     assert done == {jobs[0].planned.id: rows[2]}, "the newest counts"
     assert pending(jobs, done) == jobs[1:]
     assert pending(jobs, {jobs[0].planned.id: row(jobs[0], "broke")}) == jobs, "what broke is tried again"
+    for verdict, open_ in (("unknown", True), ("invalid", False), ("valid", False)):
+        found = pending(jobs, {jobs[0].planned.id: row(jobs[0], verdict)}, unknown=True)
+        assert (jobs[0] in found) is open_, "only what has no verdict may get another one"
 
 
 def test_rows_are_appended_and_a_torn_one_is_done_again(tmp_path):
