@@ -49,6 +49,18 @@ def suffix_minimum(values: Ints, *, none: int) -> Ints:
     return out
 
 
+def are_distinct(values: Ints) -> bool:
+    """Whether no number occurs twice."""
+    step = np.diff(values)
+    return bool((step > 0).all() or (np.diff(np.sort(values)) > 0).all())
+
+
+def distinct(values: Ints) -> Ints:
+    """The different numbers, ascending. By sorting: NumPy's own way is to hash, and several times slower."""
+    ordered = values if (np.diff(values) >= 0).all() else np.sort(values)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
+
+
 def runs(same: Mask) -> tuple[Ints, Ints]:
     """Starts and ends (exclusive) of the stretches of True."""
     edges = np.diff(np.concatenate(([0], same.astype(np.int8), [0])))
@@ -62,7 +74,7 @@ def spans(numbers: Ints, *, gap: int, limit: int) -> list[tuple[int, int]]:
     """
     if not len(numbers):
         return []
-    ordered = np.unique(numbers)
+    ordered = distinct(numbers)
     while True:
         cut = np.flatnonzero(np.diff(ordered) > gap)
         if len(cut) < limit:
