@@ -5,7 +5,7 @@ runs where the engine runs its kernels: in this process, or in an executor. The 
 judge and to merge.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -35,6 +35,9 @@ from checkers.timeline import Timeline, timeline_of
 
 TABLES: Final = (("operations", OPERATIONS), ("reads", READ_ROWS))
 _NEEDED: Final = pa.schema([READ_ROWS.field(name) for name in READ_COLUMNS])
+
+GROUPS: Final = 64
+"""Enough to keep many cores busy to the end; summaries are then added up in few steps."""
 
 
 class Materialised(msgspec.Struct, frozen=True):
@@ -225,6 +228,13 @@ def load_shard(history: Path, key: int) -> QueueShard:
     if not sorted_already:
         operations = {name: column[order] for name, column in operations.items()}
     return QueueShard(key, operations, _neighbours(_joined(history, "reads", _NEEDED, key)))
+
+
+def grouped(keys: Iterable[int]) -> list[list[int]]:
+    """Queues as at most ``GROUPS`` groups of neighbours, ascending: the work that is done in one piece."""
+    ordered = sorted(keys)
+    size = max(1, -(-len(ordered) // GROUPS))
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
 def load_timeline(history: Path, run: RunInfo) -> Timeline:
