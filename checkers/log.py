@@ -107,6 +107,8 @@ class Log:
     @cached_property
     def row_ok(self) -> Mask:
         """Whether the read that returned the row was ok."""
+        if bool((self.type[self.read_ops] == Type.OK).all()):
+            return np.ones(len(self.row_op), dtype=np.bool_)
         return np.equal(self.type[self.row_op], Type.OK)
 
     @cached_property
@@ -170,12 +172,11 @@ class Log:
         sent_w, sent_s = self._operations["writer"][self.sends], self._operations["sequence"][self.sends]
         return _lookup(sent_w.astype(np.int64), sent_s, writer, sequence)
 
-    def seen(self, rows: Mask) -> Mask:
+    def seen(self, rows: Mask | slice) -> Mask:
         """Per vid: whether one of these rows returned it."""
-        out = np.zeros(self.values, dtype=np.bool_)
-        vids = self.row_vid[rows]
-        out[vids[vids >= 0]] = True
-        return out
+        out = np.zeros(self.values + 1, dtype=np.bool_)  # the last for damaged rows, whose vid is -1
+        out[self.row_vid if isinstance(rows, np.ndarray) and rows.all() else self.row_vid[rows]] = True
+        return out[:-1]
 
     def rows_of(self, op: int) -> slice:
         """The rows one read returned."""
@@ -243,6 +244,10 @@ def _lookup(sent_w: Ints, sent_s: Ints, writer: Ints, sequence: Ints) -> Ints:
             base = np.concatenate(([0], np.cumsum(size)))
             table = np.full(int(base[-1]), -1, dtype=np.int64)
             table[base[sent_w] + sent_s] = np.arange(len(sent_w))
+            if min(writer.min(), sequence.min()) >= 0 and writer.max() < top:  # so it is of all but a few queues
+                inside, place = sequence < size[writer], base[writer] + sequence
+                if inside.all():
+                    return table[place]
             inside = (writer >= 0) & (writer < top)
             w = np.where(inside, writer, 0)
             inside &= (sequence >= 0) & (sequence < size[w])
