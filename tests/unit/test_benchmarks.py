@@ -57,6 +57,20 @@ def test_what_has_a_row_is_not_run_again(bench, monkeypatch, tmp_path):
     assert ran == ["register", "register"]
 
 
+def test_what_cannot_be_measured_stops_no_other(bench, monkeypatch, tmp_path, capsys):
+    def missing(_):
+        raise SystemExit("there is no go")
+
+    done = {"entries": [], "figures": {}, "met": None, "profile": []}
+    monkeypatch.setitem(bench.BENCHMARKS, "porcupine", bench.BENCHMARKS["porcupine"]._replace(act=missing))
+    monkeypatch.setitem(bench.BENCHMARKS, "cores", bench.BENCHMARKS["cores"]._replace(act=lambda _: done))
+    with pytest.raises(SystemExit) as caught:
+        bench.run(bench.SCALES["small"], ["porcupine", "cores"], tmp_path / "work")
+    assert caught.value.code == 255
+    assert "porcupine: not measured: there is no go" in capsys.readouterr().err
+    assert [row["name"] for row in bench.stored(bench.ROWS)] == ["cores"]
+
+
 def test_a_short_disk_is_said_before_anything_is_run(bench, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(bench.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10**6}))
     with pytest.raises(SystemExit) as caught:
