@@ -14,20 +14,44 @@ LONGEST_TXN = 64
 
 
 @click.command("generate")
-@click.option("--model", type=click.Choice(["log", "kafka"]), default="log", show_default=True,
-              help="A run folder of ours, or a history as Jepsen's Kafka workload writes it.")
-@click.option("--ops", type=click.IntRange(min=1, max=MAX_OPS), required=True,
-              help="Operations in all, the last reads among them.")
+@click.option(
+    "--model",
+    type=click.Choice(["log", "kafka"]),
+    default="log",
+    show_default=True,
+    help="A run folder of ours, or a history as Jepsen's Kafka workload writes it.",
+)
+@click.option(
+    "--ops",
+    type=click.IntRange(min=1, max=MAX_OPS),
+    required=True,
+    help="Operations in all, the last reads among them.",
+)
 @click.option("--keys", type=click.IntRange(min=1, max=MAX_KEYS), default=4, show_default=True, help="Queues, or logs.")
-@click.option("--anomaly", "anomalies", multiple=True, metavar="NAME=COUNT,…",
-              help="What is planted, and how often; everything else is valid.")
+@click.option(
+    "--anomaly",
+    "anomalies",
+    multiple=True,
+    metavar="NAME=COUNT,…",
+    help="What is planted, and how often; everything else is valid.",
+)
 @click.option("--seed", type=click.IntRange(min=0, max=MAX_SEED), default=1, show_default=True, help="Of every draw.")
-@click.option("--txn-length", type=click.IntRange(min=1, max=LONGEST_TXN),
-              help="Sends and polls of a transaction at most (kafka).  [default: 1, no transactions]")
-@click.option("--sub-via", type=click.Choice(["assign", "subscribe"]),
-              help="How consumers get their logs (kafka).  [default: assign]")
-@click.option("--output", type=click.Path(path_type=Path), required=True,
-              help="The run folder to be made (log), or the file, .edn or .json (kafka).")
+@click.option(
+    "--txn-length",
+    type=click.IntRange(min=1, max=LONGEST_TXN),
+    help="Sends and polls of a transaction at most (kafka).  [default: 1, no transactions]",
+)
+@click.option(
+    "--sub-via",
+    type=click.Choice(["assign", "subscribe"]),
+    help="How consumers get their logs (kafka).  [default: assign]",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The run folder to be made (log), or the file, .edn or .json (kafka).",
+)
 def generate_command(model: str, output: Path, **options: Any) -> int:
     """Write a history that is valid but for exactly the anomalies that were asked for.
 
