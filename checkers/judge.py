@@ -7,7 +7,7 @@ ended drain is never valid, at any depth (SEMANTICS 11).
 
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,9 +36,8 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What every kernel made of one shard. ``took_s`` per kernel; the first to need the log pays for it."""
+    """What every kernel made of some shards. ``took_s`` per kernel; the first to need the log pays for it."""
 
-    key: int
     summaries: dict[str, Any]
     took_s: dict[str, float]
 
@@ -66,21 +65,28 @@ def examine(shard: QueueShard, context: Context) -> Part:
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
             summaries[kernel.name] = Broken(f"queue {shard.key}: {_why(error)}")
         took_s[kernel.name] = time.perf_counter() - began
-    return Part(shard.key, summaries, took_s)
+    return Part(summaries, took_s)
 
 
-def _added(kernel: Any, parts: Sequence[Part]) -> Any:
-    """One summary of all shards, ``Broken`` if one is, None without shards."""
-    total = None
+def together(parts: Iterable[Part]) -> Part | None:
+    """One part of several, in their order; None of none. No more than two are held at a time."""
+    total: Part | None = None
     for part in parts:
-        summary = part.summaries[kernel.name]
-        if isinstance(summary, Broken):
-            return summary
-        try:
-            total = summary if total is None else kernel.merge(total, summary)
-        except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
-            return Broken(_why(error))
+        total = part if total is None else _added(total, part)
     return total
+
+
+def _added(left: Part, right: Part) -> Part:
+    summaries: dict[str, Any] = {}
+    for kernel in EVERY:
+        name = kernel.name
+        one, other = left.summaries[name], right.summaries[name]
+        broken = next((summary for summary in (one, other) if isinstance(summary, Broken)), None)
+        try:
+            summaries[name] = broken or kernel.merge(one, other)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
+            summaries[name] = Broken(_why(error))
+    return Part(summaries, {name: took_s + right.took_s[name] for name, took_s in left.took_s.items()})
 
 
 def _broken(name: str, why: str) -> CheckResult:
@@ -163,14 +169,13 @@ def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> 
     return explain.sentence_valid(acked, results.anomalies, compared, context)
 
 
-def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: str = "") -> Judged:
-    """The verdict of a run from what the kernels made of its queues."""
-    ordered = sorted(parts, key=lambda part: part.key)
-    summaries = {kernel.name: _added(kernel, ordered) for kernel in EVERY}
+def conclude(part: Part | None, context: Context, engine: str, engine_note: str = "") -> Judged:
+    """The verdict of a run from what the kernels made of all its queues, None if it has none."""
+    summaries = {kernel.name: part.summaries[kernel.name] if part is not None else None for kernel in EVERY}
     rows = []
     for kernel in KERNELS:
         row = _row(kernel, summaries[kernel.name], context)
-        took_s = sum(part.took_s[kernel.name] for part in ordered)
+        took_s = part.took_s[kernel.name] if part is not None else 0.0
         if kernel.name == "rto":
             rows.append(_roles_row(context))
         if row is not None:

@@ -123,12 +123,13 @@ class ServiceKernel:
         """From the invocation of each acknowledged send to the answer of the first read that gave it to a consumer."""
         log, rows = shard.log, len(_windows(context)) + 1
         first = np.full(log.values, NEVER_NS, dtype=np.int64)
-        given = np.isin(log.f[log.row_op], CONSUMED) & (log.row_vid >= 0)
+        given = np.isin(log.f, CONSUMED)[log.row_op] & (log.row_vid >= 0)
         np.minimum.at(first, log.row_vid[given], log.complete[log.row_op[given]])
         reads = shard.reads
         popped = np.flatnonzero(reads["f"] == F.POP)
-        vid = log.vids(reads["writer"][popped].astype(np.int64), reads["sequence"][popped])
-        np.minimum.at(first, vid[vid >= 0], reads["complete_ns"][popped][vid >= 0])
+        if len(popped):
+            vid = log.vids(reads["writer"][popped].astype(np.int64), reads["sequence"][popped])
+            np.minimum.at(first, vid[vid >= 0], reads["complete_ns"][popped][vid >= 0])
         # A delayed message is given late on purpose, and a half one when its producer decides: neither is latency.
         plain = log.acked[np.equal(log.f[log.sends[log.acked]], F.SEND)]
         invoke = log.invoke[log.sends[plain]]

@@ -1,7 +1,7 @@
 """Run folders judged on Spark: two jobs whatever their number, summaries added up in the driver.
 
-The first job turns streams and events into tables and facts, the second runs the kernels over every
-queue of every folder. The driver plans, merges summaries and writes verdicts; it opens no table and no
+The first job turns streams and events into tables and facts, the second runs the kernels over groups of
+queues of every folder. The driver plans, merges summaries and writes verdicts; it opens no table and no
 stream (a test makes every reader and kernel raise in the driver).
 """
 
@@ -16,9 +16,9 @@ from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results
 from checkers.imported.question import Question
-from checkers.judge import Judged, Part, conclude
+from checkers.judge import Judged, Part, conclude, together
 from checkers.kernel import Context
-from checkers.shards import run_of
+from checkers.shards import grouped, run_of
 from spark_checkers.session import session
 from spark_checkers.tasks import ANSWERS, TASKS, Failed, run_tasks
 
@@ -114,9 +114,9 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
     for i, found in enumerate(contexts):
         if not isinstance(found, Failed):
             context, keys = found
-            pickled = pickle.dumps(context)
-            tasks += [Task("queue", folders[i] / "history", key, pickled) for key in keys]
-            owner += [i] * len(keys)
+            groups = grouped(keys)
+            tasks += [Task("queues", folders[i] / "history", 0, pickle.dumps((context, group))) for group in groups]
+            owner += [i] * len(groups)
     answers = _run(tasks)
     out: list[Judged | ChaosError] = []
     for i, found in enumerate(contexts):
@@ -126,7 +126,7 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
             if failed is not None:
                 raise _error(failed)
             assert not isinstance(found, Failed)
-            out.append(conclude([part for part in own if isinstance(part, Part)], found[0], "spark"))
+            out.append(conclude(together(part for part in own if isinstance(part, Part)), found[0], "spark"))
         except ChaosError as error:
             out.append(error)
     return out

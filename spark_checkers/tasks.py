@@ -17,10 +17,10 @@ from chaos.core.runinfo import RunInfo
 
 TASKS: Final = pa.schema([
     ("number", pa.int64()),
-    ("kind", pa.string()),  # stream, events, queue, imported
+    ("kind", pa.string()),  # stream, events, queues, imported
     ("folder", pa.string()),  # the history folder; the file of an imported history
-    ("key", pa.int64()),  # the worker, or the queue
-    ("context", pa.binary()),  # pickled: the run for events, the context for queues, the question for imported
+    ("key", pa.int64()),  # the worker
+    ("context", pa.binary()),  # pickled: the run for events, the context and the queues, the question for imported
 ])  # fmt: skip
 ANSWERS: Final = "number long, answer binary"
 _ANSWER: Final = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
@@ -37,14 +37,14 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
     """Do one piece of work.
 
     Args:
-        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queue`` (run the kernels), ``imported``
-            (judge a file that another tool wrote).
+        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queues`` (run the kernels over some),
+            ``imported`` (judge a file that another tool wrote).
         history: the run's history folder, or that file.
-        key: the worker or the queue.
-        context: the run for ``events``, the context for ``queue``, the question for ``imported``.
+        key: the worker.
+        context: the run for ``events``, the context and the queues for ``queues``, the question for ``imported``.
     """
-    from checkers.judge import examine
-    from checkers.shards import load_shard, load_timeline, materialise
+    from checkers.local import examined
+    from checkers.shards import load_timeline, materialise
 
     if kind == "imported":
         from checkers.imported.judge import judge
@@ -55,7 +55,8 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
     if kind == "events":
         assert isinstance(context, RunInfo)
         return load_timeline(history, context)
-    return examine(load_shard(history, key), context)
+    shared, keys = context
+    return examined(history, shared, keys)
 
 
 def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:

@@ -156,7 +156,7 @@ def test_several_paths_are_two_jobs_whatever_their_number(tmp_path, monkeypatch)
 
 
 def test_a_task_that_breaks_is_a_broken_harness(tmp_path):
-    (failed,) = engine._run([engine.Task("queue", tmp_path, 0, b"no pickle")])
+    (failed,) = engine._run([engine.Task("queues", tmp_path, 0, b"no pickle")])
     assert isinstance(failed, Failed)
     assert not failed.altered
     error = engine._error(failed)
