@@ -110,7 +110,7 @@ def _value(text: str) -> str | int:
 def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[str, Any], *, as_json: bool) -> list[int]:
     from chaos.judging import judge_imported
     from checkers.imported.question import Question, model_for
-    from reports.text import imported
+    from reports.imported import figures_object, summary
 
     if "init" in given:
         given["init"] = _value(given["init"])
@@ -121,6 +121,6 @@ def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[st
             codes.append(_refused(text, results))
             continue
         codes.append(exit_code(results.valid))
-        said = msgspec.json.encode(as_object(text, results)).decode() if as_json else imported(text, results)
-        click.echo(said)
+        whole = {**as_object(text, results), "figures": figures_object(results)}
+        click.echo(msgspec.json.encode(whole).decode() if as_json else summary(text, results))
     return codes

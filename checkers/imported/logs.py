@@ -14,11 +14,13 @@ from chaos.core.formats import registry as formats
 from chaos.core.formats.operations import Operation
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
-from chaos.core.runinfo import Promises, RunInfo
 from chaos.core.verdict import Anomaly, Results
 from checkers.duplicates import DuplicatesKernel
 from checkers.failed_read import FailedReadKernel
 from checkers.findings import Findings, anomaly, merged, validity
+from checkers.imported.figures import figures
+from checkers.imported.load import of_operations
+from checkers.imported.nowhere import nowhere
 from checkers.imported.question import Question
 from checkers.imported.telling import results
 from checkers.kernel import Context, QueueShard
@@ -33,18 +35,6 @@ KERNELS: Final = (
     LinearizableKernel(), DuplicatesKernel(), FailedReadKernel(), OffsetsKernel(), OrderKernel(), PhantomKernel(),
 )  # fmt: skip
 """What decides whether a log is linearizable: no more, no less (compared with a state-machine search)."""
-
-
-def _run(keys: int) -> RunInfo:
-    """What kernels may ask of the run: nothing is promised, and there is one nameless node."""
-    return RunInfo(
-        id="imported", status="ran", argv=(), chaos_version="", schema_version=0, boot_id="", origin_ns=0,
-        origin_utc="", system="", system_version="", backend="", workload="", nemesis="noop", seed=0, settings={},
-        nodes=(), roles={},
-        queues=keys, rate=0.0, clients=0, workers=0, op_timeout_s=0.0, time_limit_s=0.0, fault_interval_s=0.0,
-        fault_duration_s=0.0, route_poll_interval_s=None, rto_budget_s=None, promises=Promises(), planned_faults=0,
-        mix={}, body_bytes=0,
-    )  # fmt: skip
 
 
 def _records(operation: Operation) -> list[tuple[int, Any]]:
@@ -168,7 +158,7 @@ def judge(path: Path, question: Question, engine: str) -> Results:
     logs: dict[Any, list[Operation]] = {}
     for operation in operations.items:
         logs.setdefault(frozen(operation.key), []).append(operation)
-    run = _run(len(logs))
+    run = nowhere(len(logs))
     context = Context(run=run, streams=(), timeline=timeline_of([], run))
     whole: Findings | None = None
     try:
@@ -183,4 +173,5 @@ def judge(path: Path, question: Question, engine: str) -> Results:
     return results(
         model=question.model, engine=engine, valid=validity(anomalies), anomalies=anomalies, reason="",
         cut_off=operations.cut_off, examined=f"{len(operations.items)} operations of {len(logs)} logs",
+        figures=figures(of_operations(operations.items, question.model), operations.others, None),
     )  # fmt: skip
