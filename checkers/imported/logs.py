@@ -7,6 +7,7 @@ refuses what a run has beside: there is no drain, so what nobody looked at is no
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from chaos.core.errors import HistoryError
@@ -20,12 +21,14 @@ from checkers.failed_read import FailedReadKernel
 from checkers.findings import Findings, anomaly, merged, validity
 from checkers.imported.figures import figures
 from checkers.imported.load import of_operations
+from checkers.imported.log_told import Found, Log, told
 from checkers.imported.nowhere import nowhere
 from checkers.imported.question import Question
 from checkers.imported.telling import results
 from checkers.kernel import Context, QueueShard
 from checkers.linearizable import LinearizableKernel
 from checkers.models.calls import frozen
+from checkers.models.finding import show
 from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
@@ -64,13 +67,14 @@ def _offset(operation: Operation, name: str) -> int:
     return number
 
 
-def shard_of(operations: list[Operation], key: int = 0) -> QueueShard:
+def shard_of(operations: list[Operation], key: int = 0, numbers: dict[Any, int] | None = None) -> QueueShard:
     """The columns of one log.
 
     Args:
         operations: ``append`` with a value and an ``offset`` (ok, or a hint), ``read`` with ``from``, ``to_end``
             (whether it read to the end) and ``records`` ([offset, value], …), ascending by invocation.
         key: the number of the log.
+        numbers: of values that were met before; new ones are added.
 
     Raises:
         ValueError: an operation that a log does not have.
@@ -78,7 +82,7 @@ def shard_of(operations: list[Operation], key: int = 0) -> QueueShard:
     for operation in operations:
         if operation.f not in ("append", "read"):
             raise ValueError(f"a log has append and read, not {operation.f}")
-    numbers: dict[Any, int] = {}
+    numbers = {} if numbers is None else numbers
     appends = [operation.f == "append" for operation in operations]
     values = [
         numbers.setdefault(frozen(one.argument), len(numbers)) if own else -1
@@ -155,23 +159,43 @@ def judge(path: Path, question: Question, engine: str) -> Results:
         HistoryError: naming file and fault.
     """
     operations = formats.read(path, question.format)
-    logs: dict[Any, list[Operation]] = {}
+    by_key: dict[Any, tuple[Any, list[Operation]]] = {}
     for operation in operations.items:
-        logs.setdefault(frozen(operation.key), []).append(operation)
-    run = nowhere(len(logs))
+        by_key.setdefault(frozen(operation.key), (operation.key, []))[1].append(operation)
+    run = nowhere(len(by_key))
     context = Context(run=run, streams=(), timeline=timeline_of([], run))
+    logs: list[Log] = []
     whole: Findings | None = None
     try:
-        for number, own in enumerate(logs.values()):
-            found = found_in(shard_of(own, number), context)
+        for number, (key, own) in enumerate(by_key.values()):
+            numbers: dict[Any, int] = {}
+            found = found_in(shard_of(own, number, numbers), context)
             whole = found if whole is None else merged(whole, found)
+            logs.append(_log(own, number, "" if len(by_key) == 1 and key is None else show(key), numbers, context))
     except ValueError as error:
         raise HistoryError(f"{path}: {error}") from error
+    found_at_all = whole.found if whole is not None else {}
     anomalies: dict[str, Anomaly] = {
-        name: anomaly(name, finding, context) for name, finding in (whole.found if whole is not None else {}).items()
+        name: msgspec.structs.replace(anomaly(name, finding, context), examples=told(name, finding, logs))
+        for name, finding in found_at_all.items()
     }
     return results(
         model=question.model, engine=engine, valid=validity(anomalies), anomalies=anomalies, reason="",
         cut_off=operations.cut_off, examined=f"{len(operations.items)} operations of {len(logs)} logs",
         figures=figures(of_operations(operations.items, question.model), operations.others, None),
     )  # fmt: skip
+
+
+def _log(own: list[Operation], key: int, name: str, numbers: dict[Any, int], context: Context) -> Log:
+    """A log as it is told. ``numbers``: of its values, as the kernels were given them."""
+    shown = {frozen(value): value for one in own for value in _values(one)}
+
+    def judged(some: list[Operation]) -> Found:
+        return found_in(shard_of(some, key, numbers), context).found
+
+    return Log(own, name, judged, {f"0:{number}": shown[value] for value, number in numbers.items()})
+
+
+def _values(operation: Operation) -> list[Any]:
+    """The values that an operation names."""
+    return [operation.argument] if operation.f == "append" else [value for _, value in _records(operation)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.formats import registry as formats
-from chaos.core.formats.operations import Operation, Operations
+from chaos.core.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.figures import Losses, figures
@@ -67,9 +67,12 @@ def _rules(operations: Operations, question: Question) -> Rules:
 
 
 def _row(call: Call) -> dict[str, Any]:
+    """An operation in words; what orders it stands beside it, None where it has no beginning or no end."""
     return {
         "op": call.number, "process": plain(call.process), "f": call.f, "type": call.outcome.word,
         "argument": plain(call.argument), "output": plain(call.output),
+        "invoke": None if call.invoke == LONG_AGO else call.invoke,
+        "complete": None if call.complete == NEVER else call.complete,
     }  # fmt: skip
 
 
