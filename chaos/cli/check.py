@@ -103,8 +103,12 @@ def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> 
 
 
 def _value(text: str) -> str | int:
-    """A value of the command line as histories have it: a whole number if it is one."""
-    return int(text) if text.removeprefix("-").isdecimal() else text
+    """A value of the command line as histories have it: a whole number or a keyword if it is one."""
+    from chaos.core.formats.edn import Keyword
+
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    return Keyword(text) if text.startswith(":") else text
 
 
 def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[str, Any], *, as_json: bool) -> list[int]:

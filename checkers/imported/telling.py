@@ -19,6 +19,8 @@ def results(
 
     ``reason``: why unknown. ``cut_off``: where the file ends too early; it is judged as far as it goes, and says so.
     """
+    if valid is True and not figures.kinds:
+        valid, reason = UNKNOWN, "no client did anything in it, so there is nothing to judge"
     bad = [name for name, one in anomalies.items() if not one.allowed]
     told = bad or list(anomalies)
     sentence = next((one.sentence for name in told for one in anomalies[name].examples), "")
