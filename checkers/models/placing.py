@@ -15,6 +15,8 @@ from checkers.models.rules import Budget
 from checkers.models.search import Outcome, Search, Spec, Step
 
 NAME: Final = "nonlinearizable"
+LEAP: Final = 16
+"""How many times as far the next guess at the end lies, where the last one was too near."""
 
 Told = tuple[Call, Step]
 SpecOf = Callable[[Sequence[Step]], Spec]
@@ -57,7 +59,7 @@ def placed(told: Sequence[Told], spec_of: SpecOf, budget: Budget) -> Answer:
     step = 1  # the end is near where the search got to, most often
     while low < high:
         middle = min(low + step - 1, (low + high) // 2)
-        step *= 2
+        step *= LEAP
         found = _search(_until(told, moments[middle]), spec_of, budget)
         if found.ok is None:
             break

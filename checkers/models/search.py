@@ -150,7 +150,8 @@ class Search:
             if not loose >> i & 1 and (twin < 0 or loose >> twin & 1):
                 ways.append((step, mask, loose | 1 << i, must))
         chosen = [i for i in at_hand if steps[i].changes and steps[i].invoke <= horizon]
-        chosen.sort(key=lambda i: -steps[i].complete)
+        if len(chosen) > 1:
+            chosen.sort(key=lambda i: -steps[i].complete)
         ways += [(steps[i], mask | 1 << (i - base), loose, must - 1) for i in chosen]
         out = []
         for step, mask_then, loose_then, must_then in ways:
@@ -160,7 +161,7 @@ class Search:
             self._now = _Frame(base, mask_then, loose_then, after, must_then)
             onward = self._spec.onward(state, after, self)
             if onward is not None:
-                out.append(self._now._replace(state=onward))
+                out.append(_Frame(base, mask_then, loose_then, onward, must_then))
         return out
 
     def run(self) -> Outcome:

@@ -7,6 +7,7 @@ one list of steps, because it knows who still needs which state. The module refu
 import itertools
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from chaos.core.formats.operations import NEVER
@@ -108,17 +109,24 @@ class StringSpec:
         if found is None:
             behind = range(bisect_left(self._gets, (text, -1)), len(self._gets))
             own = itertools.takewhile(lambda one: one[0].startswith(text), (self._gets[i] for i in behind))
-            found = self._beginning_with[text] = sorted(own, key=lambda one: one[1], reverse=True)
+            found = self._beginning_with[text] = sorted(own, key=itemgetter(1), reverse=True)
         return found
 
     def onward(self, before: Any, after: Any, left: Left) -> Any:
         """Who needs a text that began as the one that is left must find another put that begins so."""
+        taken = left.taken
         for text, i in self._readers(before):
-            if left.taken(i) or (after is not LOST and text.startswith(after)):
+            if taken(i) or (after is not LOST and text.startswith(after)):
                 continue
-            if all(left.taken(put) for put in self._puts_of[text]):
+            for put in self._puts_of[text]:
+                if not taken(put):
+                    break
+            else:
                 return None
-        return after if any(not left.taken(i) for _, i in self._readers(after)) else LOST
+        for _, i in self._readers(after):
+            if not taken(i):
+                return after
+        return LOST
 
 
 ENQUEUE: Final = 0
