@@ -39,7 +39,9 @@ class Left(Protocol):
 
 
 class Spec(Protocol):
-    """A sequential object. States are hashable."""
+    """A sequential object. States are hashable. ``lacking``: for whom ``onward`` said None last; -1: for nobody yet."""
+
+    lacking: int
 
     def initial(self) -> Hashable:
         """The state before anything happened."""
@@ -60,13 +62,15 @@ class Spec(Protocol):
 class Outcome(NamedTuple):
     """``ok`` None: the budget ran out, for ``why``. ``most``: the most completed steps that an order was found for.
 
-    ``sure``: what had been invoked before this moment has an order.
+    ``sure``: what had been invoked before this moment has an order. ``lacking``: the step that stood in the way where
+    the search got furthest, by its position, as far as the object knows; -1 if it does not.
     """
 
     ok: bool | None
     most: int
     sure: int
     why: str = ""
+    lacking: int = -1
 
 
 class _Frame(NamedTuple):
@@ -170,6 +174,7 @@ class Search:
         seen: set[tuple[int, int, int, Hashable]] = set()
         stack = [_Frame(0, 0, 0, self._spec.initial(), total)]
         rounds = reached = 0
+        lacking = -1
         while stack:
             frame = self._settled(stack.pop())
             least = min(least, frame.must)
@@ -183,8 +188,11 @@ class Search:
             rounds += 1
             if rounds % LOOK_AT_CLOCK_EVERY == 0 and (why := self._budget.spent(len(seen))):
                 return Outcome(ok=None, most=total - least, sure=self._must[reached].invoke, why=why)
+            self._spec.lacking = -1
             stack += self._choices(frame)
-        return Outcome(ok=False, most=total - least, sure=self._must[reached].invoke)
+            if frame.base == reached and self._spec.lacking >= 0:
+                lacking = self._spec.lacking
+        return Outcome(ok=False, most=total - least, sure=self._must[reached].invoke, lacking=lacking)
 
 
 def _twins(steps: Sequence[Step]) -> list[int]:

@@ -29,6 +29,7 @@ class RegisterSpec:
     """
 
     def __init__(self, steps: Sequence[Step], init: Hashable) -> None:
+        self.lacking = -1
         self._init = init
         self._makers: dict[Hashable, list[int]] = {}
         self._seekers: dict[Hashable, list[int]] = {}
@@ -58,9 +59,13 @@ class RegisterSpec:
 
     def onward(self, before: Any, after: Any, left: Left) -> Any:
         """A value that somebody still needs must not be left if nobody brings it back."""
-        if before == after or all(left.taken(i) for i in self._seekers.get(before, ())):
+        if before == after:
             return after
-        return None if all(left.taken(i) for i in self._makers.get(before, ())) else after
+        seeker = next((i for i in self._seekers.get(before, ()) if not left.taken(i)), -1)
+        if seeker < 0 or not all(left.taken(i) for i in self._makers.get(before, ())):
+            return after
+        self.lacking = seeker
+        return None
 
 
 PUT: Final = 0
@@ -74,6 +79,7 @@ class StringSpec:
     """A string with put, get and append. A step is (kind, text)."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
+        self.lacking = -1
         puts: dict[str, list[int]] = {}
         for i, step in enumerate(steps):
             if step.what[0] == PUT:
@@ -122,6 +128,7 @@ class StringSpec:
                 if not taken(put):
                     break
             else:
+                self.lacking = i
                 return None
         for _, i in self._readers(after):
             if not taken(i):
@@ -136,6 +143,8 @@ BLIND_DEQUEUE: Final = 2  # took the head, whatever that was
 
 class FifoSpec:
     """A first-in-first-out queue. A step is (kind, value)."""
+
+    lacking = -1
 
     def initial(self) -> Hashable:
         """The empty queue."""
