@@ -146,7 +146,9 @@ def _context(load: Load, faults: Faults, seconds: float, span: tuple[int, int]) 
     every = sum(kinds.values())
     queues = len({part.key for part in load.parts if part.key != EVERYWHERE})
     rate = every / seconds if seconds > 0 else 0.0
-    run = nowhere(queues, rate=rate, mix={f: count / every for f, count in kinds.items()} if every else {})
+    by_queue = {part.f for part in load.parts if part.key != EVERYWHERE}
+    shares = {f: count / every * (1 if f in by_queue else max(1, queues)) for f, count in kinds.items() if count}
+    run = nowhere(queues, rate=rate, mix=shares)  # a kind that knows of no queues has its whole rate on each
     timeline = Timeline(
         origin_ns=span[0], end_ns=span[1], drain_ended=False, faults=faults.spans, claims=(), statements={},
         in_sync=(), observed=0,

@@ -102,6 +102,7 @@ def test_recovery_from_a_fault_of_jepsens_nemesis(told):
     over_all = fault["rto"][0]
     assert (over_all["f"], over_all["key"], over_all["seconds"]) == ("send", -1, 5.01)
     assert (over_all["recovered"], over_all["when"]) == (True, "after-heal")
+    assert over_all["resolution_s"] == pytest.approx(2 * 29.91 / 300)
     assert fault["not_ok"] == 50
     assert fault["steady"] == {"reached": True, "seconds": 0.0}
     assert "proven" not in fault, "nobody has proven it"
@@ -112,6 +113,9 @@ def test_a_loss_belongs_to_the_last_fault_before_the_poll_that_proves_it(told):
     early = polled(BEGUN * S - S, l0=[(0, 0)], l1=[(0, 1)])
     late = polled(20 * S, l0=[(0, 0), (2, 4)])
     found, said = kafka(told, *early, *late)
+    polls = [one for one in found["faults"][0]["rto"] if one["f"] == "poll"]
+    assert [one["key"] for one in polls] == [-1]
+    assert polls[0]["resolution_s"] == pytest.approx(29.91 / 2)
     assert found["faults"][0]["lost"] == 1
     assert found["rpo"] == "fault 1 (partition): 1 lost over 0.0 s"
     assert "RPO: fault 1 (partition): 1 lost over 0.0 s" in said
