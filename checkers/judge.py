@@ -23,7 +23,7 @@ from checkers.registry import EVERY, KERNELS, SERIES, SERVICE
 from checkers.replicas import ReplicaSummary
 from checkers.roles import NAME as ROLES
 from checkers.roles import check_roles
-from checkers.rpo import RpoSummary
+from checkers.rpo import RpoSummary, Toll
 from checkers.rto import RtoKernel, RtoSummary
 from checkers.service import ServiceSummary, availability, latencies, steady
 from checkers.timeline import FaultSpan
@@ -116,6 +116,13 @@ def _fault(span: FaultSpan, summaries: dict[str, Any], steadied: dict[int, Stead
     rto, rpo = summaries["rto"], summaries["rpo"]
     times = rto if isinstance(rto, RtoSummary) else RtoSummary()
     toll = rpo.tolls.get(span.id) if isinstance(rpo, RpoSummary) else None
+    return fault_result(span, times, toll, steadied.get(span.id), context)
+
+
+def fault_result(
+    span: FaultSpan, times: RtoSummary, toll: Toll | None, steadied: Steady | None, context: Context
+) -> FaultResult:
+    """The row of one fault: its life, what it stopped and what it cost."""
     injected = span.inject_ns is not None
     return FaultResult(
         id=span.id, name=span.name, targets=span.targets, description=span.description, proven=span.proven,
@@ -123,7 +130,7 @@ def _fault(span: FaultSpan, summaries: dict[str, Any], steadied: dict[int, Stead
         heal_ns=span.heal_ns, healed_ns=span.healed_ns, evidence=span.evidence, heal_evidence=span.heal_evidence,
         note=span.note, rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
         lost=toll.lost if toll is not None else 0, rpo_span_s=toll.span_s if toll is not None else None,
-        not_ok=times.not_ok.get(span.id, 0), steady=steadied.get(span.id),
+        not_ok=times.not_ok.get(span.id, 0), steady=steadied,
     )  # fmt: skip
 
 

@@ -103,14 +103,18 @@ def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> 
 
 
 def _value(text: str) -> str | int:
-    """A value of the command line as histories have it: a whole number if it is one."""
-    return int(text) if text.removeprefix("-").isdecimal() else text
+    """A value of the command line as histories have it: a whole number or a keyword if it is one."""
+    from chaos.core.formats.edn import Keyword
+
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    return Keyword(text) if text.startswith(":") else text
 
 
 def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[str, Any], *, as_json: bool) -> list[int]:
     from chaos.judging import judge_imported
     from checkers.imported.question import Question, model_for
-    from reports.text import imported
+    from reports.imported import figures_object, summary
 
     if "init" in given:
         given["init"] = _value(given["init"])
@@ -121,6 +125,6 @@ def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[st
             codes.append(_refused(text, results))
             continue
         codes.append(exit_code(results.valid))
-        said = msgspec.json.encode(as_object(text, results)).decode() if as_json else imported(text, results)
-        click.echo(said)
+        whole = {**as_object(text, results), "figures": figures_object(results)}
+        click.echo(msgspec.json.encode(whole).decode() if as_json else summary(text, results))
     return codes
