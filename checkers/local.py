@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from chaos.core import advance
 from chaos.core.verdict import Results
 from checkers.judge import Judged, conclude, examine
 from checkers.kernel import Context
@@ -16,10 +17,10 @@ def judged(folder: Path, note: str = "") -> Judged:
         HistoryError: if the folder holds no history, or one that was altered.
     """
     run, history = run_of(folder), folder / "history"
-    made = [materialise(history, worker) for worker in workers_in(history)]
+    made = [materialise(history, worker) for worker in advance.each("streams", workers_in(history))]
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
     keys = sorted({key for one in made for key in one.keys})
-    parts = [examine(load_shard(history, key), context) for key in keys]
+    parts = [examine(load_shard(history, key), context) for key in advance.each("queues", keys)]
     return conclude(parts, context, "local", note)
 
 
