@@ -7,6 +7,7 @@ an answer.
 """
 
 import itertools
+import math
 import pickle
 import threading
 import time
@@ -23,15 +24,29 @@ from spark_checkers.shipping import tasks_body
 from spark_checkers.tasks import ANSWERS, Failed
 
 ROUNDS: Final = 3
-SLICES_MAX: Final = 256
+SLICES: Final = 32
+SLICES_PER_CORE: Final = 4
 LOST_S: Final = 120.0
 _POLL_S: Final = 0.25
 _groups: Final = itertools.count()
 
 
-def slices_for(count: int, nth_round: int) -> int:
-    """Into how many slices so many tasks are cut: one each where they are few, and where one of them may be bad."""
-    return count if nth_round > 0 else min(count, SLICES_MAX)
+def slices_for(count: int, nth_round: int, cores: int) -> int:
+    """Into how many slices so many tasks are cut: a slice costs far more than a small task, so a few for each core.
+
+    From the second round on one each: then a task that ends its Python takes no other along.
+    """
+    return count if nth_round > 0 else min(count, max(SLICES, SLICES_PER_CORE * cores))
+
+
+def late_after_s(limits_s: Sequence[float]) -> float:
+    """Seconds after which a slice is ended, from the limits of its tasks (0: none).
+
+    Of several nobody knows which hangs: they are ended early and tried alone, where each has its own limit.
+    """
+    if not all(limits_s):
+        return math.inf
+    return limits_s[0] if len(limits_s) == 1 else 2 * max(limits_s)
 
 
 def slice_of(index: int, slices: int, count: int) -> range:
@@ -53,7 +68,7 @@ class _Watch:
         self._told = advance.heard()
         self._over = threading.Event()
         self._seen_at = self._began = time.monotonic()
-        self.stopped: dict[int, float] = {}
+        self.stopped: dict[int, tuple[range, float]] = {}
         self.why = ""
         self._thread = threading.Thread(target=self._run, name="spark-watch", daemon=True)
 
@@ -91,7 +106,7 @@ class _Watch:
                     self._end_late(number, stage.numTasks)
 
     def _end_late(self, stage: int, slices: int) -> None:
-        """Have Spark end the slices that ran longer than all their tasks may."""
+        """Have Spark end the slices that ran longer than they may."""
         spark = self._context._jsc.sc()  # noqa: SLF001 - there is no public way to a single task
         jvm_now_ms = self._context._jvm.java.lang.System.currentTimeMillis()  # noqa: SLF001
         rows = spark.statusStore().taskList(stage, 0, slices * ATTEMPTS)
@@ -99,10 +114,11 @@ class _Watch:
             index = row.index()
             if row.status() != "RUNNING" or index in self.stopped:
                 continue
-            limits_s = [self._limits_s[i] for i in slice_of(index, slices, len(self._limits_s))]
+            positions = slice_of(index, slices, len(self._limits_s))
+            late_s = late_after_s([self._limits_s[i] for i in positions])
             ran_s = (jvm_now_ms - row.launchTime().getTime()) / 1000
-            if all(limits_s) and ran_s > sum(limits_s):
-                self.stopped[index] = ran_s
+            if ran_s > late_s:
+                self.stopped[index] = positions, ran_s
                 spark.killTaskAttempt(row.taskId(), True, "beyond its limit")
 
 
@@ -110,7 +126,8 @@ def _round(
     numbers: Sequence[int], table: Callable[[Sequence[int]], pa.Table], limits_s: Sequence[float], nth: int, of: int
 ) -> dict[int, Any]:
     """One job over the tasks of these numbers; an answer for each."""
-    spark, slices = session(), slices_for(len(numbers), nth)
+    spark = session()
+    slices = slices_for(len(numbers), nth, spark.sparkContext.defaultParallelism)
     group = f"chaos-{next(_groups)}"
     spark.conf.set("spark.sql.leafNodeDefaultParallelism", str(slices))
     spark.sparkContext.setJobGroup(group, "chaos", interruptOnCancel=True)
@@ -125,10 +142,10 @@ def _round(
         number: pickle.loads(answer)  # noqa: S301 - our own executors wrote it
         for number, answer in zip(rows["number"].to_pylist(), rows["answer"].to_pylist(), strict=True)
     }
-    for index, ran_s in watch.stopped.items():
-        for number in (numbers[i] for i in slice_of(index, slices, len(numbers))):
-            if isinstance(answers.get(number), Failed) and answers[number].lost:
-                answers[number] = Failed("its time was up", altered=False, overtime_s=ran_s)
+    for positions, ran_s in watch.stopped.values():
+        alone = numbers[positions[0]]
+        if len(positions) == 1 and isinstance(found := answers.get(alone), Failed) and found.lost:
+            answers[alone] = Failed("its time was up", altered=False, overtime_s=ran_s)
     return {number: answers.get(number, Failed("Spark returned no answer", altered=False)) for number in numbers}
 
 

@@ -123,6 +123,9 @@ def test_a_process_that_is_killed_costs_a_retry_and_no_verdict(cluster, files, t
     session.session()
     result = performed(tasks)
     first = victim = holder_of(tmp_path / "pipe", cluster.workers)
+    assert (
+        str(HISTORIES.parents[1]) not in Path(f"/proc/{first}/environ").read_text()
+    )  # our packages came as an archive
     for _ in range(generations):
         victim = parent(victim)
     assert descends(parent(victim), cluster.workers)

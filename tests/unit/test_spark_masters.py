@@ -1,18 +1,26 @@
 """Where Spark runs, what is shipped there, and what it says when it ends badly: all that needs no JVM."""
 
+import math
 import socket
 import zipfile
+from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from chaos.cli.check import check_command
-from chaos.core.errors import CapabilityError, ChaosError, UsageError
+from chaos.core.errors import CapabilityError, ChaosError, HistoryError, UsageError
+from chaos.testing import load_history, write_run_folder
+from checkers.kernel import Context
+from checkers.shards import run_of, workers_in
 from spark_checkers import masters, rounds, session, shipping
 from spark_checkers.engine import limit_s
 from spark_checkers.masters import Where
 from spark_checkers.reasons import cause, last_words
-from spark_checkers.tasks import Failed
+from spark_checkers.tasks import Failed, perform
+
+HISTORIES = Path(__file__).resolve().parent.parent / "histories"
 
 
 @pytest.fixture
@@ -136,10 +144,17 @@ def test_a_stack_is_told_in_a_line():
 
 
 def test_slices_cover_all_tasks_once():
-    for count in (1, 2, 7, rounds.SLICES_MAX, rounds.SLICES_MAX + 1, 1000):
-        slices = rounds.slices_for(count, 0)
-        assert [i for n in range(slices) for i in rounds.slice_of(n, slices, count)] == list(range(count))
-        assert rounds.slices_for(count, 1) == count
+    for count in (1, 2, 7, rounds.SLICES, rounds.SLICES + 1, 1000):
+        for cores in (1, 8, 100):
+            slices = rounds.slices_for(count, 0, cores)
+            assert [i for n in range(slices) for i in rounds.slice_of(n, slices, count)] == list(range(count))
+            assert rounds.slices_for(count, 1, cores) == count
+
+
+def test_a_slice_of_several_is_ended_before_all_limits_are_up():
+    assert rounds.late_after_s([30]) == 30
+    assert rounds.late_after_s([30, 50, 20, 40]) == 100
+    assert rounds.late_after_s([30, 0.0]) == rounds.late_after_s([0.0]) == math.inf
 
 
 def scripted(monkeypatch, script):
@@ -180,3 +195,15 @@ def test_nothing_to_do_is_no_round(monkeypatch):
 def test_time_grows_with_the_budget_and_the_file():
     assert limit_s(0, 60) > 2 * 60
     assert limit_s(10**9, 60) - limit_s(0, 60) > 300  # seconds for a file that takes a minute
+
+
+def test_a_part_of_a_run_is_no_run(tmp_path):
+    """Where the folder is not shared, an executor may see fewer streams than another: it must not judge them."""
+    write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
+    history, run = tmp_path / "run" / "history", run_of(tmp_path / "run")
+    facts = tuple(perform("stream", history, worker, None).facts for worker in workers_in(history))
+    context = Context(run=run, streams=facts, timeline=perform("events", history, 0, run))
+    assert perform("queue", history, 0, context).key == 0
+    more = msgspec.structs.replace(context, streams=(*facts, facts[0]))
+    with pytest.raises(HistoryError, match="is it on a file system that all executors share"):
+        perform("queue", history, 0, more)
