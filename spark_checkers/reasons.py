@@ -18,6 +18,9 @@ def cause(text: str) -> str:
 
 
 def last_words(chatter: str) -> str:
-    """The last line of a JVM's chatter that is no part of a stack."""
+    """What a JVM that did not come up says of it: its first error, else the last line that is no part of a stack."""
+    error = re.search(r" ERROR \S+: (.+)", chatter)
+    if error is not None:
+        return error[1].strip().rstrip(".")
     lines = [line for line in map(str.strip, chatter.splitlines()) if line and not line.startswith(("at ", "... "))]
     return lines[-1] if lines else ""

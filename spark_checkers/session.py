@@ -107,6 +107,18 @@ def _environment(where: Where, host: str) -> None:
         os.environ["SPARK_LOCAL_IP"] = host
 
 
+class _Late(threading.Timer):
+    """A timer that knows whether it went off."""
+
+    fired = False
+
+    def run(self) -> None:
+        """Wait, and go off unless it was cancelled."""
+        if not self.finished.wait(self.interval):
+            self.fired = True
+            self.function(*self.args, **self.kwargs)
+
+
 def _start(where: Where) -> None:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -121,9 +133,10 @@ def _start(where: Where) -> None:
         configuration.set(name, value)
     chatter = tempfile.TemporaryFile()  # noqa: SIM115 - the JVM writes into it as long as it lives
     _held.chatter = chatter
+    late: _Late | None = None
     try:
         _held.gateway = launch_gateway(conf=configuration, popen_kwargs={"stdout": chatter, "stderr": chatter})
-        late = threading.Timer(TAKEN_IN_S, _held.gateway.proc.kill)  # Spark itself goes on for minutes
+        late = _Late(TAKEN_IN_S, _held.gateway.proc.kill)  # Spark itself may go on for minutes
         late.start()
         try:
             context = _held.context = SparkContext(conf=configuration, gateway=_held.gateway)
@@ -139,6 +152,8 @@ def _start(where: Where) -> None:
     except Exception as error:
         chatter.seek(0)
         last = last_words(chatter.read().decode(errors="replace")) or str(error)
+        if late is not None and late.fired:
+            last = f"it was not up in {TAKEN_IN_S:g} s"
         at = "" if where.local else f" at {where.master}"
         raise ChaosError(f"Spark did not start{at}: {last[:300]}; check again with --engine local") from error
 

@@ -140,7 +140,12 @@ def test_a_stack_is_told_in_a_line():
     assert cause(module) == "ModuleNotFoundError: No module named 'pandas'"
     assert cause("something else\nand more") == "something else"
     assert cause("") == "no reason given"
-    assert last_words("WARN a\nERROR b\n\tat c\n\t... 3 more\n") == "ERROR b"
+    assert last_words("some words\nlast words\n\tat c\n\t... 3 more\n") == "last words"
+    logged = (
+        "26/11/22 12:04 WARN A: a\n26/11/22 12:05 ERROR B: all masters are unresponsive\n26/11/22 12:05 WARN C: c\n"
+    )
+    assert last_words(logged) == "all masters are unresponsive"
+    assert last_words("") == ""
 
 
 def test_slices_cover_all_tasks_once():
