@@ -23,7 +23,7 @@ from spark_checkers.reasons import cause, last_words
 from spark_checkers.shipping import Found, Shipped, judged, packed, probe_body
 
 LEAST_JAVA: Final = 17
-TAKEN_IN_S: Final = 90.0
+TAKEN_IN_S: Final = 180.0
 EXECUTORS_S: Final = 60.0
 HELP: Final = "apt-get install openjdk-17-jre-headless"
 _SETTINGS: Final = {
