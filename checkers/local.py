@@ -16,6 +16,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from chaos.core import advance
 from chaos.core.errors import ChaosError
 from chaos.core.verdict import Results
 from checkers.judge import Judged, Part, conclude, examine, together
@@ -59,7 +60,7 @@ def judged(folder: Path, note: str = "") -> Judged:
         HistoryError: if the folder holds no history, or one that was altered.
     """
     run, history = run_of(folder), folder / "history"
-    made = [materialise(history, worker) for worker in workers_in(history)]
+    made = [materialise(history, worker) for worker in advance.each("streams", workers_in(history))]
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
     groups = grouped({key for one in made for key in one.keys})
     processes = min(len(os.sched_getaffinity(0)), len(groups))
@@ -67,7 +68,7 @@ def judged(folder: Path, note: str = "") -> Judged:
         parts = _side_by_side(history, context, groups, processes)
     else:
         parts = (examined(history, context, group) for group in groups)
-    return conclude(together(parts), context, "local", note)
+    return conclude(together(advance.as_made("groups of queues", parts, len(groups))), context, "local", note)
 
 
 def judge(folder: Path, note: str = "") -> Results:

@@ -8,47 +8,52 @@ stream (a test makes every reader and kernel raise in the driver).
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.runinfo import RunInfo
-from chaos.core.verdict import Results
+from chaos.core.verdict import UNKNOWN, Results
+from checkers.imported.figures import Figures
 from checkers.imported.question import Question
+from checkers.imported.telling import results
 from checkers.judge import Judged, Part, conclude, together
 from checkers.kernel import Context
 from checkers.shards import grouped, run_of
-from spark_checkers.session import session
-from spark_checkers.tasks import ANSWERS, TASKS, Failed, run_tasks
+from spark_checkers.rounds import performed
+from spark_checkers.tasks import TASKS, Failed
+
+GRACE_S: Final = 60.0
+SLOWEST_BYTES_PER_S: Final = 1_000_000
+"""A file is read and judged many times faster; what is slower than this hangs."""
 
 
 class Task(NamedTuple):
-    """A row of the table of tasks."""
+    """A row of the table of tasks. ``limit_s``: it is ended after so many seconds, unless 0."""
 
     kind: str
     history: Path
     key: int
     context: bytes = b""
+    limit_s: float = 0.0
 
 
 def _run(tasks: Sequence[Task]) -> list[Any]:
-    """Have Spark perform the tasks; their answers in the same order."""
-    if not tasks:
-        return []
-    table = pa.table(
-        {
-            "number": list(range(len(tasks))),
-            "kind": [task.kind for task in tasks],
-            "folder": [str(task.history) for task in tasks],
-            "key": [task.key for task in tasks],
-            "context": [task.context for task in tasks],
-        },
-        schema=TASKS,
-    )
-    answers = session().createDataFrame(table).mapInArrow(run_tasks, ANSWERS).toArrow().to_pydict()
-    by_number = dict(zip(answers["number"], answers["answer"], strict=True))
-    return [pickle.loads(by_number[number]) for number in range(len(tasks))]  # noqa: S301 - our own executors wrote it
+    """Have Spark perform the tasks; their answers in the same order, a ``Failed`` where there is none."""
+
+    def table(numbers: Sequence[int]) -> pa.Table:
+        own = [tasks[number] for number in numbers]
+        columns = {
+            "number": list(numbers),
+            "kind": [task.kind for task in own],
+            "folder": [str(task.history) for task in own],
+            "key": [task.key for task in own],
+            "context": [task.context for task in own],
+        }
+        return pa.table(columns, schema=TASKS)
+
+    return performed(len(tasks), table, [task.limit_s for task in tasks])
 
 
 def _error(failed: Failed) -> ChaosError:
@@ -67,7 +72,7 @@ def _contexts(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[tuple[Co
     tasks: list[Task] = []
     owner: list[int] = []
     for i, (folder, run) in enumerate(zip(folders, runs, strict=True)):
-        history = folder / "history"
+        history = folder.absolute() / "history"  # where the task runs, another folder may be the current one
         tasks += [Task("stream", history, worker) for worker in _workers_in(history)]
         tasks.append(Task("events", history, 0, pickle.dumps(run)))
         owner += [i] * (len(tasks) - len(owner))
@@ -114,8 +119,8 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
     for i, found in enumerate(contexts):
         if not isinstance(found, Failed):
             context, keys = found
-            groups = grouped(keys)
-            tasks += [Task("queues", folders[i] / "history", 0, pickle.dumps((context, group))) for group in groups]
+            history, groups = folders[i].absolute() / "history", grouped(keys)
+            tasks += [Task("queues", history, 0, pickle.dumps((context, group))) for group in groups]
             owner += [i] * len(groups)
     answers = _run(tasks)
     out: list[Judged | ChaosError] = []
@@ -132,14 +137,39 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
     return out
 
 
+def limit_s(size: int, budget_s: float) -> float:
+    """Seconds after which the check of a file of so many bytes is ended: far more than it takes unless it hangs."""
+    return 2 * budget_s + GRACE_S + size / SLOWEST_BYTES_PER_S
+
+
+def _imported(path: Path, question: Question, pickled: bytes) -> Task:
+    size = path.stat().st_size if path.exists() else 0
+    return Task("imported", path.absolute(), 0, pickled, limit_s(size, question.budget_s))
+
+
+def _stopped(failed: Failed, question: Question) -> Results:
+    """The verdict on a file whose check was ended."""
+    return results(
+        model=question.model, engine="spark", valid=UNKNOWN, anomalies={}, cut_off=None, examined="no part to its end",
+        figures=Figures(),
+        reason=f"its check on Spark had not ended after {failed.overtime_s:.0f} s and was stopped, with a budget of "
+        f"{question.budget_s:g} s of search (--budget gives it more)",
+    )  # fmt: skip
+
+
 def judge_imported(paths: Sequence[Path], question: Question) -> list[Results | ChaosError]:
     """Judge files that other tools wrote, each in a task of one job.
 
-    A file that cannot be read yields its error and disturbs no other.
+    A file that cannot be read yields its error and disturbs no other; one whose check does not end is unknown.
 
     Raises:
         CapabilityError: Spark cannot run here.
     """
     pickled = pickle.dumps(question)
-    answers = _run([Task("imported", path.absolute(), 0, pickled) for path in paths])
-    return [_error(found) if isinstance(found, Failed) else found for found in answers]
+    out: list[Results | ChaosError] = []
+    for found in _run([_imported(path, question, pickled) for path in paths]):
+        if not isinstance(found, Failed):
+            out.append(found)
+        else:
+            out.append(_stopped(found, question) if found.overtime_s else _error(found))
+    return out

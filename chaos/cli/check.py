@@ -1,11 +1,15 @@
 """``chaos check``: today's checkers on stored histories, our own and those of other tools."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
+from click.core import ParameterSource
 
+from chaos.cli.bar import Bar
+from chaos.core import advance
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.verdict import Results, exit_code
 
@@ -40,6 +44,9 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
               help="Who wrote the histories; all but chaos are files.")
 @click.option("--model", help="What was tested: kafka, log, register, mutex, set, … (not for chaos).")
 @click.option("--engine", type=click.Choice(["auto", "spark", "local"]), default="auto", show_default=True)
+@click.option("--master", envvar="CHAOS_SPARK_MASTER", show_envvar=True,
+              help="Where Spark runs: local[N], spark://HOST:PORT, yarn, …; means --engine spark.  [default: local[2]]")
+@click.option("--driver-host", help="Address at which executors reach us.  [default: that on the route to the master]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per path, a line each.")
 @click.option("--strict", is_flag=True, default=None, help="What a format's own checker misses is an error too.")
 @click.option("--independent", is_flag=True, default=None, help="Values are [key value], each key an object (jepsen).")
@@ -53,13 +60,17 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
 @click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
 def check_command(
-    paths: tuple[str, ...], format_name: str, engine: str, as_json: bool, store: str, **options: Any
-) -> int:
+    paths: tuple[str, ...], format_name: str, engine: str, master: str | None, driver_host: str | None,
+    as_json: bool, store: str, **options: Any,
+) -> int:  # fmt: skip
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
     Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
     and disturbs no other. The worst exit code wins.
     """
+    from chaos.judging import place
+
+    engine = place(engine, _meant(master, engine), driver_host)
     given = {name: value for name, value in options.items() if value is not None}
     if format_name == "chaos":
         if given:
@@ -71,6 +82,12 @@ def check_command(
         codes = _files(paths, format_name, engine, given, as_json=as_json)
     assert set(codes) <= set(WORST_FIRST)
     return min(codes, key=WORST_FIRST.index)
+
+
+def _meant(master: str | None, engine: str) -> str | None:
+    """The master; one of the environment is not meant where the command line says that Spark is not."""
+    source = click.get_current_context().get_parameter_source("master")
+    return None if engine == "local" and source is ParameterSource.ENVIRONMENT else master
 
 
 def _refused(text: str, error: ChaosError) -> int:
@@ -87,8 +104,10 @@ def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> 
     from reports.text import summary
 
     folders = [find_run(text, Path(store)) for text in paths]
+    with Bar(sys.stderr) as bar, advance.listening(bar):
+        found = judge_each(folders, engine)
     codes = []
-    for text, folder, results in zip(paths, folders, judge_each(folders, engine), strict=True):
+    for text, folder, results in zip(paths, folders, found, strict=True):
         if isinstance(results, ChaosError):
             codes.append(_refused(str(folder) if str(folder) in str(results) else text, results))
             continue
@@ -119,8 +138,10 @@ def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[st
     if "init" in given:
         given["init"] = _value(given["init"])
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
+    with Bar(sys.stderr) as bar, advance.listening(bar):
+        found = judge_imported([Path(text) for text in paths], question, engine)
     codes = []
-    for text, results in zip(paths, judge_imported([Path(text) for text in paths], question, engine), strict=True):
+    for text, results in zip(paths, found, strict=True):
         if isinstance(results, ChaosError):
             codes.append(_refused(text, results))
             continue
