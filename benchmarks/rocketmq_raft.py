@@ -164,6 +164,12 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def html(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
+    """docs/rocketmq-raft.html, the matrix' own page without links to its runs."""
+    made, css = template("matrix.html.j2")
+    return made.render(d=view(plan, rows, linked=False), css=css)
+
+
 def main() -> None:
     """Parse and act."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -174,8 +180,7 @@ def main() -> None:
         keep(args.folder)
     plan, rows = read_plan(DATA), read_rows(DATA)
     PAGE.write_text(page(plan, rows))
-    made, css = template("matrix.html.j2")
-    HTML.write_text(made.render(d=view(plan, rows, linked=False), css=css))
+    HTML.write_text(html(plan, rows))
 
 
 if __name__ == "__main__":

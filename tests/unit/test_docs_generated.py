@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.core.cells import read_plan, read_rows
 from chaos.plugins import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,6 +24,14 @@ def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = importlib.import_module(generator)
     assert module.page(module.stored(module.ROWS)) == (ROOT / "docs" / page).read_text()
+
+
+def test_the_papers_page_is_what_the_stored_matrix_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    raft = importlib.import_module("rocketmq_raft")
+    plan, rows = read_plan(raft.DATA), read_rows(raft.DATA)
+    assert raft.page(plan, rows) == raft.PAGE.read_text()
+    assert raft.html(plan, rows) == raft.HTML.read_text()
 
 
 def test_the_margins_that_systems_promise_follow_from_the_stored_runs(monkeypatch: pytest.MonkeyPatch) -> None:
