@@ -2,8 +2,9 @@
 
 An outage opens at the first of three operations in a row that were not ok (or of at least a second of
 such operations) and ends at the completion of the first of three in a row that were, so a single
-lucky operation ends nothing. It belongs to every fault whose time it touches. The module refuses to
-call no outage an RTO of 0, and prints the resolution beside each number.
+lucky operation ends nothing. It belongs to every fault whose time it touches; what was on its way when the
+next fault was injected touches that one alone. The module refuses to call no outage an RTO of 0, and prints the
+resolution beside each number.
 """
 
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ from checkers.timeline import FaultSpan
 IN_A_ROW: Final = 3
 STRETCH_NS: Final = NS_PER_S
 LAG_NS: Final = NS_PER_S // 4
+ON_ITS_WAY_NS: Final = NS_PER_S // 4
+"""An operation that is out for longer was already late before the fault."""
+
 KINDS: Final = (*SENDS, F.POLL, F.READ, F.SLAVE_READ)
 BUDGETED: Final = tuple(f.word for f in KINDS if f is not F.SLAVE_READ)
 _RANK: Final = {f.word: rank for rank, f in enumerate(KINDS)}
@@ -33,10 +37,12 @@ _RANK: Final = {f.word: rank for rank, f in enumerate(KINDS)}
 class Outages(NamedTuple):
     """Outages of one kind on one queue.
 
-    ``end`` is NEVER_NS where there was no recovery; ``ender`` is the position of the operation that ended it, or -1.
+    ``answered`` is the completion of the operation that opened it. ``end`` is NEVER_NS where there was no recovery;
+    ``ender`` is the position of the operation that ended it, or -1.
     """
 
     start: Ints
+    answered: Ints
     end: Ints
     ender: Ints
 
@@ -93,7 +99,7 @@ def outages(invoke: Ints, complete: Ints, ok: Mask) -> Outages:
     never = next_close == len(closing)
     ender = np.where(never, -1, closing[np.minimum(next_close, len(closing) - 1)] if len(closing) else -1)
     end = np.where(never, NEVER_NS, complete[ender] if len(complete) else NEVER_NS)
-    return Outages(invoke[place[first]], end, ender)
+    return Outages(invoke[place[first]], complete[place[first]], end, ender)
 
 
 def _windows(context: Context) -> list[tuple[FaultSpan, int, int]]:
@@ -113,7 +119,9 @@ def touched(attempts: Attempts, context: Context) -> Iterator[Touched]:
     found = outages(attempts.invoke, attempts.complete, attempts.ok)
     last_ns = int(attempts.invoke.max())
     for fault, start, end in _windows(context):
-        for i in np.flatnonzero((found.start < end) & (found.end > start)):
+        # A send that the next fault killed on its way is no outage of this one, though it was invoked before.
+        on_its_way = (found.answered > end) & (end - found.start <= ON_ITS_WAY_NS)
+        for i in np.flatnonzero((found.start < end) & (found.end > start) & ~on_its_way):
             one = _rto(fault, attempts, (int(found.start[i]), int(found.end[i])), last_ns)
             inside = (attempts.invoke >= found.start[i]) & (attempts.invoke < found.end[i])
             yield Touched(fault, one, inside, int(found.ender[i]))

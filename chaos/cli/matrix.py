@@ -22,8 +22,10 @@ from chaos.core.errors import UsageError
 @click.option("--store", default="store", help="The matrix goes to matrix-NAME in it.  [default: store]")
 @click.option("--stop-on-invalid", is_flag=True, help="Begin nothing more after an invalid run.")
 @click.option("--unknown-again", is_flag=True, help="Run again what ended unknown, as on a machine that was busy.")
+@click.option("--judge-again", is_flag=True, help="Run nothing: judge what is stored with today's checkers.")
 def matrix_command(
     file: str,
+    *,
     only: str | None,
     dry_run: bool,
     scale: float,
@@ -31,6 +33,7 @@ def matrix_command(
     store: str,
     stop_on_invalid: bool,
     unknown_again: bool,
+    judge_again: bool,
 ) -> int:
     """Run the cross product of FILE's axes, or of a shipped matrix by its name; cut off, the same command goes on.
 
@@ -38,6 +41,7 @@ def matrix_command(
     """
     from chaos.core.cells import current, read_rows
     from chaos.matrix.conduct import clock, conduct, forecast
+    from chaos.matrix.conduct import judge_again as judged_again
     from chaos.matrix.model import Job, jobs_of, plan_of
     from chaos.matrix.model import only as matching
     from chaos.matrix.read import read_matrix
@@ -51,6 +55,10 @@ def matrix_command(
     wanted: Sequence[Job] = matching(jobs, only)
     faults = [_checked(job) for job in wanted]
     folder = Path(store).absolute() / f"matrix-{matrix.name}"
+    if judge_again:
+        code = judged_again(jobs, folder, click.echo)
+        click.echo(str(folder / "index.html"))
+        return code
     plan = plan_of(matrix, jobs, scale)
     due = forecast(wanted, current(plan.jobs, read_rows(folder)), unknown=unknown_again)
     total_s = sum(expected_s for _, expected_s in due)

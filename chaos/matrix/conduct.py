@@ -16,15 +16,19 @@ import msgspec
 import yaml
 
 from chaos.core.cells import PLAN, CellRow, MatrixPlan, append_row, current, read_rows, worst_exit
-from chaos.core.errors import UsageError
+from chaos.core.errors import ChaosError, UsageError
+from chaos.core.runinfo import read_run
+from chaos.core.verdict import exit_code
 from chaos.experiment import DEFAULTS
-from chaos.matrix.jobs import again, beside_s, expected_s, pending, row_of
+from chaos.judging import judge_each
+from chaos.matrix.jobs import Attempt, again, beside_s, expected_s, pending, row_of
 from chaos.matrix.model import Job, load_s, plain
 from chaos.matrix.process import perform
 from chaos.stopper import Stopper
 from cluster import reap
 from cluster.docker_reap import present
 from reports import words
+from reports.html import render
 from reports.matrix import write_pages
 from reports.spread import spread_of
 
@@ -71,6 +75,46 @@ def conduct(
         if stopped:
             say(f"stopped: {len(wanted) - len(rows)} of {len(wanted)} runs are left; the same command goes on")
         return worst_exit(rows, interrupted=stopper.asked.is_set())
+
+
+def judge_again(jobs: Sequence[Job], folder: Path, say: Say) -> int:
+    """Judge the stored runs of all jobs with today's checkers; what changed gets a new row, and nothing is run.
+
+    Returns:
+        The exit code of all jobs that are done.
+
+    Raises:
+        UsageError: somebody else is at work in this folder, or it cannot be written.
+        HistoryError: a run's history is gone or was altered.
+    """
+    with _alone(folder):
+        by_id = {job.planned.id: job for job in jobs}
+        ids = [job.planned for job in jobs]
+        rows = [row for row in current(ids, read_rows(folder)).values() if row.run and row.verdict != "broke"]
+        runs = [folder / row.run for row in rows]
+        engine = str(jobs[0].config.values.get("engine", DEFAULTS["engine"]))
+        for row, run, results in zip(rows, runs, judge_each(runs, engine), strict=True):
+            if isinstance(results, ChaosError):
+                raise results
+            render(run)
+            info = read_run(run)
+            code = exit_code(results.valid, interrupted=info.interrupted, broke=info.broke)
+            attempt = Attempt(exit=code, folder=run, began=row.began, took_s=row.took_s, said="")
+            new = msgspec.structs.replace(row_of(by_id[row.id], attempt, row.earlier, folder), took_s=row.took_s)
+            if new != row:
+                append_row(folder, new)
+                say(f"{new.verdict:<7}  {new.id}{changed(row, new)}")
+        say(f"{len(rows)} runs judged again")
+        write_pages(folder)
+        return worst_exit(current(ids, read_rows(folder)).values())
+
+
+def changed(before: CellRow, after: CellRow) -> str:
+    """What another judgement changed of a row that matters most."""
+    if before.verdict != after.verdict:
+        return f", was {before.verdict}: {after.sentence or after.reason}"
+    names = [name for name in CellRow.__struct_fields__ if getattr(before, name) != getattr(after, name)]
+    return f", other {', '.join(names)}"
 
 
 def _do(

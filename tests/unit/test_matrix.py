@@ -1,5 +1,7 @@
 """A matrix without a run: its file, its jobs, what shrinking makes of them, and what is left to do."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -10,12 +12,14 @@ from chaos.core.cells import CellRow, append_row, current, read_rows, worst_exit
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.strict_yaml import parse
 from chaos.core.verdict import FaultResult, Rto
-from chaos.matrix.conduct import clock
+from chaos.matrix.conduct import clock, judge_again
 from chaos.matrix.jobs import Attempt, again, beside_s, expected_s, pending, recoveries
 from chaos.matrix.model import jobs_of, load_s, only, plain, plan_of, shrunk
 from chaos.matrix.read import matrix_of, read_matrix, shipped
+from chaos.testing import load_history, write_run_folder
 from nemesis.sequence import Step, Steps, round_s
 
+HISTORIES = Path(__file__).resolve().parents[1] / "histories"
 TEXT = """\
 name: small
 about: two by two
@@ -257,3 +261,25 @@ def test_recoveries_are_those_over_all_queues_of_faults_that_were_done():
         fault(3, skipped=True),
     ]
     assert recoveries(faults) == {"send": (1.5, "never"), "poll": (None, 0.2)}
+
+
+def test_stored_runs_are_judged_again_and_only_what_changed_gets_a_new_row(tmp_path):
+    made = matrix_of(parse(TEXT.replace("time-limit: 40", "time-limit: 40\n  engine: local"), "small.yaml"))
+    jobs = jobs_of(made)
+    (tmp_path / "matrix.json").write_bytes(msgspec.json.encode(plan_of(made, jobs, 1.0)))
+    for job, name in zip(jobs, ("gaps-are-legal", "epoch-steps-back"), strict=False):
+        run = f"runs/{name}/1"
+        write_run_folder(load_history(HISTORIES / f"{name}.yaml"), tmp_path / run)
+        append_row(tmp_path, row(job, "valid", run=run))
+    said = []
+    assert judge_again(jobs, tmp_path, said.append) == 1
+    ids = [job.planned for job in jobs]
+    first, second = current(ids, read_rows(tmp_path)).values()
+    assert (first.verdict, second.verdict, second.exit, dict(second.anomalies)) == (
+        "valid", "invalid", 1, {"epoch-regression": 1}
+    )  # fmt: skip
+    assert said[1].startswith(f"invalid  {second.id}, was valid: ")
+    count = len(read_rows(tmp_path))
+    assert judge_again(jobs, tmp_path, said.append) == 1
+    assert len(read_rows(tmp_path)) == count, "nothing changed, so nothing was written"
+    assert "epoch-steps-back" in (tmp_path / "index.html").read_text()
