@@ -84,8 +84,8 @@ class EventReader:
     ``cut_off``: once all events were given, None or where the file was cut off.
     """
 
-    def __init__(self, path: Path, lo: int = 0, hi: int | None = None) -> None:
-        self.records = Records(path, lo, hi)
+    def __init__(self, path: Path, lo: int = 0, hi: int | None = None, first_line: int = 1) -> None:
+        self.records = Records(path, lo, hi, first_line)
         self.path = path
 
     @property

@@ -40,19 +40,42 @@ class Chunk:
     offset: int
 
 
+def spans(total: int, size: int) -> list[tuple[int, int]]:
+    """Byte ranges of at most ``size`` bytes that make up ``total`` bytes; lines are none of their business."""
+    return list(pairwise([*range(0, total, size), total]))
+
+
+def aligned(path: Path, lo: int, hi: int) -> tuple[int, int]:
+    """The lines that begin within a byte range, as a byte range: what many ranges share nobody reads twice."""
+    total = path.stat().st_size
+    with path.open("rb") as file:
+
+        def line_start(at: int) -> int:
+            if not 0 < at < total:
+                return min(at, total)
+            file.seek(at - 1)
+            while piece := file.read(1 << 16):
+                end = piece.find(b"\n")
+                if end >= 0:
+                    return at + end
+                at += len(piece)
+            return total
+
+        return line_start(lo), line_start(hi)
+
+
 def chunks(path: Path, size: int = 64 << 20) -> list[tuple[int, int]]:
     """Byte ranges of about ``size`` bytes that end at line ends; together the whole file."""
-    total = path.stat().st_size
-    cuts = [0]
+    return [(lo, hi) for lo, hi in (aligned(path, *span) for span in spans(path.stat().st_size, size)) if lo < hi]
+
+
+def lines_before(path: Path, at: int) -> int:
+    """How many line ends stand before a place."""
+    count = 0
     with path.open("rb") as file:
-        while (at := cuts[-1] + size) < total:
-            file.seek(at - 1)
-            while (piece := file.read(1 << 16)) and b"\n" not in piece:
-                at += len(piece)
-            at += piece.find(b"\n") if piece else 0
-            cuts.append(min(at, total))
-    cuts.append(total)
-    return [(lo, hi) for lo, hi in pairwise(cuts) if lo < hi]
+        while at > 0 and (data := file.read(min(CHUNK_BYTES, at))):
+            count, at = count + data.count(b"\n"), at - len(data)
+    return count
 
 
 def line_chunks(path: Path, lo: int = 0, hi: int | None = None, *, first_line: int = 1) -> Iterator[Chunk]:
