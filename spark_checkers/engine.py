@@ -8,28 +8,20 @@ stream (a test makes every reader and kernel raise in the driver).
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
-from chaos.core.errors import ChaosError, HistoryError
+from chaos.core.errors import ChaosError
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results
 from checkers.imported.question import Question
 from checkers.judge import Judged, Part, conclude
 from checkers.kernel import Context
 from checkers.shards import run_of
+from spark_checkers.files import judged, scratch, together
 from spark_checkers.session import session
-from spark_checkers.tasks import ANSWERS, TASKS, Failed, run_tasks
-
-
-class Task(NamedTuple):
-    """A row of the table of tasks."""
-
-    kind: str
-    history: Path
-    key: int
-    context: bytes = b""
+from spark_checkers.tasks import ANSWERS, TASKS, Failed, Task, error_of, run_tasks
 
 
 def _run(tasks: Sequence[Task]) -> list[Any]:
@@ -49,11 +41,6 @@ def _run(tasks: Sequence[Task]) -> list[Any]:
     answers = session().createDataFrame(table).mapInArrow(run_tasks, ANSWERS).toArrow().to_pydict()
     by_number = dict(zip(answers["number"], answers["answer"], strict=True))
     return [pickle.loads(by_number[number]) for number in range(len(tasks))]  # noqa: S301 - our own executors wrote it
-
-
-def _error(failed: Failed) -> ChaosError:
-    """What a task raised, to be raised here."""
-    return HistoryError(failed.why) if failed.altered else ChaosError(f"a check broke on Spark: {failed.why}")
 
 
 def _workers_in(history: Path) -> list[int]:
@@ -124,7 +111,7 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
         failed = found if isinstance(found, Failed) else next((one for one in own if isinstance(one, Failed)), None)
         try:
             if failed is not None:
-                raise _error(failed)
+                raise error_of(failed)
             assert not isinstance(found, Failed)
             out.append(conclude([part for part in own if isinstance(part, Part)], found[0], "spark"))
         except ChaosError as error:
@@ -133,13 +120,12 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
 
 
 def judge_imported(paths: Sequence[Path], question: Question) -> list[Results | ChaosError]:
-    """Judge files that other tools wrote, each in a task of one job.
+    """Judge files that other tools wrote: one task a file, several jobs and many tasks for a large one.
 
     A file that cannot be read yields its error and disturbs no other.
 
     Raises:
         CapabilityError: Spark cannot run here.
     """
-    pickled = pickle.dumps(question)
-    answers = _run([Task("imported", path.absolute(), 0, pickled) for path in paths])
-    return [_error(found) if isinstance(found, Failed) else found for found in answers]
+    with scratch(None) as folder:
+        return together([judged(path.absolute(), question, folder) for path in paths], _run)

@@ -7,23 +7,32 @@ kill a job: it travels as a value, and the driver raises it.
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
-from chaos.core.errors import HistoryError, UsageError
+from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.runinfo import RunInfo
 
 TASKS: Final = pa.schema([
     ("number", pa.int64()),
-    ("kind", pa.string()),  # stream, events, queue, imported
+    ("kind", pa.string()),  # stream, events, queue, imported, or a step of its own
     ("folder", pa.string()),  # the history folder; the file of an imported history
     ("key", pa.int64()),  # the worker, or the queue
-    ("context", pa.binary()),  # pickled: the run for events, the context for queues, the question for imported
+    ("context", pa.binary()),  # pickled: see ``perform``
 ])  # fmt: skip
 ANSWERS: Final = "number long, answer binary"
 _ANSWER: Final = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
+
+
+class Task(NamedTuple):
+    """A row of the table of tasks."""
+
+    kind: str
+    history: Path
+    key: int
+    context: bytes = b""
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -33,15 +42,21 @@ class Failed(msgspec.Struct, frozen=True):
     altered: bool
 
 
+def error_of(failed: Failed) -> ChaosError:
+    """What a task raised, to be raised in the driver."""
+    return HistoryError(failed.why) if failed.altered else ChaosError(f"a check broke on Spark: {failed.why}")
+
+
 def perform(kind: str, history: Path, key: int, context: Any) -> Any:
     """Do one piece of work.
 
     Args:
         kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queue`` (run the kernels), ``imported``
-            (judge a file that another tool wrote).
+            (judge a file that another tool wrote); any other names a step of judging one that is large.
         history: the run's history folder, or that file.
-        key: the worker or the queue.
-        context: the run for ``events``, the context for ``queue``, the question for ``imported``.
+        key: the worker, the queue, or a number of the step's own.
+        context: the run for ``events``, the context for ``queue``, the question for ``imported``, what is
+            called for a step.
     """
     from checkers.judge import examine
     from checkers.shards import load_shard, load_timeline, materialise
@@ -50,6 +65,8 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
         from checkers.imported.judge import judge
 
         return judge(history, context, "spark")
+    if callable(context):
+        return context()
     if kind == "stream":
         return materialise(history, key)
     if kind == "events":

@@ -8,10 +8,11 @@ from pathlib import Path
 import msgspec
 
 from chaos.core.formats import registry as formats
+from chaos.core.formats.kafka import KafkaHistory
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.question import Question
 from checkers.imported.telling import plain, results
-from checkers.kafka.check import check
+from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.told import EXAMPLES, told
 
 
@@ -30,10 +31,19 @@ def judge(path: Path, question: Question, engine: str) -> Results:
     Raises:
         HistoryError: naming file, line and fault.
     """
-    history = formats.read_kafka(path, question.format)
+    return answer(formats.read_kafka(path, question.format), question, engine)
+
+
+def answer(history: KafkaHistory, question: Question, engine: str) -> Results:
+    """The verdict on a Kafka-style history that was read."""
     verdict = check(
         history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps, strict=question.strict, keep=EXAMPLES
     )
+    return told_of(verdict, history, question, engine)
+
+
+def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, engine: str) -> Results:
+    """A verdict in the shape of ``results.json``. ``history``: without its messages, if there is nothing to show."""
     anomalies = told(verdict, history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps)
     examined = f"{verdict.examined.get('records', 0)} records, {verdict.examined.get('messages', 0)} messages"
     return results(

@@ -1,0 +1,47 @@
+"""One imported file read by many tasks: what each of them does.
+
+A range of the file becomes a part in a folder that all tasks reach; the parts are judged as the file would be. The
+module refuses what it cannot cut: records that are no lines make the whole file one task's again.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from chaos.core.errors import HistoryError
+from chaos.core.formats import kafka as kafka_format
+from chaos.core.formats import kafka_parts, text
+from chaos.core.verdict import Results
+from checkers.imported import kafka
+from checkers.imported.kafka_apart import ReadPart, keep
+from checkers.imported.question import KAFKA, Question
+
+RANGE_BYTES: Final = 16 << 20
+"""Of text a task: a third of a second, and a tenth of a gibibyte at most."""
+
+
+def ranges(size_bytes: int, question: Question, range_bytes: int = RANGE_BYTES) -> list[tuple[int, int]]:
+    """Where a file is cut; empty if it is not worth it, or cannot be."""
+    if question.model != KAFKA or size_bytes <= 2 * range_bytes:
+        return []
+    return text.spans(size_bytes, range_bytes)
+
+
+def read_range(path: Path, lo: int, hi: int, folder: Path) -> ReadPart:
+    """Read the lines that begin in [lo, hi) and leave what they say in a folder.
+
+    Raises:
+        HistoryError: the records are no lines, or cannot be read; the whole file may be.
+    """
+    if text.is_vector(path):
+        raise HistoryError(f"{path}: the records are one vector")
+    return keep(kafka_format.read_range(path, *text.aligned(path, lo, hi)), folder)
+
+
+def judge_parts(parts: Sequence[ReadPart], question: Question, engine: str) -> Results:
+    """The verdict on a file that was read in parts, by one task.
+
+    Raises:
+        HistoryError: the parts do not make one history; the whole file may.
+    """
+    return kafka.answer(kafka_format.joined([kafka_parts.load(one.part) for one in parts]), question, engine)

@@ -1,0 +1,164 @@
+"""A file cut into ranges, however small, has the verdict of the whole file: no Spark, the tasks run here."""
+
+import pickle
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from edn_text import LAYOUTS, edn_lines, kafka_history
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kafka_histories import anything, promised
+from kafka_mutations import MUTATIONS
+
+from chaos.core.errors import ChaosError
+from chaos.core.formats import text
+from chaos.core.formats.edn import Keyword
+from checkers.imported.judge import judge
+from checkers.imported.question import Question
+from spark_checkers.files import judged, scratch, together
+from spark_checkers.tasks import answer
+
+SAMPLES = sorted((Path(__file__).resolve().parent.parent / "data" / "kafka").glob("*.edn"))
+SEEDS = st.integers(0, 2**32)
+FEWER = settings(max_examples=25)  # each writes files
+QUESTIONS = st.builds(
+    Question, format=st.just("jepsen"), model=st.just("kafka"), ww_deps=st.booleans(), strict=st.booleans(),
+    sub_via=st.sampled_from(["assign", "subscribe"]),
+)  # fmt: skip
+
+
+def in_ranges(path, question, size):
+    """The verdict by ranges of ``size`` bytes, or its error, and how many tasks of each kind it took."""
+    kinds = Counter()
+
+    def run(tasks):
+        kinds.update(task.kind for task in tasks)
+        answers = [answer(task.kind, str(task.history), task.key, task.context) for task in tasks]
+        return [pickle.loads(one) for one in answers]  # noqa: S301 - we wrote it
+
+    with scratch(None) as folder:
+        (verdict,) = together([judged(path, question, folder, lambda total, _: text.spans(total, size))], run)
+    assert not folder.exists()
+    return verdict, kinds
+
+
+def whole(path, question):
+    try:
+        return judge(path, question, "spark")
+    except ChaosError as error:
+        return error
+
+
+def same(one, other):
+    return (type(one), str(one)) == (type(other), str(other)) if isinstance(other, ChaosError) else one == other
+
+
+def written(words):
+    path = Path(tempfile.mkdtemp(prefix="chaos-ranges-")) / "history.edn"
+    path.write_text(words, newline="")
+    return path
+
+
+def removed(path):
+    path.unlink()
+    path.parent.rmdir()
+
+
+def worded(value):
+    """A value as EDN has it: words are keywords where histories have them."""
+    if isinstance(value, str):
+        return Keyword(f":{value}")
+    if isinstance(value, list):
+        return tuple(map(worded, value))
+    return {worded(key): worded(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def lines_of(records):
+    return LAYOUTS["lines"](edn_lines([{key: worded(value) for key, value in record.items()} for record in records]))
+
+
+@FEWER
+@given(kafka_history(), st.sampled_from(sorted(LAYOUTS)), st.integers(20, 500), QUESTIONS)
+def test_any_file_in_ranges_is_judged_as_a_whole(records, layout, size, question):
+    path = written(LAYOUTS[layout](edn_lines(records)))
+    verdict, _ = in_ranges(path, question, size)
+    assert same(verdict, whole(path, question))
+    removed(path)
+
+
+@FEWER
+@given(kafka_history().filter(bool), st.integers(20, 500), st.data())
+def test_a_file_that_is_cut_off_says_so_alike(records, size, data):
+    words = LAYOUTS["lines"](edn_lines(records))
+    path = written(words[: data.draw(st.integers(1, len(words)))])
+    question = Question(format="jepsen", model="kafka")
+    verdict, _ = in_ranges(path, question, size)
+    assert same(verdict, whole(path, question))
+    removed(path)
+
+
+@FEWER
+@given(SEEDS, st.sampled_from(list(MUTATIONS)), st.integers(60, 600), QUESTIONS)
+def test_a_broken_log_in_ranges_is_judged_as_a_whole(seed, mutation, size, question):
+    rng = random.Random(seed)
+    records = promised(rng, most=40)
+    assume(mutation(records, rng))
+    path = written(lines_of(records))
+    verdict, kinds = in_ranges(path, question, size)
+    assert verdict == whole(path, question)
+    assert verdict.anomalies
+    assert kinds["range"] > 1
+    assert kinds["imported"] == 0
+    removed(path)
+
+
+@FEWER
+@given(SEEDS, st.integers(60, 600), QUESTIONS)
+def test_any_log_in_ranges_is_judged_as_a_whole(seed, size, question):
+    path = written(lines_of(anything(random.Random(seed))))
+    verdict, kinds = in_ranges(path, question, size)
+    assert verdict == whole(path, question)
+    assert kinds["imported"] == 0
+    removed(path)
+
+
+def test_every_step_is_taken():
+    """Transactions in doubt over several groups of logs, and a poll that ended before its send began."""
+    rows = [
+        (0, "invoke", "txn", [["send", 0, 1], ["send", 1, 2]]),
+        (0, "info", "txn", [["send", 0, 1], ["send", 1, [0, 2]]]),
+        (1, "invoke", "poll", [["poll"]]),
+        (1, "ok", "poll", [["poll", {0: [[0, 1], [1, 9]]}]]),
+        (2, "invoke", "send", [["send", 0, 9]]),
+        (2, "ok", "send", [["send", 0, [1, 9]]]),
+        (1, "invoke", "poll", [["poll"]]),
+        (1, "ok", "poll", [["poll", {1: [[4, 5]]}]]),
+        (2, "invoke", "send", [["send", 1, 5]]),
+    ]
+    names = ("process", "type", "f", "value")
+    records = [{"index": i, **dict(zip(names, row, strict=True))} for i, row in enumerate(rows)]
+    path = written(lines_of(records))
+    question = Question(format="jepsen", model="kafka")
+    verdict, kinds = in_ranges(path, question, 100)
+    assert verdict == whole(path, question)
+    assert set(kinds) == {"range", "pair", "look", "logs", "edges", "verdict"}
+    assert {"lost-write", "G1c-realtime"} <= set(verdict.anomalies)
+    path.write_text(lines_of([*records[:-2], {**records[-2], "index": 0}]))
+    verdict, kinds = in_ranges(path, question, 100)
+    assert verdict == whole(path, question)
+    assert set(kinds) == {"range", "parts"}
+    removed(path)
+
+
+@pytest.mark.parametrize("ww_deps", [False, True])
+@pytest.mark.parametrize("sample", SAMPLES[::4], ids=lambda sample: sample.stem)
+def test_samples_in_ranges_are_judged_as_a_whole(sample, ww_deps):
+    for via in ("assign", "subscribe"):
+        question = Question(format="jepsen", model="kafka", ww_deps=ww_deps, sub_via=via)
+        verdict, kinds = in_ranges(sample, question, sample.stat().st_size // 5 + 1)
+        assert verdict == whole(sample, question)
+        assert kinds["range"] == 5
+        assert kinds["imported"] == 0
