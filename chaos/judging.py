@@ -11,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import CapabilityError, ChaosError
+from chaos.core.place import Place
 from chaos.core.verdict import Results
 from checkers.imported.question import Question
 
@@ -89,7 +90,7 @@ def _here(folder: Path, note: str) -> Results | ChaosError:
         return error
 
 
-def judge_imported(paths: Sequence[Path], question: Question, engine: str = "auto") -> list[Results | ChaosError]:
+def judge_imported(paths: Sequence[Place], question: Question, engine: str = "auto") -> list[Results | ChaosError]:
     """Judge histories that other tools recorded, on Spark all in one session and one job.
 
     Args:
@@ -111,7 +112,7 @@ def judge_imported(paths: Sequence[Path], question: Question, engine: str = "aut
     return judged_on_spark(paths, question)
 
 
-def _imported_here(path: Path, question: Question, note: str) -> Results | ChaosError:
+def _imported_here(path: Place, question: Question, note: str) -> Results | ChaosError:
     from checkers.imported.judge import judge as judge_file
 
     try:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError
+from chaos.core.place import Place
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results
 from checkers.imported.question import Question
@@ -119,7 +120,7 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
     return out
 
 
-def judge_imported(paths: Sequence[Path], question: Question) -> list[Results | ChaosError]:
+def judge_imported(paths: Sequence[Place], question: Question) -> list[Results | ChaosError]:
     """Judge files that other tools wrote: one task a file, several jobs and many tasks for a large one.
 
     A file that cannot be read yields its error and disturbs no other.

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.core.errors import ChaosError, HistoryError
+from chaos.core.place import Place
 from chaos.core.verdict import Results
 from checkers.imported import kafka_apart as apart
 from checkers.imported.question import Question
@@ -60,15 +61,15 @@ def together(files: Sequence[Rounds], run: Callable[[list[Task]], list[Any]]) ->
     return [verdicts[number] for number in range(len(files))]
 
 
-def _size_bytes(path: Path) -> int:
+def _size_bytes(path: Place) -> int:
     """The size of a file, 0 if it cannot be seen from here: the task that reads it will say why."""
     try:
         return path.stat().st_size
-    except OSError:
+    except (OSError, ChaosError):
         return 0
 
 
-def judged(path: Path, question: Question, folder: Path, cut: Cut = ranges) -> Rounds:
+def judged(path: Place, question: Question, folder: Path, cut: Cut = ranges) -> Rounds:
     """The rounds of one file.
 
     Args:
@@ -92,7 +93,7 @@ def judged(path: Path, question: Question, folder: Path, cut: Cut = ranges) -> R
     return error_of(answer) if isinstance(answer, Failed) else answer
 
 
-def _in_ranges(path: Path, question: Question, folder: Path, spans: list[tuple[int, int]]) -> Steps:
+def _in_ranges(path: Place, question: Question, folder: Path, spans: list[tuple[int, int]]) -> Steps:
     """Read in ranges, then judge log by log; by one task, if the order of the file is not that of its index.
 
     Raises:

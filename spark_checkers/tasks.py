@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError, UsageError
+from chaos.core.place import Place, place
 from chaos.core.runinfo import RunInfo
 
 TASKS: Final = pa.schema([
@@ -30,7 +31,7 @@ class Task(NamedTuple):
     """A row of the table of tasks."""
 
     kind: str
-    history: Path
+    history: Place
     key: int
     context: bytes = b""
 
@@ -47,7 +48,7 @@ def error_of(failed: Failed) -> ChaosError:
     return HistoryError(failed.why) if failed.altered else ChaosError(f"a check broke on Spark: {failed.why}")
 
 
-def perform(kind: str, history: Path, key: int, context: Any) -> Any:
+def perform(kind: str, history: Place, key: int, context: Any) -> Any:
     """Do one piece of work.
 
     Args:
@@ -67,6 +68,7 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
         return judge(history, context, "spark")
     if callable(context):
         return context()
+    assert isinstance(history, Path)
     if kind == "stream":
         return materialise(history, key)
     if kind == "events":
@@ -78,7 +80,7 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
 def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:
     """``perform`` with its result, or what it raised, pickled."""
     try:
-        found = perform(kind, Path(folder), key, pickle.loads(context) if context else None)  # noqa: S301 - our own
+        found = perform(kind, place(folder), key, pickle.loads(context) if context else None)  # noqa: S301 - our own
     except (HistoryError, UsageError) as error:
         found = Failed(str(error), altered=True)
     except Exception as error:  # noqa: BLE001 - the driver raises it

@@ -1,6 +1,8 @@
 """``chaos check``: today's checkers on stored histories, our own and those of other tools."""
 
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -58,7 +60,7 @@ def check_command(
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
     Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
-    and disturbs no other. The worst exit code wins.
+    and disturbs no other. The worst exit code wins. A path may be a URI (s3://, gs://, hdfs://, abfs://, file://).
     """
     given = {name: value for name, value in options.items() if value is not None}
     if format_name == "chaos":
@@ -80,13 +82,33 @@ def _refused(text: str, error: ChaosError) -> int:
 
 
 def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> list[int]:
+    with ExitStack() as until_told:
+        folders = [_folder(text, Path(store), until_told) for text in paths]
+        return _runs_at_hand(paths, folders, engine, as_json=as_json)
+
+
+def _folder(text: str, store: Path, until_told: ExitStack) -> Path:
+    """A run folder of this machine: one of another file system is fetched, and gone afterwards."""
+    from chaos.core.place import Remote, place
+    from chaos.store import find_run
+
+    where = place(text)
+    if not isinstance(where, Remote):
+        return find_run(text if "://" not in text else str(where), store)
+    fetched = Path(until_told.enter_context(TemporaryDirectory(prefix="chaos-check-"))) / (where.name or "run")
+    fetched.mkdir()
+    where.fetch(fetched)
+    click.echo(f"chaos: {text}: fetched to be judged here; the verdict is printed, not written there", err=True)
+    return find_run(str(fetched), store)
+
+
+def _runs_at_hand(paths: tuple[str, ...], folders: list[Path], engine: str, *, as_json: bool) -> list[int]:
+    from chaos.core.place import Remote, place
     from chaos.core.runinfo import read_run
     from chaos.judging import judge_each
-    from chaos.store import find_run
     from reports.html import render
     from reports.text import summary
 
-    folders = [find_run(text, Path(store)) for text in paths]
     codes = []
     for text, folder, results in zip(paths, folders, judge_each(folders, engine), strict=True):
         if isinstance(results, ChaosError):
@@ -97,7 +119,8 @@ def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> 
         if as_json:
             click.echo(msgspec.json.encode(as_object(text, results)).decode())
         else:
-            render(folder)
+            if not isinstance(place(text), Remote):
+                render(folder)
             click.echo(summary(folder))
     return codes
 
@@ -108,6 +131,7 @@ def _value(text: str) -> str | int:
 
 
 def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[str, Any], *, as_json: bool) -> list[int]:
+    from chaos.core.place import place
     from chaos.judging import judge_imported
     from checkers.imported.question import Question, model_for
     from reports.text import imported
@@ -116,7 +140,7 @@ def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[st
         given["init"] = _value(given["init"])
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
     codes = []
-    for text, results in zip(paths, judge_imported([Path(text) for text in paths], question, engine), strict=True):
+    for text, results in zip(paths, judge_imported([place(text) for text in paths], question, engine), strict=True):
         if isinstance(results, ChaosError):
             codes.append(_refused(text, results))
             continue

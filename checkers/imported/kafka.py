@@ -3,12 +3,11 @@
 The module refuses to decide what is an error; ``checkers.kafka`` does.
 """
 
-from pathlib import Path
-
 import msgspec
 
 from chaos.core.formats import registry as formats
 from chaos.core.formats.kafka import KafkaHistory
+from chaos.core.place import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.question import Question
 from checkers.imported.telling import plain, results
@@ -25,7 +24,7 @@ def _plain(anomaly: Anomaly) -> Anomaly:
     return msgspec.structs.replace(anomaly, examples=tuple(shown(example) for example in anomaly.examples))
 
 
-def judge(path: Path, question: Question, engine: str) -> Results:
+def judge(path: Place, question: Question, engine: str) -> Results:
     """The verdict on a Kafka-style history.
 
     Raises:

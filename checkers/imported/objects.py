@@ -4,13 +4,13 @@ The module refuses to search by itself; ``checkers.models`` does.
 """
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 from chaos.core.errors import HistoryError
 from chaos.core.formats import registry as formats
 from chaos.core.formats.operations import Operation, Operations
 from chaos.core.op import Type
+from chaos.core.place import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.question import Question
 from checkers.imported.telling import plain, results
@@ -90,7 +90,7 @@ def _answers(
         yield key, answer
 
 
-def judge(path: Path, question: Question, engine: str) -> Results:
+def judge(path: Place, question: Question, engine: str) -> Results:
     """The verdict on a history of objects.
 
     Raises:

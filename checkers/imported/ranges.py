@@ -11,6 +11,7 @@ from typing import Final
 from chaos.core.errors import HistoryError
 from chaos.core.formats import kafka as kafka_format
 from chaos.core.formats import kafka_parts, text
+from chaos.core.place import Place
 from chaos.core.verdict import Results
 from checkers.imported import kafka
 from checkers.imported.kafka_apart import ReadPart, keep
@@ -27,7 +28,7 @@ def ranges(size_bytes: int, question: Question, range_bytes: int = RANGE_BYTES) 
     return text.spans(size_bytes, range_bytes)
 
 
-def read_range(path: Path, lo: int, hi: int, folder: Path) -> ReadPart:
+def read_range(path: Place, lo: int, hi: int, folder: Path) -> ReadPart:
     """Read the lines that begin in [lo, hi) and leave what they say in a folder.
 
     Raises:

@@ -13,7 +13,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from chaos.core.formats import kafka_text, text
 from chaos.core.formats.jepsen import EventReader
 from chaos.core.formats.kafka_columns import KafkaColumns, concatenate, in_index_order, numbered, reordered
 from chaos.core.formats.kafka_rows import Rows
+from chaos.core.place import Place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +33,7 @@ class KafkaHistory:
     cut_off: str | None
 
 
-def read(path: Path, *, processes: int | None = None) -> KafkaHistory:
+def read(path: Place, *, processes: int | None = None) -> KafkaHistory:
     """A whole history.
 
     ``processes``: how many read a file whose records are lines; None: what this machine has, for a file that is worth
@@ -75,7 +75,7 @@ def joined(parts: Sequence[KafkaHistory]) -> KafkaHistory:
     return KafkaHistory(numbered(in_index_order(concatenate([part.columns for part in parts]))), cut_off)
 
 
-def read_range(path: Path, lo: int = 0, hi: int | None = None) -> KafkaHistory:
+def read_range(path: Place, lo: int = 0, hi: int | None = None) -> KafkaHistory:
     """The records of a byte range that begins and ends at line ends, in the order of the file.
 
     Keys are numbered for this part alone, and an index may be missing: ``joined`` mends both. Line numbers in errors

@@ -7,7 +7,6 @@ The module refuses to know the shape of any value.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from chaos.core.errors import HistoryError
 from chaos.core.formats import text
 from chaos.core.op import Type
+from chaos.core.place import Place
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class Records:
     ``cut_off``: after the last chunk, None or a sentence on where the file was cut off.
     """
 
-    def __init__(self, path: Path, lo: int = 0, hi: int | None = None, first_line: int = 1) -> None:
+    def __init__(self, path: Place, lo: int = 0, hi: int | None = None, first_line: int = 1) -> None:
         self.path = path
         self.lo = lo
         self.hi = hi

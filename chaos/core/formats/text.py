@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from chaos.core.errors import HistoryError
+from chaos.core.place import Place
 
 CHUNK_BYTES: Final = 1 << 20
 """Of text at a time: about what stays in a processor's cache with all that is made of it."""
@@ -45,7 +45,7 @@ def spans(total: int, size: int) -> list[tuple[int, int]]:
     return list(pairwise([*range(0, total, size), total]))
 
 
-def aligned(path: Path, lo: int, hi: int) -> tuple[int, int]:
+def aligned(path: Place, lo: int, hi: int) -> tuple[int, int]:
     """The lines that begin within a byte range, as a byte range: what many ranges share nobody reads twice."""
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -64,12 +64,12 @@ def aligned(path: Path, lo: int, hi: int) -> tuple[int, int]:
         return line_start(lo), line_start(hi)
 
 
-def chunks(path: Path, size: int = 64 << 20) -> list[tuple[int, int]]:
+def chunks(path: Place, size: int = 64 << 20) -> list[tuple[int, int]]:
     """Byte ranges of about ``size`` bytes that end at line ends; together the whole file."""
     return [(lo, hi) for lo, hi in (aligned(path, *span) for span in spans(path.stat().st_size, size)) if lo < hi]
 
 
-def lines_before(path: Path, at: int) -> int:
+def lines_before(path: Place, at: int) -> int:
     """How many line ends stand before a place."""
     count = 0
     with path.open("rb") as file:
@@ -78,7 +78,7 @@ def lines_before(path: Path, at: int) -> int:
     return count
 
 
-def line_chunks(path: Path, lo: int = 0, hi: int | None = None, *, first_line: int = 1) -> Iterator[Chunk]:
+def line_chunks(path: Place, lo: int = 0, hi: int | None = None, *, first_line: int = 1) -> Iterator[Chunk]:
     """The lines of a byte range that begins and ends at line ends (the whole file without a range).
 
     ``first_line``: the number of the range's first line.
@@ -99,18 +99,18 @@ def line_chunks(path: Path, lo: int = 0, hi: int | None = None, *, first_line: i
             first_line += count
 
 
-def is_vector(path: Path) -> bool:
+def is_vector(path: Place) -> bool:
     """Whether the file is one vector (or list) of records, rather than records one after the other."""
     head = _head(path)
     return _VECTOR.match(head) is not None
 
 
-def is_json(path: Path) -> bool:
+def is_json(path: Place) -> bool:
     """Whether the records are JSON objects: their keys are strings, where EDN has keywords."""
     return re.match(rb'(?:\[\s*)?\{\s*(?:"|\}\s*[,\]]?\s*\Z)', _head(path)) is not None
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Place) -> bytes:
     with path.open("rb") as file:
         head = file.read(1 << 16)
     match = _HEAD.match(head)
@@ -130,7 +130,7 @@ class Cut(Exception):  # noqa: N818 - not an error: what there is before it coun
         self.broken = broken
 
 
-def form_chunks(path: Path, *, vector: bool, offset: int = 0, first_line: int = 1) -> Iterator[Chunk]:
+def form_chunks(path: Place, *, vector: bool, offset: int = 0, first_line: int = 1) -> Iterator[Chunk]:
     """Records wherever they end, from a place on; each is rewritten onto one line.
 
     Raises:
@@ -184,7 +184,7 @@ def _lines_before(rest: bytes) -> int:
 class _Piece:
     """Text from the end of one record on: where further records end in it."""
 
-    def __init__(self, path: Path, data: bytes, line: int, *, vector: bool, final: bool) -> None:
+    def __init__(self, path: Place, data: bytes, line: int, *, vector: bool, final: bool) -> None:
         self.data = data
         self.line = line
         self.split_strings = False
