@@ -90,13 +90,16 @@ def _here(folder: Path, note: str) -> Results | ChaosError:
         return error
 
 
-def judge_imported(paths: Sequence[Place], question: Question, engine: str = "auto") -> list[Results | ChaosError]:
-    """Judge histories that other tools recorded, on Spark all in one session and one job.
+def judge_imported(
+    paths: Sequence[Place], question: Question, engine: str = "auto", scratch: Path | None = None
+) -> list[Results | ChaosError]:
+    """Judge histories that other tools recorded, on Spark all in one session and the same jobs.
 
     Args:
         paths: the files.
         question: how they are to be read, and what they are held against.
         engine: ``auto``, ``spark`` or ``local``.
+        scratch: for the parts of large files, on Spark; None: as ``spark_checkers.files.room_for`` has it.
 
     Returns:
         For each file its results, or why it could not be judged; such a file disturbs no other.
@@ -109,7 +112,7 @@ def judge_imported(paths: Sequence[Place], question: Question, engine: str = "au
         return [_imported_here(path, question, why) for path in paths]
     from spark_checkers.engine import judge_imported as judged_on_spark
 
-    return judged_on_spark(paths, question)
+    return judged_on_spark(paths, question, scratch)
 
 
 def _imported_here(path: Place, question: Question, note: str) -> Results | ChaosError:

@@ -20,7 +20,7 @@ from checkers.imported.question import Question
 from checkers.judge import Judged, Part, conclude
 from checkers.kernel import Context
 from checkers.shards import run_of
-from spark_checkers.files import judged, scratch, together
+from spark_checkers.files import judged, room_for, together
 from spark_checkers.session import session
 from spark_checkers.tasks import ANSWERS, TASKS, Failed, Task, error_of, run_tasks
 
@@ -120,13 +120,25 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
     return out
 
 
-def judge_imported(paths: Sequence[Place], question: Question) -> list[Results | ChaosError]:
+def judge_imported(
+    paths: Sequence[Place], question: Question, scratch: Path | None = None
+) -> list[Results | ChaosError]:
     """Judge files that other tools wrote: one task a file, several jobs and many tasks for a large one.
 
     A file that cannot be read yields its error and disturbs no other.
 
+    Args:
+        paths: the files.
+        question: what is asked of them.
+        scratch: a folder that all executors reach, for the parts of large files; None: the system's temporary one for
+            a local master, else beside each file.
+
     Raises:
         CapabilityError: Spark cannot run here.
     """
-    with scratch(None) as folder:
-        return together([judged(path.absolute(), question, folder) for path in paths], _run)
+    master = session().sparkContext.master
+    return together([judged(path, question, room_for(path, master, scratch)) for path in map(_absolute, paths)], _run)
+
+
+def _absolute(path: Place) -> Place:
+    return path.absolute()

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.place import Place
 from chaos.core.verdict import Results
@@ -30,10 +32,32 @@ Steps = Generator[list[Task], list[Any], Any]
 Cut = Callable[[int, Question], list[tuple[int, int]]]
 
 
+def room_for(path: Place, master: str, given: Path | None) -> Path | None:
+    """The folder in which all tasks may leave parts of a file; None if nobody knows of one.
+
+    Args:
+        path: the file.
+        master: Spark's.
+        given: what was asked for.
+    """
+    if given is not None:
+        return given
+    if master.startswith("local"):
+        return Path(tempfile.gettempdir())
+    return path.parent if isinstance(path, Path) else None
+
+
 @contextlib.contextmanager
-def scratch(within: Path | None) -> Iterator[Path]:
-    """A folder for the parts of files, gone afterwards. ``within``: what all executors reach; None: this machine's."""
-    folder = Path(tempfile.mkdtemp(prefix="chaos-check-", dir=within))
+def _scratch(room: Path) -> Iterator[Path]:
+    """A new folder for the parts of a file, gone afterwards.
+
+    Raises:
+        HistoryError: nothing can be written there.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="chaos-check-", dir=room))
+    except OSError as error:
+        raise HistoryError(f"{room}: {error.strerror}") from error
     try:
         yield folder
     finally:
@@ -49,15 +73,18 @@ def together(files: Sequence[Rounds], run: Callable[[list[Task]], list[Any]]) ->
     """
     verdicts: dict[int, Verdict] = {}
     answers: dict[int, Any] = dict.fromkeys(range(len(files)))
-    while answers:
-        asked: dict[int, list[Task]] = {}
-        for number, got in answers.items():
-            try:
-                asked[number] = files[number].send(got)
-            except StopIteration as end:
-                verdicts[number] = end.value
-        found = iter(run([task for tasks in asked.values() for task in tasks]))
-        answers = {number: [next(found) for _ in tasks] for number, tasks in asked.items()}
+    with contextlib.ExitStack() as at_last:
+        for file in files:
+            at_last.callback(file.close)
+        while answers:
+            asked: dict[int, list[Task]] = {}
+            for number, got in answers.items():
+                try:
+                    asked[number] = files[number].send(got)
+                except StopIteration as end:
+                    verdicts[number] = end.value
+            found = iter(run([task for tasks in asked.values() for task in tasks]))
+            answers = {number: [next(found) for _ in tasks] for number, tasks in asked.items()}
     return [verdicts[number] for number in range(len(files))]
 
 
@@ -69,28 +96,30 @@ def _size_bytes(path: Place) -> int:
         return 0
 
 
-def judged(path: Place, question: Question, folder: Path, cut: Cut = ranges) -> Rounds:
+def judged(path: Place, question: Question, room: Path | None, cut: Cut = ranges) -> Rounds:
     """The rounds of one file.
 
     Args:
         path: the file.
         question: what is asked of it.
-        folder: where tasks may leave what they read.
+        room: where tasks may leave what they read; None: nowhere, so that one task reads and judges.
         cut: where a file of so many bytes is cut.
     """
-    spans = cut(_size_bytes(path), question)
-    if spans:
+    spans = cut(_size_bytes(path), question) if room is not None else []
+    note = ""
+    if room is not None and spans:
         try:
-            verdict: Verdict = yield from _in_ranges(path, question, folder, spans)
+            with _scratch(room) as folder:
+                verdict: Results = yield from _in_ranges(path, question, folder, spans)
         except HistoryError:
             pass  # what cannot be read in parts is read by one task, which also has the right words for what is wrong
         except ChaosError as error:
-            return error
+            note = f"judged by one task, since a part of it failed: {error}"
         else:
             return verdict
     answer: Any
     (answer,) = yield [Task("imported", path, 0, pickle.dumps(question))]
-    return error_of(answer) if isinstance(answer, Failed) else answer
+    return error_of(answer) if isinstance(answer, Failed) else msgspec.structs.replace(answer, engine_note=note)
 
 
 def _in_ranges(path: Place, question: Question, folder: Path, spans: list[tuple[int, int]]) -> Steps:

@@ -53,6 +53,9 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 @click.option("--nil-means", type=click.Choice(["any", "absent"]),
               help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]")
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
+@click.option("--scratch", type=click.Path(file_okay=False, exists=True, path_type=Path),
+              help="A folder that all of Spark's executors reach, for the parts of large files.  "
+              "[default: the temporary folder; on a cluster beside each file]")
 @click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
 def check_command(
     paths: tuple[str, ...], format_name: str, engine: str, as_json: bool, store: str, **options: Any
@@ -138,9 +141,11 @@ def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[st
 
     if "init" in given:
         given["init"] = _value(given["init"])
+    scratch = given.pop("scratch", None)
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
     codes = []
-    for text, results in zip(paths, judge_imported([place(text) for text in paths], question, engine), strict=True):
+    judged = judge_imported([place(text) for text in paths], question, engine, scratch)
+    for text, results in zip(paths, judged, strict=True):
         if isinstance(results, ChaosError):
             codes.append(_refused(text, results))
             continue

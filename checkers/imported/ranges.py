@@ -32,11 +32,16 @@ def read_range(path: Place, lo: int, hi: int, folder: Path) -> ReadPart:
     """Read the lines that begin in [lo, hi) and leave what they say in a folder.
 
     Raises:
-        HistoryError: the records are no lines, or cannot be read; the whole file may be.
+        HistoryError: the records are no lines, or cannot be read, or nothing can be left in the folder; the whole file
+            may be read.
     """
     if text.is_vector(path):
         raise HistoryError(f"{path}: the records are one vector")
-    return keep(kafka_format.read_range(path, *text.aligned(path, lo, hi)), folder)
+    history = kafka_format.read_range(path, *text.aligned(path, lo, hi))
+    try:
+        return keep(history, folder)
+    except OSError as error:
+        raise HistoryError(f"{folder}: {error.strerror or error}") from error
 
 
 def judge_parts(parts: Sequence[ReadPart], question: Question, engine: str) -> Results:

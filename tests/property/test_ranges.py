@@ -6,6 +6,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from edn_text import LAYOUTS, edn_lines, kafka_history
 from hypothesis import assume, given, settings
@@ -16,10 +17,11 @@ from kafka_mutations import MUTATIONS
 from chaos.core.errors import ChaosError
 from chaos.core.formats import text
 from chaos.core.formats.edn import Keyword
+from chaos.core.place import place
 from checkers.imported.judge import judge
 from checkers.imported.question import Question
-from spark_checkers.files import judged, scratch, together
-from spark_checkers.tasks import answer
+from spark_checkers.files import judged, room_for, together
+from spark_checkers.tasks import Failed, answer
 
 SAMPLES = sorted((Path(__file__).resolve().parent.parent / "data" / "kafka").glob("*.edn"))
 SEEDS = st.integers(0, 2**32)
@@ -39,9 +41,9 @@ def in_ranges(path, question, size):
         answers = [answer(task.kind, str(task.history), task.key, task.context) for task in tasks]
         return [pickle.loads(one) for one in answers]  # noqa: S301 - we wrote it
 
-    with scratch(None) as folder:
-        (verdict,) = together([judged(path, question, folder, lambda total, _: text.spans(total, size))], run)
-    assert not folder.exists()
+    with tempfile.TemporaryDirectory() as room:
+        (verdict,) = together([judged(path, question, Path(room), lambda total, _: text.spans(total, size))], run)
+        assert not list(Path(room).iterdir())
     return verdict, kinds
 
 
@@ -151,6 +153,46 @@ def test_every_step_is_taken():
     assert verdict == whole(path, question)
     assert set(kinds) == {"range", "parts"}
     removed(path)
+
+
+@pytest.mark.parametrize("broken", ["range", "pair", "logs", "verdict"])
+def test_a_step_that_fails_leaves_the_file_to_one_task(tmp_path, broken):
+    question, kinds = Question(format="jepsen", model="kafka"), []
+
+    def run(tasks):
+        kinds.extend(task.kind for task in tasks)
+        failed = Failed("OSError: the disk is full", altered=False)
+        given = [(task.kind, answer(task.kind, str(task.history), task.key, task.context)) for task in tasks]
+        return [failed if kind == broken else pickle.loads(one) for kind, one in given]  # noqa: S301 - we wrote it
+
+    (verdict,) = together([judged(SAMPLES[0], question, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
+    assert kinds[-1] == "imported"
+    assert "the disk is full" in verdict.engine_note
+    assert msgspec.structs.replace(verdict, engine_note="") == whole(SAMPLES[0], question)
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_nothing_can_be_left_a_file_is_one_task(tmp_path):
+    for room in (None, tmp_path / "missing"):
+        kinds = []
+
+        def run(tasks, kinds=kinds):
+            kinds += [task.kind for task in tasks]
+            return [True for _ in tasks]
+
+        file = judged(SAMPLES[0], Question(format="jepsen", model="kafka"), room, lambda size, _: [(0, size)])
+        with pytest.raises(TypeError):  # True is no verdict
+            together([file], run)
+        assert kinds == ["imported"]
+
+
+def test_a_room_is_one_that_all_executors_reach(tmp_path):
+    file = tmp_path / "history.edn"
+    assert room_for(file, "local[2]", None) == Path(tempfile.gettempdir())
+    assert room_for(file, "spark://head:7077", None) == tmp_path
+    assert room_for(place("s3://bucket/history.edn"), "spark://head:7077", None) is None
+    assert room_for(place("s3://bucket/history.edn"), "local[2]", None) == Path(tempfile.gettempdir())
+    assert room_for(file, "spark://head:7077", Path("/shared")) == Path("/shared")
 
 
 @pytest.mark.parametrize("ww_deps", [False, True])

@@ -19,7 +19,7 @@ from chaos.core.place import Remote, place
 from chaos.testing import load_history, write_run_folder
 from checkers.imported.judge import judge
 from checkers.imported.question import Question
-from spark_checkers.files import judged, scratch, together
+from spark_checkers.files import judged, together
 from spark_checkers.tasks import answer
 
 TESTS = Path(__file__).parent.parent
@@ -63,15 +63,14 @@ def test_a_file_is_read_where_it_is():
         jsonl.read(lines)
 
 
-def test_a_file_is_read_in_ranges_where_it_is():
+def test_a_file_is_read_in_ranges_where_it_is(tmp_path):
     found = remote("mock:///histories/large.edn", SAMPLE.read_bytes())
 
     def run(tasks):
         answers = [answer(task.kind, str(task.history), task.key, task.context) for task in tasks]
         return [pickle.loads(one) for one in answers]  # noqa: S301 - we wrote it
 
-    with scratch(None) as folder:
-        (verdict,) = together([judged(found, QUESTION, folder, lambda size, _: text.spans(size, size // 3))], run)
+    (verdict,) = together([judged(found, QUESTION, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
     assert verdict == judge(SAMPLE, QUESTION, "spark")
 
 
