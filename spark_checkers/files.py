@@ -30,6 +30,7 @@ Verdict = Results | ChaosError
 Rounds = Generator[list[Task], list[Any], Verdict]
 Steps = Generator[list[Task], list[Any], Any]
 Cut = Callable[[int, Question], list[tuple[int, int]]]
+Share = Callable[[Sequence[apart.ReadPart]], list[list[int]]]
 
 
 def room_for(path: Place, master: str, given: Path | None) -> Path | None:
@@ -96,7 +97,9 @@ def _size_bytes(path: Place) -> int:
         return 0
 
 
-def judged(path: Place, question: Question, room: Path | None, cut: Cut = ranges) -> Rounds:
+def judged(
+    path: Place, question: Question, room: Path | None, cut: Cut = ranges, share: Share = apart.groups
+) -> Rounds:
     """The rounds of one file.
 
     Args:
@@ -104,13 +107,14 @@ def judged(path: Place, question: Question, room: Path | None, cut: Cut = ranges
         question: what is asked of it.
         room: where tasks may leave what they read; None: nowhere, so that one task reads and judges.
         cut: where a file of so many bytes is cut.
+        share: which logs are judged together.
     """
     spans = cut(_size_bytes(path), question) if room is not None else []
     note = ""
     if room is not None and spans:
         try:
             with _scratch(room) as folder:
-                verdict: Results = yield from _in_ranges(path, question, folder, spans)
+                verdict: Results = yield from _in_ranges(path, question, folder, spans, share)
         except HistoryError:
             pass  # what cannot be read in parts is read by one task, which also has the right words for what is wrong
         except ChaosError as error:
@@ -122,7 +126,7 @@ def judged(path: Place, question: Question, room: Path | None, cut: Cut = ranges
     return error_of(answer) if isinstance(answer, Failed) else msgspec.structs.replace(answer, engine_note=note)
 
 
-def _in_ranges(path: Place, question: Question, folder: Path, spans: list[tuple[int, int]]) -> Steps:
+def _in_ranges(path: Place, question: Question, folder: Path, spans: list[tuple[int, int]], share: Share) -> Steps:
     """Read in ranges, then judge log by log; by one task, if the order of the file is not that of its index.
 
     Raises:
@@ -142,9 +146,9 @@ def _in_ranges(path: Place, question: Question, folder: Path, spans: list[tuple[
         (verdict,) = yield from tasks("parts", [partial(judge_parts, parts, question, "spark")])
         return verdict
     (paired,) = yield from tasks("pair", [partial(apart.pair, parts, folder)])
-    logs = apart.buckets(parts)
+    logs = share(parts)
     looks = []
-    if paired.unsure:
+    if paired.unsure and len(logs) > 1:
         looks = yield from tasks("look", [partial(apart.look, parts, paired, one, folder) for one in logs])
 
     def examine(kind: str, options: Options) -> Steps:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from functools import partial, reduce
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ from chaos.core.formats import kafka as kafka_format
 from chaos.core.formats import kafka_parts
 from chaos.core.formats.kafka import KafkaHistory
 from chaos.core.formats.kafka_columns import KafkaColumns, Mops, Ops, partners
-from chaos.core.formats.kafka_parts import BUCKETS, Part, bucket_of
+from chaos.core.formats.kafka_parts import Part, bucket_of
 from chaos.core.verdict import Results
 from checkers.columns import Ints
 from checkers.imported import kafka
@@ -146,15 +146,13 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
         return np.asarray(np.load(path))
 
 
-def _apart(parts: Sequence[ReadPart], paired: Paired, bucket: int) -> Apart:
-    keys = {at: key for at, key in enumerate(_keys(parts)) if bucket_of(key) == bucket}
+def _apart(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int]) -> Apart:
+    keys = {at: key for at, key in enumerate(_keys(parts)) if bucket_of(key) in group}
     ids = {(type(key), key): at for at, key in keys.items()}
     of_parts: list[list[Any]] = []
     bases = zip(_ends([one.part.records for one in parts]), _ends([one.part.messages for one in parts]), strict=True)
     for one, (base, base_of_messages) in zip(parts, bases, strict=False):
-        if not one.part.by_bucket[bucket]:
-            continue
-        row, mops = kafka_parts.messages_of(one.part, [bucket])
+        row, mops = kafka_parts.messages_of(one.part, group)
         named = mops.key >= 0
         numbers = np.array([ids.get((type(key), key), -1) for key in one.part.keys], dtype=np.int32)
         told: list[Any] = [
@@ -171,22 +169,35 @@ def _apart(parts: Sequence[ReadPart], paired: Paired, bucket: int) -> Apart:
     return Apart(_whole(paired), Mops(*columns), place, keys)
 
 
-def buckets(parts: Sequence[ReadPart]) -> list[int]:
-    """The groups of logs that there are."""
+MESSAGES: Final = 1_000_000
+"""A task's worth: it takes some tenths of a second, as much as it takes to schedule a few."""
+
+
+def groups(parts: Sequence[ReadPart], messages: int = MESSAGES) -> list[list[int]]:
+    """The buckets that there are, in groups of about so many messages or of one bucket."""
     there = {bucket_of(key) for one in parts for key in one.part.keys}
-    return [bucket for bucket in range(BUCKETS) if bucket in there]
+    out: list[list[int]] = []
+    left = 0
+    for bucket in sorted(there):
+        if left <= 0:
+            out.append([])
+            left = messages
+        out[-1].append(bucket)
+        left -= sum(one.part.by_bucket[bucket] for one in parts)
+    return out
 
 
-def look(parts: Sequence[ReadPart], paired: Paired, bucket: int, folder: Path) -> Path:
-    """The transactions that were proven in a group of logs, as a file."""
-    return _kept(folder, _apart(parts, paired, bucket).proven())
+def look(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int], folder: Path) -> Path:
+    """The transactions that were proven in a group of buckets, as a file."""
+    return _kept(folder, _apart(parts, paired, group).proven())
 
 
 def examine(
-    parts: Sequence[ReadPart], paired: Paired, bucket: int, looks: Sequence[Path], options: Options, folder: Path
-) -> Examined:
-    """Judge a group of logs. ``looks``: what ``look`` gave of all groups, if it was asked."""
-    own = _apart(parts, paired, bucket)
+    parts: Sequence[ReadPart], paired: Paired, group: Sequence[int], looks: Sequence[Path], options: Options,
+    folder: Path,
+) -> Examined:  # fmt: skip
+    """Judge a group of buckets. ``looks``: what ``look`` gave of all groups, if it was asked."""
+    own = _apart(parts, paired, group)
     proven = own.known(np.unique(np.concatenate([_given(one) for one in looks]))) if looks else None
     summary = own.told(check.examined(own.records, own.silent, options, proven))
     return Examined(_kept(folder, summary), summary.future)

@@ -18,14 +18,17 @@ from checkers.imported.kafka_apart import ReadPart, keep
 from checkers.imported.question import KAFKA, Question
 
 RANGE_BYTES: Final = 16 << 20
-"""Of text a task: a third of a second, and a tenth of a gibibyte at most."""
+"""Of text a task: some tenths of a second, and a tenth of a gibibyte at most."""
+
+WORTH_BYTES: Final = 128 << 20
+"""What one task judges about as fast as two that have to wait for each other."""
 
 
-def ranges(size_bytes: int, question: Question, range_bytes: int = RANGE_BYTES) -> list[tuple[int, int]]:
+def ranges(size_bytes: int, question: Question) -> list[tuple[int, int]]:
     """Where a file is cut; empty if it is not worth it, or cannot be."""
-    if question.model != KAFKA or size_bytes <= 2 * range_bytes:
+    if question.model != KAFKA or size_bytes <= WORTH_BYTES:
         return []
-    return text.spans(size_bytes, range_bytes)
+    return text.spans(size_bytes, RANGE_BYTES)
 
 
 def read_range(path: Place, lo: int, hi: int, folder: Path) -> ReadPart:

@@ -4,6 +4,7 @@ import pickle
 import random
 import tempfile
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,9 @@ from chaos.core.formats import text
 from chaos.core.formats.edn import Keyword
 from chaos.core.place import place
 from checkers.imported.judge import judge
+from checkers.imported.kafka_apart import groups
 from checkers.imported.question import Question
+from checkers.imported.ranges import ranges
 from spark_checkers.files import judged, room_for, together
 from spark_checkers.tasks import Failed, answer
 
@@ -32,8 +35,11 @@ QUESTIONS = st.builds(
 )  # fmt: skip
 
 
-def in_ranges(path, question, size):
-    """The verdict by ranges of ``size`` bytes, or its error, and how many tasks of each kind it took."""
+def in_ranges(path, question, size, share=1):
+    """The verdict by ranges of ``size`` bytes, or its error, and how many tasks of each kind it took.
+
+    ``share``: messages of a group of logs, that of one bucket at least.
+    """
     kinds = Counter()
 
     def run(tasks):
@@ -42,7 +48,10 @@ def in_ranges(path, question, size):
         return [pickle.loads(one) for one in answers]  # noqa: S301 - we wrote it
 
     with tempfile.TemporaryDirectory() as room:
-        (verdict,) = together([judged(path, question, Path(room), lambda total, _: text.spans(total, size))], run)
+        rounds = judged(
+            path, question, Path(room), lambda total, _: text.spans(total, size), partial(groups, messages=share)
+        )
+        (verdict,) = together([rounds], run)
         assert not list(Path(room).iterdir())
     return verdict, kinds
 
@@ -118,10 +127,10 @@ def test_a_broken_log_in_ranges_is_judged_as_a_whole(seed, mutation, size, quest
 
 
 @FEWER
-@given(SEEDS, st.integers(60, 600), QUESTIONS)
-def test_any_log_in_ranges_is_judged_as_a_whole(seed, size, question):
+@given(SEEDS, st.integers(60, 600), QUESTIONS, st.sampled_from([1, 8, 1000]))
+def test_any_log_in_ranges_is_judged_as_a_whole(seed, size, question, share):
     path = written(lines_of(anything(random.Random(seed))))
-    verdict, kinds = in_ranges(path, question, size)
+    verdict, kinds = in_ranges(path, question, size, share)
     assert verdict == whole(path, question)
     assert kinds["imported"] == 0
     removed(path)
@@ -184,6 +193,16 @@ def test_where_nothing_can_be_left_a_file_is_one_task(tmp_path):
         with pytest.raises(TypeError):  # True is no verdict
             together([file], run)
         assert kinds == ["imported"]
+
+
+def test_only_what_is_worth_it_is_cut():
+    kafka = Question(format="jepsen", model="kafka")
+    assert ranges(128 << 20, kafka) == []
+    assert ranges(1 << 30, Question(format="jepsen", model="register")) == []
+    spans = ranges(1 << 30, kafka)
+    assert len(spans) == 64
+    assert spans[0] == (0, 16 << 20)
+    assert spans[-1][1] == 1 << 30
 
 
 def test_a_room_is_one_that_all_executors_reach(tmp_path):
