@@ -83,12 +83,13 @@ def regular(parts: Sequence[ReadPart]) -> bool:
 
     Values that are no integers have numbers that only all parts together can give them.
     """
-    own = [one.part for one in parts if one.part.records]
+    own = [one.part for one in parts if one.part.records or one.part.cut_off is not None]
     if any(not one.plain for one in own) or any(one.cut_off is not None for one in own[:-1]):
         return False
     if not all(one.numbered for one in own):
         return True  # then positions count
-    return all(one.ascending for one in own) and all(a.last <= b.first for a, b in pairwise(own))
+    full = [one for one in own if one.records]
+    return all(one.ascending for one in full) and all(a.last <= b.first for a, b in pairwise(full))
 
 
 def _keys(parts: Sequence[ReadPart]) -> tuple[Hashable, ...]:

@@ -195,6 +195,17 @@ def test_where_nothing_can_be_left_a_file_is_one_task(tmp_path):
         assert kinds == ["imported"]
 
 
+def test_a_record_that_breaks_off_far_before_others_is_one_tasks_to_say(tmp_path):
+    record = "{:index 0, :type :invoke, :process 0, :f :poll, :value [[:poll]]}\n"
+    path = tmp_path / "history.edn"
+    path.write_text(record[:-5] + "\n" * 70_000 + record.replace("index 0", "index 1"))
+    question = Question(format="jepsen", model="kafka")
+    verdict, kinds = in_ranges(path, question, 68_000)
+    assert isinstance(verdict, ChaosError)
+    assert same(verdict, whole(path, question))
+    assert kinds["imported"] == 1
+
+
 def test_only_what_is_worth_it_is_cut():
     kafka = Question(format="jepsen", model="kafka")
     assert ranges(128 << 20, kafka) == []
