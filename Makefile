@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup run test test-backends test-longer controls bugs clean-runs lint clean
+.PHONY: setup run test test-backends test-longer controls bugs clean-runs bench lint clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml .ci/setup
@@ -14,6 +14,9 @@ $(VENV)/.ready-test: pyproject.toml .ci/setup
 
 run: setup
 	@$(BIN)/chaos run --nemesis random-partition
+
+$(VENV)/.ready-bench: pyproject.toml .ci/setup
+	@PYTHON="$(PYTHON)" sh .ci/setup bench
 
 lint: $(VENV)/.ready-test
 	$(BIN)/ruff check .
@@ -45,6 +48,12 @@ bugs: $(VENV)/.ready-test
 
 clean-runs: $(VENV)/.ready-test
 	$(BIN)/python benchmarks/minimq_clean.py run
+
+# How fast the checkers are, beside others on the same histories: two hours and 10 GB of disk, or SCALE=small: minutes.
+# Porcupine needs go. It can be cut off and taken up again; docs/benchmarks.md is made of what it appends.
+SCALE ?= full
+bench: $(VENV)/.ready-bench
+	$(BIN)/python benchmarks/bench.py run --scale $(SCALE)
 
 clean: setup
 	$(BIN)/chaos clean

@@ -98,17 +98,15 @@ func main() {
 """
 
 
-def built(folder: Path) -> Path | None:
-    """The program; None, with a line that says why, where it cannot be built."""
+def built(folder: Path) -> Path | str:
+    """The program, or why it cannot be built."""
     if shutil.which("go") is None:
-        print("no Porcupine: go is not installed")
-        return None
+        return "go is not installed"
     (folder / "main.go").write_text(PROGRAM)
     for argv in (["go", "mod", "init", "judge"], ["go", "get", MODULE], ["go", "build", "-o", "judge", "."]):
         done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
         if done.returncode:
-            print(f"no Porcupine: {' '.join(argv)}: {done.stderr.strip().splitlines()[-1]}")
-            return None
+            return f"{' '.join(argv)}: {done.stderr.strip().splitlines()[-1]}"
     return folder / "judge"
 
 

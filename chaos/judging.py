@@ -10,13 +10,38 @@ from typing import Final, Literal
 
 import msgspec
 
-from chaos.core.errors import CapabilityError, ChaosError
+from chaos.core import advance
+from chaos.core.errors import CapabilityError, ChaosError, UsageError
 from chaos.core.place import Place
 from chaos.core.verdict import Results
 from checkers.imported.question import Question
 
 Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
+
+
+def aim(engine: str, master: str | None, driver_host: str | None) -> str:
+    """Say where Spark runs; the engine that follows from it.
+
+    Args:
+        engine: ``auto``, ``spark`` or ``local``.
+        master: where Spark runs, None for this machine.
+        driver_host: the address at which executors reach this process, None for that on the route to the master.
+
+    Raises:
+        UsageError: no master that Spark knows, or nothing that it could be of use for.
+    """
+    if driver_host is not None and master is None:
+        raise UsageError(f"--driver-host {driver_host}: only with --master, whose executors are to reach it")
+    if engine == "local":
+        if master is not None:
+            raise UsageError(f"--master {master}: only for Spark; leave out --engine local")
+        return engine
+    from spark_checkers import session
+    from spark_checkers.masters import Where
+
+    session.aim(Where() if master is None else Where(master, driver_host or ""))
+    return engine if master is None else "spark"
 
 
 def start_early(engine: str) -> None:
@@ -109,7 +134,7 @@ def judge_imported(
     """
     why = _why_here(engine)
     if why is not None:
-        return [_imported_here(path, question, why) for path in paths]
+        return [_imported_here(path, question, why) for path in advance.each("files", paths)]
     from spark_checkers.engine import judge_imported as judged_on_spark
 
     return judged_on_spark(paths, question, scratch)

@@ -115,14 +115,14 @@ class AssumptionsKernel:
     def examine(self, shard: QueueShard, context: Context) -> Traffic:
         """Look at one queue."""
         log, own = shard.log, shard.operations
-        codes, counts = np.unique(log.f.astype(np.int64) * 16 + log.type, return_counts=True)
+        counts = np.bincount(log.f.astype(np.int64) * 16 + log.type)
         lag = (log.invoke - own["scheduled_ns"])[~np.isin(log.f, FINAL)]
         late = int((lag > LAG_NS).sum())
         order = np.lexsort((own["op"], own["worker"]))
         same = own["worker"][order][1:] == own["worker"][order][:-1]
         backwards = int((same & (np.diff(log.invoke[order]) < 0)).sum()) + int((log.complete < log.invoke).sum())
         return Traffic(
-            counts={(int(code) // 16, int(code) % 16): int(n) for code, n in zip(codes, counts, strict=True)},
+            counts={(code // 16, code % 16): n for code, n in enumerate(counts.tolist()) if n},
             records=len(log.row_vid), late=late, worst_lag_ns=int(lag.max(initial=0)), backwards=backwards,
             drains={shard.key: drain_of(shard, context).reason},
         )  # fmt: skip

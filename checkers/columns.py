@@ -4,11 +4,16 @@ Everything is O((n + m) log n) without a Python loop over rows. The module refus
 column means.
 """
 
+from typing import Any, Final
+
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+_BYTE: Final = 1 << 8
+_NARROW: Final = 1 << 16
 
 
 def stabbed(lo: Ints, hi: Ints, weight: Ints, size: int, *, none: int) -> Ints:
@@ -49,6 +54,25 @@ def suffix_minimum(values: Ints, *, none: int) -> Ints:
     return out
 
 
+def are_distinct(values: Ints) -> bool:
+    """Whether no number occurs twice."""
+    step = np.diff(values)
+    return bool((step > 0).all() or (np.diff(np.sort(values)) > 0).all())
+
+
+def distinct(values: Ints) -> Ints:
+    """The different numbers, ascending. By sorting: NumPy's own way is to hash, and several times slower."""
+    ordered = values if (np.diff(values) >= 0).all() else np.sort(values)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
+
+
+def stable_order(ids: npt.NDArray[np.integer[Any]]) -> Ints:
+    """The stable order of numbers; by radix, if they are small and none is negative."""
+    high = int(ids.max()) if len(ids) and ids.min() >= 0 else _NARROW
+    small = np.uint8 if high < _BYTE else np.uint16 if high < _NARROW else None
+    return np.argsort(ids if small is None else ids.astype(small), kind="stable")
+
+
 def runs(same: Mask) -> tuple[Ints, Ints]:
     """Starts and ends (exclusive) of the stretches of True."""
     edges = np.diff(np.concatenate(([0], same.astype(np.int8), [0])))
@@ -62,7 +86,7 @@ def spans(numbers: Ints, *, gap: int, limit: int) -> list[tuple[int, int]]:
     """
     if not len(numbers):
         return []
-    ordered = np.unique(numbers)
+    ordered = distinct(numbers)
     while True:
         cut = np.flatnonzero(np.diff(ordered) > gap)
         if len(cut) < limit:

@@ -21,10 +21,12 @@ from checkers.log import Log
 
 def early_rows(log: Log, allowance_ns: int) -> Ints:
     """The rows of reads that ended before the time of the delayed message they returned, less the allowance."""
-    rows = np.flatnonzero((log.row_vid >= 0) & (log.row_vid < len(log.sends)))
+    delayed = np.zeros(log.values + 1, dtype=np.bool_)  # the last for damaged rows, whose vid is -1
+    delayed[: len(log.sends)] = log.f[log.sends] == F.SCHEDULE
+    rows = np.flatnonzero(delayed[log.row_vid]) if delayed.any() else np.zeros(0, dtype=np.int64)
     sends = log.sends[log.row_vid[rows]]
     due_ns = log.argument[sends] - allowance_ns
-    found: Ints = rows[(log.f[sends] == F.SCHEDULE) & (log.complete[log.row_op[rows]] < due_ns)]
+    found: Ints = rows[log.complete[log.row_op[rows]] < due_ns]
     return found
 
 

@@ -53,7 +53,7 @@ class FailedReadKernel:
         log = shard.log
         kind = log.type[log.sends]
         failed = np.flatnonzero((kind == Type.FAIL) | (kind == Type.NOT_SENT))
-        read = log.seen(np.ones(len(log.row_vid), dtype=np.bool_))
+        read = log.seen(slice(None))
         # Whatever became of a transaction's own answers: the producer never said that anybody may be given it.
         undue = np.union1d(failed, np.flatnonzero(log.withheld))
         bad = undue[read[undue]]

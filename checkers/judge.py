@@ -7,7 +7,7 @@ ended drain is never valid, at any depth (SEMANTICS 11).
 
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from checkers.registry import EVERY, KERNELS, SERIES, SERVICE
 from checkers.replicas import ReplicaSummary
 from checkers.roles import NAME as ROLES
 from checkers.roles import check_roles
-from checkers.rpo import RpoSummary
+from checkers.rpo import RpoSummary, Toll
 from checkers.rto import RtoKernel, RtoSummary
 from checkers.service import ServiceSummary, availability, latencies, steady
 from checkers.timeline import FaultSpan
@@ -36,9 +36,8 @@ class Broken(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What every kernel made of one shard. ``took_s`` per kernel; the first to need the log pays for it."""
+    """What every kernel made of some shards. ``took_s`` per kernel; the first to need the log pays for it."""
 
-    key: int
     summaries: dict[str, Any]
     took_s: dict[str, float]
 
@@ -66,21 +65,28 @@ def examine(shard: QueueShard, context: Context) -> Part:
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
             summaries[kernel.name] = Broken(f"queue {shard.key}: {_why(error)}")
         took_s[kernel.name] = time.perf_counter() - began
-    return Part(shard.key, summaries, took_s)
+    return Part(summaries, took_s)
 
 
-def _added(kernel: Any, parts: Sequence[Part]) -> Any:
-    """One summary of all shards, ``Broken`` if one is, None without shards."""
-    total = None
+def together(parts: Iterable[Part]) -> Part | None:
+    """One part of several, in their order; None of none. No more than two are held at a time."""
+    total: Part | None = None
     for part in parts:
-        summary = part.summaries[kernel.name]
-        if isinstance(summary, Broken):
-            return summary
-        try:
-            total = summary if total is None else kernel.merge(total, summary)
-        except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
-            return Broken(_why(error))
+        total = part if total is None else _added(total, part)
     return total
+
+
+def _added(left: Part, right: Part) -> Part:
+    summaries: dict[str, Any] = {}
+    for kernel in EVERY:
+        name = kernel.name
+        one, other = left.summaries[name], right.summaries[name]
+        broken = next((summary for summary in (one, other) if isinstance(summary, Broken)), None)
+        try:
+            summaries[name] = broken or kernel.merge(one, other)
+        except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
+            summaries[name] = Broken(_why(error))
+    return Part(summaries, {name: took_s + right.took_s[name] for name, took_s in left.took_s.items()})
 
 
 def _broken(name: str, why: str) -> CheckResult:
@@ -110,6 +116,13 @@ def _fault(span: FaultSpan, summaries: dict[str, Any], steadied: dict[int, Stead
     rto, rpo = summaries["rto"], summaries["rpo"]
     times = rto if isinstance(rto, RtoSummary) else RtoSummary()
     toll = rpo.tolls.get(span.id) if isinstance(rpo, RpoSummary) else None
+    return fault_result(span, times, toll, steadied.get(span.id), context)
+
+
+def fault_result(
+    span: FaultSpan, times: RtoSummary, toll: Toll | None, steadied: Steady | None, context: Context
+) -> FaultResult:
+    """The row of one fault: its life, what it stopped and what it cost."""
     injected = span.inject_ns is not None
     return FaultResult(
         id=span.id, name=span.name, targets=span.targets, description=span.description, proven=span.proven,
@@ -117,7 +130,7 @@ def _fault(span: FaultSpan, summaries: dict[str, Any], steadied: dict[int, Stead
         heal_ns=span.heal_ns, healed_ns=span.healed_ns, evidence=span.evidence, heal_evidence=span.heal_evidence,
         note=span.note, rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
         lost=toll.lost if toll is not None else 0, rpo_span_s=toll.span_s if toll is not None else None,
-        not_ok=times.not_ok.get(span.id, 0), steady=steadied.get(span.id),
+        not_ok=times.not_ok.get(span.id, 0), steady=steadied,
     )  # fmt: skip
 
 
@@ -163,14 +176,13 @@ def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> 
     return explain.sentence_valid(acked, results.anomalies, compared, context)
 
 
-def conclude(parts: Sequence[Part], context: Context, engine: str, engine_note: str = "") -> Judged:
-    """The verdict of a run from what the kernels made of its queues."""
-    ordered = sorted(parts, key=lambda part: part.key)
-    summaries = {kernel.name: _added(kernel, ordered) for kernel in EVERY}
+def conclude(part: Part | None, context: Context, engine: str, engine_note: str = "") -> Judged:
+    """The verdict of a run from what the kernels made of all its queues, None if it has none."""
+    summaries = {kernel.name: part.summaries[kernel.name] if part is not None else None for kernel in EVERY}
     rows = []
     for kernel in KERNELS:
         row = _row(kernel, summaries[kernel.name], context)
-        took_s = sum(part.took_s[kernel.name] for part in ordered)
+        took_s = part.took_s[kernel.name] if part is not None else 0.0
         if kernel.name == "rto":
             rows.append(_roles_row(context))
         if row is not None:

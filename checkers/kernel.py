@@ -10,7 +10,7 @@ The module refuses to read files: a shard arrives as columns.
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from checkers.timeline import Timeline
 
 Column = npt.NDArray[Any]
 
+READ_COLUMNS: Final = ("worker", "op", "f", "position", "offset", "writer", "sequence", "complete_ns")
+"""What kernels see of a record that was read; its operation tells the rest."""
+
 
 class QueueShard:
     """All operations and read rows of one queue, as columns of equal length.
@@ -32,7 +35,7 @@ class QueueShard:
     Args:
         key: the queue.
         operations: the columns of ``chaos.core.history.OPERATIONS``; ``error`` as strings or None.
-        reads: the columns of ``chaos.core.history.READ_ROWS``.
+        reads: the columns ``READ_COLUMNS`` of ``chaos.core.history.READ_ROWS``.
     """
 
     def __init__(self, key: int, operations: Mapping[str, Column], reads: Mapping[str, Column]) -> None:

@@ -1,26 +1,74 @@
-"""The engine without a JVM: materialise, then run the kernels over one queue after the other, here."""
+"""The engine without a JVM: materialise, then run the kernels over the queues, here.
 
+A long history is judged by as many processes as there are cores, each with one queue in memory at a time; their
+summaries are added up in the order of the queues, so the verdict is the same. The module refuses to start processes
+where that costs more than it gives.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Final
 
+import pyarrow as pa
+
+from chaos.core import advance
+from chaos.core.errors import ChaosError
 from chaos.core.verdict import Results
-from checkers.judge import Judged, conclude, examine
+from checkers.judge import Judged, Part, conclude, examine, together
 from checkers.kernel import Context
-from checkers.shards import load_shard, load_timeline, materialise, run_of, workers_in
+from checkers.shards import grouped, load_shard, load_timeline, materialise, run_of, workers_in
 from checkers.written import written
+
+SMALL: Final = 1_000_000
+"""Operations up to which starting processes costs more than it gives."""
+
+
+def examined(history: Path, context: Context, keys: Sequence[int]) -> Part:
+    """What the kernels make of some queues, one after the other.
+
+    Raises:
+        HistoryError: if a table is damaged or of another version.
+    """
+    part = together(examine(load_shard(history, key), context) for key in keys)
+    assert part is not None, "a group has a queue"
+    return part
+
+
+def _side_by_side(history: Path, context: Context, groups: Sequence[Sequence[int]], processes: int) -> Iterator[Part]:
+    """The parts of all groups, in order, by several processes that decode with one thread each."""
+    with ProcessPoolExecutor(
+        processes, mp_context=get_context("spawn"), initializer=pa.set_cpu_count, initargs=(1,)
+    ) as pool:
+        try:
+            yield from pool.map(partial(examined, history, context), groups)
+        except BrokenProcessPool:
+            raise ChaosError(
+                f"{history.parent}: a process that judged it was ended from outside; was there too little memory?"
+            ) from None
 
 
 def judged(folder: Path, note: str = "") -> Judged:
     """Judge one run folder without writing the verdict (tables are made where they are missing).
 
     Raises:
+        ChaosError: if a process that judged was killed.
         HistoryError: if the folder holds no history, or one that was altered.
     """
     run, history = run_of(folder), folder / "history"
-    made = [materialise(history, worker) for worker in workers_in(history)]
+    made = [materialise(history, worker) for worker in advance.each("streams", workers_in(history))]
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
-    keys = sorted({key for one in made for key in one.keys})
-    parts = [examine(load_shard(history, key), context) for key in keys]
-    return conclude(parts, context, "local", note)
+    groups = grouped({key for one in made for key in one.keys})
+    processes = min(len(os.sched_getaffinity(0)), len(groups))
+    if processes > 1 and sum(one.facts.operations for one in made) > SMALL:
+        parts = _side_by_side(history, context, groups, processes)
+    else:
+        parts = (examined(history, context, group) for group in groups)
+    return conclude(together(advance.as_made("groups of queues", parts, len(groups))), context, "local", note)
 
 
 def judge(folder: Path, note: str = "") -> Results:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from chaos.core.errors import HistoryError
 from chaos.core.op import READS, SENDS, STRONG_READS, F, Type
 from chaos.core.transaction import COMMITTING
-from checkers.columns import Ints, Mask
+from checkers.columns import Ints, Mask, are_distinct, distinct
 
 DAMAGED: Final = -1
 _SHIFT: Final = 40
@@ -74,7 +74,7 @@ class Log:
         if len(starts) and (at.max() >= len(own) or not np.array_equal(own[order][at], key[starts])):
             raise HistoryError("a read record belongs to no read operation; the tables were altered")
         op = self.read_ops[order][at]
-        if len(np.unique(op)) != len(op):
+        if not are_distinct(op):
             raise HistoryError("the records of one read are not neighbours; the tables were altered")
         self.row_op: Ints = np.repeat(op, counts)
         self.row_start = np.zeros(len(self.f), dtype=np.int64)
@@ -107,6 +107,8 @@ class Log:
     @cached_property
     def row_ok(self) -> Mask:
         """Whether the read that returned the row was ok."""
+        if bool((self.type[self.read_ops] == Type.OK).all()):
+            return np.ones(len(self.row_op), dtype=np.bool_)
         return np.equal(self.type[self.row_op], Type.OK)
 
     @cached_property
@@ -146,8 +148,8 @@ class Log:
     def place(self) -> Ints:
         """Per sent vid: the offset that was acknowledged, else the highest at which a read showed it, else -1."""
         shown = np.full(self.values, -1, dtype=np.int64)
-        known = self.row_vid >= 0
-        np.maximum.at(shown, self.row_vid[known], self.row_offset[known])
+        offsets, vids = self.pairs
+        shown[vids] = offsets  # they ascend, so the highest stays
         return np.where(self.told, self.offset[self.sends], shown[: len(self.sends)])
 
     @cached_property
@@ -155,31 +157,26 @@ class Log:
         """What is known of the log: distinct (offset, vid), by offset, from ok sends and all reads."""
         known = self.row_vid >= 0
         acked = np.flatnonzero(self.told)
-        offsets = np.concatenate((self.row_offset[known], self.offset[self.sends[acked]]))
-        vids = np.concatenate((self.row_vid[known], acked))
-        if not len(offsets):
-            return offsets, vids
-        dense, rank = np.unique(offsets, return_inverse=True) if offsets.max() > 1 << 38 else (None, offsets)
-        code = np.unique(rank * self.values + vids)
-        place, vid = np.divmod(code, self.values)
-        return (place if dense is None else dense[place]), vid
+        every = bool(known.all())
+        offsets = np.concatenate((self.row_offset if every else self.row_offset[known], self.offset[self.sends[acked]]))
+        vids = np.concatenate((self.row_vid if every else self.row_vid[known], acked))
+        return _distinct_pairs(offsets, vids, self.values)
 
     @cached_property
     def known_offsets(self) -> Ints:
         """Distinct offsets at which some value is known, ascending."""
-        return np.unique(self.pairs[0])
+        return distinct(self.pairs[0])
 
     def vids(self, writer: Ints, sequence: Ints) -> Ints:
         """The vids of values, -1 for those that nobody tried to send here."""
         sent_w, sent_s = self._operations["writer"][self.sends], self._operations["sequence"][self.sends]
         return _lookup(sent_w.astype(np.int64), sent_s, writer, sequence)
 
-    def seen(self, rows: Mask) -> Mask:
+    def seen(self, rows: Mask | slice) -> Mask:
         """Per vid: whether one of these rows returned it."""
-        out = np.zeros(self.values, dtype=np.bool_)
-        vids = self.row_vid[rows]
-        out[vids[vids >= 0]] = True
-        return out
+        out = np.zeros(self.values + 1, dtype=np.bool_)  # the last for damaged rows, whose vid is -1
+        out[self.row_vid if isinstance(rows, np.ndarray) and rows.all() else self.row_vid[rows]] = True
+        return out[:-1]
 
     def rows_of(self, op: int) -> slice:
         """The rows one read returned."""
@@ -215,6 +212,26 @@ class Log:
         return int(ops[np.argmin(self.complete[ops])])
 
 
+def _distinct_pairs(offsets: Ints, vids: Ints, values: int) -> tuple[Ints, Ints]:
+    """Distinct (offset, vid) by offset, then vid; without sorting where offsets are dense and hold one value each."""
+    if not len(offsets):
+        return offsets, vids
+    lowest, highest = int(offsets.min()), int(offsets.max())
+    if highest - lowest < 8 * len(offsets) + 4096:
+        held = np.full(highest - lowest + 1, -1, dtype=np.int64)
+        place = offsets - lowest if lowest else offsets
+        held[place] = vids
+        more = np.flatnonzero(held[place] != vids)
+        at = np.flatnonzero(held >= 0)
+        if not len(more):
+            return at + lowest, held[at]
+        offsets, vids = np.concatenate((at + lowest, offsets[more])), np.concatenate((held[at], vids[more]))
+    dense = distinct(offsets) if highest > 1 << 38 else None  # so that offset and vid fit into one number
+    rank = offsets if dense is None else np.searchsorted(dense, offsets)
+    place, vid = np.divmod(distinct(rank * values + vids), values)
+    return (place if dense is None else dense[place]), vid
+
+
 def _lookup(sent_w: Ints, sent_s: Ints, writer: Ints, sequence: Ints) -> Ints:
     """Positions of values among the sent ones, -1 where not sent; by a table where numbers are dense."""
     if not len(sent_w) or not len(writer):
@@ -227,6 +244,10 @@ def _lookup(sent_w: Ints, sent_s: Ints, writer: Ints, sequence: Ints) -> Ints:
             base = np.concatenate(([0], np.cumsum(size)))
             table = np.full(int(base[-1]), -1, dtype=np.int64)
             table[base[sent_w] + sent_s] = np.arange(len(sent_w))
+            if min(writer.min(), sequence.min()) >= 0 and writer.max() < top:  # so it is of all but a few queues
+                inside, place = sequence < size[writer], base[writer] + sequence
+                if inside.all():
+                    return table[place]
             inside = (writer >= 0) & (writer < top)
             w = np.where(inside, writer, 0)
             inside &= (sequence >= 0) & (sequence < size[w])

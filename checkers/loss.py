@@ -127,9 +127,8 @@ def _losses(shard: QueueShard, context: Context) -> Losses:
     offset = log.place[log.acked]
     why = f"the final reads of queue {shard.key} are not complete: {drained.reason}"
     if drained.complete:
-        final = np.zeros(len(log.row_vid), dtype=np.bool_)
-        final[log.rows_of(drained.last)] = True
-        missing = ~log.seen(final)[log.acked] & ~(seen & (offset < drained.minimum))
+        final = log.seen(log.rows_of(drained.last))
+        missing = ~final[log.acked] & ~(seen & (offset < drained.minimum))
         certain = missing & (offset >= drained.minimum)
         # Without any offset: it may have come and gone below the minimum, unless nothing was ever removed.
         certain |= missing & (offset < 0) & (drained.minimum <= 0)

@@ -7,6 +7,7 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
 from checkers.blame import Actor, actor_of, when
+from checkers.columns import distinct
 from checkers.findings import (
     Finding,
     Findings,
@@ -31,8 +32,8 @@ class OffsetsKernel:
         """Look at one queue."""
         log = shard.log
         offsets, vids = log.pairs
-        known, counts = np.unique(offsets, return_counts=True)
-        bad = known[counts > 1]
+        known = log.known_offsets
+        bad = distinct(offsets[1:][offsets[1:] == offsets[:-1]])
 
         def holder(vid: int, offset: int) -> tuple[int, str, Actor]:
             """The operation that shows a value at an offset, how it does in words, and who answered it."""

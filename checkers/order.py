@@ -11,7 +11,7 @@ import numpy as np
 from chaos.core.op import STRONG_READS, F
 from chaos.core.verdict import CheckResult, Example
 from checkers.blame import READ_WORDS, actor_of, message_at, when
-from checkers.columns import Ints
+from checkers.columns import Ints, stable_order
 from checkers.findings import Finding, Findings, concluded, examples, findings, merged, node_name, ranges_of, told
 from checkers.kernel import Context, QueueShard
 from checkers.log import Log
@@ -22,7 +22,7 @@ Say = Callable[[int, str], str]
 def _sends_going_back(log: Log, process: Ints) -> tuple[Ints, Ints]:
     """Ok sends whose offset is not above that of their process' previous one, and that previous one."""
     ops = log.sends[log.told]
-    ops = ops[np.lexsort((log.invoke[ops], process[ops]))]
+    ops = ops[stable_order(process[ops])]  # each process' own in order of invocation, as all are
     bad = (process[ops][1:] == process[ops][:-1]) & (log.offset[ops][1:] <= log.offset[ops][:-1])
     return ops[1:][bad], ops[:-1][bad]
 
@@ -39,10 +39,9 @@ def _first_known(log: Log, after: Ints, before: Ints) -> Ints:
 def _inner(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     """Rows that go back, their reads; rows behind a passed record, and that record."""
     offset, op = log.row_offset, log.row_op
-    same = np.flatnonzero((op[1:] == op[:-1]) & log.row_ok[1:]) + 1
-    step = offset[same] - offset[same - 1]
-    back = same[step <= 0]
-    wide = same[step > 1]
+    same, step = (op[1:] == op[:-1]) & log.row_ok[1:], np.diff(offset)
+    back = np.flatnonzero(same & (step <= 0)) + 1
+    wide = np.flatnonzero(same & (step > 1)) + 1
     passed = _first_known(log, offset[wide - 1], offset[wide])
     gone = np.maximum(log.min[op[wide]], 0)
     skip = (passed >= 0) & (passed >= gone)

@@ -26,7 +26,7 @@ def strays(shard: QueueShard, context: Context, leases: Leases) -> dict[str, Fin
     known = {tuple(pair) for pair in log.phantoms.tolist()}
     unsent[unsent] = ~perhaps_sent(values[unsent], context.streams)
     unsent[unsent] = [tuple(pair) not in known for pair in values[unsent].tolist()]
-    in_the_log = log.seen(np.ones(len(log.row_vid), dtype=np.bool_))
+    in_the_log = log.seen(slice(None))
     failed = np.isin(log.type[log.sends], [int(Type.FAIL), int(Type.NOT_SENT)]) & ~in_the_log[: len(log.sends)]
     refused = (leases.vid >= 0) & failed[np.maximum(leases.vid, 0)] if len(failed) else np.zeros_like(unsent)
     spoilt = leases.damaged & ~np.isin(leases.place, np.unique(log.row_offset[log.row_vid < 0]))

@@ -9,6 +9,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import CheckResult
+from checkers.columns import Ints
 from checkers.findings import counted
 from checkers.kernel import Context, QueueShard
 from checkers.loss import losses_of
@@ -34,6 +35,25 @@ class RpoSummary(msgspec.Struct, frozen=True):
     examined: int
 
 
+def tolls_of(proof_ns: Ints, acked_ns: Ints, context: Context) -> dict[int, Toll]:
+    """Losses by the fault they belong to.
+
+    Args:
+        proof_ns: when the first read that proves each loss was complete.
+        acked_ns: when each lost message was acknowledged.
+        context: for the faults.
+    """
+    faults = context.timeline.injected()
+    starts = np.array([fault.inject_ns or 0 for fault in faults], dtype=np.int64)
+    ids = np.array([0, *(fault.id for fault in faults)], dtype=np.int64)
+    owner = ids[np.searchsorted(starts, proof_ns, side="right")]
+    tolls = {}
+    for fault in np.unique(owner):
+        own = acked_ns[owner == fault]
+        tolls[int(fault)] = Toll(len(own), int(own.min()), int(own.max()))
+    return tolls
+
+
 class RpoKernel:
     """Losses by the fault they belong to."""
 
@@ -43,16 +63,8 @@ class RpoKernel:
     def examine(self, shard: QueueShard, context: Context) -> RpoSummary:
         """Look at one queue."""
         losses, log = losses_of(shard, context), shard.log
-        faults = context.timeline.injected()
-        starts = np.array([fault.inject_ns or 0 for fault in faults], dtype=np.int64)
-        ids = np.array([0, *(fault.id for fault in faults)], dtype=np.int64)
-        owner = ids[np.searchsorted(starts, losses.proof_ns, side="right")]
         acked_ns = log.complete[log.sends[losses.lost]]
-        tolls = {}
-        for fault in np.unique(owner):
-            own = acked_ns[owner == fault]
-            tolls[int(fault)] = Toll(len(own), int(own.min()), int(own.max()))
-        return RpoSummary(tolls, len(log.acked))
+        return RpoSummary(tolls_of(losses.proof_ns, acked_ns, context), len(log.acked))
 
     def merge(self, left: RpoSummary, right: RpoSummary) -> RpoSummary:
         """Add two queues."""

@@ -6,6 +6,7 @@ lucky operation ends nothing. It belongs to every fault whose time it touches. T
 call no outage an RTO of 0, and prints the resolution beside each number.
 """
 
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -26,6 +27,7 @@ STRETCH_NS: Final = NS_PER_S
 LAG_NS: Final = NS_PER_S // 4
 KINDS: Final = (*SENDS, F.POLL, F.READ, F.SLAVE_READ)
 BUDGETED: Final = tuple(f.word for f in KINDS if f is not F.SLAVE_READ)
+_RANK: Final = {f.word: rank for rank, f in enumerate(KINDS)}
 
 
 class Outages(NamedTuple):
@@ -37,6 +39,25 @@ class Outages(NamedTuple):
     start: Ints
     end: Ints
     ender: Ints
+
+
+class Attempts(NamedTuple):
+    """Operations of one kind on one queue (-1: over all of them), in order of invocation."""
+
+    f: str
+    key: int
+    invoke: Ints
+    complete: Ints
+    ok: Mask
+
+
+class Touched(NamedTuple):
+    """An outage within the time of a fault. ``inside``: attempts that it held; ``ender``: who ended it, or -1."""
+
+    fault: FaultSpan
+    rto: Rto
+    inside: Mask
+    ender: int
 
 
 class RtoSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,9 +108,38 @@ def _windows(context: Context) -> list[tuple[FaultSpan, int, int]]:
     return [(fault, starts[i], end_ns(i)) for i, fault in enumerate(faults)]
 
 
-def _resolution_s(context: Context, f: F, lag_ns: int) -> float:
+def touched(attempts: Attempts, context: Context) -> Iterator[Touched]:
+    """The outages of one kind on one queue, with each fault that they belong to. There is at least one attempt."""
+    found = outages(attempts.invoke, attempts.complete, attempts.ok)
+    last_ns = int(attempts.invoke.max())
+    for fault, start, end in _windows(context):
+        for i in np.flatnonzero((found.start < end) & (found.end > start)):
+            one = _rto(fault, attempts, (int(found.start[i]), int(found.end[i])), last_ns)
+            inside = (attempts.invoke >= found.start[i]) & (attempts.invoke < found.end[i])
+            yield Touched(fault, one, inside, int(found.ender[i]))
+
+
+def _rto(fault: FaultSpan, attempts: Attempts, outage: tuple[int, int], last_ns: int) -> Rto:
+    start, end = outage
+    recovered = end != NEVER_NS
+    when = "after-heal" if fault.heal_ns is not None and end > fault.heal_ns else "before-heal"
+    return Rto(
+        f=attempts.f, seconds=round(((end if recovered else max(last_ns, start)) - start) / NS_PER_S, 9),
+        recovered=recovered, key=attempts.key, start_ns=start, when=when if recovered else "",  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def not_ok_under(bad: Ints, context: Context) -> dict[int, int]:
+    """Per fault, how many operations that were not ok were invoked in its time. ``bad``: when they were, ascending."""
+    return {
+        fault.id: int(np.searchsorted(bad, end) - np.searchsorted(bad, start))
+        for fault, start, end in _windows(context)
+    }
+
+
+def _resolution_s(context: Context, f: str, lag_ns: int) -> float:
     run = context.run
-    per_queue = run.rate * run.mix.get(f.word, 1.0) / max(1, run.queues)
+    per_queue = run.rate * run.mix.get(f, 1.0) / max(1, run.queues)
     return max(1 / per_queue if per_queue > 0 else 0.0, run.op_timeout_s, lag_ns / NS_PER_S)
 
 
@@ -121,44 +171,22 @@ class RtoKernel:
                 continue
             looked += len(ops)
             lags[f.word] = int(lag[ops].max())
-            found = outages(log.invoke[ops], log.complete[ops], log.type[ops] == Type.OK)
-            last_ns = int(log.invoke[ops].max())
-            for fault, start, end in _windows(context):
-                own = np.flatnonzero((found.start < end) & (found.end > start))
-                for i in own:
-                    one = self._rto(fault, f, shard.key, (int(found.start[i]), int(found.end[i])), last_ns)
-                    inside = (log.invoke[ops] >= found.start[i]) & (log.invoke[ops] < found.end[i])
-                    late = bool((lag[ops][inside] > LAG_NS).any())
-                    ender = int(found.ender[i])
-                    node = node_name(context, int(log.node[ops[ender]])) if ender >= 0 else ""
-                    one = msgspec.structs.replace(one, lagged=late, node=node)
-                    key = (fault.id, f.word, shard.key)
-                    longest[key] = worse(longest[key], one) if key in longest else one
-                    if longest[key] is one and _over(one, context.run.rto_budget_s):
-                        first = int(np.flatnonzero(inside)[0])
-                        around = (*ops[np.flatnonzero(log.type[ops[:first]] == Type.OK)[-1:]], ops[first])
-                        around = (*around, *([ops[ender]] if ender >= 0 else []))
-                        shown[key] = tuple(told(shard, context, int(op)) for op in around)
-        return RtoSummary(
-            longest=longest, shown=shown, lag_ns=lags, not_ok=self._not_ok(shard, context), operations=looked
-        )
-
-    def _rto(self, fault: FaultSpan, f: F, key: int, outage: tuple[int, int], last_ns: int) -> Rto:
-        start, end = outage
-        recovered = end != NEVER_NS
-        when = "after-heal" if fault.heal_ns is not None and end > fault.heal_ns else "before-heal"
-        return Rto(
-            f=f.word, seconds=round(((end if recovered else max(last_ns, start)) - start) / NS_PER_S, 9),
-            recovered=recovered, key=key, start_ns=start, when=when if recovered else "",  # type: ignore[arg-type]
-        )  # fmt: skip
-
-    def _not_ok(self, shard: QueueShard, context: Context) -> dict[int, int]:
-        log = shard.log
+            attempts = Attempts(f.word, shard.key, log.invoke[ops], log.complete[ops], log.type[ops] == Type.OK)
+            for fault, rto, inside, ender in touched(attempts, context):
+                late = bool((lag[ops][inside] > LAG_NS).any())
+                node = node_name(context, int(log.node[ops[ender]])) if ender >= 0 else ""
+                one = msgspec.structs.replace(rto, lagged=late, node=node)
+                key = (fault.id, f.word, shard.key)
+                longest[key] = worse(longest[key], one) if key in longest else one
+                if longest[key] is one and _over(one, context.run.rto_budget_s):
+                    first = int(np.flatnonzero(inside)[0])
+                    around = (*ops[np.flatnonzero(log.type[ops[:first]] == Type.OK)[-1:]], ops[first])
+                    around = (*around, *([ops[ender]] if ender >= 0 else []))
+                    shown[key] = tuple(told(shard, context, int(op)) for op in around)
         bad = np.sort(log.invoke[(log.type != Type.OK) & ~np.isin(log.f, FINAL)])
-        return {
-            fault.id: int(np.searchsorted(bad, end) - np.searchsorted(bad, start))
-            for fault, start, end in _windows(context)
-        }
+        return RtoSummary(
+            longest=longest, shown=shown, lag_ns=lags, not_ok=not_ok_under(bad, context), operations=looked
+        )
 
     def merge(self, left: RtoSummary, right: RtoSummary) -> RtoSummary:
         """Add two queues."""
@@ -177,15 +205,13 @@ class RtoKernel:
     def of_fault(self, summary: RtoSummary, fault: int, context: Context) -> tuple[Rto, ...]:
         """The RTOs of one fault: over all queues first (key -1), then each queue that had an outage."""
         out = []
-        for f in KINDS:
-            if f.word not in summary.lag_ns:
-                continue
-            own = [one for (i, word, _), one in sorted(summary.longest.items()) if i == fault and word == f.word]
-            resolution_s = _resolution_s(context, f, summary.lag_ns[f.word])
-            over_all = Rto(f=f.word, seconds=None)
+        for f in sorted(summary.lag_ns, key=lambda word: _RANK.get(word, len(KINDS))):
+            own = [one for (i, word, _), one in sorted(summary.longest.items()) if i == fault and word == f]
+            resolution_s = _resolution_s(context, f, summary.lag_ns[f])
+            over_all = Rto(f=f, seconds=None)
             for one in own:
                 over_all = worse(over_all, one)
-            all_of_kind = (msgspec.structs.replace(over_all, key=-1), *own)
+            all_of_kind = (msgspec.structs.replace(over_all, key=-1), *(one for one in own if one.key >= 0))
             out += [msgspec.structs.replace(one, resolution_s=round(resolution_s, 6)) for one in all_of_kind]
         return tuple(sorted(out, key=lambda one: one.key >= 0))
 

@@ -87,9 +87,11 @@ class SeriesKernel:
         at = step_of(np.where(known & (log.type != Type.NOT_SENT), log.complete, scheduled))
         latency_ms = np.where(known, (log.complete - scheduled) / 1e6, -1.0)
         rate = {}
-        for code in np.unique(log.f.astype(np.int64) * 16 + log.type):
-            chosen = (log.f == code // 16) & (log.type == code % 16)
-            rate[int(code) // 16, int(code) % 16] = np.bincount(at[chosen], minlength=steps)
+        code = log.f.astype(np.int64) * 16 + log.type
+        most = int(code.max(initial=-1)) + 1
+        counts = np.bincount(code * steps + at, minlength=most * steps).reshape(most, steps)
+        for one in np.flatnonzero(counts.any(axis=1)).tolist():
+            rate[one // 16, one % 16] = counts[one]
         load = ~np.isin(log.f, FINAL)
         ok = load & (log.type == Type.OK) & ~self._waits(shard, context)
         cell = at[ok] * BUCKETS + bucket_of(latency_ms[ok])

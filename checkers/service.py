@@ -93,6 +93,46 @@ def _window_of(context: Context, invoke: Ints) -> Ints:
     return row
 
 
+def summary_of(key: int, sent: Sent, invoke: Ints, first: Ints, context: Context) -> ServiceSummary:
+    """What one queue's columns say.
+
+    Args:
+        key: the queue; -1: the history knows of none.
+        sent: its sends.
+        invoke: when each message was sent (ns) whose way to a consumer is looked at.
+        first: when each of them was first given to a consumer (ns), NEVER_NS: to nobody.
+        context: for the faults, and the time that is looked at.
+    """
+    steps, step_ns = _grid(context)
+
+    def second(times: Ints) -> Ints:
+        return np.clip((times - context.timeline.origin_ns) // step_ns, 0, steps - 1)
+
+    due = np.bincount(second(sent.invoke), minlength=steps)
+    ok = np.bincount(second(sent.invoke[sent.ok]), minlength=steps)
+    quiet = silences(sent)
+    longest = int(np.argmax(quiet)) if len(quiet) else -1
+    histogram, slowest, unread = _latency(invoke, first, context)
+    return ServiceSummary(
+        due=due, acked=np.bincount(second(sent.acks), minlength=steps),
+        served={key: (int((due > 0).sum()), int((ok > 0).sum()))} if len(sent.ops) else {},
+        silence={key: (int(quiet[longest]), int(sent.invoke[longest]))} if longest >= 0 else {},
+        histogram=histogram, slowest_ms=slowest, unread=unread,
+    )  # fmt: skip
+
+
+def _latency(invoke: Ints, first: Ints, context: Context) -> tuple[Ints, Ints, Ints]:
+    """A histogram, the slowest, the number of the unread: a row of each for the healthy time and for each fault."""
+    rows = len(_windows(context)) + 1
+    window, read = _window_of(context, invoke), first != NEVER_NS
+    latency_ms = (first[read] - invoke[read]) / 1e6
+    cell = window[read] * BUCKETS + bucket_of(latency_ms)
+    slowest = np.full(rows, -1.0)
+    np.maximum.at(slowest, window[read], latency_ms)
+    histogram = np.bincount(cell, minlength=rows * BUCKETS).reshape(rows, BUCKETS)
+    return histogram, slowest, np.bincount(window[~read], minlength=rows)
+
+
 class ServiceKernel:
     """Counts per second, silences, and histograms of latency from end to end."""
 
@@ -101,44 +141,22 @@ class ServiceKernel:
 
     def examine(self, shard: QueueShard, context: Context) -> ServiceSummary:
         """Look at one queue."""
-        steps, step_ns = _grid(context)
-        sent = sent_of(shard)
+        return summary_of(shard.key, sent_of(shard), *self._given(shard), context)
 
-        def second(times: Ints) -> Ints:
-            return np.clip((times - context.timeline.origin_ns) // step_ns, 0, steps - 1)
-
-        due = np.bincount(second(sent.invoke), minlength=steps)
-        ok = np.bincount(second(sent.invoke[sent.ok]), minlength=steps)
-        quiet = silences(sent)
-        longest = int(np.argmax(quiet)) if len(quiet) else -1
-        histogram, slowest, unread = self._latency(shard, context)
-        return ServiceSummary(
-            due=due, acked=np.bincount(second(sent.acks), minlength=steps),
-            served={shard.key: (int((due > 0).sum()), int((ok > 0).sum()))} if len(sent.ops) else {},
-            silence={shard.key: (int(quiet[longest]), int(sent.invoke[longest]))} if longest >= 0 else {},
-            histogram=histogram, slowest_ms=slowest, unread=unread,
-        )  # fmt: skip
-
-    def _latency(self, shard: QueueShard, context: Context) -> tuple[Ints, Ints, Ints]:
-        """From the invocation of each acknowledged send to the answer of the first read that gave it to a consumer."""
-        log, rows = shard.log, len(_windows(context)) + 1
+    def _given(self, shard: QueueShard) -> tuple[Ints, Ints]:
+        """The invocation of each acknowledged send, and the answer of the first read that gave it to a consumer."""
+        log = shard.log
         first = np.full(log.values, NEVER_NS, dtype=np.int64)
-        given = np.isin(log.f[log.row_op], CONSUMED) & (log.row_vid >= 0)
+        given = np.isin(log.f, CONSUMED)[log.row_op] & (log.row_vid >= 0)
         np.minimum.at(first, log.row_vid[given], log.complete[log.row_op[given]])
         reads = shard.reads
         popped = np.flatnonzero(reads["f"] == F.POP)
-        vid = log.vids(reads["writer"][popped].astype(np.int64), reads["sequence"][popped])
-        np.minimum.at(first, vid[vid >= 0], reads["complete_ns"][popped][vid >= 0])
+        if len(popped):
+            vid = log.vids(reads["writer"][popped].astype(np.int64), reads["sequence"][popped])
+            np.minimum.at(first, vid[vid >= 0], reads["complete_ns"][popped][vid >= 0])
         # A delayed message is given late on purpose, and a half one when its producer decides: neither is latency.
         plain = log.acked[np.equal(log.f[log.sends[log.acked]], F.SEND)]
-        invoke = log.invoke[log.sends[plain]]
-        window, read = _window_of(context, invoke), first[plain] != NEVER_NS
-        latency_ms = (first[plain][read] - invoke[read]) / 1e6
-        cell = window[read] * BUCKETS + bucket_of(latency_ms)
-        slowest = np.full(rows, -1.0)
-        np.maximum.at(slowest, window[read], latency_ms)
-        histogram = np.bincount(cell, minlength=rows * BUCKETS).reshape(rows, BUCKETS)
-        return histogram, slowest, np.bincount(window[~read], minlength=rows)
+        return log.invoke[log.sends[plain]], first[plain]
 
     def merge(self, left: ServiceSummary, right: ServiceSummary) -> ServiceSummary:
         """Add two queues."""
@@ -153,13 +171,14 @@ class ServiceKernel:
 
 
 def availability(summary: ServiceSummary | None) -> tuple[Availability, ...]:
-    """Over all queues first (key -1), then of each queue."""
+    """Over all queues first (key -1), then of each queue, if the history knows of queues."""
     if summary is None or not summary.served:
         return ()
     out = []
     for key, (due, served) in sorted(summary.served.items()):
-        length_ns, at_ns = summary.silence[key]
-        out.append(_availability(key, due, served, length_ns, at_ns))
+        if key >= 0:
+            length_ns, at_ns = summary.silence[key]
+            out.append(_availability(key, due, served, length_ns, at_ns))
     # Over all queues: a second counts as served if any queue was.
     due, served = int((summary.due > 0).sum()), int(((summary.due > 0) & (summary.acked > 0)).sum())
     length_ns, at_ns = max(summary.silence.values(), key=lambda one: (one[0], -one[1]))

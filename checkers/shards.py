@@ -5,6 +5,7 @@ runs where the engine runs its kernels: in this process, or in an executor. The 
 judge and to merge.
 """
 
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,11 +29,15 @@ from chaos.core.history import (
     workers_of,
 )
 from chaos.core.runinfo import RunInfo, read_run
-from checkers.columns import Ints
-from checkers.kernel import Column, QueueShard
+from checkers.columns import Ints, are_distinct
+from checkers.kernel import READ_COLUMNS, Column, QueueShard
 from checkers.timeline import Timeline, timeline_of
 
 TABLES: Final = (("operations", OPERATIONS), ("reads", READ_ROWS))
+_NEEDED: Final = pa.schema([READ_ROWS.field(name) for name in READ_COLUMNS])
+
+GROUPS: Final = 64
+"""Enough to keep many cores busy to the end; summaries are then added up in few steps."""
 
 
 class Materialised(msgspec.Struct, frozen=True):
@@ -162,34 +167,42 @@ def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
     return statistics.min, statistics.max
 
 
-def _rows(path: Path, schema: pa.Schema, key: int) -> pa.Table:
-    """The rows of one queue in one table, from the row groups that can hold it."""
+def _rows(path: Path, names: Sequence[str], key: int) -> pa.Table | None:
+    """The rows of one queue in one table, from the row groups that can hold it; None where none can."""
     footer = _footer(path)
-    missing = [name for name in schema.names if name not in footer.names]
+    missing = [name for name in names if name not in footer.names]
     if missing:
         raise HistoryError(f"{path}: no column {missing[0]}; it was written by another version")
     groups = np.flatnonzero((footer.lowest <= key) & (key <= footer.highest))
+    if not len(groups):
+        return None
+    mixed = bool((footer.lowest[groups] < footer.highest[groups]).any())
     with _open(path, footer.metadata) as file:
-        table = file.read_row_groups(groups.tolist(), columns=schema.names)
-    if (footer.lowest[groups] < footer.highest[groups]).any():
-        table = table.filter(pc.equal(table["key"], key))
-    return table
+        table = file.read_row_groups(groups.tolist(), columns=[*names, *(["key"] if mixed else [])])
+    return table.filter(pc.equal(table["key"], key)) if mixed else table
 
 
-def _columns(table: pa.Table) -> dict[str, Column]:
-    out: dict[str, Column] = {}
-    for name in table.column_names:
-        column = table[name].combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(pa.string())
-        out[name] = column.to_numpy(zero_copy_only=False)
-    return out
+def _column(chunks: list[pa.Array], empty: Column) -> Column:
+    """One column of all tables; texts are None where there is none."""
+    arrays: list[Column] = []
+    for chunk in chunks:
+        if pa.types.is_dictionary(chunk.type) and chunk.null_count == len(chunk):
+            arrays.append(np.full(len(chunk), None, dtype=object))
+        else:
+            plain = chunk.cast(pa.string()) if pa.types.is_dictionary(chunk.type) else chunk
+            arrays.append(plain.to_numpy(zero_copy_only=False))
+    return arrays[0] if len(arrays) == 1 else np.concatenate([empty, *arrays])
 
 
 def _joined(history: Path, name: str, schema: pa.Schema, key: int) -> dict[str, Column]:
-    tables = [_rows(_table(history, name, worker), schema, key) for worker in workers_in(history)]
-    texts = pa.schema([(one.name, pa.string() if pa.types.is_dictionary(one.type) else one.type) for one in schema])
-    return _columns(pa.concat_tables([table.cast(texts) for table in tables]))
+    read = (_rows(_table(history, name, worker), schema.names, key) for worker in workers_in(history))
+    tables = [table for table in read if table is not None]
+    out: dict[str, Column] = {}
+    for field in schema:
+        texts = pa.types.is_dictionary(field.type)
+        empty = np.zeros(0, dtype=object if texts else field.type.to_pandas_dtype())
+        out[field.name] = _column([chunk for table in tables for chunk in table[field.name].chunks], empty)
+    return out
 
 
 def _neighbours(reads: dict[str, Column]) -> dict[str, Column]:
@@ -197,7 +210,7 @@ def _neighbours(reads: dict[str, Column]) -> dict[str, Column]:
     key = (reads["worker"].astype(np.int64) << 40) | reads["op"]
     starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, dtype=np.int64)
     step = np.diff(reads["position"])
-    if len(np.unique(key[starts])) == len(starts) and bool(((step > 0) | (key[1:] != key[:-1])).all()):
+    if are_distinct(key[starts]) and bool(((step > 0) | (key[1:] != key[:-1])).all()):
         return reads
     order = np.lexsort((reads["position"], key))
     return {name: column[order] for name, column in reads.items()}
@@ -214,7 +227,14 @@ def load_shard(history: Path, key: int) -> QueueShard:
     sorted_already = bool((np.diff(order) == 1).all())
     if not sorted_already:
         operations = {name: column[order] for name, column in operations.items()}
-    return QueueShard(key, operations, _neighbours(_joined(history, "reads", READ_ROWS, key)))
+    return QueueShard(key, operations, _neighbours(_joined(history, "reads", _NEEDED, key)))
+
+
+def grouped(keys: Iterable[int]) -> list[list[int]]:
+    """Queues as at most ``GROUPS`` groups of neighbours, ascending: the work that is done in one piece."""
+    ordered = sorted(keys)
+    size = max(1, -(-len(ordered) // GROUPS))
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
 def load_timeline(history: Path, run: RunInfo) -> Timeline:

@@ -191,40 +191,63 @@ def _statements(observations: list[Observation], kinds: dict[str, str]) -> dict[
 
 
 def _decisions(observations: list[Observation]) -> dict[str, list[tuple[int, int]]]:
-    """Master → (when a controller said so, the epoch that it decided), in order of time."""
+    """Master → (when a controller said so, the epoch that it decided), in order of time.
+
+    A controller of an earlier term than one already heard repeats what was decided before: that is no decision now.
+    """
     out: dict[str, list[tuple[int, int]]] = {}
+    newest_term = 0
     for seen in observations:
-        if seen.alive and seen.master is not None and seen.master_epoch is not None:
+        if not seen.alive or seen.master is None or seen.master_epoch is None:
+            continue
+        term = newest_term if seen.epoch is None else seen.epoch
+        newest_term = max(newest_term, term)
+        if term == newest_term:
             out.setdefault(seen.master, []).append((seen.time_ns, seen.master_epoch))
     return out
 
 
-def _claimed_epoch(seen: Observation, decisions: dict[str, list[tuple[int, int]]]) -> int | None:
-    """The epoch of a master's claim (SEMANTICS 15): its own word, unless a controller decided a later one just then.
+def _claimed_epoch(
+    seen: Observation, decisions: dict[str, list[tuple[int, int]]], before: tuple[int, int] | None
+) -> int | None:
+    """The epoch of a master's claim (SEMANTICS 15): its own word, unless a controller decided a later one.
 
-    Its own word may be of the epoch before: it is that of the newest part of its log.
+    Its own word may be of an epoch before: it is that of the newest part of its log. So while it repeats its word, what
+    was decided of it once goes on to hold where no controller is heard.
+
+    Args:
+        seen: the claim.
+        decisions: what controllers decided.
+        before: the node's last own word, and the epoch its claim then was of.
     """
     if seen.epoch is None:
         return None
+    known = before[1] if before is not None and before[0] <= seen.epoch else seen.epoch
     own = decisions.get(seen.node, [])
     first, last = (bisect_left(own, (seen.time_ns + away_ns, 0)) for away_ns in (-DECIDED_NS, DECIDED_NS + 1))
     near = own[first:last]
-    if any(epoch == seen.epoch for _, epoch in near):
-        return seen.epoch
+    for word in (known, seen.epoch):
+        if any(epoch == word for _, epoch in near):
+            return word
     later = [(abs(at_ns - seen.time_ns), -epoch) for at_ns, epoch in near if epoch > seen.epoch]
-    return -min(later)[1] if later else seen.epoch
+    return -min(later)[1] if later else max(known, seen.epoch)
 
 
 def _claims(observations: list[Observation], roles: dict[str, str], kinds: dict[str, str]) -> tuple[Claim, ...]:
     decisions = _decisions(observations)
     open_claims: dict[str, Claim] = {}
     done: list[Claim] = []
+    words: dict[str, tuple[int, int]] = {}
     for seen in observations:
         if not seen.alive or seen.role is None:
             continue
         last = open_claims.get(seen.node)
         kind = kinds.get(seen.node, "other")
-        epoch = _claimed_epoch(seen, decisions) if kind == "replica" else seen.epoch
+        epoch = seen.epoch
+        if kind == "replica" and seen.role in LEADING:
+            epoch = _claimed_epoch(seen, decisions, words.get(seen.node))
+            if seen.epoch is not None and epoch is not None:
+                words[seen.node] = seen.epoch, epoch
         leads = seen.role in LEADING and epoch is not None and epoch >= 1
         if last is not None and leads and last.epoch == epoch:
             open_claims[seen.node] = msgspec.structs.replace(last, last_ns=seen.time_ns)

@@ -56,6 +56,11 @@ class Kind(StrEnum):
         """Whether the fault separates nodes, so that somebody must be on the other side."""
         return self in (Kind.PARTITION, Kind.PARTITION_IN, Kind.PARTITION_OUT)
 
+    @property
+    def restarts(self) -> bool:
+        """Whether nodes end and are started again, which takes them a while."""
+        return self in (Kind.KILL, Kind.STOP, Kind.RESTART)
+
 
 class Entry(msgspec.Struct, frozen=True):
     """One nemesis: whom, how, and a line of help. ``noop`` has neither."""

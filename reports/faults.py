@@ -102,6 +102,14 @@ def _heal_word(fault: FaultResult) -> str:
     return "not healed" if fault.healed_ns is not None else "healing not recorded"
 
 
+def rto_lines(faults: Sequence[FaultResult], budget: float | None) -> list[str]:
+    """Recovery times over all faults, a line for the kinds of operation of which the same is to be said."""
+    alike: dict[str, list[str]] = {}
+    for f in dict.fromkeys(rto.f for fault in faults for rto in fault.rto):
+        alike.setdefault(_rto_words(f, faults, budget), []).append(f)
+    return [f"RTO of {listed(kinds)}: {said}" for said, kinds in alike.items()]
+
+
 def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow]) -> Recovery:
     """RTO and RPO of the whole run, and per fault and kind of operation."""
     budget = parts.run.rto_budget_s
@@ -116,14 +124,11 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
         ]
         if any(cell.tone != "none" for cell in cells):
             table.append((by_id[fault.id], tuple(cell for cell in cells if cell.tone != "none")))
-    alike: dict[str, list[str]] = {}
-    for f in dict.fromkeys(rto.f for fault in faults for rto in fault.rto):
-        alike.setdefault(_rto_words(f, faults, budget), []).append(f)
-    lines = [f"RTO of {listed(kinds)}: {said}" for said, kinds in alike.items()]
-    lost = sum(fault.lost for fault in faults)
+    lines = rto_lines(faults, budget)
     if faults and parts.results is not None:
-        where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
         lines += [line for line in [steady_line(faults)] if line]
+        lost = sum(fault.lost for fault in faults)
+        where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
         lines.append(f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f" ({where})" if where else ""))
     spreads, spread_scale_s = spread_rows(faults)
     return Recovery(

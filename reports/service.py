@@ -42,8 +42,9 @@ def lines_of(results: Results | None, origin_ns: int) -> tuple[str, ...]:
     silent = max((one for one in results.availability if one.key >= 0), key=lambda one: one.silence_s, default=overall)
     at = words.at(words.since(silent.silence_ns, origin_ns))
     served = f"available {_percent(overall)} of {words.plural(overall.seconds, 'second')}"
-    worst_of = f"queue {least.key} {_percent(least)}"
-    out = [f"{served}, {worst_of}; longest silence {words.seconds(silent.silence_s)} (queue {silent.key}, from {at})"]
+    worst_of = f", queue {least.key} {_percent(least)}" if least.key >= 0 else ""
+    where = f"queue {silent.key}, " if silent.key >= 0 else ""
+    out = [f"{served}{worst_of}; longest silence {words.seconds(silent.silence_s)} ({where}from {at})"]
     healthy = next((one for one in results.latency if one.fault is None), None)
     under = [one for one in results.latency if one.fault is not None and one.max_ms is not None]
     if healthy is not None and healthy.messages:
@@ -55,7 +56,7 @@ def lines_of(results: Results | None, origin_ns: int) -> tuple[str, ...]:
 
 
 def _quantiles(one: Latency) -> str:
-    return f"p50 {_ms(one.p50_ms)}, p99 {_ms(one.p99_ms)}, longest {_ms(one.max_ms)}"
+    return f"p50 {milliseconds(one.p50_ms)}, p99 {milliseconds(one.p99_ms)}, longest {milliseconds(one.max_ms)}"
 
 
 def _share(one: Availability) -> float:
@@ -66,7 +67,8 @@ def _percent(one: Availability) -> str:
     return "—" if one.share is None else f"{100 * one.share:.1f} %"
 
 
-def _ms(value_ms: float | None) -> str:
+def milliseconds(value_ms: float | None) -> str:
+    """A latency, a dash for none."""
     return "—" if value_ms is None else words.seconds(value_ms / 1000)
 
 
@@ -87,7 +89,7 @@ def tables_of(results: Results | None, origin_ns: int) -> tuple[Table, ...]:
     ends = [
         (
             "healthy" if one.fault is None else names.get(one.fault, str(one.fault)), words.count(one.messages),
-            _ms(one.p50_ms), _ms(one.p90_ms), _ms(one.p99_ms), _ms(one.max_ms), words.count(one.unread),
+            *map(milliseconds, (one.p50_ms, one.p90_ms, one.p99_ms, one.max_ms)), words.count(one.unread),
         )
         for one in results.latency
     ]  # fmt: skip

@@ -7,9 +7,8 @@ import os
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from chaos.core.verdict import UNKNOWN, Results
 from reports.build import report_data
 from reports.folder import read_parts
 from reports.html import REPORT
@@ -20,8 +19,6 @@ WIDTH: Final = 110
 MAX_FAULTS: Final = 12
 """Faults listed; the summary says of how many."""
 _EVIDENCE: Final = 46
-MAX_ROWS: Final = 12
-"""Operations shown with an anomaly of an imported history."""
 
 
 def summary(folder: Path) -> str:
@@ -38,23 +35,23 @@ def summary(folder: Path) -> str:
 def lines(data: ReportData) -> list[str]:
     """The summary's lines but for the report's path. Pure."""
     out = ["", f"{data.stamp.word}  {data.heading}" + "".join(f"  ({chip})" for chip in data.chips)]
-    out += _wrapped(data.sentence)
+    out += wrapped(data.sentence)
     for names, reason in data.why:
         if reason not in data.sentence:
-            out += _wrapped(f"unknown: {reason}" + (f" ({names})" if names else ""))
+            out += wrapped(f"unknown: {reason}" + (f" ({names})" if names else ""))
     for notice in data.notices:
-        out += _wrapped(notice)
+        out += wrapped(notice)
     if data.checks:
         out += [
             "",
-            *_table(
+            *table(
                 [("check", "valid", "found", "examined")],
-                [(check.name, check.word, _cut(check.found, 60), check.examined) for check in data.checks],
+                [(check.name, check.word, cut(check.found, 60), check.examined) for check in data.checks],
             ),
         ]
     if data.faults:
         head = [("#", "fault", "from", "to", "RTO", "lost", "evidence")]
-        out += ["", *_table(head, [_fault(fault) for fault in data.faults[:MAX_FAULTS]], right=(2, 3, 4, 5))]
+        out += ["", *table(head, [_fault(fault) for fault in data.faults[:MAX_FAULTS]], right=(2, 3, 4, 5))]
         if len(data.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(data.faults)} faults")
         out += data.recovery.lines
@@ -64,47 +61,27 @@ def lines(data: ReportData) -> list[str]:
     return out
 
 
-def imported(path: str, results: Results) -> str:
-    """The verdict on a file of another tool: the answer, the reason, each anomaly with its first sentence and rows."""
-    word = "unknown" if results.valid == UNKNOWN else "valid" if results.valid else "invalid"
-    examined = results.checks[0].examined if results.checks else ""
-    out = ["", f"{word}  {path}  {results.model}, {examined}"]
-    if results.engine_note:
-        out += _wrapped(results.engine_note)
-    if results.reason:
-        out += _wrapped(results.reason)
-    for name, anomaly in results.anomalies.items():
-        out.append(f"{name}: {anomaly.count}{' (allowed)' if anomaly.allowed else ''}")
-        for example in anomaly.examples[:1]:
-            out += [f"  {line}" for line in _wrapped(example.sentence)]
-            out += [f"    {_cut(_row(row), WIDTH)}" for row in example.ops[:MAX_ROWS]]
-    return "\n".join(out)
-
-
-def _row(row: dict[str, Any]) -> str:
-    """An operation of an imported history on one line."""
-    return "  ".join(f"{name}={value}" for name, value in row.items() if value not in (None, "", []))
-
-
 def _fault(fault: FaultRow) -> tuple[str, ...]:
     start = "—" if fault.start is None else f"{fault.start:.1f} s"
     end = "—" if fault.end is None else f"{fault.end:.1f} s"
     evidence = fault.evidence if fault.state == "proven" else f"{fault.state}: {fault.evidence}".removesuffix(": ")
     if fault.heal not in ("healed", ""):
         evidence = f"{fault.heal}; {evidence}"
-    return (str(fault.id), fault.name, start, end, fault.rto, str(fault.lost), _cut(evidence, _EVIDENCE))
+    return (str(fault.id), fault.name, start, end, fault.rto, str(fault.lost), cut(evidence, _EVIDENCE))
 
 
-def _wrapped(text: str) -> list[str]:
+def wrapped(text: str) -> list[str]:
+    """A text as lines of at most ``WIDTH`` columns."""
     return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """A text on one line of at most so many columns."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def _table(head: Sequence[tuple[str, ...]], rows: Sequence[tuple[str, ...]], right: Sequence[int] = ()) -> list[str]:
+def table(head: Sequence[tuple[str, ...]], rows: Sequence[tuple[str, ...]], right: Sequence[int] = ()) -> list[str]:
     """Columns two blanks apart, as wide as their widest cell."""
     whole = [*head, *rows]
     widths = [max(len(row[i]) for row in whole) for i in range(len(whole[0]))]

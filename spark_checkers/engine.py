@@ -1,7 +1,7 @@
 """Run folders judged on Spark: two jobs whatever their number, summaries added up in the driver.
 
-The first job turns streams and events into tables and facts, the second runs the kernels over every
-queue of every folder. The driver plans, merges summaries and writes verdicts; it opens no table and no
+The first job turns streams and events into tables and facts, the second runs the kernels over groups of
+queues of every folder. The driver plans, merges summaries and writes verdicts; it opens no table and no
 stream (a test makes every reader and kernel raise in the driver).
 """
 
@@ -17,31 +17,30 @@ from chaos.core.place import Place
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results
 from checkers.imported.question import Question
-from checkers.judge import Judged, Part, conclude
+from checkers.judge import Judged, Part, conclude, together
 from checkers.kernel import Context
-from checkers.shards import run_of
-from spark_checkers.files import judged, room_for, together
+from checkers.shards import grouped, run_of
+from spark_checkers.files import judged, room_for, verdicts
+from spark_checkers.rounds import performed
 from spark_checkers.session import session
-from spark_checkers.tasks import ANSWERS, TASKS, Failed, Task, error_of, run_tasks
+from spark_checkers.tasks import TASKS, Failed, Task, error_of
 
 
 def _run(tasks: Sequence[Task]) -> list[Any]:
-    """Have Spark perform the tasks; their answers in the same order."""
-    if not tasks:
-        return []
-    table = pa.table(
-        {
-            "number": list(range(len(tasks))),
-            "kind": [task.kind for task in tasks],
-            "folder": [str(task.history) for task in tasks],
-            "key": [task.key for task in tasks],
-            "context": [task.context for task in tasks],
-        },
-        schema=TASKS,
-    )
-    answers = session().createDataFrame(table).mapInArrow(run_tasks, ANSWERS).toArrow().to_pydict()
-    by_number = dict(zip(answers["number"], answers["answer"], strict=True))
-    return [pickle.loads(by_number[number]) for number in range(len(tasks))]  # noqa: S301 - our own executors wrote it
+    """Have Spark perform the tasks; their answers in the same order, a ``Failed`` where there is none."""
+
+    def table(numbers: Sequence[int]) -> pa.Table:
+        own = [tasks[number] for number in numbers]
+        columns = {
+            "number": list(numbers),
+            "kind": [task.kind for task in own],
+            "folder": [str(task.history) for task in own],
+            "key": [task.key for task in own],
+            "context": [task.context for task in own],
+        }
+        return pa.table(columns, schema=TASKS)
+
+    return performed(len(tasks), table, [task.limit_s for task in tasks])
 
 
 def _workers_in(history: Path) -> list[int]:
@@ -55,7 +54,7 @@ def _contexts(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[tuple[Co
     tasks: list[Task] = []
     owner: list[int] = []
     for i, (folder, run) in enumerate(zip(folders, runs, strict=True)):
-        history = folder / "history"
+        history = folder.absolute() / "history"  # where the task runs, another folder may be the current one
         tasks += [Task("stream", history, worker) for worker in _workers_in(history)]
         tasks.append(Task("events", history, 0, pickle.dumps(run)))
         owner += [i] * (len(tasks) - len(owner))
@@ -102,9 +101,9 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
     for i, found in enumerate(contexts):
         if not isinstance(found, Failed):
             context, keys = found
-            pickled = pickle.dumps(context)
-            tasks += [Task("queue", folders[i] / "history", key, pickled) for key in keys]
-            owner += [i] * len(keys)
+            history, groups = folders[i].absolute() / "history", grouped(keys)
+            tasks += [Task("queues", history, 0, pickle.dumps((context, group))) for group in groups]
+            owner += [i] * len(groups)
     answers = _run(tasks)
     out: list[Judged | ChaosError] = []
     for i, found in enumerate(contexts):
@@ -114,7 +113,7 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
             if failed is not None:
                 raise error_of(failed)
             assert not isinstance(found, Failed)
-            out.append(conclude([part for part in own if isinstance(part, Part)], found[0], "spark"))
+            out.append(conclude(together(part for part in own if isinstance(part, Part)), found[0], "spark"))
         except ChaosError as error:
             out.append(error)
     return out
@@ -125,7 +124,7 @@ def judge_imported(
 ) -> list[Results | ChaosError]:
     """Judge files that other tools wrote: one task a file, several jobs and many tasks for a large one.
 
-    A file that cannot be read yields its error and disturbs no other.
+    A file that cannot be read yields its error and disturbs no other; one whose check does not end is unknown.
 
     Args:
         paths: the files.
@@ -137,7 +136,8 @@ def judge_imported(
         CapabilityError: Spark cannot run here.
     """
     master = session().sparkContext.master
-    return together([judged(path, question, room_for(path, master, scratch)) for path in map(_absolute, paths)], _run)
+    files = [judged(path, question, room_for(path, master, scratch)) for path in map(_absolute, paths)]
+    return verdicts(files, _run)
 
 
 def _absolute(path: Place) -> Place:

@@ -1,8 +1,8 @@
 """One quiet Spark session per process, started in the background if asked early.
 
-The JVM writes its chatter into an unnamed file, listens on the loopback address only, shows no web
-page and ends with this process, also by kill -9 (its standard input closes). The module refuses to
-start without a Java of at least 17.
+On this machine or on a cluster (``aim``). The JVM writes its chatter into an unnamed file, listens on the loopback
+address only unless executors are elsewhere, shows no web page and ends with this process, also by kill -9 (its
+standard input closes). The module refuses to start without a Java of at least 17, and to wait without a deadline.
 """
 
 import os
@@ -15,23 +15,26 @@ import threading
 from pathlib import Path
 from typing import IO, Any, Final
 
+from chaos.core import advance
+from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError
+from spark_checkers.masters import EVERYWHERE, Where, checked, reach, settings
+from spark_checkers.reasons import cause, last_words
+from spark_checkers.shipping import Found, Shipped, judged, packed, probe_body
 
 LEAST_JAVA: Final = 17
+TAKEN_IN_S: Final = 180.0
+EXECUTORS_S: Final = 60.0
 HELP: Final = "apt-get install openjdk-17-jre-headless"
 _SETTINGS: Final = {
     "spark.app.name": "chaos",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.default.parallelism": "32",  # slices of the table of shards: small ones, so that two cores stay busy
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.driver.maxResultSize": "1g",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
     "spark.python.worker.reuse": "true",
-    "spark.task.maxFailures": "1",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
@@ -42,12 +45,17 @@ class _Held:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.session: Any = None
+        self.context: Any = None
         self.gateway: Any = None
         self.chatter: IO[bytes] | None = None
         self.early: threading.Thread | None = None
+        self.where = Where()
+        self.folder: tempfile.TemporaryDirectory[str] | None = None
+        self.shipped: Shipped | None = None
 
 
 _held = _Held()
+_USERS_PYTHON: Final = os.environ.get("PYSPARK_PYTHON")  # before a session of ours on this machine writes its own
 
 
 def java() -> tuple[str, int] | None:
@@ -74,50 +82,134 @@ def missing() -> str | None:
     return None
 
 
-def _environment() -> None:
+def aim(where: Where) -> None:
+    """Say where the session of this process is to run; one that runs elsewhere ends.
+
+    Raises:
+        UsageError: no master that Spark knows.
+    """
+    checked(where)
+    with _held.lock:
+        if where != _held.where:
+            _end()
+            _held.early, _held.where = None, where
+
+
+def _environment(where: Where, host: str) -> None:
     """What Spark and its Python workers read from the environment."""
-    root = str(Path(__file__).resolve().parent.parent)
-    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([root, *paths]))
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    if where.local:
+        root = str(Path(__file__).resolve().parent.parent)
+        paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+        os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([root, *paths]))
+    os.environ["PYSPARK_PYTHON"] = sys.executable if where.local else _USERS_PYTHON or "python3"
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if host != EVERYWHERE:
+        os.environ["SPARK_LOCAL_IP"] = host
 
 
-def _start(cores: int) -> None:
+class _Late(threading.Timer):
+    """A timer that knows whether it went off."""
+
+    fired = False
+
+    def run(self) -> None:
+        """Wait, and go off unless it was cancelled."""
+        if not self.finished.wait(self.interval):
+            self.fired = True
+            self.function(*self.args, **self.kwargs)
+
+
+def _start(where: Where) -> None:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    _environment()
+    advance.heard()(f"Spark starts at {where.master}", 0, 0)
+    reach(where.master)
+    placed = settings(where)
+    _environment(where, placed["spark.driver.bindAddress"])
     configuration = SparkConf(loadDefaults=False)
-    for name, value in {**_SETTINGS, "spark.master": f"local[{cores}]"}.items():
+    for name, value in {**_SETTINGS, **placed}.items():
         configuration.set(name, value)
     chatter = tempfile.TemporaryFile()  # noqa: SIM115 - the JVM writes into it as long as it lives
     _held.chatter = chatter
+    late: _Late | None = None
     try:
         _held.gateway = launch_gateway(conf=configuration, popen_kwargs={"stdout": chatter, "stderr": chatter})
-        context = SparkContext(conf=configuration, gateway=_held.gateway)
+        late = _Late(TAKEN_IN_S, _held.gateway.proc.kill)  # Spark itself may go on for minutes
+        late.start()
+        try:
+            context = _held.context = SparkContext(conf=configuration, gateway=_held.gateway)
+        finally:
+            late.cancel()
         context.setLogLevel("OFF")
+        if not where.local:
+            _await_executors(context, where, placed["spark.driver.host"])
+            _ship(context)
         _held.session = SparkSession(context)
+    except ChaosError:
+        raise
     except Exception as error:
         chatter.seek(0)
-        last = chatter.read().decode(errors="replace").strip().splitlines()[-1:] or [str(error)]
-        raise ChaosError(f"Spark did not start: {last[0][:300]}; check again with --engine local") from error
+        last = last_words(chatter.read().decode(errors="replace")) or str(error)
+        if late is not None and late.fired:
+            last = f"it was not up in {TAKEN_IN_S:g} s"
+        at = "" if where.local else f" at {where.master}"
+        raise ChaosError(f"Spark did not start{at}: {last[:300]}; check again with --engine local") from error
 
 
-def session(cores: int = 2) -> Any:
+def executors(context: Any) -> int:
+    """How many executors there are at the moment; on this machine the driver itself is the one."""
+    known: int = context._jsc.sc().getExecutorMemoryStatus().size()  # noqa: SLF001 - there is no public way
+    return known if _held.where.local else known - 1
+
+
+def _await_executors(context: Any, where: Where, host: str) -> None:
+    deadline = Deadline(
+        f"an executor from {where.master}: its workers are down, have nothing free, or do not reach this driver at "
+        f"{host} (--driver-host names another address)", EXECUTORS_S,
+    )  # fmt: skip
+    while executors(context) == 0:
+        deadline.check()
+        Deadline("a moment", 0.1).wait()
+
+
+def _ship(context: Any) -> None:
+    """Bring our packages to the executors, and ask those that are there whether anything else is lacking."""
+    _held.folder = tempfile.TemporaryDirectory(prefix="chaos-spark-")
+    _held.shipped = packed(Path(_held.folder.name))
+    context.addArchive(str(_held.shipped.path) + f"#{_held.shipped.name}")
+    asked = max(8, 4 * context.defaultParallelism)
+    try:
+        found = context.parallelize(range(asked), asked).mapPartitions(probe_body(_held.shipped)).collect()
+    except Exception as error:
+        raise CapabilityError(f"executors cannot run our Python: {cause(str(error))}") from error
+    judged(Found(*one) for one in set(found))
+
+
+def shipped() -> Shipped | None:
+    """What was brought to the executors; None where they are on this machine and lack nothing."""
+    return _held.shipped
+
+
+def session() -> Any:
     """The Spark session of this process, started if it is not up yet.
 
     Raises:
-        CapabilityError: no Java of at least 17; the message names the command that helps.
-        ChaosError: Spark did not start.
+        CapabilityError: no Java of at least 17, or executors lack something; the message names the command that helps.
+        ChaosError: Spark did not start, or nobody answers at its master.
+        DeadlineError: the master gave no executor.
     """
     with _held.lock:
         if _held.session is None:
             why = missing()
             if why is not None:
                 raise CapabilityError(why)
-            _start(cores)
+            try:
+                _start(checked(_held.where))
+            except BaseException:
+                _end()
+                raise
         return _held.session
 
 
@@ -138,18 +230,26 @@ def start_early() -> None:
 def stop() -> None:
     """End the session and its JVM; safe to call twice."""
     with _held.lock:
-        if _held.session is not None:
-            _held.session.stop()
-        if _held.gateway is not None:
-            _held.gateway.shutdown()
-            process = getattr(_held.gateway, "proc", None)
-            if process is not None:
-                process.stdin.close()
-                process.wait(timeout=30)
-        if _held.chatter is not None:
-            _held.chatter.close()
-        _held.session = _held.gateway = _held.chatter = _held.early = None
-        _forget()
+        _end()
+        _held.early, _held.where = None, Where()
+
+
+def _end() -> None:
+    """Leave nothing of a session behind, whether it came up or not."""
+    if _held.context is not None:
+        (_held.session or _held.context).stop()
+    if _held.gateway is not None:
+        _held.gateway.shutdown()
+        process = getattr(_held.gateway, "proc", None)
+        if process is not None:
+            process.stdin.close()
+            process.wait(timeout=30)
+    if _held.chatter is not None:
+        _held.chatter.close()
+    if _held.folder is not None:
+        _held.folder.cleanup()
+    _held.session = _held.context = _held.gateway = _held.chatter = _held.folder = _held.shipped = None
+    _forget()
 
 
 def _forget() -> None:

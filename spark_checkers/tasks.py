@@ -1,10 +1,11 @@
 """What runs in an executor: one row names a piece of work, one row carries its small summary back.
 
 A task opens its own files; no row of a history ever travels. The module refuses to let an exception
-kill a job: it travels as a value, and the driver raises it.
+kill a job: it travels as a value, and the driver tries again or raises it.
 """
 
 import pickle
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,9 +19,9 @@ from chaos.core.runinfo import RunInfo
 
 TASKS: Final = pa.schema([
     ("number", pa.int64()),
-    ("kind", pa.string()),  # stream, events, queue, imported, or a step of its own
+    ("kind", pa.string()),  # stream, events, queues, imported, or a step of its own
     ("folder", pa.string()),  # the history folder; the file of an imported history
-    ("key", pa.int64()),  # the worker, or the queue
+    ("key", pa.int64()),  # the worker, or a number of the step's own
     ("context", pa.binary()),  # pickled: see ``perform``
 ])  # fmt: skip
 ANSWERS: Final = "number long, answer binary"
@@ -28,19 +29,27 @@ _ANSWER: Final = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
 
 
 class Task(NamedTuple):
-    """A row of the table of tasks."""
+    """A row of the table of tasks. ``limit_s``: it is ended after so many seconds, unless 0."""
 
     kind: str
     history: Place
     key: int
     context: bytes = b""
+    limit_s: float = 0.0
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A task raised. ``altered``: the history is at fault, not the check."""
+    """A task has no answer.
+
+    ``altered``: the history is at fault, not the check. ``lost``: what ran it ended. ``job``: all of the job's tasks
+    ended so. ``overtime_s``: it was ended after so many seconds, beyond its limit.
+    """
 
     why: str
     altered: bool
+    lost: bool = False
+    job: bool = False
+    overtime_s: float = 0.0
 
 
 def error_of(failed: Failed) -> ChaosError:
@@ -52,15 +61,15 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
     """Do one piece of work.
 
     Args:
-        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queue`` (run the kernels), ``imported``
-            (judge a file that another tool wrote); any other names a step of judging one that is large.
+        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queues`` (run the kernels over some),
+            ``imported`` (judge a file that another tool wrote); any other names a step of judging one that is large.
         history: the run's history folder, or that file.
-        key: the worker, the queue, or a number of the step's own.
-        context: the run for ``events``, the context for ``queue``, the question for ``imported``, what is
-            called for a step.
+        key: the worker, or a number of the step's own.
+        context: the run for ``events``, the context and the queues for ``queues``, the question for ``imported``, what
+            is called for a step.
     """
-    from checkers.judge import examine
-    from checkers.shards import load_shard, load_timeline, materialise
+    from checkers.local import examined
+    from checkers.shards import load_timeline, materialise, workers_in
 
     if kind == "imported":
         from checkers.imported.judge import judge
@@ -74,7 +83,14 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
     if kind == "events":
         assert isinstance(context, RunInfo)
         return load_timeline(history, context)
-    return examine(load_shard(history, key), context)
+    shared, keys = context
+    seen = len(workers_in(history))
+    if seen != len(shared.streams):  # a folder that is not shared, or not yet: part of a history is none
+        raise HistoryError(
+            f"{history}: {seen} workers' streams on {socket.gethostname()} and {len(shared.streams)} elsewhere; "
+            "is it on a file system that all executors share?"
+        )
+    return examined(history, shared, keys)
 
 
 def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:
@@ -89,8 +105,16 @@ def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:
 
 
 def run_tasks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The body of ``mapInArrow``: a row of answers per row of tasks."""
+    """The body of ``mapInArrow``: a row of answers per row of tasks.
+
+    Where Spark repeats a slice, one of its tasks may be what ended its Python: nothing is performed, all are lost.
+    """
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    repeated = task is not None and task.attemptNumber() > 0
+    lost = pickle.dumps(Failed("the Python worker or the executor that ran it ended", altered=False, lost=True))
     for batch in batches:
         for row in batch.to_pylist():
-            found = answer(row["kind"], row["folder"], row["key"], row["context"])
+            found = lost if repeated else answer(row["kind"], row["folder"], row["key"], row["context"])
             yield pa.RecordBatch.from_pylist([{"number": row["number"], "answer": found}], schema=_ANSWER)

@@ -1,5 +1,6 @@
 """``chaos check``: today's checkers on stored histories, our own and those of other tools."""
 
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,7 +8,10 @@ from typing import Any
 
 import click
 import msgspec
+from click.core import ParameterSource
 
+from chaos.cli.bar import Bar
+from chaos.core import advance
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.verdict import Results, exit_code
 
@@ -42,6 +46,9 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
               help="Who wrote the histories; all but chaos are files.")
 @click.option("--model", help="What was tested: kafka, log, register, mutex, set, … (not for chaos).")
 @click.option("--engine", type=click.Choice(["auto", "spark", "local"]), default="auto", show_default=True)
+@click.option("--master", envvar="CHAOS_SPARK_MASTER", show_envvar=True,
+              help="Where Spark runs: local[N], spark://HOST:PORT, yarn, …; means --engine spark.  [default: local[2]]")
+@click.option("--driver-host", help="Address at which executors reach us.  [default: that on the route to the master]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per path, a line each.")
 @click.option("--strict", is_flag=True, default=None, help="What a format's own checker misses is an error too.")
 @click.option("--independent", is_flag=True, default=None, help="Values are [key value], each key an object (jepsen).")
@@ -58,13 +65,17 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
               "[default: the temporary folder; on a cluster beside each file]")
 @click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
 def check_command(
-    paths: tuple[str, ...], format_name: str, engine: str, as_json: bool, store: str, **options: Any
-) -> int:
+    paths: tuple[str, ...], format_name: str, engine: str, master: str | None, driver_host: str | None,
+    as_json: bool, store: str, **options: Any,
+) -> int:  # fmt: skip
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
     Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
     and disturbs no other. The worst exit code wins. A path may be a URI (s3://, gs://, hdfs://, abfs://, file://).
     """
+    from chaos.judging import aim
+
+    engine = aim(engine, _meant(master, engine), driver_host)
     given = {name: value for name, value in options.items() if value is not None}
     if format_name == "chaos":
         if given:
@@ -76,6 +87,12 @@ def check_command(
         codes = _files(paths, format_name, engine, given, as_json=as_json)
     assert set(codes) <= set(WORST_FIRST)
     return min(codes, key=WORST_FIRST.index)
+
+
+def _meant(master: str | None, engine: str) -> str | None:
+    """The master; one of the environment is not meant where the command line says that Spark is not."""
+    source = click.get_current_context().get_parameter_source("master")
+    return None if engine == "local" and source is ParameterSource.ENVIRONMENT else master
 
 
 def _refused(text: str, error: ChaosError) -> int:
@@ -112,8 +129,10 @@ def _runs_at_hand(paths: tuple[str, ...], folders: list[Path], engine: str, *, a
     from reports.html import render
     from reports.text import summary
 
+    with Bar(sys.stderr) as bar, advance.listening(bar):
+        found = judge_each(folders, engine)
     codes = []
-    for text, folder, results in zip(paths, folders, judge_each(folders, engine), strict=True):
+    for text, folder, results in zip(paths, folders, found, strict=True):
         if isinstance(results, ChaosError):
             codes.append(_refused(str(folder) if str(folder) in str(results) else text, results))
             continue
@@ -129,27 +148,32 @@ def _runs_at_hand(paths: tuple[str, ...], folders: list[Path], engine: str, *, a
 
 
 def _value(text: str) -> str | int:
-    """A value of the command line as histories have it: a whole number if it is one."""
-    return int(text) if text.removeprefix("-").isdecimal() else text
+    """A value of the command line as histories have it: a whole number or a keyword if it is one."""
+    from chaos.core.formats.edn import Keyword
+
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    return Keyword(text) if text.startswith(":") else text
 
 
 def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[str, Any], *, as_json: bool) -> list[int]:
     from chaos.core.place import place
     from chaos.judging import judge_imported
     from checkers.imported.question import Question, model_for
-    from reports.text import imported
+    from reports.imported import figures_object, summary
 
     if "init" in given:
         given["init"] = _value(given["init"])
     scratch = given.pop("scratch", None)
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
+    with Bar(sys.stderr) as bar, advance.listening(bar):
+        found = judge_imported([place(text) for text in paths], question, engine, scratch)
     codes = []
-    judged = judge_imported([place(text) for text in paths], question, engine, scratch)
-    for text, results in zip(paths, judged, strict=True):
+    for text, results in zip(paths, found, strict=True):
         if isinstance(results, ChaosError):
             codes.append(_refused(text, results))
             continue
         codes.append(exit_code(results.valid))
-        said = msgspec.json.encode(as_object(text, results)).decode() if as_json else imported(text, results)
-        click.echo(said)
+        whole = {**as_object(text, results), "figures": figures_object(results)}
+        click.echo(msgspec.json.encode(whole).decode() if as_json else summary(text, results))
     return codes

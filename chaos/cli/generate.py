@@ -3,22 +3,31 @@
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
 from chaos.core.errors import UsageError
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
 
+LONGEST_TXN = 64
+
 
 @click.command("generate")
-@click.option("--model", default="log", show_default=True, help="What kind of history; log is the one there is.")
+@click.option(
+    "--model",
+    type=click.Choice(["log", "kafka"]),
+    default="log",
+    show_default=True,
+    help="A run folder of ours, or a history as Jepsen's Kafka workload writes it.",
+)
 @click.option(
     "--ops",
     type=click.IntRange(min=1, max=MAX_OPS),
     required=True,
-    help="Operations in all, the final reads among them.",
+    help="Operations in all, the last reads among them.",
 )
-@click.option("--keys", type=click.IntRange(min=1, max=MAX_KEYS), default=4, show_default=True, help="Queues.")
+@click.option("--keys", type=click.IntRange(min=1, max=MAX_KEYS), default=4, show_default=True, help="Queues, or logs.")
 @click.option(
     "--anomaly",
     "anomalies",
@@ -27,33 +36,57 @@ from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, pl
     help="What is planted, and how often; everything else is valid.",
 )
 @click.option("--seed", type=click.IntRange(min=0, max=MAX_SEED), default=1, show_default=True, help="Of every draw.")
-@click.option("--output", type=click.Path(path_type=Path), required=True, help="The run folder to be made.")
-def generate_command(model: str, ops: int, keys: int, anomalies: tuple[str, ...], seed: int, output: Path) -> int:
-    """Write a run folder whose history is valid but for exactly the anomalies that were asked for.
+@click.option(
+    "--txn-length",
+    type=click.IntRange(min=1, max=LONGEST_TXN),
+    help="Sends and polls of a transaction at most (kafka).  [default: 1, no transactions]",
+)
+@click.option(
+    "--sub-via",
+    type=click.Choice(["assign", "subscribe"]),
+    help="How consumers get their logs (kafka).  [default: assign]",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="The run folder to be made (log), or the file, .edn or .json (kafka).",
+)
+def generate_command(model: str, output: Path, **options: Any) -> int:
+    """Write a history that is valid but for exactly the anomalies that were asked for.
 
-    `chaos check` judges it like that of a run. The same options give the same rows.
+    `chaos check` judges it like one that was recorded; one of kafka with `--format jepsen --model kafka`. The same
+    options give the same rows.
     """
+    return (_log if model == "log" else _kafka)(output, **options)
+
+
+def _log(output: Path, ops: int, keys: int, anomalies: tuple[str, ...], seed: int, **others: Any) -> int:
     from chaos.generate.folder import write
 
-    if model != "log":
-        raise UsageError(f"--model {model}: only log can be generated")
+    for name, value in others.items():
+        if value is not None:
+            raise UsageError(f"--{name.replace('_', '-')}: only for --model kafka")
     plan = plan_of(ops, keys, seed, parse_anomalies(anomalies))
     asked = [word for text in anomalies for word in ("--anomaly", text)]
     argv = (
-        "chaos",
-        "generate",
-        "--ops",
-        str(ops),
-        "--keys",
-        str(keys),
-        *asked,
-        "--seed",
-        str(seed),
-        "--output",
-        str(output),
-    )
+        "chaos", "generate", "--ops", str(ops), "--keys", str(keys), *asked, "--seed", str(seed),
+        "--output", str(output),
+    )  # fmt: skip
     began = time.monotonic()
     operations, records = write(plan, output, argv, os.cpu_count() or 1)
     took_s = time.monotonic() - began
     click.echo(f"{output}: {operations} operations, {records} records read, written in {took_s:.1f} s")
+    return 0
+
+
+def _kafka(output: Path, ops: int, anomalies: tuple[str, ...], **options: Any) -> int:
+    from chaos.generate.kafka import Wish, write
+    from chaos.generate.kafka_sites import PLANTED
+
+    given = {name: value for name, value in options.items() if value is not None}
+    began = time.monotonic()
+    size = write(Wish(ops=ops, anomalies=parse_anomalies(anomalies, PLANTED), **given), output)
+    took_s = time.monotonic() - began
+    click.echo(f"{output}: {ops} operations, {size / 1e6:.1f} MB, written in {took_s:.1f} s")
     return 0

@@ -21,8 +21,16 @@ from chaos.core.errors import UsageError
 @click.option("--seed", type=int, default=None, help="Another seed than the file's.")
 @click.option("--store", default="store", help="The matrix goes to matrix-NAME in it.  [default: store]")
 @click.option("--stop-on-invalid", is_flag=True, help="Begin nothing more after an invalid run.")
+@click.option("--unknown-again", is_flag=True, help="Run again what ended unknown, as on a machine that was busy.")
 def matrix_command(
-    file: str, only: str | None, dry_run: bool, scale: float, seed: int | None, store: str, stop_on_invalid: bool
+    file: str,
+    only: str | None,
+    dry_run: bool,
+    scale: float,
+    seed: int | None,
+    store: str,
+    stop_on_invalid: bool,
+    unknown_again: bool,
 ) -> int:
     """Run the cross product of FILE's axes, or of a shipped matrix by its name; cut off, the same command goes on.
 
@@ -44,7 +52,7 @@ def matrix_command(
     faults = [_checked(job) for job in wanted]
     folder = Path(store).absolute() / f"matrix-{matrix.name}"
     plan = plan_of(matrix, jobs, scale)
-    due = forecast(wanted, current(plan.jobs, read_rows(folder)))
+    due = forecast(wanted, current(plan.jobs, read_rows(folder)), unknown=unknown_again)
     total_s = sum(expected_s for _, expected_s in due)
     if dry_run:
         for (job, expected_s), number in zip(due, faults, strict=True):
@@ -52,7 +60,7 @@ def matrix_command(
     click.echo(f"{len(wanted)} runs, {sum(faults)} faults, about {clock(total_s)}; {folder}")
     if dry_run:
         return 0
-    code = conduct(plan, jobs, wanted, folder, click.echo, stop_on_invalid=stop_on_invalid)
+    code = conduct(plan, jobs, wanted, folder, click.echo, stop_on_invalid=stop_on_invalid, unknown=unknown_again)
     click.echo(str(folder / "index.html"))
     return code
 

@@ -141,6 +141,24 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     max_ms: float | None
 
 
+class KindResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the operations of one kind in an imported history.
+
+    ``ok_per_s``: the ok ones by the time from the first invocation to the last end of any operation. Milliseconds are
+    of ok operations, from invocation to completion. None where it cannot be told.
+    """
+
+    f: str
+    ok: int
+    fail: int
+    info: int
+    ok_per_s: float | None = None
+    p50_ms: float | None = None
+    p90_ms: float | None = None
+    p99_ms: float | None = None
+    max_ms: float | None = None
+
+
 class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the fault table. Times are CLOCK_MONOTONIC ns; None: that stage was not reached.
 
@@ -169,7 +187,11 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """The verdict tree, as written to ``results.json``."""
+    """The verdict tree, as written to ``results.json``.
+
+    ``kinds``, ``absent``, ``origin_ns``: of imported histories; ``absent`` says why a figure is not told, by its name,
+    and ``origin_ns`` is the first instant of the file.
+    """
 
     valid: Valid
     sentence: str
@@ -183,5 +205,8 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int] = {}
     availability: tuple[Availability, ...] = ()
     latency: tuple[Latency, ...] = ()
+    kinds: tuple[KindResult, ...] = ()
+    absent: dict[str, str] = {}
+    origin_ns: int | None = None
     interrupted: bool = False
     schema_version: int = 1

@@ -6,7 +6,7 @@ what cannot be had: more of them than there are cycles, or one that never comes 
 """
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -124,8 +124,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return self.pass_at(PASSES - 1, self.keys) + self.pass_ns + NS_PER_S
 
 
-def parse_anomalies(texts: Iterable[str]) -> dict[str, int]:
-    """``lost-write=3,stale-tail=1`` as names with counts.
+def parse_anomalies(texts: Iterable[str], planted: Sequence[str] = PLANTED) -> dict[str, int]:
+    """``lost-write=3,stale-tail=1`` as names with counts; ``planted``: the names there are.
 
     Raises:
         UsageError: an unknown name, one given twice, or no count of at least 1.
@@ -133,8 +133,8 @@ def parse_anomalies(texts: Iterable[str]) -> dict[str, int]:
     out: dict[str, int] = {}
     for word in (word.strip() for text in texts for word in text.split(",")):
         name, _, count = word.partition("=")
-        if name not in PLANTED:
-            raise UsageError(f"--anomaly {word}: no {name!r} can be planted{did_you_mean(name, PLANTED)}")
+        if name not in planted:
+            raise UsageError(f"--anomaly {word}: no {name!r} can be planted{did_you_mean(name, planted)}")
         if not count.isdecimal() or int(count) < 1:
             raise UsageError(f"--anomaly {word}: say how many, as in {name}=3")
         if name in out:

@@ -36,7 +36,14 @@ Say = Callable[[str], None]
 
 
 def conduct(
-    plan: MatrixPlan, jobs: Sequence[Job], wanted: Sequence[Job], folder: Path, say: Say, *, stop_on_invalid: bool
+    plan: MatrixPlan,
+    jobs: Sequence[Job],
+    wanted: Sequence[Job],
+    folder: Path,
+    say: Say,
+    *,
+    stop_on_invalid: bool,
+    unknown: bool = False,
 ) -> int:
     """Do what is left of the wanted jobs; returns the exit code of all wanted jobs that are done.
 
@@ -47,6 +54,7 @@ def conduct(
         folder: the matrix' folder, made if missing.
         say: is given one line a job.
         stop_on_invalid: begin nothing more after an invalid run.
+        unknown: run again what ended without a verdict; the row before stays, and counts no more.
 
     Raises:
         UsageError: somebody else is at work in this folder, or it cannot be written.
@@ -56,7 +64,7 @@ def conduct(
         clear(folder, say)
         stopper = Stopper(say)
         with stopper.listening():
-            stopped = _do(jobs, wanted, folder, say, stopper, stop_on_invalid=stop_on_invalid)
+            stopped = _do(jobs, wanted, folder, say, stopper, stop_on_invalid=stop_on_invalid, unknown=unknown)
         write_pages(folder)
         done = current(plan.jobs, read_rows(folder))
         rows = [done[job.planned.id] for job in wanted if job.planned.id in done]
@@ -66,12 +74,19 @@ def conduct(
 
 
 def _do(
-    jobs: Sequence[Job], wanted: Sequence[Job], folder: Path, say: Say, stopper: Stopper, *, stop_on_invalid: bool
+    jobs: Sequence[Job],
+    wanted: Sequence[Job],
+    folder: Path,
+    say: Say,
+    stopper: Stopper,
+    *,
+    stop_on_invalid: bool,
+    unknown: bool,
 ) -> bool:
     """Every wanted job that has no row; True if it was stopped before the last."""
     ids = [job.planned for job in jobs]
     done = dict(current(ids, read_rows(folder)))
-    left = pending(wanted, done)
+    left = pending(wanted, done, unknown=unknown)
     if len(left) < len(wanted):
         say(f"{len(wanted) - len(left)} of {len(wanted)} runs are done already")
     for position, job in enumerate(left):
@@ -182,7 +197,10 @@ def _write(path: Path, content: bytes) -> None:
     partial.replace(path)
 
 
-def forecast(jobs: Sequence[Job], done: Mapping[str, CellRow]) -> list[tuple[Job, float]]:
+def forecast(
+    jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: bool = False
+) -> list[tuple[Job, float]]:
     """Each job with the seconds it is expected to take; 0 for one that is done."""
     own_s = beside_s(jobs, done)
-    return [(job, 0.0 if job.planned.id in done else expected_s(job, own_s)) for job in jobs]
+    left = {job.planned.id for job in pending(jobs, done, unknown=unknown)}
+    return [(job, expected_s(job, own_s) if job.planned.id in left else 0.0) for job in jobs]

@@ -32,9 +32,13 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     said: str
 
 
-def pending(jobs: Sequence[Job], done: Mapping[str, CellRow]) -> tuple[Job, ...]:
-    """The jobs that have no row of theirs, or one that only says that the run broke: a new command tries again."""
-    return tuple(job for job in jobs if (row := done.get(job.planned.id)) is None or row.verdict == "broke")
+def pending(jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: bool = False) -> tuple[Job, ...]:
+    """The jobs that have no row of theirs, or one that only says that the run broke: a new command tries again.
+
+    ``unknown``: also those that ended without a verdict. What was invalid stays invalid.
+    """
+    open_ = ("broke", "unknown") if unknown else ("broke",)
+    return tuple(job for job in jobs if (row := done.get(job.planned.id)) is None or row.verdict in open_)
 
 
 def beside_s(jobs: Sequence[Job], done: Mapping[str, CellRow]) -> float:

@@ -18,10 +18,14 @@ from chaos.core.cells import MatrixPlan, Planned
 from chaos.core.errors import UsageError
 from chaos.core.rand import stream
 from chaos.experiment import DEFAULTS
+from nemesis.catalog import ALL, CATALOG, NOOP
 from nemesis.sequence import UNTIL, Steps, round_s, rounds, scaled
 
 FLOOR_S: Final = 10.0
 """No fault, no healthy stretch and no recovery is shrunk below this."""
+
+RESTART_S: Final = 10.0
+"""What starting a killed broker again may take of a healthy stretch: RocketMQ was seen to serve after 6 to 10 s."""
 
 LEAST_FAULTS: Final = 2
 """A cell that is shrunk still has so many faults."""
@@ -145,13 +149,20 @@ def _fingerprint(config: Config) -> str:
 
 
 def shrunk(config: Config, scale: float) -> Config:
-    """The same run in less time: times of faults and recovery by the scale, and fewer faults, each with its floor."""
+    """The same run in less time: times of faults and recovery by the scale, and fewer faults, each with its floor.
+
+    Where nodes are started again the floor of a healthy stretch is ``RESTART_S`` longer, so that of it, too,
+    ``FLOOR_S`` are left to the whole cluster: nobody has caught up before, and a second fault then meets another
+    cluster than the one it was meant for. A sequence shrinks by one factor, so its faults are longer then as well.
+    """
 
     def time(name: str, default: float) -> float:
         return float(config.values.get(name, default))
 
-    def less(value_s: float) -> float:
-        return min(value_s, max(FLOOR_S, value_s * scale))
+    def less(value_s: float, floor_s: float = FLOOR_S) -> float:
+        return min(value_s, max(floor_s, value_s * scale))
+
+    healthy_s = FLOOR_S + RESTART_S if restarts(config) else FLOOR_S
 
     interval_s = time("fault_interval_s", DEFAULTS["fault_interval_s"])
     duration_s = time("fault_duration_s", interval_s)
@@ -160,16 +171,27 @@ def shrunk(config: Config, scale: float) -> Config:
     values = {**config.values, "recovery_s": recovery_s}
     steps: Steps | None = config.values.get("sequence")
     if steps is not None:
-        short = msgspec.structs.replace(scaled(steps, scale, FLOOR_S), repeat=UNTIL)
+        short = msgspec.structs.replace(scaled(steps, scale, healthy_s), repeat=UNTIL)
         many = fewer(rounds(steps, limit_s), scale, -(-LEAST_FAULTS // len(steps.steps)))
         values |= {"sequence": short, "time_limit_s": round(many * round_s(short.steps), 3)}
     else:
         many = fewer(int(limit_s // (interval_s + duration_s)), scale, LEAST_FAULTS)
-        short_s, fault_s = less(interval_s), less(duration_s)
+        short_s, fault_s = less(interval_s, healthy_s), less(duration_s)
         values |= {
             "fault_interval_s": short_s, "fault_duration_s": fault_s, "time_limit_s": many * (short_s + fault_s)
         }  # fmt: skip
     return msgspec.structs.replace(config, values=values)
+
+
+def restarts(config: Config) -> bool:
+    """Whether a fault of this run ends nodes that are then started again."""
+    steps: Steps | None = config.values.get("sequence")
+    texts = [str(config.values.get("nemesis", NOOP))] if steps is None else [step.nemesis for step in steps.steps]
+    names = {name.strip().partition("@")[0] for text in texts for name in text.split(",")}
+    return any(
+        name == ALL or ((entry := CATALOG.get(name)) is not None and entry.fault is not None and entry.fault.restarts)
+        for name in names
+    )
 
 
 def fewer(number: int, scale: float, least: int) -> int:

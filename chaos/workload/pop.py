@@ -122,4 +122,8 @@ class PopWorkload(QueueWorkload):
             due_ns=due_ns, number=self._number, key=key, value=value, offset=offset,
             until_ns=began_ns + self._invisible_ns, extend=extend,
         )  # fmt: skip
-        heapq.heappush(self._held[client], one)
+        # A message that comes again has another receipt: what is said with the old one says nothing of this one.
+        held = [other for other in self._held[client] if (other.key, other.value) != (key, value)]
+        heapq.heapify(held)
+        heapq.heappush(held, one)
+        self._held[client] = held

@@ -3,16 +3,26 @@
 The module refuses to decide what is an error; ``checkers.kafka`` does.
 """
 
+from typing import Final
+
 import msgspec
+import numpy as np
 
 from chaos.core.formats import registry as formats
 from chaos.core.formats.kafka import KafkaHistory
 from chaos.core.place import Place
 from chaos.core.verdict import Anomaly, Example, Results
+from checkers.imported.figures import Losses, figures
+from checkers.imported.load import of_kafka
+from checkers.imported.plain import plain
 from checkers.imported.question import Question
-from checkers.imported.telling import plain, results
+from checkers.imported.telling import results
 from checkers.kafka.check import KafkaVerdict, check
+from checkers.kafka.losses import losses
+from checkers.kafka.rows import Records
 from checkers.kafka.told import EXAMPLES, told
+
+_NOBODY: Final = np.empty(0, dtype=np.int64)
 
 
 def _plain(anomaly: Anomaly) -> Anomaly:
@@ -42,10 +52,15 @@ def answer(history: KafkaHistory, question: Question, engine: str) -> Results:
 
 
 def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, engine: str) -> Results:
-    """A verdict in the shape of ``results.json``. ``history``: without its messages, if there is nothing to show."""
+    """A verdict in the shape of ``results.json``."""
     anomalies = told(verdict, history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps)
+    records = Records(history.columns)
+    acked, proof = losses(records) if "lost-write" in anomalies else (_NOBODY, _NOBODY)
+    time_ns = records.time_ns
+    told_beside = figures(of_kafka(records), history.others, Losses(time_ns[acked], time_ns[proof]))
     examined = f"{verdict.examined.get('records', 0)} records, {verdict.examined.get('messages', 0)} messages"
     return results(
         model=question.model, engine=engine, valid=verdict.valid, reason=verdict.reason, cut_off=history.cut_off,
         anomalies={name: _plain(one) for name, one in anomalies.items()}, examined=examined, counts=verdict.examined,
+        figures=told_beside,
     )  # fmt: skip

@@ -9,7 +9,7 @@ NumPy, which are mapped where they can be. The module refuses parts whose order 
 import pickle
 import uuid
 from collections.abc import Hashable, Sequence
-from functools import partial, reduce
+from functools import reduce
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -218,19 +218,11 @@ def conclude(
     if edges:
         again = _merged(edges, 0)
         summary.ww, summary.wr = again.ww, again.wr
-    whole = _whole(paired)
-    records = _records(whole.ops, whole.partner, _keys(parts))
-    ask = partial(
-        check.conclude, summary, sub_via=question.sub_via, ww_deps=question.ww_deps, strict=question.strict,
-        keep=EXAMPLES,
+    history = kafka_format.joined([kafka_parts.load(one.part) for one in parts])  # figures ask for every message
+    verdict = check.conclude(
+        summary, Records(history.columns, _whole(paired).partner), sub_via=question.sub_via, ww_deps=question.ww_deps,
+        strict=question.strict, keep=EXAMPLES,
     )  # fmt: skip
-    verdict = ask(records)
-    cut_off = next((one.part.cut_off for one in parts if one.part.cut_off is not None), None)
-    if not verdict.anomalies:
-        return kafka.told_of(verdict, KafkaHistory(records.columns, cut_off), question, engine)
-    history = kafka_format.joined([kafka_parts.load(one.part) for one in parts])  # what is told shows messages
-    if verdict.parts:
-        verdict = ask(Records(history.columns, whole.partner))
     return kafka.told_of(verdict, history, question, engine)
 
 

@@ -6,6 +6,7 @@ refuses what a run has beside: there is no drain, so what nobody looked at is no
 
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from chaos.core.errors import HistoryError
@@ -14,16 +15,20 @@ from chaos.core.formats.operations import Operation
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
 from chaos.core.place import Place
-from chaos.core.runinfo import Promises, RunInfo
 from chaos.core.verdict import Anomaly, Results
 from checkers.duplicates import DuplicatesKernel
 from checkers.failed_read import FailedReadKernel
 from checkers.findings import Findings, anomaly, merged, validity
+from checkers.imported.figures import figures
+from checkers.imported.load import of_operations
+from checkers.imported.log_told import Found, Log, told
+from checkers.imported.nowhere import nowhere
 from checkers.imported.question import Question
 from checkers.imported.telling import results
 from checkers.kernel import Context, QueueShard
 from checkers.linearizable import LinearizableKernel
 from checkers.models.calls import frozen
+from checkers.models.finding import show
 from checkers.offsets import OffsetsKernel
 from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
@@ -33,18 +38,6 @@ KERNELS: Final = (
     LinearizableKernel(), DuplicatesKernel(), FailedReadKernel(), OffsetsKernel(), OrderKernel(), PhantomKernel(),
 )  # fmt: skip
 """What decides whether a log is linearizable: no more, no less (compared with a state-machine search)."""
-
-
-def _run(keys: int) -> RunInfo:
-    """What kernels may ask of the run: nothing is promised, and there is one nameless node."""
-    return RunInfo(
-        id="imported", status="ran", argv=(), chaos_version="", schema_version=0, boot_id="", origin_ns=0,
-        origin_utc="", system="", system_version="", backend="", workload="", nemesis="noop", seed=0, settings={},
-        nodes=(), roles={},
-        queues=keys, rate=0.0, clients=0, workers=0, op_timeout_s=0.0, time_limit_s=0.0, fault_interval_s=0.0,
-        fault_duration_s=0.0, route_poll_interval_s=None, rto_budget_s=None, promises=Promises(), planned_faults=0,
-        mix={}, body_bytes=0,
-    )  # fmt: skip
 
 
 def _records(operation: Operation) -> list[tuple[int, Any]]:
@@ -74,13 +67,14 @@ def _offset(operation: Operation, name: str) -> int:
     return number
 
 
-def shard_of(operations: list[Operation], key: int = 0) -> QueueShard:
+def shard_of(operations: list[Operation], key: int = 0, numbers: dict[Any, int] | None = None) -> QueueShard:
     """The columns of one log.
 
     Args:
         operations: ``append`` with a value and an ``offset`` (ok, or a hint), ``read`` with ``from``, ``to_end``
             (whether it read to the end) and ``records`` ([offset, value], …), ascending by invocation.
         key: the number of the log.
+        numbers: of values that were met before; new ones are added.
 
     Raises:
         ValueError: an operation that a log does not have.
@@ -88,7 +82,7 @@ def shard_of(operations: list[Operation], key: int = 0) -> QueueShard:
     for operation in operations:
         if operation.f not in ("append", "read"):
             raise ValueError(f"a log has append and read, not {operation.f}")
-    numbers: dict[Any, int] = {}
+    numbers = {} if numbers is None else numbers
     appends = [operation.f == "append" for operation in operations]
     values = [
         numbers.setdefault(frozen(one.argument), len(numbers)) if own else -1
@@ -165,22 +159,43 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         HistoryError: naming file and fault.
     """
     operations = formats.read(path, question.format)
-    logs: dict[Any, list[Operation]] = {}
+    by_key: dict[Any, tuple[Any, list[Operation]]] = {}
     for operation in operations.items:
-        logs.setdefault(frozen(operation.key), []).append(operation)
-    run = _run(len(logs))
+        by_key.setdefault(frozen(operation.key), (operation.key, []))[1].append(operation)
+    run = nowhere(len(by_key))
     context = Context(run=run, streams=(), timeline=timeline_of([], run))
+    logs: list[Log] = []
     whole: Findings | None = None
     try:
-        for number, own in enumerate(logs.values()):
-            found = found_in(shard_of(own, number), context)
+        for number, (key, own) in enumerate(by_key.values()):
+            numbers: dict[Any, int] = {}
+            found = found_in(shard_of(own, number, numbers), context)
             whole = found if whole is None else merged(whole, found)
+            logs.append(_log(own, number, "" if len(by_key) == 1 and key is None else show(key), numbers, context))
     except ValueError as error:
         raise HistoryError(f"{path}: {error}") from error
+    found_at_all = whole.found if whole is not None else {}
     anomalies: dict[str, Anomaly] = {
-        name: anomaly(name, finding, context) for name, finding in (whole.found if whole is not None else {}).items()
+        name: msgspec.structs.replace(anomaly(name, finding, context), examples=told(name, finding, logs))
+        for name, finding in found_at_all.items()
     }
     return results(
         model=question.model, engine=engine, valid=validity(anomalies), anomalies=anomalies, reason="",
         cut_off=operations.cut_off, examined=f"{len(operations.items)} operations of {len(logs)} logs",
+        figures=figures(of_operations(operations.items, question.model), operations.others, None),
     )  # fmt: skip
+
+
+def _log(own: list[Operation], key: int, name: str, numbers: dict[Any, int], context: Context) -> Log:
+    """A log as it is told. ``numbers``: of its values, as the kernels were given them."""
+    shown = {frozen(value): value for one in own for value in _values(one)}
+
+    def judged(some: list[Operation]) -> Found:
+        return found_in(shard_of(some, key, numbers), context).found
+
+    return Log(own, name, judged, {f"0:{number}": shown[value] for value, number in numbers.items()})
+
+
+def _values(operation: Operation) -> list[Any]:
+    """The values that an operation names."""
+    return [operation.argument] if operation.f == "append" else [value for _, value in _records(operation)]

@@ -6,15 +6,20 @@ The module refuses to search by itself; ``checkers.models`` does.
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from chaos.core.errors import HistoryError
 from chaos.core.formats import registry as formats
-from chaos.core.formats.operations import Operation, Operations
+from chaos.core.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from chaos.core.op import Type
 from chaos.core.place import Place
 from chaos.core.verdict import Anomaly, Example, Results
+from checkers.imported.figures import Losses, figures
+from checkers.imported.load import of_operations
+from checkers.imported.plain import plain
 from checkers.imported.question import Question
-from checkers.imported.telling import plain, results
-from checkers.models import minimise, registry
+from checkers.imported.telling import results
+from checkers.models import bags, minimise, registry
 from checkers.models.calls import Call, Calls, frozen
 from checkers.models.finding import Answer
 from checkers.models.placing import NAME
@@ -62,9 +67,12 @@ def _rules(operations: Operations, question: Question) -> Rules:
 
 
 def _row(call: Call) -> dict[str, Any]:
+    """An operation in words; what orders it stands beside it, None where it has no beginning or no end."""
     return {
         "op": call.number, "process": plain(call.process), "f": call.f, "type": call.outcome.word,
         "argument": plain(call.argument), "output": plain(call.output),
+        "invoke": None if call.invoke == LONG_AGO else call.invoke,
+        "complete": None if call.complete == NEVER else call.complete,
     }  # fmt: skip
 
 
@@ -88,6 +96,22 @@ def _answers(
         if NAME in answer.found and not explained:
             answer, explained = minimise.explained(model, check, calls, rules, answer, budget), True
         yield key, answer
+
+
+def _losses(model: str, objects: Iterable[tuple[Any, Calls]]) -> Losses | None:
+    """What a total queue never gave back. Only the end of the last look into it proves that."""
+    if model != "total-queue":
+        return None
+    acked: list[int] = []
+    proof: list[int] = []
+    for _, calls in objects:
+        lost = bags.unreturned(calls)
+        if lost is None:
+            return None
+        ends = [call.ended_ns for call in calls.of("dequeue", "drain") if call.outcome is Type.OK]
+        acked += [call.ended_ns for call in lost]
+        proof += [max(ends or [call.ended_ns for call in calls.all])] * len(lost)
+    return Losses(np.array(acked, dtype=np.int64), np.array(proof, dtype=np.int64))
 
 
 def judge(path: Place, question: Question, engine: str) -> Results:
@@ -117,4 +141,8 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     return results(
         model=question.model, engine=engine, valid=answer.valid, anomalies=anomalies, reason=answer.reason,
         cut_off=operations.cut_off, examined=f"{len(operations.items)} operations{several}",
+        figures=figures(
+            of_operations(operations.items, model), operations.others, _losses(model, objects),
+            untold="a drain did not end" if model == "total-queue" else f"{question.model} tells of no lost messages",
+        ),
     )  # fmt: skip

@@ -125,7 +125,8 @@ def conclude(
         for name, cases in explain.cycles(there, tuple(strong), limit).items():
             found[name].cases = cases
     if not reason and bool((records.process >= 0).any()) and not summary.linked and not graph.any_real_time(records):
-        found["empty-transaction-graph"] = Found(1)
+        first = int(records.index[np.flatnonzero(records.process >= 0)[0]])
+        found["empty-transaction-graph"] = Found(1, [] if keep == 0 else [Case((), (first,))])
     covered = allowed(sub_via, ww_deps=ww_deps, strict=strict)
     anomalies = {
         name: KafkaAnomaly(one.count, name in covered, tuple(one.cases)) for name, one in sorted(found.items())

@@ -77,17 +77,34 @@ def _committed_writer(log: Log, values: Ints) -> Mask:
     return sure[values]
 
 
-def lost(log: Log, cases: Cases) -> None:
-    """Sends that must have committed, below the highest index that an ok poll reached, and in no ok poll."""
-    values, shard = log.values, log.shard
-    seen = np.flatnonzero(values.seen)
+def lost_values(log: Log) -> Ints:
+    """Values whose sends must have committed, below the highest index that an ok poll reached, and in no ok poll.
+
+    By their place in the log.
+    """
+    seen = np.flatnonzero(log.values.seen)
     bound = int(log.first[seen].max()) if len(seen) else UNKNOWN
-    due = (log.last >= 0) & (log.last <= bound) & ~values.seen
-    which = np.flatnonzero(due)
+    which = np.flatnonzero((log.last >= 0) & (log.last <= bound) & ~log.values.seen)
+    which = which[_committed_writer(log, which)]
+    return which[np.lexsort((which, log.last[which]))]
+
+
+def proofs(log: Log, which: Ints) -> Ints:
+    """For lost values the row of the polls, of those that ended first, that reached beyond their places."""
+    rows = np.flatnonzero(log.values.poll_type == Type.OK)
+    reached = np.maximum.accumulate(log.first[log.values.polled[rows]])
+    proving: Ints = rows[np.searchsorted(reached, log.last[which])]
+    return proving
+
+
+def lost(log: Log, cases: Cases) -> None:
+    """What ``lost_values`` finds."""
+    values, shard = log.values, log.shard
+    which = lost_values(log)
     if not len(which):
         return
-    which = which[_committed_writer(log, which)]
-    which = which[np.lexsort((which, log.last[which]))]
+    seen = np.flatnonzero(values.seen)
+    bound = int(log.first[seen].max())
     reached = int(seen[log.first[seen].argmax()])
     row = int(np.flatnonzero(values.polled == reached)[0])
 

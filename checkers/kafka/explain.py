@@ -142,14 +142,14 @@ _RULED_OUT: Final = {
 
 
 def sentence(name: str, case: Case | None = None) -> str:
-    """One occurrence in one sentence. ``case``: of an anomaly that has cases."""
-    if name in _RULED_OUT:
-        return _RULED_OUT[name]
-    if case is None:
-        return "Records depend on each other in a circle."
-    if name in _SENTENCES:
+    """One occurrence in one sentence, of a circle with its edges. ``case``: None where the budget found none."""
+    if name in _SENTENCES and case is not None:
         return _SENTENCES[name](case.body)
-    return "; ".join(case.body) + ": a circle."
+    ruled_out = _RULED_OUT.get(name, "Records depend on each other in a circle.")
+    if case is None or not case.body:
+        return ruled_out
+    edges = "; ".join(case.body)
+    return f"{ruled_out.removesuffix('.')}: {edges}." if name in _RULED_OUT else f"{edges}: a circle."
 
 
 def _values(columns: KafkaColumns, row: int, kind: Mop, key: int) -> list[object]:
@@ -178,15 +178,19 @@ def reason(records: Records, step: Step) -> str:
 
 
 def cycles(graph: Graph, parts: tuple[Part, ...], limit: int) -> dict[str, list[Case]]:
-    """The cycles of parts as cases: reasons as bodies, records in the cycle's order; at most ``limit`` of each kind."""
+    """The cycles of parts as cases: reasons as bodies, records in the cycle's order; at most ``limit`` of each kind.
+
+    The level that a cycle rules out stands behind its kind, and the same cycle shows it.
+    """
     out: dict[str, list[Case]] = {}
     for part in parts:
-        for name in part.kinds:
-            if name.endswith("-cycle-exists") or len(out.get(name, ())) >= limit:
+        for name, level in zip(part.kinds[::2], part.kinds[1::2], strict=True):
+            if len(out.get(name, ())) >= limit:
                 continue
             steps = cycle(graph, part, name)
             if steps:
                 ops = tuple(int(graph.records.index[step.source]) for step in steps)
-                body = tuple(reason(graph.records, step) for step in steps)
-                out.setdefault(name, []).append(Case(body, ops))
+                case = Case(tuple(reason(graph.records, step) for step in steps), ops)
+                out.setdefault(name, []).append(case)
+                out.setdefault(level, []).append(case)
     return out

@@ -1,12 +1,12 @@
 """The smallest sub-history that still shows an anomaly: whole operations are left out until none can be.
 
-Delta debugging (Zeller and Hildebrandt, TSE 2002, ``ddmin``) with the checker itself as the test: what is left is
-judged to hold the same anomaly. Operations are taken away whole and never cut: a poll without one of its messages
+Delta debugging (``ddmin``) with the checker itself as the test: what is left is judged to hold the same anomaly.
+Operations are taken away whole and never cut: a poll without one of its messages
 would be another history. The module refuses to look at more operations than its budget: a larger history is first
 narrowed to what the anomaly's records and messages have to do with.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from chaos.core.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops, partners
 from chaos.core.op import Type
 from checkers.columns import Ints, Mask
+from checkers.ddmin import smallest
 from checkers.kafka.check import check
 from checkers.kafka.found import Case
 from checkers.kafka.names import CYCLES, Via
@@ -41,7 +42,7 @@ def restricted(columns: KafkaColumns, keep: Mask) -> KafkaColumns:
 def identity(name: str, case: Case) -> Hashable:
     """What makes an occurrence the same one in a smaller history, whose indices may be others."""
     body: Sequence[Any] = case.body
-    if name in CYCLES:
+    if name in CYCLES or name == "empty-transaction-graph":
         return name
     if name in ("poll-skip", "nonmonotonic-poll", "nonmonotonic-send"):
         return name, case.key, case.ops
@@ -84,7 +85,7 @@ def minimised(
 
     for operations in _guesses(columns, case, first):
         if len(operations) <= MOST and shows(operations):
-            return restricted(columns, records_of(_smallest(operations, shows, lambda: left[0] > 0)))
+            return restricted(columns, records_of(smallest(operations, shows, lambda: left[0] > 0)))
     return None
 
 
@@ -110,19 +111,3 @@ def _guesses(columns: KafkaColumns, case: Case, first: Ints) -> list[Ints]:
     sets = [rows, np.concatenate((rows, own)), np.concatenate((mops.op[messages], rows, own)),
             np.concatenate((mops.op[in_log & told], rows, own)), client]  # fmt: skip
     return [np.unique(first[one]) for one in sets]
-
-
-def _smallest(operations: Ints, shows: Callable[[Ints], bool], more: Callable[[], bool]) -> Ints:
-    """ddmin: parts are left out, in ever smaller parts, as long as the rest shows it."""
-    parts = 2
-    while len(operations) > 1 and more():
-        for part in np.array_split(np.arange(len(operations)), parts):
-            rest = np.delete(operations, part)
-            if more() and len(rest) and shows(rest):
-                operations, parts = rest, max(parts - 1, 2)
-                break
-        else:
-            if parts >= len(operations):
-                break
-            parts = min(2 * parts, len(operations))
-    return operations

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask
+from checkers.columns import Ints, Mask, stable_order
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
-from checkers.kafka.rows import Shard, stable_order
+from checkers.kafka.rows import Shard
 
 SKIPPED: Final = 1000
 """A case names at most so many of the messages that were passed over."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from chaos.core.formats.kafka_columns import NONE
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask, suffix_minimum
+from checkers.columns import Ints, Mask, stable_order, suffix_minimum
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
-from checkers.kafka.rows import NEVER, stable_order
+from checkers.kafka.rows import NEVER
 
 
 def _first(op: Ints, value: Ints, size: int) -> Ints:

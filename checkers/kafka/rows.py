@@ -8,27 +8,19 @@ module refuses to judge.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, partners
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask
+from checkers.columns import Ints, Mask, stable_order
 
 NEVER: Final = int(np.iinfo(np.int64).max)
-_BYTE: Final = 1 << 8
 _NARROW: Final = 1 << 16
 
 Small = npt.NDArray[np.int8]
-
-
-def stable_order(ids: npt.NDArray[np.integer[Any]]) -> Ints:
-    """The stable order of non-negative numbers; by radix, if they are small."""
-    high = int(ids.max()) if len(ids) else 0
-    small = np.uint8 if high < _BYTE else np.uint16 if high < _NARROW else None
-    return np.argsort(ids if small is None else ids.astype(small), kind="stable")
 
 
 class Records:

@@ -64,6 +64,30 @@ def _about(calls: Calls, value: Any) -> list[Call]:
     return [call for call in calls.all if has(call)]
 
 
+def _came(calls: Calls) -> list[tuple[Hashable, Any, Call]]:
+    """What came out, in order of completion: value as a key, value, who gave it."""
+    out: list[tuple[Hashable, Any, Call]] = []
+    for call in ok_calls(calls.of("dequeue", "drain")):
+        values = [call.output] if call.f == "dequeue" else elements(call)
+        out += [(frozen(value), value, call) for value in values]
+    return out
+
+
+def unreturned(calls: Calls) -> list[Call] | None:
+    """The acknowledged enqueues whose values never came out; None if nobody can tell, for a drain did not end."""
+    if any(call.outcome is Type.INFO for call in calls.of("drain")):
+        return None
+    left = Counter(value for value, _, _ in _came(calls))
+    lost = []
+    for call in ok_calls(calls.of("enqueue")):
+        value = frozen(call.argument)
+        if left[value]:
+            left[value] -= 1
+        else:
+            lost.append(call)
+    return lost
+
+
 def total_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG001 - every model is called alike
     """``total-queue``: what was put in came out, and nothing else did. Duplicates are told and do not count.
 
@@ -71,20 +95,9 @@ def total_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
         HistoryError: an operation that a queue does not have.
     """
     kinds(calls, "queue", "enqueue", "dequeue", "drain")
-    out: list[tuple[Hashable, Any, Call]] = []
-    for call in ok_calls(calls.of("dequeue", "drain")):
-        values = [call.output] if call.f == "dequeue" else elements(call)
-        out += [(frozen(value), value, call) for value in values]
+    out = _came(calls)
     tried = Counter(frozen(call.argument) for call in calls.of("enqueue"))
-    came = Counter(value for value, _, _ in out)
-    lost = []
-    left = Counter(came)
-    for call in ok_calls(calls.of("enqueue")):
-        value = frozen(call.argument)
-        if left[value]:
-            left[value] -= 1
-        else:
-            lost.append(call)
+    lost = unreturned(calls) or []
     strange = [(shown, call) for value, shown, call in out if value not in tried]
     twice, seen = [], Counter[Hashable]()
     for value, shown, call in out:
@@ -92,8 +105,6 @@ def total_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
         if value in tried and seen[value] > tried[value]:
             twice.append((shown, call))
     crashed = [call for call in calls.of("drain") if call.outcome is Type.INFO]
-    if crashed:
-        lost = []  # it may have come out there
     return Answer(
         found={
             **by_call("lost-write", lost, "was acknowledged and never came out",

@@ -86,7 +86,7 @@ def ends(calls: Sequence[Call]) -> tuple[Ints, Ints]:
 def frozen(value: Any) -> Hashable:  # noqa: PLR0911 - a line per kind of value
     """A value as a dictionary's key, equal to another's only if the values are the same; never None.
 
-    1, 1.0 and true differ.
+    1, 1.0 and true differ, and so do a keyword and the string that is spelled like it.
     """
     if type(value) is int or type(value) is str:  # nearly all of them
         return value
@@ -100,4 +100,18 @@ def frozen(value: Any) -> Hashable:  # noqa: PLR0911 - a line per kind of value
         return ("set", frozenset(frozen(one) for one in value))
     if isinstance(value, dict):
         return ("map", frozenset((frozen(key), frozen(one)) for key, one in value.items()))
-    return value  # type: ignore[no-any-return]  # numbers, strings, None and the readers' own types
+    return (type(value).__name__, value)
+
+
+def thawed(key: Any) -> Any:
+    """The value that ``frozen`` made a key of, for people."""
+    if not isinstance(key, tuple):
+        return key
+    kind, *own = key
+    if kind == "nil":
+        return None
+    if kind == "list":
+        return tuple(map(thawed, own[0]))
+    if kind == "set":
+        return frozenset(map(thawed, own[0]))
+    return {thawed(name): thawed(one) for name, one in own[0]} if kind == "map" else own[0]

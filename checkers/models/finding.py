@@ -42,8 +42,14 @@ EXAMPLES = 8
 
 
 def show(value: Any) -> str:
-    """A value in words."""
-    return "nil" if value is None else str(value)
+    """A value in words: collections as EDN has them."""
+    if isinstance(value, list | tuple):
+        return f"[{' '.join(map(show, value))}]"
+    if isinstance(value, set | frozenset):
+        return f"#{{{' '.join(sorted(map(show, value)))}}}"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{show(key)} {show(one)}' for key, one in value.items())}}}"
+    return "nil" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def call_text(call: Call) -> str:

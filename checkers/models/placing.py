@@ -5,7 +5,7 @@ behind the furthest that the search got to. The module refuses to name a culprit
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from chaos.core.formats.operations import NEVER
@@ -15,6 +15,8 @@ from checkers.models.rules import Budget
 from checkers.models.search import Outcome, Search, Spec, Step
 
 NAME: Final = "nonlinearizable"
+LEAP: Final = 16
+"""How many times as far the next guess at the end lies, where the last one was too near."""
 
 Told = tuple[Call, Step]
 SpecOf = Callable[[Sequence[Step]], Spec]
@@ -38,6 +40,13 @@ def _until(told: Sequence[Told], moment: int) -> list[Told]:
     return out
 
 
+def _guesses(moments: Sequence[int], told: Sequence[Told], lacking: int) -> Iterator[int]:
+    """Moments at which the last order may be gone: when the step completed that stood in the way, and just before."""
+    if lacking >= 0 and told[lacking][1].complete != NEVER:
+        at = bisect_left(moments, told[lacking][1].complete)
+        yield from (at, at - 1)
+
+
 def placed(told: Sequence[Told], spec_of: SpecOf, budget: Budget) -> Answer:
     """Search, and if there is no order say where it ends.
 
@@ -55,9 +64,11 @@ def placed(told: Sequence[Told], spec_of: SpecOf, budget: Budget) -> Answer:
     moments = sorted(step.complete for _, step in told if step.complete != NEVER)
     low, high = bisect_left(moments, whole.sure), len(moments) - 1
     step = 1  # the end is near where the search got to, most often
+    guesses = _guesses(moments, told, whole.lacking)
     while low < high:
-        middle = min(low + step - 1, (low + high) // 2)
-        step *= 2
+        middle = next((guess for guess in guesses if low <= guess < high), -1)
+        if middle < 0:
+            middle, step = min(low + step - 1, (low + high) // 2), step * LEAP
         found = _search(_until(told, moments[middle]), spec_of, budget)
         if found.ok is None:
             break

@@ -39,7 +39,9 @@ class Left(Protocol):
 
 
 class Spec(Protocol):
-    """A sequential object. States are hashable."""
+    """A sequential object. States are hashable. ``lacking``: for whom ``onward`` said None last; -1: for nobody yet."""
+
+    lacking: int
 
     def initial(self) -> Hashable:
         """The state before anything happened."""
@@ -60,13 +62,15 @@ class Spec(Protocol):
 class Outcome(NamedTuple):
     """``ok`` None: the budget ran out, for ``why``. ``most``: the most completed steps that an order was found for.
 
-    ``sure``: what had been invoked before this moment has an order.
+    ``sure``: what had been invoked before this moment has an order. ``lacking``: the step that stood in the way where
+    the search got furthest, by its position, as far as the object knows; -1 if it does not.
     """
 
     ok: bool | None
     most: int
     sure: int
     why: str = ""
+    lacking: int = -1
 
 
 class _Frame(NamedTuple):
@@ -150,7 +154,8 @@ class Search:
             if not loose >> i & 1 and (twin < 0 or loose >> twin & 1):
                 ways.append((step, mask, loose | 1 << i, must))
         chosen = [i for i in at_hand if steps[i].changes and steps[i].invoke <= horizon]
-        chosen.sort(key=lambda i: -steps[i].complete)
+        if len(chosen) > 1:
+            chosen.sort(key=lambda i: -steps[i].complete)
         ways += [(steps[i], mask | 1 << (i - base), loose, must - 1) for i in chosen]
         out = []
         for step, mask_then, loose_then, must_then in ways:
@@ -160,7 +165,7 @@ class Search:
             self._now = _Frame(base, mask_then, loose_then, after, must_then)
             onward = self._spec.onward(state, after, self)
             if onward is not None:
-                out.append(self._now._replace(state=onward))
+                out.append(_Frame(base, mask_then, loose_then, onward, must_then))
         return out
 
     def run(self) -> Outcome:
@@ -169,6 +174,7 @@ class Search:
         seen: set[tuple[int, int, int, Hashable]] = set()
         stack = [_Frame(0, 0, 0, self._spec.initial(), total)]
         rounds = reached = 0
+        lacking = -1
         while stack:
             frame = self._settled(stack.pop())
             least = min(least, frame.must)
@@ -182,8 +188,11 @@ class Search:
             rounds += 1
             if rounds % LOOK_AT_CLOCK_EVERY == 0 and (why := self._budget.spent(len(seen))):
                 return Outcome(ok=None, most=total - least, sure=self._must[reached].invoke, why=why)
+            self._spec.lacking = -1
             stack += self._choices(frame)
-        return Outcome(ok=False, most=total - least, sure=self._must[reached].invoke)
+            if frame.base == reached and self._spec.lacking >= 0:
+                lacking = self._spec.lacking
+        return Outcome(ok=False, most=total - least, sure=self._must[reached].invoke, lacking=lacking)
 
 
 def _twins(steps: Sequence[Step]) -> list[int]:

@@ -7,6 +7,7 @@ one list of steps, because it knows who still needs which state. The module refu
 import itertools
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from chaos.core.formats.operations import NEVER
@@ -28,6 +29,7 @@ class RegisterSpec:
     """
 
     def __init__(self, steps: Sequence[Step], init: Hashable) -> None:
+        self.lacking = -1
         self._init = init
         self._makers: dict[Hashable, list[int]] = {}
         self._seekers: dict[Hashable, list[int]] = {}
@@ -57,9 +59,13 @@ class RegisterSpec:
 
     def onward(self, before: Any, after: Any, left: Left) -> Any:
         """A value that somebody still needs must not be left if nobody brings it back."""
-        if before == after or all(left.taken(i) for i in self._seekers.get(before, ())):
+        if before == after:
             return after
-        return None if all(left.taken(i) for i in self._makers.get(before, ())) else after
+        seeker = next((i for i in self._seekers.get(before, ()) if not left.taken(i)), -1)
+        if seeker < 0 or not all(left.taken(i) for i in self._makers.get(before, ())):
+            return after
+        self.lacking = seeker
+        return None
 
 
 PUT: Final = 0
@@ -73,6 +79,7 @@ class StringSpec:
     """A string with put, get and append. A step is (kind, text)."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
+        self.lacking = -1
         puts: dict[str, list[int]] = {}
         for i, step in enumerate(steps):
             if step.what[0] == PUT:
@@ -108,17 +115,25 @@ class StringSpec:
         if found is None:
             behind = range(bisect_left(self._gets, (text, -1)), len(self._gets))
             own = itertools.takewhile(lambda one: one[0].startswith(text), (self._gets[i] for i in behind))
-            found = self._beginning_with[text] = sorted(own, key=lambda one: one[1], reverse=True)
+            found = self._beginning_with[text] = sorted(own, key=itemgetter(1), reverse=True)
         return found
 
     def onward(self, before: Any, after: Any, left: Left) -> Any:
         """Who needs a text that began as the one that is left must find another put that begins so."""
+        taken = left.taken
         for text, i in self._readers(before):
-            if left.taken(i) or (after is not LOST and text.startswith(after)):
+            if taken(i) or (after is not LOST and text.startswith(after)):
                 continue
-            if all(left.taken(put) for put in self._puts_of[text]):
+            for put in self._puts_of[text]:
+                if not taken(put):
+                    break
+            else:
+                self.lacking = i
                 return None
-        return after if any(not left.taken(i) for _, i in self._readers(after)) else LOST
+        for _, i in self._readers(after):
+            if not taken(i):
+                return after
+        return LOST
 
 
 ENQUEUE: Final = 0
@@ -128,6 +143,8 @@ BLIND_DEQUEUE: Final = 2  # took the head, whatever that was
 
 class FifoSpec:
     """A first-in-first-out queue. A step is (kind, value)."""
+
+    lacking = -1
 
     def initial(self) -> Hashable:
         """The empty queue."""

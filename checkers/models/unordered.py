@@ -21,7 +21,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from checkers.models.calls import Call, Calls, Ints, ends, frozen
+from checkers.models.calls import Call, Calls, Ints, ends, frozen, thawed
 from checkers.models.finding import EXAMPLES, Answer, Found, call_text, show
 from checkers.models.placing import NAME
 from checkers.models.rules import Budget, Rules
@@ -58,9 +58,9 @@ def _fork(reads: list[tuple[Elements, Call]]) -> Told | None:
     for (less, one), (more, other) in pairwise(reads):
         if not less <= more:
             missing, extra = min(less - more, key=str), min(more - less, key=str, default=None)
-            sentence = f"{call_text(one)} saw {show(missing)}, which {call_text(other)} did not see"
+            sentence = f"{call_text(one)} saw {show(thawed(missing))}, which {call_text(other)} did not see"
             if extra is not None:
-                sentence += f", but it did see {show(extra)}, which the first did not"
+                sentence += f", but it did see {show(thawed(extra))}, which the first did not"
             return f"{sentence}: neither can be before the other", (other, one)
     return None
 
@@ -75,7 +75,7 @@ def _windows(adds: list[Call], reads: list[tuple[Elements, Call]]) -> list[_Wind
     for seen, call in reads:
         level += len(seen) > len(before)
         if strange := seen - before - tried:
-            return f"{call_text(call)} saw {show(min(strange, key=str))}, which nobody added", (call,)
+            return f"{call_text(call)} saw {show(thawed(min(strange, key=str)))}, which nobody added", (call,)
         place.update(dict.fromkeys(seen - before, 2 * level - 1))
         out.append(_Window(call, 2 * level, 2 * level))
         before = seen

@@ -55,7 +55,7 @@ def test_help_names_every_command_and_loads_nothing_heavy() -> None:
         (["run", "--rate", "-1"], "--rate"),
         (["check", "no-such-run"], "no-such-run"),
         (["generate", "--ops", "999", "--output", "made", "--anomaly", "lost-wirte=1"], "did you mean lost-write?"),
-        (["generate", "--ops", "999", "--output", "made", "--model", "kafka"], "only log can be generated"),
+        (["generate", "--ops", "999", "--output", "made", "--model", "kafka"], "ends in .edn or .json"),
         (["check"], "PATHS"),
     ],
 )

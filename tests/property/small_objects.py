@@ -46,7 +46,8 @@ def fifo_step(state, call, rules):
 
 def text_step(state, call, rules):
     if call.f == "get":
-        return (state,) if call.outcome is not Type.OK or state == (call.output or "") else None
+        blind = call.output is None and rules.nil_means == "any"
+        return (state,) if call.outcome is not Type.OK or blind or state == (call.output or "") else None
     return (call.argument if call.f == "put" else state + call.argument,)
 
 
@@ -118,6 +119,15 @@ def small(rng: random.Random, make, apply):
         calls.append(open_[process](now))
         now += 1
     return calls
+
+
+def coarse(rng: random.Random, calls: Calls) -> Calls:
+    """The same on a clock that tells fewer instants apart: what falls together is concurrent."""
+    step = rng.choice([1, 1, 1, 2, 3, 5])
+    return Calls(
+        replace(one, invoke=one.invoke // step, complete=one.complete // step if one.complete < NEVER else one.complete)
+        for one in calls.all
+    )
 
 
 def spoilt(rng: random.Random, calls, values):

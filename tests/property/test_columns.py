@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from checkers.columns import runs, spans, stabbed, suffix_minimum
+from checkers.columns import are_distinct, distinct, runs, spans, stabbed, stable_order, suffix_minimum
+from checkers.log import _distinct_pairs, _lookup
 from checkers.rto import outages
 
 SMALL = st.integers(min_value=0, max_value=30)
@@ -74,3 +75,37 @@ def test_outages(steps):
     complete = invoke + NS_PER_S // 20
     found = outages(invoke, complete, ok)
     assert list(zip(found.start.tolist(), found.end.tolist(), strict=True)) == defined(invoke, complete, ok)
+
+
+NUMBERS = st.lists(st.integers(-5, 40) | st.integers(-(1 << 40), 1 << 60), max_size=30)
+
+
+@given(NUMBERS, st.booleans())
+def test_distinct_numbers_are_those_of_a_set(numbers, ascending):
+    values = np.array(sorted(numbers) if ascending else numbers, dtype=np.int64)
+    assert distinct(values).tolist() == sorted(set(numbers))
+    assert are_distinct(values) == (len(set(numbers)) == len(numbers))
+
+
+@given(NUMBERS)
+def test_a_stable_order_is_that_of_sorting(numbers):
+    order = stable_order(np.array(numbers, dtype=np.int64)).tolist()
+    assert order == sorted(range(len(numbers)), key=numbers.__getitem__)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9) | st.sampled_from([1 << 20, 1 << 39, 1 << 62]), st.integers(0, 5))))
+def test_distinct_pairs_are_those_of_a_set(pairs):
+    offsets, vids = (np.array([pair[i] for pair in pairs], dtype=np.int64) for i in (0, 1))
+    found = _distinct_pairs(offsets, vids, 6)
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == sorted(set(pairs))
+
+
+VALUES = st.tuples(st.integers(-1, 4) | st.integers(0, 1 << 18), st.integers(-1, 6) | st.integers(0, 1 << 38))
+
+
+@given(st.lists(VALUES.filter(lambda one: min(one) >= 0), unique=True), st.lists(VALUES))
+def test_values_are_looked_up_as_in_a_dictionary(sent, read):
+    known = {value: position for position, value in enumerate(sent)}
+    read = [*read, *sent[::2]]
+    columns = [np.array([value[i] for value in values], dtype=np.int64) for values in (sent, read) for i in (0, 1)]
+    assert _lookup(*columns).tolist() == [known.get(value, -1) for value in read]

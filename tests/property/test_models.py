@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from small_objects import (
     bag_step,
+    coarse,
     fifo_step,
     linearizable,
     mutex_step,
@@ -88,7 +89,7 @@ CASES = {
     ),
     "strings": (
         lambda rng, n: (f := rng.choice(["get", "put", "append", "append"]), None if f == "get" else str(n % 4)),
-        text_apply, ["", "0", "01", "12", "3"], kv.check, text_step, "",
+        text_apply, ["", "0", "01", "12", "3", None], kv.check, text_step, "",
     ),
     "set": (
         lambda rng, n: (f := rng.choice(["add", "read"]), rng.randrange(4) if f == "add" else None),
@@ -107,7 +108,7 @@ def drawn(name, histories):
     make, apply, values, *_ = CASES[name]
     rng = random.Random(name)
     for _ in range(histories):
-        calls = spoilt(rng, small(rng, make, apply), values)
+        calls = coarse(rng, spoilt(rng, small(rng, make, apply), values))
         yield calls, Rules(
             nil_means=rng.choice(["any", "absent"]), fail_observes=rng.random() < 0.5, blind_takes=rng.random() < 0.5
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from edn_text import LAYOUTS, edn_lines, kafka_history
+from edn_text import LAYOUTS, edn_lines, kafka_history, written
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kafka_histories import anything, promised
@@ -23,7 +23,7 @@ from checkers.imported.judge import judge
 from checkers.imported.kafka_apart import groups
 from checkers.imported.question import Question
 from checkers.imported.ranges import ranges
-from spark_checkers.files import judged, room_for, together
+from spark_checkers.files import judged, room_for, verdicts
 from spark_checkers.tasks import Failed, answer
 
 SAMPLES = sorted((Path(__file__).resolve().parent.parent / "data" / "kafka").glob("*.edn"))
@@ -51,7 +51,7 @@ def in_ranges(path, question, size, share=1):
         rounds = judged(
             path, question, Path(room), lambda total, _: text.spans(total, size), partial(groups, messages=share)
         )
-        (verdict,) = together([rounds], run)
+        (verdict,) = verdicts([rounds], run)
         assert not list(Path(room).iterdir())
     return verdict, kinds
 
@@ -67,17 +67,6 @@ def same(one, other):
     return (type(one), str(one)) == (type(other), str(other)) if isinstance(other, ChaosError) else one == other
 
 
-def written(words):
-    path = Path(tempfile.mkdtemp(prefix="chaos-ranges-")) / "history.edn"
-    path.write_text(words, newline="")
-    return path
-
-
-def removed(path):
-    path.unlink()
-    path.parent.rmdir()
-
-
 def worded(value):
     """A value as EDN has it: words are keywords where histories have them."""
     if isinstance(value, str):
@@ -91,24 +80,56 @@ def lines_of(records):
     return LAYOUTS["lines"](edn_lines([{key: worded(value) for key, value in record.items()} for record in records]))
 
 
+def timed(records, rng):
+    """Times, and what a nemesis did in between: what figures are made of."""
+    out = []
+    for record in records:
+        if rng.random() < 0.2:
+            act = {"type": "info", "process": "nemesis", "f": rng.choice(("start", "stop", "kill", "start-partition"))}
+            out.append({**act, "value": rng.choice((None, ["n1", "n2"]))})
+        out.append(record)
+    return [{**record, "index": i, "time": i * 10**8 + rng.randrange(10**7)} for i, record in enumerate(out)]
+
+
+def _completes_another(records, rng):
+    """Completions that name another kind than their invocations do."""
+    strange = {"send": "txn", "poll": "txn", "assign": "subscribe", "subscribe": "assign"}
+    return [
+        {**record, "f": strange.get(record["f"], record["f"])} if record["type"] != "invoke" and rng.random() < 0.3
+        else record for record in timed(records, rng)
+    ]  # fmt: skip
+
+
+DRESSES = {
+    "plain": lambda records, _: records,
+    "timed": timed,
+    "equal indices": lambda records, rng: [
+        {**record, "index": record["index"] // 3} for record in timed(records, rng)
+    ],
+    "negative indices": lambda records, rng: [
+        {**record, "index": record["index"] - 7} for record in timed(records, rng)
+    ],
+    "completions of another kind": _completes_another,
+}  # fmt: skip
+MARKS = st.sampled_from(["", "\ufeff"])
+
+
 @FEWER
-@given(kafka_history(), st.sampled_from(sorted(LAYOUTS)), st.integers(20, 500), QUESTIONS)
-def test_any_file_in_ranges_is_judged_as_a_whole(records, layout, size, question):
-    path = written(LAYOUTS[layout](edn_lines(records)))
-    verdict, _ = in_ranges(path, question, size)
-    assert same(verdict, whole(path, question))
-    removed(path)
+@given(kafka_history(), st.sampled_from(sorted(LAYOUTS)), st.integers(20, 500), QUESTIONS, MARKS)
+def test_any_file_in_ranges_is_judged_as_a_whole(records, layout, size, question, mark):
+    with written(mark + LAYOUTS[layout](edn_lines(records))) as path:
+        verdict, _ = in_ranges(path, question, size)
+        assert same(verdict, whole(path, question))
 
 
 @FEWER
 @given(kafka_history().filter(bool), st.integers(20, 500), st.data())
 def test_a_file_that_is_cut_off_says_so_alike(records, size, data):
     words = LAYOUTS["lines"](edn_lines(records))
-    path = written(words[: data.draw(st.integers(1, len(words)))])
-    question = Question(format="jepsen", model="kafka")
-    verdict, _ = in_ranges(path, question, size)
-    assert same(verdict, whole(path, question))
-    removed(path)
+    with written(words[: data.draw(st.integers(1, len(words)))]) as path:
+        question = Question(format="jepsen", model="kafka")
+        verdict, _ = in_ranges(path, question, size)
+        assert same(verdict, whole(path, question))
 
 
 @FEWER
@@ -117,23 +138,24 @@ def test_a_broken_log_in_ranges_is_judged_as_a_whole(seed, mutation, size, quest
     rng = random.Random(seed)
     records = promised(rng, most=40)
     assume(mutation(records, rng))
-    path = written(lines_of(records))
-    verdict, kinds = in_ranges(path, question, size)
-    assert verdict == whole(path, question)
-    assert verdict.anomalies
-    assert kinds["range"] > 1
-    assert kinds["imported"] == 0
-    removed(path)
+    with written(lines_of(timed(records, rng))) as path:
+        verdict, kinds = in_ranges(path, question, size)
+        assert verdict == whole(path, question)
+        assert verdict.anomalies
+        assert kinds["range"] > 1
+        assert kinds["imported"] == 0
 
 
 @FEWER
-@given(SEEDS, st.integers(60, 600), QUESTIONS, st.sampled_from([1, 8, 1000]))
-def test_any_log_in_ranges_is_judged_as_a_whole(seed, size, question, share):
-    path = written(lines_of(anything(random.Random(seed))))
-    verdict, kinds = in_ranges(path, question, size, share)
-    assert verdict == whole(path, question)
-    assert kinds["imported"] == 0
-    removed(path)
+@given(
+    SEEDS, st.integers(60, 600), QUESTIONS, st.sampled_from([1, 8, 1000]), st.sampled_from(sorted(DRESSES)), MARKS
+)  # fmt: skip
+def test_any_log_in_ranges_is_judged_as_a_whole(seed, size, question, share, dress, mark):
+    rng = random.Random(seed)
+    with written(mark + lines_of(DRESSES[dress](anything(rng), rng))) as path:
+        verdict, kinds = in_ranges(path, question, size, share)
+        assert verdict == whole(path, question)
+        assert kinds["imported"] == 0
 
 
 def test_every_step_is_taken():
@@ -151,17 +173,16 @@ def test_every_step_is_taken():
     ]
     names = ("process", "type", "f", "value")
     records = [{"index": i, **dict(zip(names, row, strict=True))} for i, row in enumerate(rows)]
-    path = written(lines_of(records))
-    question = Question(format="jepsen", model="kafka")
-    verdict, kinds = in_ranges(path, question, 100)
-    assert verdict == whole(path, question)
-    assert set(kinds) == {"range", "pair", "look", "logs", "edges", "verdict"}
-    assert {"lost-write", "G1c-realtime"} <= set(verdict.anomalies)
-    path.write_text(lines_of([*records[:-2], {**records[-2], "index": 0}]))
-    verdict, kinds = in_ranges(path, question, 100)
-    assert verdict == whole(path, question)
-    assert set(kinds) == {"range", "parts"}
-    removed(path)
+    with written(lines_of(records)) as path:
+        question = Question(format="jepsen", model="kafka")
+        verdict, kinds = in_ranges(path, question, 100)
+        assert verdict == whole(path, question)
+        assert set(kinds) == {"range", "pair", "look", "logs", "edges", "verdict"}
+        assert {"lost-write", "G1c-realtime"} <= set(verdict.anomalies)
+        path.write_text(lines_of([*records[:-2], {**records[-2], "index": 0}]))
+        verdict, kinds = in_ranges(path, question, 100)
+        assert verdict == whole(path, question)
+        assert set(kinds) == {"range", "parts"}
 
 
 @pytest.mark.parametrize("broken", ["range", "pair", "logs", "verdict"])
@@ -174,10 +195,30 @@ def test_a_step_that_fails_leaves_the_file_to_one_task(tmp_path, broken):
         given = [(task.kind, answer(task.kind, str(task.history), task.key, task.context)) for task in tasks]
         return [failed if kind == broken else pickle.loads(one) for kind, one in given]  # noqa: S301 - we wrote it
 
-    (verdict,) = together([judged(SAMPLES[0], question, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
+    (verdict,) = verdicts([judged(SAMPLES[0], question, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
     assert kinds[-1] == "imported"
     assert "the disk is full" in verdict.engine_note
     assert msgspec.structs.replace(verdict, engine_note="") == whole(SAMPLES[0], question)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("hanging", ["range", "logs", "verdict"])
+def test_a_step_that_does_not_end_leaves_the_file_unknown(tmp_path, hanging):
+    question, kinds, limits_s = Question(format="jepsen", model="kafka", budget_s=5.0), [], {}
+
+    def run(tasks):
+        kinds.extend(task.kind for task in tasks)
+        limits_s.update((task.kind, task.limit_s) for task in tasks)
+        broken, ended = Failed("broken", altered=False), Failed("its time was up", altered=False, overtime_s=91.6)
+        if tasks[0].kind == hanging:
+            return [broken, *(ended for _ in tasks[1:])] if len(tasks) > 1 else [ended]
+        return [pickle.loads(answer(task.kind, str(task.history), task.key, task.context)) for task in tasks]  # noqa: S301 - ours
+
+    (verdict,) = verdicts([judged(SAMPLES[0], question, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
+    assert verdict.valid == "unknown"
+    assert "had not ended after 92 s" in verdict.reason
+    assert kinds[-1] == hanging
+    assert all(one >= limits_s["range"] > 10 for one in limits_s.values())
     assert not list(tmp_path.iterdir())
 
 
@@ -191,7 +232,7 @@ def test_where_nothing_can_be_left_a_file_is_one_task(tmp_path):
 
         file = judged(SAMPLES[0], Question(format="jepsen", model="kafka"), room, lambda size, _: [(0, size)])
         with pytest.raises(TypeError):  # True is no verdict
-            together([file], run)
+            verdicts([file], run)
         assert kinds == ["imported"]
 
 

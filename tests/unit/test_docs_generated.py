@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("rocketmq_matrix", "rocketmq.md"), ("findings", "findings.md"),
         ("minimq_bugs", "bugs.md"), ("minimq_clean", "clean-runs.md"), ("minimq_figures", "minimq-figures.md"),
         ("backends", "backend-costs.md"), ("progress", "progress.md"),
+        ("bench", "benchmarks.md"),
     ],
 )
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:

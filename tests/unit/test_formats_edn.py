@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from chaos.core.formats.edn import EdnError, Keyword, Map, Symbol, forms, read
+from chaos.core.formats.edn import Char, EdnError, Keyword, Map, Symbol, forms, read
 
 FORMS = {
     "nil": None,
@@ -28,10 +28,10 @@ FORMS = {
     '"a\\n\\t\\"\\\\\\u00e9\\101"': 'a\n\t"\\éA',
     '"\\ud83d\\ude00"': "\N{GRINNING FACE}",
     '"a\nb ; [ {"': "a\nb ; [ {",
-    r"\a": "a",
-    r"\newline": "\n",
-    r"\u0041": "A",
-    r"\o101": "A",
+    r"\a": Char("a"),
+    r"\newline": Char("\n"),
+    r"\u0041": Char("A"),
+    r"\o101": Char("A"),
     r"[\( \n]": ("(", "n"),
     ":a.b/c-d?": Keyword(":a.b/c-d?"),
     "foo/bar": Symbol("foo/bar"),

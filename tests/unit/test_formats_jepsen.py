@@ -235,3 +235,21 @@ def test_json_over_several_lines(file):
     reader = EventReader(file(whole + '{\n  "type": '))
     assert len(list(reader)) == len(records)
     assert f"the record that begins on line {whole.count(chr(10)) + 1}" in (reader.cut_off or "")
+
+
+@pytest.mark.parametrize("layout", ["lines", "vector", "spread"])
+def test_what_a_nemesis_did_in_a_kafka_history_is_kept(tmp_path, layout):
+    lines = [
+        "{:index 0, :time 1, :process :nemesis, :type :info, :f :start, :value :majority}",
+        "{:index 1, :time 2, :process 0, :type :invoke, :f :send, :value [[:send 0 1]]}",
+        "{:index 2, :time 3, :process :nemesis, :type :info, :f :start, :value nil}",
+        "{:index 3, :time 4, :process 0, :type :ok, :f :send, :value [[:send 0 [0 1]]]}",
+    ]
+    path = tmp_path / "history.edn"
+    body = "\n".join(line.replace(", ", ",\n") if layout == "spread" else line for line in lines)
+    path.write_text(f"[{body}]" if layout == "vector" else f"{body}\n")
+    history = read_kafka(path, "jepsen")
+    assert [(event.f, event.time_ns, event.process) for event in history.others] == [
+        ("start", 1, "nemesis"), ("start", 3, "nemesis"),
+    ]  # fmt: skip
+    assert len(history.columns.ops.index) == 4

@@ -12,9 +12,12 @@ from chaos import judging
 from chaos.core.errors import CapabilityError, HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Results
+from chaos.generate.folder import write
+from chaos.generate.plan import plan_of
 from chaos.testing import ORIGIN_NS, load_history, write_run_folder
 from checkers import local
 from checkers.registry import KERNELS, described
+from checkers.shards import GROUPS, grouped
 from spark_checkers import session
 
 HISTORIES = Path(__file__).resolve().parent.parent / "histories"
@@ -74,6 +77,30 @@ def test_a_check_that_breaks_hides_no_anomaly(monkeypatch, tmp_path):
     results = local.judge(folder_of("lost-in-the-middle", tmp_path))
     assert results.valid is False
     assert "lost-write" in results.anomalies
+
+
+def test_several_processes_reach_the_verdict_of_one(monkeypatch, tmp_path):
+    plan = plan_of(3000, 5, 3, {"lost-write": 2, "duplicate": 1, "stale-tail": 2})
+    write(plan, tmp_path / "run", ("chaos", "generate"), 1)
+    by_one = local.judged(tmp_path / "run")
+    monkeypatch.setattr(local, "SMALL", 0)
+    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: {0, 1})
+    by_two = local.judged(tmp_path / "run")
+    untimed = [msgspec.structs.replace(row, took_s=0.0) for row in by_one.results.checks]
+    assert [msgspec.structs.replace(row, took_s=0.0) for row in by_two.results.checks] == untimed
+    assert by_two.results.anomalies == by_one.results.anomalies
+    assert by_two.series == by_one.series
+    (tmp_path / "run" / "history" / "reads" / "w1.parquet").write_bytes(b"PAR1")
+    with pytest.raises(HistoryError, match=r"w1\.parquet"):
+        local.judged(tmp_path / "run")
+
+
+@pytest.mark.parametrize("number", [0, 1, GROUPS - 1, GROUPS, GROUPS + 1, 1000])
+def test_groups_hold_every_queue_once_in_order(number):
+    groups = grouped(range(number))
+    assert [key for group in groups for key in group] == list(range(number))
+    assert len(groups) <= GROUPS
+    assert all(groups)
 
 
 def test_files_of_a_verdict(tmp_path):

@@ -119,28 +119,43 @@ def test_a_value_of_an_axis_may_be_a_sequence_that_overlaps():
 TIMES = st.integers(1, 200).map(float)
 
 
-@given(TIMES, TIMES, TIMES, st.integers(1, 40), st.floats(0.001, 0.999))
-def test_shrinking_has_its_floors_and_leaves_two_faults(interval_s, duration_s, recovery_s, faults, scale):
+NEMESES = st.sampled_from([
+    ("random-loss", 10), ("noop", 10), ("major-suspend@broker,random-partition", 10), ("leader-kill", 20),
+    ("random-loss, all-kill@controller", 20), ("minor-restart", 20), ("all", 20),
+])  # fmt: skip
+
+
+@given(TIMES, TIMES, TIMES, st.integers(1, 40), st.floats(0.001, 0.999), NEMESES)
+def test_shrinking_has_its_floors_and_leaves_two_faults(interval_s, duration_s, recovery_s, faults, scale, nemesis):
     limit_s = faults * (interval_s + duration_s)
+    floors = {"fault_interval_s": nemesis[1], "fault_duration_s": 10, "recovery_s": 10}
     before = {
-        "fault_interval_s": interval_s, "fault_duration_s": duration_s, "recovery_s": recovery_s,
+        "nemesis": nemesis[0], "fault_interval_s": interval_s, "fault_duration_s": duration_s, "recovery_s": recovery_s,
         "time_limit_s": limit_s,
     }  # fmt: skip
     after = shrunk(Config(values=before), scale).values
-    for name in ("fault_interval_s", "fault_duration_s", "recovery_s"):
-        assert min(before[name], 10) <= after[name] <= before[name]
-        assert after[name] == pytest.approx(max(min(before[name], 10), before[name] * scale))
+    for name, floor_s in floors.items():
+        assert min(before[name], floor_s) <= after[name] <= before[name]
+        assert after[name] == pytest.approx(max(min(before[name], floor_s), before[name] * scale))
     many = after["time_limit_s"] / (after["fault_interval_s"] + after["fault_duration_s"])
     assert round(many, 6) == max(2, round(faults * scale))
 
 
 def test_a_sequence_shrinks_as_a_whole():
     steps = Steps(steps=(
-        Step(nemesis="leader-kill", at=60, duration=60), Step(nemesis="random-loss", at=90, duration=60)
+        Step(nemesis="leader-suspend", at=60, duration=60), Step(nemesis="random-loss", at=90, duration=60)
     ), repeat=20)  # fmt: skip
     short = shrunk(Config(values={"nemesis": "sequence", "sequence": steps, "time_limit_s": 3600.0}), 0.05).values
     assert [(step.at, step.duration) for step in short["sequence"].steps] == [(10, 10), (15, 10)]
     assert short["time_limit_s"] == round_s(short["sequence"].steps) == 25
+
+
+def test_what_is_killed_has_time_to_come_back_in_a_shrunk_sequence():
+    steps = Steps(steps=(
+        Step(nemesis="leader-kill@broker", at=60, duration=60), Step(nemesis="random-loss", at=180, duration=60)
+    ), repeat=15)  # fmt: skip
+    short = shrunk(Config(values={"nemesis": "sequence", "sequence": steps, "time_limit_s": 3600.0}), 0.05).values
+    assert [(step.at, step.duration) for step in short["sequence"].steps] == [(20, 20), (60, 20)]
 
 
 def test_the_shipped_matrix_is_the_papers():
@@ -152,7 +167,10 @@ def test_the_shipped_matrix_is_the_papers():
     assert sum(faults) >= 7200
     short = jobs_of(msgspec.structs.replace(read_matrix("rocketmq-raft"), repeats=1), 0.05)
     assert len(short) == 48
-    assert {load_s(job.config) for job in short} == {50.0}
+    longer = {job.planned.values["scenario"]: load_s(job.config) for job in short if load_s(job.config) > 50}
+    assert longer == {
+        "broker-kill": 70.0, "controller-kill": 70.0, "both-kill": 90.0
+    }, "what is killed has ten seconds more to come back"  # fmt: skip
 
 
 def test_only_takes_parts_of_names_and_wildcards():
@@ -174,6 +192,9 @@ def test_what_has_a_row_of_its_own_is_done_and_nothing_else():
     assert done == {jobs[0].planned.id: rows[2]}, "the newest counts"
     assert pending(jobs, done) == jobs[1:]
     assert pending(jobs, {jobs[0].planned.id: row(jobs[0], "broke")}) == jobs, "what broke is tried again"
+    for verdict, open_ in (("unknown", True), ("invalid", False), ("valid", False)):
+        found = pending(jobs, {jobs[0].planned.id: row(jobs[0], verdict)}, unknown=True)
+        assert (jobs[0] in found) is open_, "only what has no verdict may get another one"
 
 
 def test_rows_are_appended_and_a_torn_one_is_done_again(tmp_path):

@@ -19,7 +19,7 @@ from chaos.core.place import Remote, place
 from chaos.testing import load_history, write_run_folder
 from checkers.imported.judge import judge
 from checkers.imported.question import Question
-from spark_checkers.files import judged, together
+from spark_checkers.files import judged, verdicts
 from spark_checkers.tasks import answer
 
 TESTS = Path(__file__).parent.parent
@@ -70,7 +70,7 @@ def test_a_file_is_read_in_ranges_where_it_is(tmp_path):
         answers = [answer(task.kind, str(task.history), task.key, task.context) for task in tasks]
         return [pickle.loads(one) for one in answers]  # noqa: S301 - we wrote it
 
-    (verdict,) = together([judged(found, QUESTION, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
+    (verdict,) = verdicts([judged(found, QUESTION, tmp_path, lambda size, _: text.spans(size, size // 3))], run)
     assert verdict == judge(SAMPLE, QUESTION, "spark")
 
 

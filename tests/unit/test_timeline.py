@@ -46,10 +46,10 @@ def test_no_epoch_yet_is_no_claim():
     assert timeline(said(1, "b1", "master", 0), said(2, "b1", "master", None)).claims == ()
 
 
-def decided(second, master, epoch):
+def decided(second, master, epoch, controller="c1", term=1):
     return Observation(
-        time_ns=at(second), asked_ns=at(second), node="c1", alive=True, role="leader", epoch=1, subject="group",
-        master=master, master_epoch=epoch,
+        time_ns=at(second), asked_ns=at(second), node=controller, alive=True, role="leader", epoch=term,
+        subject="group", master=master, master_epoch=epoch,
     )  # fmt: skip
 
 
@@ -74,6 +74,35 @@ def decided(second, master, epoch):
 def test_a_claim_is_of_the_epoch_that_controllers_decided(decisions, epoch):
     found = timeline(said(10, "b1", "master", 1), *(decided(*one) for one in decisions))
     assert [claim.epoch for claim in found.claims if claim.node == "b1"] == [epoch]
+
+
+@pytest.mark.parametrize(
+    ("words", "decisions", "epochs"),
+    [
+        ({10: 1, 20: 1, 30: 1}, [(10, "b1", 4)], [4]),
+        ({10: 1, 20: 3, 30: 3}, [(10, "b1", 4)], [4]),
+        ({10: 1, 20: 5, 30: 5}, [(10, "b1", 4)], [4, 5]),
+        ({10: 2, 20: 1}, [(10, "b1", 4)], [4, 1]),
+        ({10: 1, 20: 1}, [(10, "b1", 4), (20, "b1", 2)], [4, 2]),
+        ({10: 1, 20: 1}, [(10, "b1", 4, "c2", 2), (20, "b1", 1, "c1", 1)], [4]),
+        ({10: 1, 20: 1}, [(10, "b1", 4), (20, "b1", 1), (20, "b1", 4)], [4]),
+    ],
+    ids=[
+        "nobody is heard any more", "its word comes nearer", "its word goes beyond", "its word goes back",
+        "the controllers go back", "a controller of an earlier term wakes", "one of two says the same",
+    ],
+)  # fmt: skip
+def test_what_was_decided_goes_on_to_hold_while_a_master_repeats_its_word(words, decisions, epochs):
+    claims = [said(second, "b1", "master", word) for second, word in words.items()]
+    found = timeline(*claims, *(decided(*one) for one in decisions))
+    assert [claim.epoch for claim in found.claims if claim.node == "b1"] == epochs
+
+
+def test_what_was_decided_holds_after_a_master_was_none_for_a_while():
+    found = timeline(
+        said(10, "b1", "master", 1), decided(10, "b1", 4), said(20, "b1", "slave", 1), said(30, "b1", "master", 1)
+    )
+    assert [(claim.epoch, claim.first_ns) for claim in found.claims if claim.node == "b1"] == [(4, at(10)), (4, at(30))]
 
 
 def test_a_fault_that_broke_is_unproven_whatever_was_seen():

@@ -122,3 +122,10 @@ def test_sends_and_reads_are_those_of_the_workload_queue() -> None:
     assert (send.key, send.value, send.body_bytes) == (2, Value(1, 0), 64)
     it.learn(1, send, Completion(type=OK, offset=99))
     assert asked(it, Arrival(0, F.READ, 1, 2)).offset == 100 - 64
+
+
+def test_who_is_given_a_message_again_has_only_its_new_receipt() -> None:
+    it = workload()
+    popped(it, 100, attempt=2)
+    popped(it, 100, attempt=3)
+    assert len(said(it, int(HOLD_S * NS_PER_S))) == 100

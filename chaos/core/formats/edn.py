@@ -1,10 +1,10 @@
 r"""A reader for EDN, and for what Clojure's printer writes beyond it.
 
 What a form becomes: nil, true, false → None, bool; integers (also ``42N``, ``0x2a``) → int; ``1.5`` ``##NaN`` → float;
-``1.5M`` → Decimal; ``1/3`` → Fraction; ``"…"`` and ``\c`` → str; ``:a`` → ``Keyword(":a")``; symbols → ``Symbol``;
-lists and vectors → tuple (Clojure holds them equal); maps → ``Map``; sets → frozenset; ``#inst`` → datetime,
-``#uuid`` → UUID. Any other tag and all metadata are dropped and the form behind them is the value, so that records such
-as ``#jepsen.history.Op{…}`` are maps. Everything read can be a key of a map or a member of a set.
+``1.5M`` → Decimal; ``1/3`` → Fraction; ``"…"`` → str; ``\c`` → ``Char("c")``; ``:a`` → ``Keyword(":a")``; symbols →
+``Symbol``; lists and vectors → tuple (Clojure holds them equal); maps → ``Map``; sets → frozenset; ``#inst`` →
+datetime, ``#uuid`` → UUID. Any other tag and all metadata are dropped and the form behind them is the value, so that
+records such as ``#jepsen.history.Op{…}`` are maps. Everything read can be a key of a map or a member of a set.
 
 The module refuses to know what a history is. There is no recursion: nesting is bounded by memory only.
 """
@@ -26,6 +26,12 @@ class Keyword(str):
 
 class Symbol(str):
     """A symbol that is not nil, true or false."""
+
+    __slots__ = ()
+
+
+class Char(str):
+    """A character, which is no string of one character."""
 
     __slots__ = ()
 
@@ -310,7 +316,7 @@ class _Reader:
         return found[2:-1] if found[0] == "#" else _string(found[1:-1])
 
     def character(self, found: str, _: re.Match[str]) -> Any:
-        return _character(found[1:])
+        return Char(_character(found[1:]))
 
     def number(self, found: str, _: re.Match[str]) -> Any:
         return float(found[2:].lower())

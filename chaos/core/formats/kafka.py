@@ -22,15 +22,20 @@ from chaos.core.formats import kafka_text, text
 from chaos.core.formats.jepsen import EventReader
 from chaos.core.formats.kafka_columns import KafkaColumns, concatenate, in_index_order, numbered, reordered
 from chaos.core.formats.kafka_rows import Rows
+from chaos.core.formats.records import Event
 from chaos.core.place import Place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KafkaHistory:
-    """``columns`` as far as the file could be read; ``cut_off`` says where it ends too early, or None."""
+    """``columns`` as far as the file could be read; ``cut_off`` says where it ends too early, or None.
+
+    ``others``: the records that no client made (nemeses), in the order of the file.
+    """
 
     columns: KafkaColumns
     cut_off: str | None
+    others: tuple[Event, ...] = ()
 
 
 def read(path: Place, *, processes: int | None = None) -> KafkaHistory:
@@ -72,7 +77,8 @@ def joined(parts: Sequence[KafkaHistory]) -> KafkaHistory:
         if part.cut_off is not None:
             raise HistoryError(f"records follow where {part.cut_off}")
     cut_off = full[-1].cut_off if full else None
-    return KafkaHistory(numbered(in_index_order(concatenate([part.columns for part in parts]))), cut_off)
+    others = tuple(event for part in parts for event in part.others)
+    return KafkaHistory(numbered(in_index_order(concatenate([part.columns for part in parts]))), cut_off, others)
 
 
 def read_range(path: Place, lo: int = 0, hi: int | None = None) -> KafkaHistory:
@@ -92,16 +98,17 @@ def read_range(path: Place, lo: int = 0, hi: int | None = None) -> KafkaHistory:
 
 def _range(reader: EventReader) -> KafkaHistory:
     json = reader.path.exists() and text.is_json(reader.path)
-    parts = [_chunk(reader, chunk, json=json) for chunk in reader.records.chunks()]
-    return KafkaHistory(concatenate(parts), reader.cut_off)
+    others: list[Event] = []
+    parts = [_chunk(reader, chunk, others, json=json) for chunk in reader.records.chunks()]
+    return KafkaHistory(concatenate(parts), reader.cut_off, tuple(others))
 
 
-def _chunk(reader: EventReader, chunk: text.Chunk, *, json: bool) -> KafkaColumns:
+def _chunk(reader: EventReader, chunk: text.Chunk, others: list[Event], *, json: bool) -> KafkaColumns:
     """One chunk: its known lines at once, then the others one by one, put where they belong."""
     taken = kafka_text.take(chunk.data, json=json)
     if not len(taken.refused):
         return taken.columns
-    general, lines, unfinished = _general(reader, chunk, taken.refused.tolist(), json=json)
+    general, lines, unfinished = _general(reader, chunk, taken.refused.tolist(), others, json=json)
     columns = concatenate([taken.columns, general])
     places = np.concatenate([taken.lines, lines])
     order = np.argsort(places, kind="stable")
@@ -109,9 +116,12 @@ def _chunk(reader: EventReader, chunk: text.Chunk, *, json: bool) -> KafkaColumn
 
 
 def _general(
-    reader: EventReader, chunk: text.Chunk, numbers: Iterable[int], *, json: bool
+    reader: EventReader, chunk: text.Chunk, numbers: Iterable[int], others: list[Event], *, json: bool
 ) -> tuple[KafkaColumns, list[int], int | None]:
-    """Some lines of a chunk by the general reader: columns, the line of each record, the line that did not end."""
+    """Some lines of a chunk by the general reader: columns, the line of each record, the line that did not end.
+
+    Records that no client made are added to ``others``.
+    """
     rows = Rows(json=json)
     lines: list[int] = []
     texts = chunk.data.split(b"\n")
@@ -126,4 +136,6 @@ def _general(
             except ValueError as error:
                 raise HistoryError(f"{reader.path}:{event.line}: {error}") from error
             lines.append(number)
+            if not isinstance(event.process, int):
+                others.append(event)
     return rows.columns(), lines, None

@@ -1,8 +1,9 @@
 """Parts of one Kafka-style history on disk, so that who reads a range of the file and who judges it need not be one.
 
 A part is two Arrow files: its records, and its messages by *bucket*, one batch each: all messages of a log are in the
-bucket of its key, in every part, so that one log can be judged without the others. What is said of a part is small.
-Files have names of their own at every writing: what a task that was given up still writes, nobody reads.
+bucket of its key, in every part, so that one log can be judged without the others. What no client did is kept with the
+records. What is said of a part is small. Files have names of their own at every writing: what a task that was given up
+still writes, nobody reads.
 
 The module refuses to judge, and to tidy up: the folder belongs to who made it.
 """
@@ -94,7 +95,7 @@ def save(history: KafkaHistory, folder: Path) -> Part:
     own = uuid.uuid4().hex
     return Part(
         ops=_written(folder / f"{own}-records.arrow", [{name: getattr(ops, name) for name in Ops.__slots__}],
-                     values=columns.values),
+                     values=columns.values, others=history.others),
         mops=_written(folder / f"{own}-messages.arrow", tables),
         records=len(index), messages=len(mops.op), by_bucket=tuple(np.diff(ends, prepend=0).tolist()),
         keys=columns.keys, plain=not columns.values,
@@ -124,6 +125,6 @@ def load(part: Part) -> KafkaHistory:
     """A part as it was saved, keys and values numbered by first appearance."""
     with part.ops.open("rb") as file:
         metadata = pa.ipc.open_file(file).schema.metadata
-    values = pickle.loads(metadata[b"values"])  # noqa: S301 - we wrote it
+    values, others = (pickle.loads(metadata[name]) for name in (b"values", b"others"))  # noqa: S301 - we wrote them
     ops, (_, mops) = records_of(part), messages_of(part, range(BUCKETS))
-    return KafkaHistory(KafkaColumns(ops, mops, part.keys, values), part.cut_off)
+    return KafkaHistory(KafkaColumns(ops, mops, part.keys, values), part.cut_off, others)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from chaos.core.errors import HistoryError
+from chaos.core.formats.text import BOM
 from chaos.core.place import Place
 
 T = TypeVar("T")
@@ -32,7 +33,8 @@ class Lines(Generic[T]):
         """
         try:
             with self.path.open("rb") as file:
-                for number, line in enumerate(file, start=1):
+                for number, read in enumerate(file, start=1):
+                    line = read.removeprefix(BOM) if number == 1 else read
                     if not line.strip():
                         continue
                     try:

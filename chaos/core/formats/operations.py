@@ -70,12 +70,14 @@ class Operations(msgspec.Struct, kw_only=True):
 def paired(path: Place, events: Iterable[Event], *, independent: bool = False) -> tuple[list[Operation], list[Event]]:
     """Operations of clients by process, and the records of others.
 
-    Real time is the records' index, or their position if any lacks one. ``independent``: a value is ``[key value]``.
+    Real time is the order of the records' index (of the file, where indices are equal), or their position if any lacks
+    one. ``independent``: a value is ``[key value]``.
     An invocation whose process invokes again stays open; an INFO record of a client that has nothing open is one of
     ``others``.
 
     Raises:
-        HistoryError: a completion without its invocation, a value that is no ``[key value]`` where it should be.
+        HistoryError: a completion without its invocation or of another kind than it, a value that is no ``[key value]``
+            where it should be.
     """
     found, others = [], []
     open_: dict[Hashable, Operation] = {}
@@ -85,6 +87,10 @@ def paired(path: Place, events: Iterable[Event], *, independent: bool = False) -
         elif event.type == Type.INVOKE:
             open_[event.process] = operation = _invoked(path, event, place, independent=independent)
             found.append(operation)
+        elif event.process in open_ and event.f not in ("", open_[event.process].f):
+            began = open_[event.process].f
+            who = f"{path}:{event.line}: process {event.process}"
+            raise HistoryError(f"{who} completes a {event.f}, but began a {began}")
         elif event.process in open_:
             _complete(path, open_.pop(event.process), event, place, independent=independent)
         elif event.type == Type.INFO:
@@ -98,9 +104,9 @@ def paired(path: Place, events: Iterable[Event], *, independent: bool = False) -
 
 def _placed(events: Iterable[Event]) -> Sequence[tuple[int, Event]]:
     listed = list(events)
-    if any(event.index is None for event in listed):
-        return list(enumerate(listed))
-    return sorted(((event.index, event) for event in listed if event.index is not None), key=lambda pair: pair[0])
+    if all(event.index is not None for event in listed):
+        listed.sort(key=lambda event: event.index or 0)
+    return list(enumerate(listed))
 
 
 def _split(path: Place, event: Event, *, independent: bool) -> tuple[Any, Any]:

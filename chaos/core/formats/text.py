@@ -23,7 +23,10 @@ CHUNK_BYTES: Final = 1 << 20
 """Of text at a time: about what stays in a processor's cache with all that is made of it."""
 _LONGEST_RECORD_BYTES: Final = 1 << 28
 
-_HEAD: Final = re.compile(rb"(?>[\s,]+|;[^\n]*\n)*+")
+BOM: Final = b"\xef\xbb\xbf"
+"""What some editors put before the text; it says nothing."""
+
+_HEAD: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?>[\s,]+|;[^\n]*\n)*+")
 _VECTOR: Final = re.compile(rb"[\[(](?>[\s,]+|;[^\n]*\n)*+[\[({#\])]")
 
 
@@ -90,6 +93,7 @@ def line_chunks(path: Place, lo: int = 0, hi: int | None = None, *, first_line: 
             data = file.read(min(CHUNK_BYTES, left))
             if not data:
                 return
+            data = _unmarked(data, lo)
             if len(data) < left:
                 data += file.readline()
             at, left = lo, left - len(data)
@@ -97,6 +101,11 @@ def line_chunks(path: Place, lo: int = 0, hi: int | None = None, *, first_line: 
             count = data.count(b"\n") + (not data.endswith(b"\n"))
             yield Chunk(data, np.arange(first_line, first_line + count), at)
             first_line += count
+
+
+def _unmarked(data: bytes, at: int) -> bytes:
+    """Text from a place of the file on, blanks in place of a mark before the whole of it."""
+    return b" " * len(BOM) + data[len(BOM) :] if at == 0 and data.startswith(BOM) else data
 
 
 def is_vector(path: Place) -> bool:
@@ -140,8 +149,9 @@ def form_chunks(path: Place, *, vector: bool, offset: int = 0, first_line: int =
     rest, line, size, closed = b"", first_line, CHUNK_BYTES, not vector
     with path.open("rb") as file:
         file.seek(offset)
+        rest = _unmarked(file.read(1 << 16), offset)
         if vector:
-            rest, line = _opened(file.read(1 << 16))
+            rest, line = _opened(rest)
         while True:
             data = file.read(size)
             final = not data

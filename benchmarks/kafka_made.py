@@ -1,20 +1,12 @@
-"""How fast Kafka-style histories are judged: records a second of CPU, over valid histories made here.
+"""Valid Kafka-style histories of any length, as columns: made at once, where ``chaos generate`` writes text.
 
-    python -m benchmarks.kafka [records]
-
-Clean histories as for the reference checker's figures (20 logs, 10 processes, half sends, half polls): operations on
-one log each, without ww dependencies; then transactions over several logs, without and with them.
+Clean histories as for the reference checker's figures: 20 logs, 10 processes, half sends, half polls.
 """
-
-import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
 
 from chaos.core.formats.kafka_columns import NO_KEY, NONE, KafkaColumns, KafkaF, Mop, Mops, Ops
 from chaos.core.op import Type
-from checkers.kafka.check import check
 
 KEYS, PROCESSES = 20, 10
 ASSIGNED = KEYS * PROCESSES
@@ -98,31 +90,3 @@ def _columns(ops, process, invoked, completed, tables, f, sends, keys):  # noqa:
         Mops(number[op], kind.astype(np.int8), mop.astype(np.int32), key.astype(np.int32), value, offset),
         tuple(range(keys)), (),
     )  # fmt: skip
-
-
-def measure(name: str, history: KafkaColumns, **options: bool) -> float:
-    """Records judged per second of CPU; prints a row."""
-    least = min(_cpu_s(lambda: check(history, **options)) for _ in range(3))
-    records, messages = len(history.ops.index), len(history.mops.op)
-    speeds = f"{records / least / 1e6:.2f} M | {messages / least / 1e6:.1f} M"
-    print(f"| {name} | {records:,} | {messages:,} | {least:.2f} | {speeds} |")
-    return records / least
-
-
-def _cpu_s(work: Callable[[], object]) -> float:
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
-
-
-def main(records: int) -> None:
-    print("| history | records | messages | CPU s | records/s | messages/s |\n|---|---|---|---|---|---|")
-    measure("one log per operation, each process polls all", single(records))
-    measure("one log per operation, each log polled by one", shared(records))
-    several = transactions(records // 3)
-    measure("transactions of three", several)
-    measure("transactions of three, ww", several, ww_deps=True)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4_000_000)

@@ -1,20 +1,21 @@
 """How long models of objects take on valid and invalid histories of growing size, and Porcupine on the same ones.
 
-``python -m benchmarks.models [operations]``. A history is drawn from a real object with ten clients whose operations
-overlap. Seconds are of one thread, reading aside (Porcupine has every processor); ours end in a verdict or in unknown
-after as long as Porcupine may take. The verdicts must agree.
+Each function runs in a process of its own (``measuring.work``). A history is drawn from a real object with ten clients
+whose operations overlap. Seconds are of one thread, reading aside (Porcupine has every processor); ours end in a
+verdict or in unknown after as long as Porcupine may take. The verdicts must agree.
 """
 
 import itertools
-import math
 import random
-import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import Any
+
+import numpy as np
 
 from benchmarks import porcupine
 from chaos.core.op import Type
@@ -23,8 +24,9 @@ from checkers.models.calls import Call, Calls
 from checkers.models.rules import Budget, Rules
 
 CLIENTS = 10
-LEAST = 1_000
 WORDS = {True: "Ok", False: "Illegal", "unknown": "Unknown"}
+
+_RULES = Rules(nil_means="absent", init="", fail_observes=True)
 
 Act = Callable[[random.Random, int], tuple[str, Any, Any, bool]]
 
@@ -119,32 +121,36 @@ def history(act: Act, operations: int, *, spoilt: bool) -> list[Call]:
     return calls
 
 
-def main() -> None:
-    """A line for each model and size; then the slope, that is the power of the size with which ours grows."""
-    most = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    sizes = [size for size in (LEAST * 10**i for i in range(4)) if size <= most]
+def _own_s(model: str, calls: Calls) -> tuple[float, str]:
+    """Seconds of CPU and the verdict."""
+    begun_s = time.process_time()
+    valid = registry.MODELS[model](calls, _RULES, Budget(porcupine.TIMEOUT_S)).valid
+    return time.process_time() - begun_s, WORDS[valid]
+
+
+def registers(sizes: list[int], repeats: int) -> dict[str, Any]:
+    """Unique writes and reads of one register; ``slope``: the power of the size with which the time grows."""
+    seconds = []
+    for size in sizes:
+        made = history(register(None), size, spoilt=False)
+        took = [_own_s("register", Calls(made)) for _ in range(repeats)]
+        assert {word for _, word in took} == {"Ok"}
+        seconds.append(round(median(one for one, _ in took), 5))
+    slope = float(np.polyfit(np.log10(sizes), np.log10(seconds), 1)[0])
+    return {"sizes": sizes, "seconds": seconds, "slope": round(slope, 3)}
+
+
+def beside_porcupine(sizes: list[int]) -> dict[str, Any]:
+    """Each model on the same histories by both: words and seconds; ``missing``: why there is no Porcupine."""
+    rows = []
     with tempfile.TemporaryDirectory(prefix="chaos-models-") as name:
-        folder = Path(name)
-        program = porcupine.built(folder)
-        for case, (model, act) in CASES.items():
-            took: list[float] = []
-            for size, spoilt in itertools.product(sizes, (False, True)):
-                calls = history(act(), size, spoilt=spoilt)
-                rules = Rules(nil_means="absent", init="", fail_observes=True)
-                begin_s = time.process_time()
-                valid = registry.MODELS[model](Calls(calls), rules, Budget(porcupine.TIMEOUT_S)).valid
-                own_s = time.process_time() - begin_s
-                if not spoilt:
-                    took.append(own_s)
-                line = f"{case:24} {size:>9,} {'spoilt' if spoilt else '':6}  ours {WORDS[valid]:8} {own_s:8.3f} s"
-                if program is not None:
-                    word, other_s = porcupine.judged(program, calls, folder / "history.jsonl")
-                    line += f"  Porcupine {word:8} {other_s:8.3f} s  {other_s / own_s:8.1f} x"
-                    assert "Unknown" in (word, WORDS[valid]) or word == WORDS[valid], "the verdicts must agree"
-                print(line, flush=True)
-            if len(took) > 1:
-                print(f"{case:24} slope {math.log10(took[-1] / took[0]) / (len(took) - 1):.2f}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
+        program = porcupine.built(Path(name))
+        if isinstance(program, str):
+            return {"rows": [], "missing": program}
+        for (case, (model, act)), size, spoilt in itertools.product(CASES.items(), sizes, (False, True)):
+            calls = history(act(), size, spoilt=spoilt)
+            own_s, own = _own_s(model, Calls(calls))
+            word, other_s = porcupine.judged(program, calls, Path(name) / "history.jsonl")
+            assert "Unknown" in (word, own) or word == own, f"the verdicts on {case} must agree: {own}, {word}"
+            rows.append([case, size, spoilt, own, round(own_s, 4), word, round(other_s, 4)])
+    return {"rows": rows}

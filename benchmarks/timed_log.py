@@ -1,0 +1,114 @@
+"""What is timed on run folders: single checks on both engines, DuckDB's way, and where the time goes.
+
+Each function runs in a process of its own (``measuring.work``).
+"""
+
+import os
+import pickle
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from benchmarks.measuring import profile, times
+from chaos.core.op import F, Type
+from checkers.judge import examine
+from checkers.kernel import Context
+from checkers.linearizable import LinearizableKernel
+from checkers.loss import LossKernel
+from checkers.shards import load_shard, load_timeline, materialise, run_of, workers_in
+
+KERNELS = {"no-loss": LossKernel(), "linearizable-offsets": LinearizableKernel()}
+
+
+def _of(folder: str) -> tuple[Path, Context, list[int]]:
+    run, history = run_of(Path(folder)), Path(folder) / "history"
+    made = [materialise(history, worker) for worker in workers_in(history)]
+    context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
+    return history, context, sorted({key for one in made for key in one.keys})
+
+
+def _one(history: Path, context: Context, name: str, key: int) -> Any:
+    return KERNELS[name].examine(load_shard(history, key), context)
+
+
+def _merged(name: str, summaries: Iterable[Any]) -> dict[str, Any]:
+    total = None
+    for summary in summaries:
+        total = summary if total is None else KERNELS[name].merge(total, summary)
+    assert total is not None
+    return {"examined": total.examined, "found": sum(one.count for one in total.found.values())}
+
+
+def local(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
+    """One kernel over all queues, by as many processes as there are cores."""
+    history, context, keys = _of(folder)
+    answer: dict[str, Any] = {}
+    with ProcessPoolExecutor(
+        len(os.sched_getaffinity(0)), get_context("spawn"), initializer=pa.set_cpu_count, initargs=(1,)
+    ) as pool:
+        took = times(lambda: answer.update(_merged(kernel, pool.map(partial(_one, history, context, kernel), keys))),
+                     repeats)  # fmt: skip
+    return {**took, **answer}
+
+
+def _in_executor(batches: Iterator[pa.RecordBatch], folder: str, kernel: str, context: bytes) -> Any:
+    for batch in batches:
+        for key in batch["key"].to_pylist():
+            summary = _one(Path(folder) / "history", pickle.loads(context), kernel, key)  # noqa: S301 - made here
+            yield pa.RecordBatch.from_pydict({"answer": pa.array([pickle.dumps(summary)], pa.binary())})
+
+
+def spark(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
+    """The same as tasks of Spark. ``cold_s``: the first job of a session; ``start_s``: until there was one."""
+    from spark_checkers.session import session
+
+    _, context, keys = _of(folder)
+    pickled, answer = pickle.dumps(context), {}
+    start_s = times(session, 1)["cold_s"]
+    task = partial(_in_executor, folder=folder, kernel=kernel, context=pickled)
+
+    def job() -> None:
+        rows = session().createDataFrame(pa.table({"key": keys})).mapInArrow(task, "answer binary").toArrow()
+        answer.update(_merged(kernel, (pickle.loads(one) for one in rows["answer"].to_pylist())))  # noqa: S301
+
+    return {**times(job, repeats), **answer, "start_s": start_s}
+
+
+ANTI_JOIN = """
+select count(*) from (
+  select writer, sequence from read_parquet('{operations}')
+  where f in ({sends}) and type = {ok}
+) acked anti join (
+  select writer, sequence from read_parquet('{reads}') where f = {drain}
+) final using (writer, sequence)
+"""
+
+
+def duckdb(folder: str, repeats: int) -> dict[str, Any]:
+    """No-loss as SQL says it: acknowledged sends that no final read returned."""
+    import duckdb as db
+
+    history = Path(folder) / "history"
+    query = ANTI_JOIN.format(
+        operations=history / "operations" / "*.parquet", reads=history / "reads" / "*.parquet",
+        sends=f"{int(F.SEND)}, {int(F.SCHEDULE)}", ok=int(Type.OK), drain=int(F.DRAIN),
+    )  # fmt: skip
+    connection = db.connect(config={"threads": len(os.sched_getaffinity(0))})
+    answer: list[int] = []
+    took = times(lambda: answer.append(connection.execute(query).fetchone()[0]), repeats)
+    return {**took, "found": answer[-1]}
+
+
+def where(folder: str, kernel: str | None = None) -> dict[str, Any]:
+    """Where the time of one queue goes: of one kernel, of all if none is named."""
+    history, context, keys = _of(folder)
+    load_shard(history, keys[0])
+    act = partial(_one, history, context, kernel, keys[-1]) if kernel else (
+        lambda: examine(load_shard(history, keys[-1]), context)
+    )  # fmt: skip
+    return {"profile": profile(act)}

@@ -1,0 +1,136 @@
+"""What executors lack, brought to them: our packages, and msgspec where it was compiled for their Python.
+
+One archive, the same bytes for the same files, which Spark hands to every executor and unpacks there: what is
+compiled cannot be imported from a zip. The module refuses to ship what PySpark itself needs there (numpy, pandas,
+pyarrow) and what is larger than all the rest (scipy); ``lacking`` says who lacks it, with the command that helps.
+"""
+
+import hashlib
+import sysconfig
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from chaos.core.errors import CapabilityError
+
+PACKAGES: Final = ("chaos", "checkers", "spark_checkers")
+NEEDED: Final = ("msgspec", "numpy", "pandas", "pyarrow", "scipy")
+_COMPILED: Final = "compiled"
+_LONG_AGO: Final = (1980, 1, 1, 0, 0, 0)
+
+
+class Shipped(NamedTuple):
+    """The archive: its file, the name under which executors unpack it, the Python its compiled part is for."""
+
+    path: Path
+    name: str
+    tag: str
+
+
+class Found(NamedTuple):
+    """What one executor's Python lacks."""
+
+    host: str
+    python: str
+    lacking: tuple[str, ...]
+
+
+def _files() -> list[tuple[str, Path]]:
+    """Names in the archive and the files behind them, sorted."""
+    import msgspec
+
+    home, of_msgspec = Path(__file__).resolve().parent.parent, Path(msgspec.__file__).resolve().parent
+    files = [(path.relative_to(home).as_posix(), path) for name in PACKAGES for path in (home / name).rglob("*")]
+    files += [
+        (f"{_COMPILED}/msgspec/{path.relative_to(of_msgspec).as_posix()}", path) for path in of_msgspec.rglob("*")
+    ]
+    return sorted((name, path) for name, path in files if path.is_file() and "__pycache__" not in path.parts)
+
+
+def packed(folder: Path) -> Shipped:
+    """Write the archive into a folder: equal files give equal bytes, and a name made of them."""
+    digest = hashlib.sha256()
+    partial = folder / "chaos.partial"
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in _files():
+            data = path.read_bytes()
+            digest.update(f"{name}\0{len(data)}\0".encode() + data)
+            archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), data, zipfile.ZIP_DEFLATED)
+    name = f"chaos-{digest.hexdigest()[:16]}"
+    path = partial.rename(folder / f"{name}.zip")
+    return Shipped(path, name, str(sysconfig.get_config_var("SOABI")))
+
+
+def arrival(shipped: Shipped | None) -> Callable[[], None]:
+    """A function that Spark can carry to executors without them: it makes what was shipped importable there.
+
+    Nested on purpose, with imports of its own: only then does Spark send its code and not its name.
+    """
+    name, tag, compiled = (shipped.name, shipped.tag, _COMPILED) if shipped is not None else ("", "", "")
+
+    def arrive() -> None:
+        if not name:
+            return
+        import sys
+        import sysconfig
+
+        from pyspark import SparkFiles
+
+        top = SparkFiles.get(name)
+        places = [top, f"{top}/{compiled}"] if sysconfig.get_config_var("SOABI") == tag else [top]
+        for place in places:
+            if place not in sys.path:
+                sys.path.insert(0, place)
+
+    return arrive
+
+
+def tasks_body(shipped: Shipped | None) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """The body of ``mapInArrow`` for executors to which nothing but the archive came."""
+    arrive = arrival(shipped)
+
+    def body(batches: Iterator[Any]) -> Iterator[Any]:
+        arrive()
+        from spark_checkers.tasks import run_tasks
+
+        return run_tasks(batches)
+
+    return body
+
+
+def probe_body(shipped: Shipped | None) -> Callable[[Iterable[Any]], Iterator[tuple[str, str, tuple[str, ...]]]]:
+    """The body of a job that asks each Python it meets what it lacks; builtins travel, since no class may be there."""
+    arrive, needed = arrival(shipped), NEEDED
+
+    def body(_: Iterable[Any]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        import importlib
+        import socket
+        import sys
+
+        arrive()
+        lacking = []
+        for name in needed:
+            try:
+                importlib.import_module(name)
+            except ImportError:
+                lacking.append(name)
+        yield socket.gethostname(), sys.executable, tuple(lacking)
+
+    return body
+
+
+def judged(found: Iterable[Found]) -> None:
+    """Pass if nobody lacks anything.
+
+    Raises:
+        CapabilityError: naming the first host that does, what it lacks, and the command that helps.
+    """
+    for host, python, lacking in sorted(found):
+        if lacking:
+            wanted = " ".join(f"{name}=={metadata.version(name)}" for name in lacking)
+            raise CapabilityError(
+                f"the executor's Python on {host} ({python}) lacks {', '.join(lacking)}; there, run: "
+                f"{python} -m pip install {wanted}"
+            )
