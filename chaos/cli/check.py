@@ -61,12 +61,12 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
               help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]")
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
 @click.option("--scratch", type=click.Path(file_okay=False, exists=True, path_type=Path),
-              help="A folder that all of Spark's executors reach, for the parts of large files.  "
-              "[default: the temporary folder; on a cluster beside each file]")
+              help="A folder that all of Spark's executors reach, for the parts of large files and for runs that are "
+              "fetched.  [default: the temporary folder; on a cluster beside each file]")
 @click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
 def check_command(
     paths: tuple[str, ...], format_name: str, engine: str, master: str | None, driver_host: str | None,
-    as_json: bool, store: str, **options: Any,
+    as_json: bool, scratch: Path | None, store: str, **options: Any,
 ) -> int:  # fmt: skip
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
@@ -75,16 +75,19 @@ def check_command(
     """
     from chaos.judging import aim
 
-    engine = aim(engine, _meant(master, engine), driver_host)
+    master = _meant(master, engine)
+    if format_name == "chaos" and scratch is None and master is not None:
+        _refuse_to_fetch(paths, master)
+    engine = aim(engine, master, driver_host)
     given = {name: value for name, value in options.items() if value is not None}
     if format_name == "chaos":
         if given:
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
             others = ", ".join(FORMATS[1:])
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
-        codes = _runs(paths, engine, store, as_json=as_json)
+        codes = _runs(paths, engine, store, scratch, as_json=as_json)
     else:
-        codes = _files(paths, format_name, engine, given, as_json=as_json)
+        codes = _files(paths, format_name, engine, scratch, given, as_json=as_json)
     assert set(codes) <= set(WORST_FIRST)
     return min(codes, key=WORST_FIRST.index)
 
@@ -101,21 +104,32 @@ def _refused(text: str, error: ChaosError) -> int:
     return error.exit_code
 
 
-def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> list[int]:
+def _refuse_to_fetch(paths: tuple[str, ...], master: str) -> None:
+    """A run that is fetched into a folder of this machine is nothing to executors elsewhere."""
+    from chaos.core.place import Remote, place
+    from spark_checkers.masters import Where
+
+    far = [] if Where(master).local else [text for text in paths if isinstance(place(text), Remote)]
+    if far:
+        raise UsageError(f"{far[0]}: add --scratch FOLDER, which executors of --master {master} reach, to fetch it to")
+
+
+def _runs(paths: tuple[str, ...], engine: str, store: str, scratch: Path | None, *, as_json: bool) -> list[int]:
     with ExitStack() as until_told:
-        folders = [_folder(text, Path(store), until_told) for text in paths]
+        folders = [_folder(text, Path(store), scratch, until_told) for text in paths]
         return _runs_at_hand(paths, folders, engine, as_json=as_json)
 
 
-def _folder(text: str, store: Path, until_told: ExitStack) -> Path:
-    """A run folder of this machine: one of another file system is fetched, and gone afterwards."""
+def _folder(text: str, store: Path, scratch: Path | None, until_told: ExitStack) -> Path:
+    """A run folder of this machine: one of another file system is fetched (to ``scratch``), and gone afterwards."""
     from chaos.core.place import Remote, place
     from chaos.store import find_run
 
     where = place(text)
     if not isinstance(where, Remote):
         return find_run(text if "://" not in text else str(where), store)
-    fetched = Path(until_told.enter_context(TemporaryDirectory(prefix="chaos-check-"))) / (where.name or "run")
+    folder = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=scratch))
+    fetched = Path(folder) / (where.name or "run")
     fetched.mkdir()
     where.fetch(fetched)
     click.echo(f"chaos: {text}: fetched to be judged here; the verdict is printed, not written there", err=True)
@@ -156,7 +170,9 @@ def _value(text: str) -> str | int:
     return Keyword(text) if text.startswith(":") else text
 
 
-def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[str, Any], *, as_json: bool) -> list[int]:
+def _files(
+    paths: tuple[str, ...], format_name: str, engine: str, scratch: Path | None, given: dict[str, Any], *, as_json: bool
+) -> list[int]:
     from chaos.core.place import place
     from chaos.judging import judge_imported
     from checkers.imported.question import Question, model_for
@@ -164,7 +180,6 @@ def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[st
 
     if "init" in given:
         given["init"] = _value(given["init"])
-    scratch = given.pop("scratch", None)
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
     with Bar(sys.stderr) as bar, advance.listening(bar):
         found = judge_imported([place(text) for text in paths], question, engine, scratch)

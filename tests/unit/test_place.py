@@ -127,6 +127,11 @@ def test_run_folders_are_fetched_or_judged_in_place(tmp_path):
     assert code == 1
     assert "INVALID" in out
     assert "report " not in out
+    (shared := tmp_path / "shared").mkdir()
+    assert check(uri, "--engine", "local", "--scratch", str(shared))[0] == 1
+    assert not list(shared.iterdir())
+    with pytest.raises(UsageError, match="add --scratch FOLDER"):
+        raise check(uri, "--master", "spark://127.0.0.1:1")[3]
     with pytest.raises(HistoryError, match="there is no such folder"):
         raise check("mock:///store/nothing", "--engine", "local")[3]
     shutil.rmtree(folder)
