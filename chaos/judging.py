@@ -12,6 +12,7 @@ import msgspec
 
 from chaos.core import advance
 from chaos.core.errors import CapabilityError, ChaosError, UsageError
+from chaos.core.place import Place
 from chaos.core.verdict import Results
 from checkers.imported.question import Question
 
@@ -19,7 +20,7 @@ Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
 
 
-def place(engine: str, master: str | None, driver_host: str | None) -> str:
+def aim(engine: str, master: str | None, driver_host: str | None) -> str:
     """Say where Spark runs; the engine that follows from it.
 
     Args:
@@ -114,13 +115,16 @@ def _here(folder: Path, note: str) -> Results | ChaosError:
         return error
 
 
-def judge_imported(paths: Sequence[Path], question: Question, engine: str = "auto") -> list[Results | ChaosError]:
-    """Judge histories that other tools recorded, on Spark all in one session and one job.
+def judge_imported(
+    paths: Sequence[Place], question: Question, engine: str = "auto", scratch: Path | None = None
+) -> list[Results | ChaosError]:
+    """Judge histories that other tools recorded, on Spark all in one session and the same jobs.
 
     Args:
         paths: the files.
         question: how they are to be read, and what they are held against.
         engine: ``auto``, ``spark`` or ``local``.
+        scratch: for the parts of large files, on Spark; None: as ``spark_checkers.files.room_for`` has it.
 
     Returns:
         For each file its results, or why it could not be judged; such a file disturbs no other.
@@ -133,10 +137,10 @@ def judge_imported(paths: Sequence[Path], question: Question, engine: str = "aut
         return [_imported_here(path, question, why) for path in advance.each("files", paths)]
     from spark_checkers.engine import judge_imported as judged_on_spark
 
-    return judged_on_spark(paths, question)
+    return judged_on_spark(paths, question, scratch)
 
 
-def _imported_here(path: Path, question: Question, note: str) -> Results | ChaosError:
+def _imported_here(path: Place, question: Question, note: str) -> Results | ChaosError:
     from checkers.imported.judge import judge as judge_file
 
     try:

@@ -8,35 +8,22 @@ stream (a test makes every reader and kernel raise in the driver).
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
-from chaos.core.errors import ChaosError, HistoryError
+from chaos.core.errors import ChaosError
+from chaos.core.place import Place
 from chaos.core.runinfo import RunInfo
-from chaos.core.verdict import UNKNOWN, Results
-from checkers.imported.figures import Figures
+from chaos.core.verdict import Results
 from checkers.imported.question import Question
-from checkers.imported.telling import results
 from checkers.judge import Judged, Part, conclude, together
 from checkers.kernel import Context
 from checkers.shards import grouped, run_of
+from spark_checkers.files import judged, room_for, verdicts
 from spark_checkers.rounds import performed
-from spark_checkers.tasks import TASKS, Failed
-
-GRACE_S: Final = 60.0
-SLOWEST_BYTES_PER_S: Final = 1_000_000
-"""A file is read and judged many times faster; what is slower than this hangs."""
-
-
-class Task(NamedTuple):
-    """A row of the table of tasks. ``limit_s``: it is ended after so many seconds, unless 0."""
-
-    kind: str
-    history: Path
-    key: int
-    context: bytes = b""
-    limit_s: float = 0.0
+from spark_checkers.session import session
+from spark_checkers.tasks import TASKS, Failed, Task, error_of
 
 
 def _run(tasks: Sequence[Task]) -> list[Any]:
@@ -54,11 +41,6 @@ def _run(tasks: Sequence[Task]) -> list[Any]:
         return pa.table(columns, schema=TASKS)
 
     return performed(len(tasks), table, [task.limit_s for task in tasks])
-
-
-def _error(failed: Failed) -> ChaosError:
-    """What a task raised, to be raised here."""
-    return HistoryError(failed.why) if failed.altered else ChaosError(f"a check broke on Spark: {failed.why}")
 
 
 def _workers_in(history: Path) -> list[int]:
@@ -129,7 +111,7 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
         failed = found if isinstance(found, Failed) else next((one for one in own if isinstance(one, Failed)), None)
         try:
             if failed is not None:
-                raise _error(failed)
+                raise error_of(failed)
             assert not isinstance(found, Failed)
             out.append(conclude(together(part for part in own if isinstance(part, Part)), found[0], "spark"))
         except ChaosError as error:
@@ -137,39 +119,26 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
     return out
 
 
-def limit_s(size: int, budget_s: float) -> float:
-    """Seconds after which the check of a file of so many bytes is ended: far more than it takes unless it hangs."""
-    return 2 * budget_s + GRACE_S + size / SLOWEST_BYTES_PER_S
-
-
-def _imported(path: Path, question: Question, pickled: bytes) -> Task:
-    size = path.stat().st_size if path.exists() else 0
-    return Task("imported", path.absolute(), 0, pickled, limit_s(size, question.budget_s))
-
-
-def _stopped(failed: Failed, question: Question) -> Results:
-    """The verdict on a file whose check was ended."""
-    return results(
-        model=question.model, engine="spark", valid=UNKNOWN, anomalies={}, cut_off=None, examined="no part to its end",
-        figures=Figures(),
-        reason=f"its check on Spark had not ended after {failed.overtime_s:.0f} s and was stopped, with a budget of "
-        f"{question.budget_s:g} s of search (--budget gives it more)",
-    )  # fmt: skip
-
-
-def judge_imported(paths: Sequence[Path], question: Question) -> list[Results | ChaosError]:
-    """Judge files that other tools wrote, each in a task of one job.
+def judge_imported(
+    paths: Sequence[Place], question: Question, scratch: Path | None = None
+) -> list[Results | ChaosError]:
+    """Judge files that other tools wrote: one task a file, several jobs and many tasks for a large one.
 
     A file that cannot be read yields its error and disturbs no other; one whose check does not end is unknown.
+
+    Args:
+        paths: the files.
+        question: what is asked of them.
+        scratch: a folder that all executors reach, for the parts of large files; None: the system's temporary one for
+            a local master, else beside each file.
 
     Raises:
         CapabilityError: Spark cannot run here.
     """
-    pickled = pickle.dumps(question)
-    out: list[Results | ChaosError] = []
-    for found in _run([_imported(path, question, pickled) for path in paths]):
-        if not isinstance(found, Failed):
-            out.append(found)
-        else:
-            out.append(_stopped(found, question) if found.overtime_s else _error(found))
-    return out
+    master = session().sparkContext.master
+    files = [judged(path, question, room_for(path, master, scratch)) for path in map(_absolute, paths)]
+    return verdicts(files, _run)
+
+
+def _absolute(path: Place) -> Place:
+    return path.absolute()

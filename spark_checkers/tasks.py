@@ -8,23 +8,34 @@ import pickle
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
 
-from chaos.core.errors import HistoryError, UsageError
+from chaos.core.errors import ChaosError, HistoryError, UsageError
+from chaos.core.place import Place, place
 from chaos.core.runinfo import RunInfo
 
 TASKS: Final = pa.schema([
     ("number", pa.int64()),
-    ("kind", pa.string()),  # stream, events, queues, imported
+    ("kind", pa.string()),  # stream, events, queues, imported, or a step of its own
     ("folder", pa.string()),  # the history folder; the file of an imported history
-    ("key", pa.int64()),  # the worker
-    ("context", pa.binary()),  # pickled: the run for events, the context and the queues, the question for imported
+    ("key", pa.int64()),  # the worker, or a number of the step's own
+    ("context", pa.binary()),  # pickled: see ``perform``
 ])  # fmt: skip
 ANSWERS: Final = "number long, answer binary"
 _ANSWER: Final = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
+
+
+class Task(NamedTuple):
+    """A row of the table of tasks. ``limit_s``: it is ended after so many seconds, unless 0."""
+
+    kind: str
+    history: Place
+    key: int
+    context: bytes = b""
+    limit_s: float = 0.0
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -41,15 +52,21 @@ class Failed(msgspec.Struct, frozen=True):
     overtime_s: float = 0.0
 
 
-def perform(kind: str, history: Path, key: int, context: Any) -> Any:
+def error_of(failed: Failed) -> ChaosError:
+    """What a task raised, to be raised in the driver."""
+    return HistoryError(failed.why) if failed.altered else ChaosError(f"a check broke on Spark: {failed.why}")
+
+
+def perform(kind: str, history: Place, key: int, context: Any) -> Any:
     """Do one piece of work.
 
     Args:
         kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queues`` (run the kernels over some),
-            ``imported`` (judge a file that another tool wrote).
+            ``imported`` (judge a file that another tool wrote); any other names a step of judging one that is large.
         history: the run's history folder, or that file.
-        key: the worker.
-        context: the run for ``events``, the context and the queues for ``queues``, the question for ``imported``.
+        key: the worker, or a number of the step's own.
+        context: the run for ``events``, the context and the queues for ``queues``, the question for ``imported``, what
+            is called for a step.
     """
     from checkers.local import examined
     from checkers.shards import load_timeline, materialise, workers_in
@@ -58,6 +75,9 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
         from checkers.imported.judge import judge
 
         return judge(history, context, "spark")
+    if callable(context):
+        return context()
+    assert isinstance(history, Path)
     if kind == "stream":
         return materialise(history, key)
     if kind == "events":
@@ -76,7 +96,7 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
 def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:
     """``perform`` with its result, or what it raised, pickled."""
     try:
-        found = perform(kind, Path(folder), key, pickle.loads(context) if context else None)  # noqa: S301 - our own
+        found = perform(kind, place(folder), key, pickle.loads(context) if context else None)  # noqa: S301 - our own
     except (HistoryError, UsageError) as error:
         found = Failed(str(error), altered=True)
     except Exception as error:  # noqa: BLE001 - the driver raises it

@@ -1,7 +1,9 @@
 """``chaos check``: today's checkers on stored histories, our own and those of other tools."""
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -58,28 +60,34 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 @click.option("--nil-means", type=click.Choice(["any", "absent"]),
               help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]")
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
+@click.option("--scratch", type=click.Path(file_okay=False, exists=True, path_type=Path),
+              help="A folder that all of Spark's executors reach, for the parts of large files and for runs that are "
+              "fetched.  [default: the temporary folder; on a cluster beside each file]")
 @click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
 def check_command(
     paths: tuple[str, ...], format_name: str, engine: str, master: str | None, driver_host: str | None,
-    as_json: bool, store: str, **options: Any,
+    as_json: bool, scratch: Path | None, store: str, **options: Any,
 ) -> int:  # fmt: skip
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
     Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
-    and disturbs no other. The worst exit code wins.
+    and disturbs no other. The worst exit code wins. A path may be a URI (s3://, gs://, hdfs://, abfs://, file://).
     """
-    from chaos.judging import place
+    from chaos.judging import aim
 
-    engine = place(engine, _meant(master, engine), driver_host)
+    master = _meant(master, engine)
+    if format_name == "chaos" and scratch is None and master is not None:
+        _refuse_to_fetch(paths, master)
+    engine = aim(engine, master, driver_host)
     given = {name: value for name, value in options.items() if value is not None}
     if format_name == "chaos":
         if given:
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
             others = ", ".join(FORMATS[1:])
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
-        codes = _runs(paths, engine, store, as_json=as_json)
+        codes = _runs(paths, engine, store, scratch, as_json=as_json)
     else:
-        codes = _files(paths, format_name, engine, given, as_json=as_json)
+        codes = _files(paths, format_name, engine, scratch, given, as_json=as_json)
     assert set(codes) <= set(WORST_FIRST)
     return min(codes, key=WORST_FIRST.index)
 
@@ -96,14 +104,45 @@ def _refused(text: str, error: ChaosError) -> int:
     return error.exit_code
 
 
-def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> list[int]:
+def _refuse_to_fetch(paths: tuple[str, ...], master: str) -> None:
+    """A run that is fetched into a folder of this machine is nothing to executors elsewhere."""
+    from chaos.core.place import Remote, place
+    from spark_checkers.masters import Where
+
+    far = [] if Where(master).local else [text for text in paths if isinstance(place(text), Remote)]
+    if far:
+        raise UsageError(f"{far[0]}: add --scratch FOLDER, which executors of --master {master} reach, to fetch it to")
+
+
+def _runs(paths: tuple[str, ...], engine: str, store: str, scratch: Path | None, *, as_json: bool) -> list[int]:
+    with ExitStack() as until_told:
+        folders = [_folder(text, Path(store), scratch, until_told) for text in paths]
+        return _runs_at_hand(paths, folders, engine, as_json=as_json)
+
+
+def _folder(text: str, store: Path, scratch: Path | None, until_told: ExitStack) -> Path:
+    """A run folder of this machine: one of another file system is fetched (to ``scratch``), and gone afterwards."""
+    from chaos.core.place import Remote, place
+    from chaos.store import find_run
+
+    where = place(text)
+    if not isinstance(where, Remote):
+        return find_run(text if "://" not in text else str(where), store)
+    folder = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=scratch))
+    fetched = Path(folder) / (where.name or "run")
+    fetched.mkdir()
+    where.fetch(fetched)
+    click.echo(f"chaos: {text}: fetched to be judged here; the verdict is printed, not written there", err=True)
+    return find_run(str(fetched), store)
+
+
+def _runs_at_hand(paths: tuple[str, ...], folders: list[Path], engine: str, *, as_json: bool) -> list[int]:
+    from chaos.core.place import Remote, place
     from chaos.core.runinfo import read_run
     from chaos.judging import judge_each
-    from chaos.store import find_run
     from reports.html import render
     from reports.text import summary
 
-    folders = [find_run(text, Path(store)) for text in paths]
     with Bar(sys.stderr) as bar, advance.listening(bar):
         found = judge_each(folders, engine)
     codes = []
@@ -116,7 +155,8 @@ def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> 
         if as_json:
             click.echo(msgspec.json.encode(as_object(text, results)).decode())
         else:
-            render(folder)
+            if not isinstance(place(text), Remote):
+                render(folder)
             click.echo(summary(folder))
     return codes
 
@@ -130,7 +170,10 @@ def _value(text: str) -> str | int:
     return Keyword(text) if text.startswith(":") else text
 
 
-def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[str, Any], *, as_json: bool) -> list[int]:
+def _files(
+    paths: tuple[str, ...], format_name: str, engine: str, scratch: Path | None, given: dict[str, Any], *, as_json: bool
+) -> list[int]:
+    from chaos.core.place import place
     from chaos.judging import judge_imported
     from checkers.imported.question import Question, model_for
     from reports.imported import figures_object, summary
@@ -139,7 +182,7 @@ def _files(paths: tuple[str, ...], format_name: str, engine: str, given: dict[st
         given["init"] = _value(given["init"])
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
     with Bar(sys.stderr) as bar, advance.listening(bar):
-        found = judge_imported([Path(text) for text in paths], question, engine)
+        found = judge_imported([place(text) for text in paths], question, engine, scratch)
     codes = []
     for text, results in zip(paths, found, strict=True):
         if isinstance(results, ChaosError):

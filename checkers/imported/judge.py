@@ -3,14 +3,13 @@
 Pure but for reading the file; the same function runs here and in executors. The module refuses to print.
 """
 
-from pathlib import Path
-
+from chaos.core.place import Place
 from chaos.core.verdict import Results
 from checkers.imported import kafka, logs, objects
 from checkers.imported.question import KAFKA, LOG, Question
 
 
-def judge(path: Path, question: Question, engine: str) -> Results:
+def judge(path: Place, question: Question, engine: str) -> Results:
     """The verdict on a file.
 
     Args:

@@ -3,20 +3,21 @@
 The module refuses to decide what is an error; ``checkers.kafka`` does.
 """
 
-from pathlib import Path
 from typing import Final
 
 import msgspec
 import numpy as np
 
 from chaos.core.formats import registry as formats
+from chaos.core.formats.kafka import KafkaHistory
+from chaos.core.place import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.figures import Losses, figures
 from checkers.imported.load import of_kafka
 from checkers.imported.plain import plain
 from checkers.imported.question import Question
 from checkers.imported.telling import results
-from checkers.kafka.check import check
+from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.losses import losses
 from checkers.kafka.rows import Records
 from checkers.kafka.told import EXAMPLES, told
@@ -33,16 +34,25 @@ def _plain(anomaly: Anomaly) -> Anomaly:
     return msgspec.structs.replace(anomaly, examples=tuple(shown(example) for example in anomaly.examples))
 
 
-def judge(path: Path, question: Question, engine: str) -> Results:
+def judge(path: Place, question: Question, engine: str) -> Results:
     """The verdict on a Kafka-style history.
 
     Raises:
         HistoryError: naming file, line and fault.
     """
-    history = formats.read_kafka(path, question.format)
+    return answer(formats.read_kafka(path, question.format), question, engine)
+
+
+def answer(history: KafkaHistory, question: Question, engine: str) -> Results:
+    """The verdict on a Kafka-style history that was read."""
     verdict = check(
         history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps, strict=question.strict, keep=EXAMPLES
     )
+    return told_of(verdict, history, question, engine)
+
+
+def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, engine: str) -> Results:
+    """A verdict in the shape of ``results.json``."""
     anomalies = told(verdict, history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps)
     records = Records(history.columns)
     acked, proof = losses(records) if "lost-write" in anomalies else (_NOBODY, _NOBODY)

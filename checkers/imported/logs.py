@@ -4,7 +4,6 @@ The operations become the columns of a queue's shard, and the kernels that judge
 refuses what a run has beside: there is no drain, so what nobody looked at is not unseen.
 """
 
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +14,7 @@ from chaos.core.formats import registry as formats
 from chaos.core.formats.operations import Operation
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
+from chaos.core.place import Place
 from chaos.core.verdict import Anomaly, Results
 from checkers.duplicates import DuplicatesKernel
 from checkers.failed_read import FailedReadKernel
@@ -152,7 +152,7 @@ def found_in(shard: QueueShard, context: Context) -> Findings:
     return merged
 
 
-def judge(path: Path, question: Question, engine: str) -> Results:
+def judge(path: Place, question: Question, engine: str) -> Results:
     """The verdict on a history of logs, one per key.
 
     Raises:

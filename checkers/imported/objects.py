@@ -4,7 +4,6 @@ The module refuses to search by itself; ``checkers.models`` does.
 """
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from chaos.core.errors import HistoryError
 from chaos.core.formats import registry as formats
 from chaos.core.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from chaos.core.op import Type
+from chaos.core.place import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.figures import Losses, figures
 from checkers.imported.load import of_operations
@@ -114,7 +114,7 @@ def _losses(model: str, objects: Iterable[tuple[Any, Calls]]) -> Losses | None:
     return Losses(np.array(acked, dtype=np.int64), np.array(proof, dtype=np.int64))
 
 
-def judge(path: Path, question: Question, engine: str) -> Results:
+def judge(path: Place, question: Question, engine: str) -> Results:
     """The verdict on a history of objects.
 
     Raises:

@@ -14,6 +14,7 @@ import numpy as np
 
 from chaos.core.formats.kafka_columns import KafkaColumns
 from chaos.core.verdict import UNKNOWN, Valid
+from checkers.columns import Ints
 from checkers.kafka import explain, graph, kernel
 from checkers.kafka.cycles import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
 from checkers.kafka.found import Case, Cases, Found
@@ -24,6 +25,9 @@ from checkers.kafka.rows import Records, shards
 
 CYCLES_SHOWN: Final = 8
 """Cycles of one kind that are searched for, to be shown."""
+
+EDGES: Final = Options(ww_deps=False, edges=True, keep=0)
+"""What logs are looked at for once more, if something was read from the future."""
 
 KEEP: Final = 32
 """Cases written out per anomaly, as many as the reference checker writes at most."""
@@ -73,18 +77,27 @@ def check(
         budget: how many dependencies are searched for cycles at most; more make the verdict unknown.
     """
     records = Records(columns)
-    summary = _examined(records, Options(ww_deps=ww_deps, edges=ww_deps or kernel.mixed(records), keep=keep))
+    silent = kernel.hollow(records)
+    options = Options(ww_deps=ww_deps, edges=ww_deps or kernel.mixed(records), keep=keep)
+    summary = examined(records, silent, options)
     if summary.future:
-        edges = _examined(records, Options(ww_deps=False, edges=True, keep=0))
+        edges = examined(records, silent, EDGES)
         summary.ww, summary.wr = edges.ww, edges.wr
     return conclude(summary, records, sub_via=sub_via, ww_deps=ww_deps, strict=strict, keep=keep, budget=budget)
 
 
-def _examined(records: Records, options: Options) -> Summary:
-    """The kernel over one log after the other."""
+def examined(records: Records, silent: Ints, options: Options, proven: Ints | None = None) -> Summary:
+    """The kernel over one log after the other.
+
+    Args:
+        records: the history, or what these logs need of it.
+        silent: what ``kernel.hollow`` gives for the whole history.
+        options: what is looked for.
+        proven: the union of ``kernel.first_look`` over other logs.
+    """
     logs = [(shard, Values(shard)) for shard in shards(records)]
-    proven = np.unique(np.concatenate([values.proven(shard) for shard, values in logs] or [np.empty(0, np.int64)]))
-    silent = kernel.hollow(records)
+    none = np.empty(0, dtype=np.int64) if proven is None else proven
+    proven = np.unique(np.concatenate([none, *(values.proven(shard) for shard, values in logs)]))
     summaries: Iterable[Summary] = (kernel.examine(shard, proven, silent, options, values) for shard, values in logs)
     return reduce(kernel.merge, summaries, Summary(Cases(options.keep)))
 

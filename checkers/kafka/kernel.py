@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import KafkaF, Mop
+from chaos.core.formats.kafka_columns import KafkaF, Mop, Mops
 from chaos.core.op import Type
 from checkers.columns import Ints
 from checkers.kafka import content, graph, order, realtime
@@ -60,8 +60,7 @@ def hollow(records: Records) -> Ints:
     mops = records.columns.mops
     ok = records.polls & (records.type == Type.OK)
     silent = (mops.kind == Mop.NOTHING) | (mops.kind == Mop.EMPTY)
-    which: Ints = mops.op[silent]
-    which = which[np.concatenate(([True], which[1:] != which[:-1]))[: len(which)]]
+    which: Ints = heads(mops.op[silent])
     which = which[ok[which]]
     if not len(which):
         return which
@@ -77,11 +76,19 @@ def mixed(records: Records) -> bool:
     """Whether some record both sent and polled messages."""
     if not bool((records.f == KafkaF.TXN).any()):
         return False
-    mops = records.columns.mops
-    did = [np.zeros(len(records), dtype=bool) for _ in range(2)]
-    for which, kind in zip(did, (Mop.SEND, Mop.POLLED), strict=True):
-        which[mops.op[mops.kind == kind]] = True
-    return bool((did[0] & did[1] & (records.sends | records.polls)).any())
+    return bool((records.sends | records.polls)[both(records.columns.mops)].any())
+
+
+def both(mops: Mops) -> Ints:
+    """The records, completions or not, that name messages sent and messages polled, ascending."""
+    sent, polled = (heads(mops.op[mops.kind == kind]) for kind in (Mop.SEND, Mop.POLLED))
+    return np.intersect1d(sent, polled, assume_unique=True)
+
+
+def heads(op: Ints) -> Ints:
+    """Each of ascending numbers once."""
+    once: Ints = op[np.concatenate(([True], op[1:] != op[:-1]))[: len(op)]]
+    return once
 
 
 def examine(shard: Shard, proven: Ints, silent: Ints, options: Options, values: Values | None = None) -> Summary:

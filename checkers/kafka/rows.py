@@ -29,15 +29,16 @@ class Records:
     Attributes:
         type: ``Type`` of each record; an invocation without a completion is INFO, another invocation stays INVOKE.
         invoke: row of the invocation; NEVER if the history does not show one.
+        partner: row of the other half, -1 for none; given where ``columns`` leave out records of a process.
         sends, polls: the record may send, may poll (SEND or TXN, POLL or TXN) and is a completion or open.
     """
 
-    def __init__(self, columns: KafkaColumns) -> None:
+    def __init__(self, columns: KafkaColumns, partner: Ints | None = None) -> None:
         ops = columns.ops
         self.columns = columns
         self.index, self.time_ns, self.process = ops.index, ops.time_ns, ops.process
         self.f, self.flags = ops.f, ops.flags
-        self.partner = partners(ops)
+        self.partner = partners(ops) if partner is None else partner
         rows = np.arange(len(ops.index), dtype=np.int64)
         invoked = ops.type == Type.INVOKE
         self.open: Mask = invoked & (self.partner < 0) & (ops.process >= 0)

@@ -1,6 +1,9 @@
 """Histories as Hypothesis draws them, and their texts in every notation that Jepsen's tools write."""
 
 import json
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
 
 from hypothesis import strategies as st
 
@@ -153,3 +156,12 @@ def json_plain(value):
 def json_text(records, *, array):
     lines = [json.dumps({name: json_plain(value) for name, value in record.items()}) for record in records]
     return "[" + ",\n".join(lines) + "]" if array else "".join(line + "\n" for line in lines)
+
+
+@contextmanager
+def written(words):
+    """A file of these words, gone afterwards, whatever comes of what is tried with it."""
+    with tempfile.TemporaryDirectory(prefix="chaos-formats-") as folder:
+        path = Path(folder) / "history.edn"
+        path.write_text(words, encoding="utf-8", newline="")
+        yield path

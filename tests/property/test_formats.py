@@ -1,11 +1,10 @@
 """Foreign notations: what is written is read; both readers of Kafka-style text agree; any cut leaves a beginning."""
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from edn_text import LAYOUTS, edn_lines, json_text, kafka_history, plain_history, printed
+from edn_text import LAYOUTS, edn_lines, json_text, kafka_history, plain_history, printed, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,17 +64,6 @@ def general(path, *, json=False):
     return in_index_order(rows.columns())
 
 
-def written(words):
-    path = Path(tempfile.mkdtemp(prefix="chaos-formats-")) / "history.edn"
-    path.write_text(words, newline="")
-    return path
-
-
-def removed(path):
-    path.unlink()
-    path.parent.rmdir()
-
-
 @FEWER
 @given(kafka_history(), st.sampled_from(sorted(LAYOUTS)))
 def test_every_layout_gives_what_the_general_reader_gives(records, layout):
@@ -85,12 +73,11 @@ def test_every_layout_gives_what_the_general_reader_gives(records, layout):
         (form,) = forms(line)
         rows.add(_event(form.value))
     expected = shown(in_index_order(rows.columns()))
-    path = written(LAYOUTS[layout](lines))
-    history = kafka.read(path)
-    assert shown(history.columns) == expected
-    assert history.cut_off is None
-    assert shown(general(path)) == expected
-    removed(path)
+    with written(LAYOUTS[layout](lines)) as path:
+        history = kafka.read(path)
+        assert shown(history.columns) == expected
+        assert history.cut_off is None
+        assert shown(general(path)) == expected
 
 
 def _event(record):
@@ -104,23 +91,21 @@ def _event(record):
 def test_the_json_twin_gives_the_same_history(records, array):
     plain = [{**record, "error": "x"} if "rebalance-log" in record else record for record in records]
     expected = Rows(json=True)
-    path = written(json_text(plain, array=array))
-    for event in EventReader(path):
-        expected.add(event)
-    assert len(expected.lines) == len(records)
-    assert shown(kafka.read(path).columns) == shown(in_index_order(expected.columns()))
-    removed(path)
+    with written(json_text(plain, array=array)) as path:
+        for event in EventReader(path):
+            expected.add(event)
+        assert len(expected.lines) == len(records)
+        assert shown(kafka.read(path).columns) == shown(in_index_order(expected.columns()))
 
 
 @FEWER
 @given(kafka_history(), st.integers(20, 400))
 def test_ranges_of_lines_together_are_the_file(records, size):
-    path = written(LAYOUTS["lines"](edn_lines(records)))
-    ranges = text.chunks(path, size)
-    assert [lo for lo, _ in ranges[1:]] == [hi for _, hi in ranges[:-1]]
-    parts = [kafka.read_range(path, lo, hi) for lo, hi in ranges]
-    assert shown(kafka.joined(parts).columns) == shown(kafka.read(path).columns)
-    removed(path)
+    with written(LAYOUTS["lines"](edn_lines(records))) as path:
+        ranges = text.chunks(path, size)
+        assert [lo for lo, _ in ranges[1:]] == [hi for _, hi in ranges[:-1]]
+        parts = [kafka.read_range(path, lo, hi) for lo, hi in ranges]
+        assert shown(kafka.joined(parts).columns) == shown(kafka.read(path).columns)
 
 
 @FEWER
@@ -128,19 +113,16 @@ def test_ranges_of_lines_together_are_the_file(records, size):
 def test_a_file_cut_anywhere_is_read_as_far_as_it_goes(records, layout, data):
     whole = LAYOUTS[layout](edn_lines(records))
     at = data.draw(st.integers(1, len(whole)))
-    path = written(whole[:at])
-    history = kafka.read(path)
-    full = written(whole)
-    expected_ops, expected_mops = shown(kafka.read(full).columns)
-    ops, mops = shown(history.columns)
-    complete = sum(whole[:at].find(line) >= 0 for line in edn_lines(records)) if "index" in records[0] else len(ops)
-    assert len(ops) == complete
-    assert ops == expected_ops[: len(ops)]
-    assert mops == [row for row in expected_mops if row[0] < len(ops)]
-    tail = whole[at:].strip("\r\n")
-    assert (history.cut_off is None) == (not tail or len(whole[:at].strip()) == 0 or _between(whole[:at], layout))
-    removed(path)
-    removed(full)
+    with written(whole[:at]) as path, written(whole) as full:
+        history = kafka.read(path)
+        expected_ops, expected_mops = shown(kafka.read(full).columns)
+        ops, mops = shown(history.columns)
+        complete = sum(whole[:at].find(line) >= 0 for line in edn_lines(records)) if "index" in records[0] else len(ops)
+        assert len(ops) == complete
+        assert ops == expected_ops[: len(ops)]
+        assert mops == [row for row in expected_mops if row[0] < len(ops)]
+        tail = whole[at:].strip("\r\n")
+        assert (history.cut_off is None) == (not tail or len(whole[:at].strip()) == 0 or _between(whole[:at], layout))
 
 
 def _between(words, layout):

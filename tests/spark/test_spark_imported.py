@@ -1,5 +1,6 @@
 """Histories of other tools on Spark: the same verdicts as here, files of one job, read in executors only."""
 
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -8,7 +9,9 @@ import pytest
 import checkers.imported.judge
 from chaos import judging
 from chaos.core.errors import HistoryError
+from chaos.core.formats import text
 from checkers.imported.question import Question
+from spark_checkers import engine, files
 
 SAMPLES = sorted((Path(__file__).resolve().parent.parent / "data" / "kafka").glob("*.edn"))
 pytestmark = pytest.mark.spark
@@ -33,6 +36,28 @@ def test_kafka_samples_are_judged_alike(ww_deps):
     assert {results.engine for results in there} == {"spark"}
     assert [comparable(one) for one in there] == [comparable(one) for one in here]
     assert {results.valid for results in here} >= {True, False}
+
+
+def test_a_large_file_is_several_tasks_and_small_ones_are_one_each(monkeypatch):
+    kinds = []
+    perform = engine._run
+
+    def watched(tasks):
+        kinds.append(sorted({task.kind for task in tasks}))
+        return perform(tasks)
+
+    large = max(SAMPLES, key=lambda path: path.stat().st_size)
+    monkeypatch.setattr(engine, "_run", watched)
+    monkeypatch.setattr(engine, "judged", partial(
+        files.judged,
+        cut=lambda size, _: text.spans(size, 20_000) if size == large.stat().st_size else [],
+    ))  # fmt: skip
+    question = Question(format="jepsen", model="kafka", ww_deps=True)
+    here = judging.judge_imported([large, SAMPLES[0]], question, "local")
+    there = judging.judge_imported([large, SAMPLES[0]], question, "spark")
+    assert kinds[0] == ["imported", "range"]
+    assert all("imported" not in later for later in kinds[1:])
+    assert [comparable(one) for one in there] == [comparable(one) for one in here]
 
 
 def test_objects_are_judged_alike_and_a_broken_file_disturbs_no_other(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from chaos.testing import load_history, write_run_folder
 from checkers.kernel import Context
 from checkers.shards import run_of, workers_in
 from spark_checkers import masters, rounds, session, shipping
-from spark_checkers.engine import limit_s
+from spark_checkers.files import limit_s
 from spark_checkers.masters import Where
 from spark_checkers.reasons import cause, last_words
 from spark_checkers.tasks import Failed, perform

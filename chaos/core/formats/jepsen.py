@@ -8,7 +8,6 @@ The module refuses to judge. Conventions are Jepsen's: a read of nil says nothin
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +17,7 @@ from chaos.core.formats import edn, plain_text, text
 from chaos.core.formats.operations import Operations, paired
 from chaos.core.formats.records import Event, Records
 from chaos.core.op import Type
+from chaos.core.place import Place
 
 _TYPES: Final = {"invoke": Type.INVOKE, "ok": Type.OK, "fail": Type.FAIL, "info": Type.INFO}
 _USUAL: Final = ("index", "time", "type", "process", "f", "value")
@@ -84,8 +84,8 @@ class EventReader:
     ``cut_off``: once all events were given, None or where the file was cut off.
     """
 
-    def __init__(self, path: Path, lo: int = 0, hi: int | None = None) -> None:
-        self.records = Records(path, lo, hi)
+    def __init__(self, path: Place, lo: int = 0, hi: int | None = None, first_line: int = 1) -> None:
+        self.records = Records(path, lo, hi, first_line)
         self.path = path
 
     @property
@@ -165,7 +165,7 @@ def _json(line: bytes, number: int) -> list[tuple[Any, int]] | None:
         raise
 
 
-def read(path: Path, *, independent: bool = False) -> Operations:
+def read(path: Place, *, independent: bool = False) -> Operations:
     """A whole history as paired operations.
 
     Raises:

@@ -8,7 +8,6 @@ back; a line that tells them apart has ``output`` as well. Anything else is in `
 The module refuses to pair: a line is an operation.
 """
 
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -17,12 +16,13 @@ from chaos.core.formats.jepsen import frozen
 from chaos.core.formats.lines import Lines
 from chaos.core.formats.operations import NEVER, Operation, Operations
 from chaos.core.op import Type
+from chaos.core.place import Place
 
 _TYPES: Final = {"ok": Type.OK, "fail": Type.FAIL, "info": Type.INFO}
 _USUAL: Final = ("f", "type", "invoke", "complete", "process", "key", "value", "output")
 
 
-def read(path: Path) -> Operations:
+def read(path: Place) -> Operations:
     """A whole history.
 
     Raises:

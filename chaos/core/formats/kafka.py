@@ -13,7 +13,6 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -21,9 +20,10 @@ import numpy as np
 from chaos.core.errors import HistoryError
 from chaos.core.formats import kafka_text, text
 from chaos.core.formats.jepsen import EventReader
-from chaos.core.formats.kafka_columns import KafkaColumns, concatenate, in_index_order, reordered
+from chaos.core.formats.kafka_columns import KafkaColumns, concatenate, in_index_order, numbered, reordered
 from chaos.core.formats.kafka_rows import Rows
 from chaos.core.formats.records import Event
+from chaos.core.place import Place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class KafkaHistory:
     others: tuple[Event, ...] = ()
 
 
-def read(path: Path, *, processes: int | None = None) -> KafkaHistory:
+def read(path: Place, *, processes: int | None = None) -> KafkaHistory:
     """A whole history.
 
     ``processes``: how many read a file whose records are lines; None: what this machine has, for a file that is worth
@@ -67,23 +67,37 @@ _SHARE_BYTES: Final = 64 << 20
 
 
 def joined(parts: Sequence[KafkaHistory]) -> KafkaHistory:
-    """The parts of one file, in its order, as one history in the order of its index."""
-    cut_off = next((part.cut_off for part in parts if part.cut_off is not None), None)
+    """The parts of one file, in its order, as one history in the order of its index: the same however it was cut.
+
+    Raises:
+        HistoryError: records follow a part that is cut off, so that there was more to it than the part could know.
+    """
+    full = [part for part in parts if part.cut_off is not None or len(part.columns.ops.index)]
+    for part in full[:-1]:
+        if part.cut_off is not None:
+            raise HistoryError(f"records follow where {part.cut_off}")
+    cut_off = full[-1].cut_off if full else None
     others = tuple(event for part in parts for event in part.others)
-    return KafkaHistory(in_index_order(concatenate([part.columns for part in parts])), cut_off, others)
+    return KafkaHistory(numbered(in_index_order(concatenate([part.columns for part in parts]))), cut_off, others)
 
 
-def read_range(path: Path, lo: int = 0, hi: int | None = None) -> KafkaHistory:
+def read_range(path: Place, lo: int = 0, hi: int | None = None) -> KafkaHistory:
     """The records of a byte range that begins and ends at line ends, in the order of the file.
 
     Keys are numbered for this part alone, and an index may be missing: ``joined`` mends both. Line numbers in errors
-    count from the range's first line.
+    count from the range's first line; where the file is cut off is said by the file's own.
 
     Raises:
         HistoryError: naming file, line and fault.
     """
-    reader = EventReader(path, lo, hi)
-    json = path.exists() and text.is_json(path)
+    found = _range(EventReader(path, lo, hi))
+    if lo > 0 and found.cut_off is not None:
+        return _range(EventReader(path, lo, hi, 1 + text.lines_before(path, lo)))
+    return found
+
+
+def _range(reader: EventReader) -> KafkaHistory:
+    json = reader.path.exists() and text.is_json(reader.path)
     others: list[Event] = []
     parts = [_chunk(reader, chunk, others, json=json) for chunk in reader.records.chunks()]
     return KafkaHistory(concatenate(parts), reader.cut_off, tuple(others))

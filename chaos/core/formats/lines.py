@@ -5,11 +5,11 @@ The module refuses to know what a line means.
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from chaos.core.errors import HistoryError
 from chaos.core.formats.text import BOM
+from chaos.core.place import Place
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ class Lines(Generic[T]):
     ``parse`` raises ValueError with what is wrong. ``cut_off``: once all were given, None or where the file ends.
     """
 
-    def __init__(self, path: Path, parse: Callable[[str, int], T]) -> None:
+    def __init__(self, path: Place, parse: Callable[[str, int], T]) -> None:
         self.path = path
         self.parse = parse
         self.cut_off: str | None = None

@@ -11,13 +11,13 @@ The module refuses to guess offsets or queues, which such files do not have.
 """
 
 from collections.abc import Hashable
-from pathlib import Path
 from typing import Any, Final
 
 from chaos.core.formats.lines import Lines
 from chaos.core.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from chaos.core.formats.records import Event
 from chaos.core.op import Type
+from chaos.core.place import Place
 
 _RESULTS: Final = {"SUCCESS": Type.OK, "FAILURE": Type.FAIL, "UNKNOWN": Type.INFO}
 _FAULT_COLUMNS: Final = 4
@@ -28,7 +28,7 @@ _DEQUEUE: Final = "dequeue"
 _GET_ALL: Final = "getAll"
 
 
-def read(path: Path) -> Operations:
+def read(path: Place) -> Operations:
     """A whole history.
 
     Raises:

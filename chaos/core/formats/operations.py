@@ -8,7 +8,6 @@ The module refuses to know what an operation means: ``f`` is a word, values are 
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
@@ -16,6 +15,7 @@ import msgspec
 from chaos.core.errors import HistoryError
 from chaos.core.formats.records import Event
 from chaos.core.op import Type
+from chaos.core.place import Place
 
 NEVER: Final = (1 << 63) - 1
 """``complete`` of an operation that may take effect at any time after its invocation."""
@@ -67,7 +67,7 @@ class Operations(msgspec.Struct, kw_only=True):
     failed_cas_observes: bool = False
 
 
-def paired(path: Path, events: Iterable[Event], *, independent: bool = False) -> tuple[list[Operation], list[Event]]:
+def paired(path: Place, events: Iterable[Event], *, independent: bool = False) -> tuple[list[Operation], list[Event]]:
     """Operations of clients by process, and the records of others.
 
     Real time is the order of the records' index (of the file, where indices are equal), or their position if any lacks
@@ -109,7 +109,7 @@ def _placed(events: Iterable[Event]) -> Sequence[tuple[int, Event]]:
     return list(enumerate(listed))
 
 
-def _split(path: Path, event: Event, *, independent: bool) -> tuple[Any, Any]:
+def _split(path: Place, event: Event, *, independent: bool) -> tuple[Any, Any]:
     """Key and value of a record."""
     if not independent:
         return event.extra.get("key"), event.value
@@ -118,7 +118,7 @@ def _split(path: Path, event: Event, *, independent: bool) -> tuple[Any, Any]:
     raise HistoryError(f"{path}:{event.line}: --independent wants values [key value], not {str(event.value)[:40]}")
 
 
-def _invoked(path: Path, event: Event, place: int, *, independent: bool) -> Operation:
+def _invoked(path: Place, event: Event, place: int, *, independent: bool) -> Operation:
     key, argument = _split(path, event, independent=independent)
     return Operation(
         f=event.f,
@@ -135,7 +135,7 @@ def _invoked(path: Path, event: Event, place: int, *, independent: bool) -> Oper
     )
 
 
-def _complete(path: Path, operation: Operation, event: Event, place: int, *, independent: bool) -> None:
+def _complete(path: Place, operation: Operation, event: Event, place: int, *, independent: bool) -> None:
     operation.type = event.type
     operation.answered = True
     operation.complete_ns = event.time_ns

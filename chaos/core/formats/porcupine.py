@@ -8,7 +8,6 @@ The module keeps Porcupine's conventions: a read of nil found nothing, a failed 
 """
 
 import re
-from pathlib import Path
 from typing import Any, Final
 
 from chaos.core.formats import edn
@@ -16,13 +15,14 @@ from chaos.core.formats.jepsen import event
 from chaos.core.formats.lines import Lines
 from chaos.core.formats.operations import Operations, paired
 from chaos.core.formats.records import Event
+from chaos.core.place import Place
 
 _CONSOLE: Final = re.compile(
     r"(?:[A-Z]+\s+\S+\s+-\s+)?(?P<process>\d+|:[^\s]+)\s+:(?P<type>invoke|ok|fail|info)\s+(?P<f>:\S+)(?:\s+(?P<rest>.*))?"
 )
 
 
-def read(path: Path) -> Operations:
+def read(path: Place) -> Operations:
     """A whole history.
 
     Raises:

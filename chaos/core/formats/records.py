@@ -7,7 +7,6 @@ The module refuses to know the shape of any value.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from chaos.core.errors import HistoryError
 from chaos.core.formats import text
 from chaos.core.op import Type
+from chaos.core.place import Place
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -36,15 +36,16 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Records:
-    """The chunks of a file, or of a byte range that begins and ends at line ends.
+    """The chunks of a file, or of a byte range that begins and ends at line ends and with line ``first_line``.
 
     ``cut_off``: after the last chunk, None or a sentence on where the file was cut off.
     """
 
-    def __init__(self, path: Path, lo: int = 0, hi: int | None = None) -> None:
+    def __init__(self, path: Place, lo: int = 0, hi: int | None = None, first_line: int = 1) -> None:
         self.path = path
         self.lo = lo
         self.hi = hi
+        self.first_line = first_line
         self.cut_off: str | None = None
         self._resume: tuple[int, int] | None = None
         self._stopped = False
@@ -68,7 +69,7 @@ class Records:
         if self.lo == 0 and self.hi is None and text.is_vector(self.path):
             yield from text.form_chunks(self.path, vector=True)
             return
-        for chunk in text.line_chunks(self.path, self.lo, self.hi):
+        for chunk in text.line_chunks(self.path, self.lo, self.hi, first_line=self.first_line):
             yield chunk
             if self._stopped:
                 return

@@ -4,15 +4,15 @@ The module refuses to look into a file to find out what it is.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.formats import jepsen, jsonl, kafka, openchaos, porcupine
 from chaos.core.formats.kafka import KafkaHistory
 from chaos.core.formats.operations import Operations
+from chaos.core.place import Place
 
-_OBJECTS: Final[dict[str, Callable[[Path], Operations]]] = {
+_OBJECTS: Final[dict[str, Callable[[Place], Operations]]] = {
     "jepsen": jepsen.read,
     "jsonl": jsonl.read,
     "openchaos": openchaos.read,
@@ -22,7 +22,7 @@ FORMATS: Final = tuple(_OBJECTS)
 """The names of all formats."""
 
 
-def read(path: Path, format: str, *, independent: bool = False) -> Operations:  # noqa: A002 - the option's name
+def read(path: Place, format: str, *, independent: bool = False) -> Operations:  # noqa: A002 - the option's name
     """A history as paired operations.
 
     ``independent``: values are ``[key value]``, which only Jepsen's histories have.
@@ -39,7 +39,7 @@ def read(path: Path, format: str, *, independent: bool = False) -> Operations:  
     return jepsen.read(path, independent=True)
 
 
-def read_kafka(path: Path, format: str) -> KafkaHistory:  # noqa: A002
+def read_kafka(path: Place, format: str) -> KafkaHistory:  # noqa: A002
     """A Kafka-style history as columns.
 
     Raises:
@@ -52,7 +52,7 @@ def read_kafka(path: Path, format: str) -> KafkaHistory:  # noqa: A002
     return kafka.read(path)
 
 
-def _known(path: Path, format: str) -> None:  # noqa: A002
+def _known(path: Place, format: str) -> None:  # noqa: A002
     if format not in _OBJECTS:
         raise UsageError(f"no format {format!r}: use one of {', '.join(FORMATS)}")
     if not path.is_file():

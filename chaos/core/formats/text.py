@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from chaos.core.errors import HistoryError
+from chaos.core.place import Place
 
 CHUNK_BYTES: Final = 1 << 20
 """Of text at a time: about what stays in a processor's cache with all that is made of it."""
@@ -43,22 +43,45 @@ class Chunk:
     offset: int
 
 
-def chunks(path: Path, size: int = 64 << 20) -> list[tuple[int, int]]:
-    """Byte ranges of about ``size`` bytes that end at line ends; together the whole file."""
+def spans(total: int, size: int) -> list[tuple[int, int]]:
+    """Byte ranges of at most ``size`` bytes that make up ``total`` bytes; lines are none of their business."""
+    return list(pairwise([*range(0, total, size), total]))
+
+
+def aligned(path: Place, lo: int, hi: int) -> tuple[int, int]:
+    """The lines that begin within a byte range, as a byte range: what many ranges share nobody reads twice."""
     total = path.stat().st_size
-    cuts = [0]
     with path.open("rb") as file:
-        while (at := cuts[-1] + size) < total:
+
+        def line_start(at: int) -> int:
+            if not 0 < at < total:
+                return min(at, total)
             file.seek(at - 1)
-            while (piece := file.read(1 << 16)) and b"\n" not in piece:
+            while piece := file.read(1 << 16):
+                end = piece.find(b"\n")
+                if end >= 0:
+                    return at + end
                 at += len(piece)
-            at += piece.find(b"\n") if piece else 0
-            cuts.append(min(at, total))
-    cuts.append(total)
-    return [(lo, hi) for lo, hi in pairwise(cuts) if lo < hi]
+            return total
+
+        return line_start(lo), line_start(hi)
 
 
-def line_chunks(path: Path, lo: int = 0, hi: int | None = None, *, first_line: int = 1) -> Iterator[Chunk]:
+def chunks(path: Place, size: int = 64 << 20) -> list[tuple[int, int]]:
+    """Byte ranges of about ``size`` bytes that end at line ends; together the whole file."""
+    return [(lo, hi) for lo, hi in (aligned(path, *span) for span in spans(path.stat().st_size, size)) if lo < hi]
+
+
+def lines_before(path: Place, at: int) -> int:
+    """How many line ends stand before a place."""
+    count = 0
+    with path.open("rb") as file:
+        while at > 0 and (data := file.read(min(CHUNK_BYTES, at))):
+            count, at = count + data.count(b"\n"), at - len(data)
+    return count
+
+
+def line_chunks(path: Place, lo: int = 0, hi: int | None = None, *, first_line: int = 1) -> Iterator[Chunk]:
     """The lines of a byte range that begins and ends at line ends (the whole file without a range).
 
     ``first_line``: the number of the range's first line.
@@ -85,18 +108,18 @@ def _unmarked(data: bytes, at: int) -> bytes:
     return b" " * len(BOM) + data[len(BOM) :] if at == 0 and data.startswith(BOM) else data
 
 
-def is_vector(path: Path) -> bool:
+def is_vector(path: Place) -> bool:
     """Whether the file is one vector (or list) of records, rather than records one after the other."""
     head = _head(path)
     return _VECTOR.match(head) is not None
 
 
-def is_json(path: Path) -> bool:
+def is_json(path: Place) -> bool:
     """Whether the records are JSON objects: their keys are strings, where EDN has keywords."""
     return re.match(rb'(?:\[\s*)?\{\s*(?:"|\}\s*[,\]]?\s*\Z)', _head(path)) is not None
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Place) -> bytes:
     with path.open("rb") as file:
         head = file.read(1 << 16)
     match = _HEAD.match(head)
@@ -116,7 +139,7 @@ class Cut(Exception):  # noqa: N818 - not an error: what there is before it coun
         self.broken = broken
 
 
-def form_chunks(path: Path, *, vector: bool, offset: int = 0, first_line: int = 1) -> Iterator[Chunk]:
+def form_chunks(path: Place, *, vector: bool, offset: int = 0, first_line: int = 1) -> Iterator[Chunk]:
     """Records wherever they end, from a place on; each is rewritten onto one line.
 
     Raises:
@@ -171,7 +194,7 @@ def _lines_before(rest: bytes) -> int:
 class _Piece:
     """Text from the end of one record on: where further records end in it."""
 
-    def __init__(self, path: Path, data: bytes, line: int, *, vector: bool, final: bool) -> None:
+    def __init__(self, path: Place, data: bytes, line: int, *, vector: bool, final: bool) -> None:
         self.data = data
         self.line = line
         self.split_strings = False
