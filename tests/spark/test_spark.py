@@ -25,7 +25,7 @@ from chaos.testing import differences, load_history, write_run_folder
 from checkers import local
 from checkers.registry import EVERY
 from spark_checkers import engine, session
-from spark_checkers.tasks import Failed
+from spark_checkers.tasks import Failed, Task, error_of
 
 HISTORIES = Path(__file__).resolve().parent.parent / "histories"
 pytestmark = pytest.mark.spark
@@ -156,10 +156,10 @@ def test_several_paths_are_two_jobs_whatever_their_number(tmp_path, monkeypatch)
 
 
 def test_a_task_that_breaks_is_a_broken_harness(tmp_path):
-    (failed,) = engine._run([engine.Task("queues", tmp_path, 0, b"no pickle")])
+    (failed,) = engine._run([Task("queues", tmp_path, 0, b"no pickle")])
     assert isinstance(failed, Failed)
     assert not failed.altered
-    error = engine._error(failed)
+    error = error_of(failed)
     assert type(error) is ChaosError
     assert "broke on Spark" in str(error)
 

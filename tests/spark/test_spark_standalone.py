@@ -22,7 +22,9 @@ from checkers import local
 from checkers.imported.judge import judge
 from checkers.imported.question import Question
 from spark_checkers import engine, session
+from spark_checkers import files as rounds_of_files
 from spark_checkers.masters import Where
+from spark_checkers.tasks import Task, error_of
 
 HISTORIES = Path(__file__).resolve().parent.parent / "histories"
 pytestmark = pytest.mark.spark
@@ -118,7 +120,7 @@ def test_a_process_that_is_killed_costs_a_retry_and_no_verdict(cluster, files, t
     """A Python worker is the child of a daemon, which is the child of the executor, which is a child of the worker."""
     plain = pickle.dumps(QUESTION)
     contexts = [plain, held(tmp_path / "pipe", QUESTION), plain]
-    tasks = [engine.Task("imported", path, 0, one) for path, one in zip(files, contexts, strict=True)]
+    tasks = [Task("imported", path, 0, one) for path, one in zip(files, contexts, strict=True)]
     writer = os.open(tmp_path / "pipe", os.O_RDWR)  # never waits, and keeps readers waiting
     session.session()
     result = performed(tasks)
@@ -140,26 +142,24 @@ def test_a_process_that_is_killed_costs_a_retry_and_no_verdict(cluster, files, t
 def test_a_task_that_always_kills_its_python_is_an_error_of_its_own(cluster, files):
     deadly = cloudpickle.dumps(type("Deadly", (), {"__reduce__": lambda _: (os._exit, (9,))})())
     contexts = [pickle.dumps(QUESTION), deadly, pickle.dumps(QUESTION)]
-    first, second, third = engine._run(
-        [engine.Task("imported", path, 0, one) for path, one in zip(files, contexts, strict=True)]
-    )
+    tasks = [Task("imported", path, 0, one) for path, one in zip(files, contexts, strict=True)]
+    first, second, third = engine._run(tasks)
     assert first.valid is third.valid is False
-    error = engine._error(second)
+    error = error_of(second)
     assert type(error) is ChaosError
     assert "the Python worker or the executor that ran it ended" in str(error)
 
 
 def test_a_task_that_hangs_is_ended_and_unknown(cluster, files, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "GRACE_S", 0.5)
+    monkeypatch.setattr(rounds_of_files, "GRACE_S", 0.5)
     stuck = held(tmp_path / "pipe", QUESTION)
     writer = os.open(tmp_path / "pipe", os.O_RDWR)
-    made = engine._imported
+    run = engine._run
 
-    def one_stuck(path, *rest):  # the others have all the time that a busy machine may need
-        task = made(path, *rest)
-        return task._replace(context=stuck) if path == files[1] else task._replace(limit_s=0.0)
+    def one_stuck(task):  # the others have all the time that a busy machine may need
+        return task._replace(context=stuck) if task.history == files[1] else task._replace(limit_s=0.0)
 
-    monkeypatch.setattr(engine, "_imported", one_stuck)
+    monkeypatch.setattr(engine, "_run", lambda tasks: run([one_stuck(task) for task in tasks]))
     first, second, third = judging.judge_imported(files, QUESTION, "spark")
     assert first.valid is third.valid is False
     assert second.valid == "unknown"
