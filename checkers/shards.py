@@ -29,8 +29,8 @@ from chaos.core.history import (
     workers_of,
 )
 from chaos.core.runinfo import RunInfo, read_run
-from checkers.columns import Ints, are_distinct
-from checkers.kernel import READ_COLUMNS, Column, QueueShard
+from checkers.columns import Column, Ints, are_distinct
+from checkers.kernel import READ_COLUMNS, QueueShard
 from checkers.timeline import Timeline, timeline_of
 
 TABLES: Final = (("operations", OPERATIONS), ("reads", READ_ROWS))
