@@ -33,7 +33,7 @@ def _of(folder: str) -> tuple[Path, Context, list[int]]:
 
 
 def _one(history: Path, context: Context, name: str, key: int) -> Any:
-    return KERNELS[name].examine(load_shard(history, key), context)
+    return KERNELS[name].examine(load_shard(history, key, lazily=True), context)
 
 
 def _merged(name: str, summaries: Iterable[Any]) -> dict[str, Any]:
