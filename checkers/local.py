@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from chaos.core import advance
 from chaos.core.errors import ChaosError
+from chaos.core.memory import keep_freed
 from chaos.core.verdict import Results
 from checkers.judge import Judged, Part, conclude, examine, together
 from checkers.kernel import Context
@@ -26,6 +27,12 @@ from checkers.written import written
 
 SMALL: Final = 1_000_000
 """Operations up to which starting processes costs more than it gives."""
+
+
+def begin() -> None:
+    """Set up a process that judges beside others: one thread decodes, and memory is used again."""
+    pa.set_cpu_count(1)
+    keep_freed()
 
 
 def examined(history: Path, context: Context, keys: Sequence[int]) -> Part:
@@ -40,10 +47,8 @@ def examined(history: Path, context: Context, keys: Sequence[int]) -> Part:
 
 
 def _side_by_side(history: Path, context: Context, groups: Sequence[Sequence[int]], processes: int) -> Iterator[Part]:
-    """The parts of all groups, in order, by several processes that decode with one thread each."""
-    with ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), initializer=pa.set_cpu_count, initargs=(1,)
-    ) as pool:
+    """The parts of all groups, in order, by several processes."""
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=begin) as pool:
         try:
             yield from pool.map(partial(examined, history, context), groups)
         except BrokenProcessPool:

@@ -275,11 +275,14 @@ class Log:
         """Per operation: the offset behind the last one that a read covers."""
         return np.maximum(np.where(self.next >= 0, self.next, self.begin), self.last_record + 1)
 
-    @cached_property
-    def tail(self) -> Ints:
-        """Per operation: where the log ended for a strong read."""
-        said = np.where(self.max >= 0, self.max, np.where(self.next >= 0, self.next, self.begin))
-        return np.maximum(said, self.last_record + 1)
+    def tails(self, reads: Ints) -> Ints:
+        """Where the log ended for strong reads."""
+        out, following = self.max[reads], self.next[reads]
+        silent = np.flatnonzero(out < 0)
+        if len(silent):
+            begin = np.where(self.offset[reads] >= 0, self.offset[reads], np.maximum(self.min[reads], 0))
+            out[silent] = np.where(following >= 0, following, begin)[silent]
+        return np.maximum(out, self.last_record[reads] + 1)
 
     @cached_property
     def told(self) -> Mask:
@@ -291,10 +294,13 @@ class Log:
     @cached_property
     def place(self) -> Ints:
         """Per sent vid: the offset that was acknowledged, else the highest at which a read showed it, else -1."""
-        shown = np.full(self.values, -1, dtype=np.int64)
-        offsets, vids = self.pairs
-        shown[vids] = offsets  # they ascend, so the highest stays
-        return np.where(self.told, self.offset[self.sends], shown[: len(self.sends)])
+        out = np.where(self.told, self.offset[self.sends], -1)
+        open_vids = np.zeros(self.values + 1, dtype=np.bool_)  # the last for damaged rows, whose vid is -1
+        open_vids[: len(self.sends)] = ~self.told
+        if open_vids.any():
+            rows = np.flatnonzero(open_vids[self.row_vid])
+            np.maximum.at(out, self.row_vid[rows], self.row_offset[rows])
+        return out
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints]:

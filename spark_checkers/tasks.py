@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from chaos.core.errors import HistoryError, UsageError
+from chaos.core.memory import keep_freed
 from chaos.core.runinfo import RunInfo
 
 TASKS: Final = pa.schema([
@@ -70,6 +71,7 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
             f"{history}: {seen} workers' streams on {socket.gethostname()} and {len(shared.streams)} elsewhere; "
             "is it on a file system that all executors share?"
         )
+    keep_freed()
     return examined(history, shared, keys)
 
 
