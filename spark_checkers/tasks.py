@@ -22,7 +22,7 @@ TASKS: Final = pa.schema([
     ("kind", pa.string()),  # stream, events, queues, imported
     ("folder", pa.string()),  # the history folder; the file of an imported history
     ("key", pa.int64()),  # the worker
-    ("context", pa.binary()),  # pickled: the run for events, the context and the queues, the question for imported
+    ("context", pa.binary()),  # pickled: the run for events, the context, queues and checks, the question for imported
 ])  # fmt: skip
 ANSWERS: Final = "number long, answer binary"
 _ANSWER: Final = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
@@ -50,7 +50,8 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
             ``imported`` (judge a file that another tool wrote).
         history: the run's history folder, or that file.
         key: the worker.
-        context: the run for ``events``, the context and the queues for ``queues``, the question for ``imported``.
+        context: the run for ``events``, the context, the queues and the names of checks for ``queues``, the
+            question for ``imported``.
     """
     from checkers.local import examined
     from checkers.shards import load_timeline, materialise, workers_in
@@ -64,7 +65,7 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
     if kind == "events":
         assert isinstance(context, RunInfo)
         return load_timeline(history, context)
-    shared, keys = context
+    shared, keys, only = context
     seen = len(workers_in(history))
     if seen != len(shared.streams):  # a folder that is not shared, or not yet: part of a history is none
         raise HistoryError(
@@ -72,7 +73,7 @@ def perform(kind: str, history: Path, key: int, context: Any) -> Any:
             "is it on a file system that all executors share?"
         )
     keep_freed()
-    return examined(history, shared, keys)
+    return examined(history, shared, keys, only)
 
 
 def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:

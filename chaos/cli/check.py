@@ -58,10 +58,12 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 @click.option("--nil-means", type=click.Choice(["any", "absent"]),
               help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]")
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
+@click.option("--check", "checks", multiple=True, metavar="NAME,…",
+              help="Only these checks, and the assumptions; nothing is written into the run folder (chaos).")
 @click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
 def check_command(
     paths: tuple[str, ...], format_name: str, engine: str, master: str | None, driver_host: str | None,
-    as_json: bool, store: str, **options: Any,
+    as_json: bool, store: str, checks: tuple[str, ...], **options: Any,
 ) -> int:  # fmt: skip
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
@@ -77,7 +79,9 @@ def check_command(
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
             others = ", ".join(FORMATS[1:])
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
-        codes = _runs(paths, engine, store, as_json=as_json)
+        codes = _runs(paths, engine, store, _asked(checks), as_json=as_json)
+    elif checks:
+        raise UsageError("--check: only for run folders; a file is held against its --model")
     else:
         codes = _files(paths, format_name, engine, given, as_json=as_json)
     assert set(codes) <= set(WORST_FIRST)
@@ -96,16 +100,29 @@ def _refused(text: str, error: ChaosError) -> int:
     return error.exit_code
 
 
-def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> list[int]:
+def _asked(texts: tuple[str, ...]) -> frozenset[str]:
+    """The checks that are named."""
+    from chaos.plugins import did_you_mean
+    from checkers.registry import described
+
+    known = [name for name, _ in described()]
+    names = [name.strip() for text in texts for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--check {name}: no such check{did_you_mean(name, known)}")
+    return frozenset(names)
+
+
+def _runs(paths: tuple[str, ...], engine: str, store: str, only: frozenset[str], *, as_json: bool) -> list[int]:
     from chaos.core.runinfo import read_run
     from chaos.judging import judge_each
     from chaos.store import find_run
     from reports.html import render
-    from reports.text import summary
+    from reports.text import rows_of, summary
 
     folders = [find_run(text, Path(store)) for text in paths]
     with Bar(sys.stderr) as bar, advance.listening(bar):
-        found = judge_each(folders, engine)
+        found = judge_each(folders, engine, only)
     codes = []
     for text, folder, results in zip(paths, folders, found, strict=True):
         if isinstance(results, ChaosError):
@@ -115,6 +132,8 @@ def _runs(paths: tuple[str, ...], engine: str, store: str, *, as_json: bool) -> 
         codes.append(exit_code(results.valid, interrupted=run.interrupted, broke=run.broke))
         if as_json:
             click.echo(msgspec.json.encode(as_object(text, results)).decode())
+        elif only:
+            click.echo(rows_of(text, results))
         else:
             render(folder)
             click.echo(summary(folder))

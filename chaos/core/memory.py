@@ -11,8 +11,8 @@ from typing import Final
 _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 
-LARGEST_BYTES: Final = 32 << 20
-"""Arrays up to this size are taken from memory that is kept; glibc allows no more."""
+LARGEST_BYTES: Final = (256 << 20, 32 << 20)
+"""Arrays up to this size are taken from memory that is kept; older glibc allows no more than the second."""
 KEPT_BYTES: Final = 1 << 30
 """So much freed memory a process keeps at most."""
 
@@ -24,4 +24,4 @@ def keep_freed() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    return bool(mallopt(_MMAP_THRESHOLD, LARGEST_BYTES)) and bool(mallopt(_TRIM_THRESHOLD, KEPT_BYTES))
+    return any(mallopt(_MMAP_THRESHOLD, size) for size in LARGEST_BYTES) and bool(mallopt(_TRIM_THRESHOLD, KEPT_BYTES))

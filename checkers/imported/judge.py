@@ -5,6 +5,7 @@ Pure but for reading the file; the same function runs here and in executors. The
 
 from pathlib import Path
 
+from chaos.core.memory import keep_freed
 from chaos.core.verdict import Results
 from checkers.imported import kafka, logs, objects
 from checkers.imported.question import KAFKA, LOG, Question
@@ -22,5 +23,6 @@ def judge(path: Path, question: Question, engine: str) -> Results:
         HistoryError: naming file, line and fault.
         UsageError: a question that the file's format cannot answer.
     """
+    keep_freed()
     by = kafka.judge if question.model == KAFKA else logs.judge if question.model == LOG else objects.judge
     return by(path, question, engine)
