@@ -26,7 +26,8 @@ ABOUT: dict[str, tuple[str, str, str]] = {
         "No loss",
         "at least 4 × DuckDB's anti-join; Spark at most 1.5 × local once its session has done a job",
         (
-            "The check `no-loss` over a run folder: what reading needs, the log, and its rules (complete final reads,"
+            "The check `no-loss` over a run folder as `chaos check --check no-loss` runs it (beside it that judges the"
+            " assumptions): what reading needs, the log, and its rules (complete final reads,"
             " what retention removed, unknowns). DuckDB counts the acknowledged sends that no final read returned, on"
             " the same columns, on all cores."
         ),

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from benchmarks import kafka_made
 from benchmarks.measuring import profile, times
 from chaos.core.formats.kafka_columns import NONE, KafkaColumns, Mop, Mops, Ops
+from chaos.core.memory import keep_freed
 from chaos.core.op import Type
 from checkers.kafka.check import check
 
@@ -33,16 +34,19 @@ def make(folder: str, kind: str, records: int) -> dict[str, Any]:
 
 
 def _read(folder: str) -> KafkaColumns:
-    tables = [pq.read_table(Path(folder) / f"{name}.parquet") for name in ("ops", "mops")]
-    ops, mops = ({name: table[name].to_numpy() for name in table.column_names} for table in tables)
-    own = [field.name for field in dataclasses.fields(Mops)]
-    keys = int(mops["key"].max()) + 1
-    return KafkaColumns(Ops(**ops), Mops(**{name: mops[name] for name in own}), tuple(range(keys)), ())
+    read = {}
+    for name, kind in (("ops", Ops), ("mops", Mops)):
+        own = [field.name for field in dataclasses.fields(kind)]
+        table = pq.read_table(Path(folder) / f"{name}.parquet", columns=own)
+        read[name] = {column: table[column].to_numpy() for column in own}
+    keys = int(read["mops"]["key"].max()) + 1
+    return KafkaColumns(Ops(**read["ops"]), Mops(**read["mops"]), tuple(range(keys)), ())
 
 
 def ours(folder: str, repeats: int, *, ww_deps: bool = False) -> dict[str, Any]:
     """The whole analysis, reading included; ``cpu_s``: of the last one."""
     answers = []
+    keep_freed()  # as the judge of files does
     took = times(lambda: answers.append(check(_read(folder), ww_deps=ww_deps)), repeats)
     begun = time.process_time()
     check(_read(folder), ww_deps=ww_deps)

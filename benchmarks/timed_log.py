@@ -19,6 +19,7 @@ from chaos.core.op import F, Type
 from checkers.judge import examine
 from checkers.kernel import Context
 from checkers.linearizable import LinearizableKernel
+from checkers.local import begin
 from checkers.loss import LossKernel
 from checkers.shards import load_shard, load_timeline, materialise, run_of, workers_in
 
@@ -33,7 +34,7 @@ def _of(folder: str) -> tuple[Path, Context, list[int]]:
 
 
 def _one(history: Path, context: Context, name: str, key: int) -> Any:
-    return KERNELS[name].examine(load_shard(history, key), context)
+    return KERNELS[name].examine(load_shard(history, key, lazily=True), context)
 
 
 def _merged(name: str, summaries: Iterable[Any]) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def local(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
     history, context, keys = _of(folder)
     answer: dict[str, Any] = {}
     with ProcessPoolExecutor(
-        len(os.sched_getaffinity(0)), get_context("spawn"), initializer=pa.set_cpu_count, initargs=(1,)
+        len(os.sched_getaffinity(0)), get_context("spawn"), initializer=begin
     ) as pool:
         took = times(lambda: answer.update(_merged(kernel, pool.map(partial(_one, history, context, kernel), keys))),
                      repeats)  # fmt: skip

@@ -4,7 +4,7 @@
 line that says why. The module refuses to change a verdict: both engines run the same kernels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
@@ -80,12 +80,13 @@ def _why_here(engine: str) -> str | None:
     return f"engine local: {why}" if why else why
 
 
-def judge_each(folders: Sequence[Path], engine: str = "auto") -> list[Results | ChaosError]:
-    """Judge run folders, on Spark all in one session and two jobs; writes into each its verdict.
+def judge_each(folders: Sequence[Path], engine: str = "auto", only: Collection[str] = ()) -> list[Results | ChaosError]:
+    """Judge run folders, on Spark all in one session and two jobs; writes into each its verdict if it is whole.
 
     Args:
         folders: the run folders.
         engine: ``auto``, ``spark`` or ``local``.
+        only: the checks that are asked for, by name; all if none is named.
 
     Returns:
         For each folder its results, or why it could not be judged; such a folder disturbs no other.
@@ -95,22 +96,22 @@ def judge_each(folders: Sequence[Path], engine: str = "auto") -> list[Results | 
     """
     why = _why_here(engine)
     if why is not None:
-        return [_here(folder, why) for folder in folders]
+        return [_here(folder, why, only) for folder in folders]
     from checkers.written import written
     from spark_checkers.engine import judge_each as judged_on_spark
 
     return [
-        found if isinstance(found, ChaosError) else written(folder, found)
-        for folder, found in zip(folders, judged_on_spark(folders), strict=True)
+        found if isinstance(found, ChaosError) else found.results if only else written(folder, found)
+        for folder, found in zip(folders, judged_on_spark(folders, only), strict=True)
     ]
 
 
-def _here(folder: Path, note: str) -> Results | ChaosError:
+def _here(folder: Path, note: str, only: Collection[str]) -> Results | ChaosError:
     """The verdict of one folder by this process, or why there is none."""
     from checkers import local
 
     try:
-        return local.judge(folder, note)
+        return local.judged(folder, note, only).results if only else local.judge(folder, note)
     except ChaosError as error:
         return error
 

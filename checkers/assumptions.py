@@ -123,7 +123,7 @@ class AssumptionsKernel:
         backwards = int((same & (np.diff(log.invoke[order]) < 0)).sum()) + int((log.complete < log.invoke).sum())
         return Traffic(
             counts={(code // 16, code % 16): n for code, n in enumerate(counts.tolist()) if n},
-            records=len(log.row_vid), late=late, worst_lag_ns=int(lag.max(initial=0)), backwards=backwards,
+            records=len(log.row_offset), late=late, worst_lag_ns=int(lag.max(initial=0)), backwards=backwards,
             drains={shard.key: drain_of(shard, context).reason},
         )  # fmt: skip
 

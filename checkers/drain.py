@@ -14,7 +14,7 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import FINAL, POPS, F, Type
-from checkers.columns import Ints
+from checkers.columns import Ints, among
 from checkers.findings import counted, node_name
 from checkers.kernel import Context, QueueShard
 from checkers.log import Log
@@ -37,11 +37,6 @@ class Drained(msgspec.Struct, frozen=True):
     def complete(self) -> bool:
         """Whether the last pass is the queue's final content."""
         return not self.reason
-
-
-def _content_differs(log: Log, left: int, right: int) -> bool:
-    a, b = log.rows_of(left), log.rows_of(right)
-    return not (np.array_equal(log.row_offset[a], log.row_offset[b]) and np.array_equal(log.row_vid[a], log.row_vid[b]))
 
 
 def unstable(timeline: Timeline, at_ns: int, *, replicas: bool) -> str:
@@ -81,10 +76,12 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
     if healed_ns > began_ns:
         return "the first pass began before the last heal had ended"
     # What reads, and what is said of popped messages, leaves the log as it is.
-    open_ops = (log.type == Type.INFO) & ~np.isin(log.f, (*FINAL, F.COMMITTED_READ, *POPS))
-    if open_ops.any() and int(log.deadline[open_ops].max()) > began_ns:
+    unanswered = np.flatnonzero(log.type == Type.INFO)
+    open_ops = unanswered[~among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
+    if len(open_ops) and int(log.deadline[open_ops].max()) > began_ns:
         return "the first pass began before the deadline of an operation without an answer"
-    due_ns = int(log.argument[(log.f == F.SCHEDULE) & np.isin(log.type, (Type.OK, Type.INFO))].max(initial=0))
+    delayed = np.flatnonzero((log.f == F.SCHEDULE) & among(log.type, (Type.OK, Type.INFO)))
+    due_ns = int(log.argument[delayed].max()) if len(delayed) else 0
     if due_ns > began_ns:
         return "the first pass began before the time of a delayed message"
     return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
@@ -95,7 +92,7 @@ def _judged(log: Log, context: Context) -> Drained:
     if not len(passes):
         return Drained("no final read", -1, -1)
     last = int(passes[-1])
-    return Drained(_why_not(log, context, passes, last), last, int(log.begin[last]))
+    return Drained(_why_not(log, context, passes, last), last, log.begin_of(last))
 
 
 def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
@@ -105,7 +102,7 @@ def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
         return "only one pass" if len(passes) == 1 else "the passes are less than 5 s apart"
     first = int(apart[-1])
     between = passes[np.flatnonzero(passes == first)[0] :]
-    if any(_content_differs(log, int(a), int(b)) for a, b in pairwise(between)):
+    if not all(log.same_records(int(a), int(b)) for a, b in pairwise(between)):
         return "the passes have different content"
     if int(log.next[last]) != int(log.max[last]):
         return f"the last pass ended at {log.next[last]}, but the maximum is {log.max[last]}"
@@ -118,10 +115,10 @@ def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
 
 def _not_there_yet(log: Log, last: int) -> str:
     """What was acknowledged, is above the end or has no offset, and may yet come; empty if there is nothing."""
-    highest = int(log.place[log.acked].max(initial=-1))
+    highest = int(log.acked_place.max(initial=-1))
     if int(log.max[last]) <= highest:
         return f"the maximum is {log.max[last]}, but offset {highest} was acknowledged"
-    unseen = int((log.place[log.acked] < 0).sum())
+    unseen = int((log.acked_place < 0).sum())
     verb = "was" if unseen == 1 else "were"
     return f"{counted(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""
 
@@ -133,7 +130,7 @@ def _waited_in_vain(log: Log, context: Context, passes: Ints, last: int) -> str:
     """
     equal = last
     for op in passes[::-1]:
-        if _content_differs(log, int(op), last) or log.node[op] != log.node[last]:
+        if not log.same_records(int(op), last) or log.node[op] != log.node[last]:
             break
         equal = int(op)
     if int(log.invoke[last]) - int(log.complete[equal]) < PATIENCE_NS:

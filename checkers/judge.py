@@ -7,7 +7,7 @@ ended drain is never valid, at any depth (SEMANTICS 11).
 
 import time
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,7 +19,7 @@ from checkers.assumptions import Traffic, ended, named_counts
 from checkers.findings import Finding, Findings, added
 from checkers.kernel import Context, QueueShard
 from checkers.loss import LossSummary
-from checkers.registry import EVERY, KERNELS, SERIES, SERVICE
+from checkers.registry import EVERY, KERNELS, SERIES, SERVICE, chosen
 from checkers.replicas import ReplicaSummary
 from checkers.roles import NAME as ROLES
 from checkers.roles import check_roles
@@ -54,11 +54,11 @@ def _why(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({place.filename.rsplit('/', 1)[-1]}:{place.lineno})"
 
 
-def examine(shard: QueueShard, context: Context) -> Part:
-    """Run every kernel over one queue. Pure; runs in an executor."""
+def examine(shard: QueueShard, context: Context, only: Collection[str] = ()) -> Part:
+    """Run every kernel over one queue, or only those that are named. Pure; runs in an executor."""
     summaries: dict[str, Any] = {}
     took_s: dict[str, float] = {}
-    for kernel in EVERY:
+    for kernel in chosen(only):
         began = time.perf_counter()
         try:
             summaries[kernel.name] = kernel.examine(shard, context)
@@ -80,6 +80,8 @@ def _added(left: Part, right: Part) -> Part:
     summaries: dict[str, Any] = {}
     for kernel in EVERY:
         name = kernel.name
+        if name not in left.summaries:
+            continue
         one, other = left.summaries[name], right.summaries[name]
         broken = next((summary for summary in (one, other) if isinstance(summary, Broken)), None)
         try:
@@ -176,15 +178,23 @@ def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> 
     return explain.sentence_valid(acked, results.anomalies, compared, context)
 
 
-def conclude(part: Part | None, context: Context, engine: str, engine_note: str = "") -> Judged:
-    """The verdict of a run from what the kernels made of all its queues, None if it has none."""
-    summaries = {kernel.name: part.summaries[kernel.name] if part is not None else None for kernel in EVERY}
+def conclude(
+    part: Part | None, context: Context, engine: str, engine_note: str = "", only: Collection[str] = ()
+) -> Judged:
+    """The verdict of a run from what the kernels made of all its queues, None if it has none.
+
+    ``only``: the checks that are judged, by name, beside the assumptions; faults and figures are left out then.
+    """
+    summaries = {kernel.name: part.summaries.get(kernel.name) if part is not None else None for kernel in EVERY}
     rows = []
+    judged = {kernel.name for kernel in chosen(only)}
     for kernel in KERNELS:
+        if kernel.name == "rto" and (not only or ROLES in only):
+            rows.append(_roles_row(context))
+        if kernel.name not in judged:
+            continue
         row = _row(kernel, summaries[kernel.name], context)
         took_s = part.took_s[kernel.name] if part is not None else 0.0
-        if kernel.name == "rto":
-            rows.append(_roles_row(context))
         if row is not None:
             rows.append(msgspec.structs.replace(row, took_s=round(took_s, 6)))
     why = ended(context)
@@ -199,10 +209,18 @@ def conclude(part: Part | None, context: Context, engine: str, engine_note: str 
     results = Results(
         valid=merged(row.valid for row in rows), sentence="", reason="; ".join(reasons), model=context.run.workload,
         engine=engine, engine_note=engine_note, checks=tuple(rows), anomalies=anomalies,
-        faults=tuple(_fault(span, summaries, steadied, context) for span in context.timeline.faults),
+        faults=() if only else tuple(_fault(span, summaries, steadied, context) for span in context.timeline.faults),
         counts=named_counts(traffic) if isinstance(traffic, Traffic) else {}, interrupted=context.run.interrupted,
         availability=availability(served), latency=latencies(served, context),
     )  # fmt: skip
     curves = summaries[SERIES.name]
     series = SERIES.series(None if isinstance(curves, Broken) else curves, context)
-    return Judged(msgspec.structs.replace(results, sentence=_sentence(results, summaries, context)), series)
+    sentence = _sentence(results, summaries, context)
+    if only:
+        judged_rows = ", ".join(row.name for row in rows)
+        sentence = (
+            f"{sentence} Only this was judged: {judged_rows}."
+            if results.valid is not True
+            else (f"Valid as far as it was judged: {judged_rows}.")
+        )
+    return Judged(msgspec.structs.replace(results, sentence=sentence), series)

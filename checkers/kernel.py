@@ -13,15 +13,13 @@ from functools import cached_property
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
-import numpy.typing as npt
 
 from chaos.core.history import StreamFacts
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import CheckResult
+from checkers.columns import Column
 from checkers.log import Log
 from checkers.timeline import Timeline
-
-Column = npt.NDArray[Any]
 
 READ_COLUMNS: Final = ("worker", "op", "f", "position", "offset", "writer", "sequence", "complete_ns")
 """What kernels see of a record that was read; its operation tells the rest."""

@@ -3,14 +3,14 @@
 Every operation has a place in offset order: an append at offset o the rank 2o; a read whose last
 record is at l comes after rank 2l+1; a strong read that reached the end E comes before rank 2E-1 at
 the latest. The log is linearizable iff no operation was invoked after one of higher rank completed:
-a sort and a suffix minimum of completions decide it exactly.
+a suffix minimum of completions over the places decides it exactly.
 
 The module refuses to bound weak reads from above and empty reads from below: legal histories would
 be refused.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.verdict import CheckResult, Example
 from checkers.blame import actor_of, when
-from checkers.columns import Ints, Mask, suffix_minimum
+from checkers.columns import Ints, Mask, distinct, suffix_minimum
 from checkers.findings import (
     Finding,
     Findings,
@@ -33,6 +33,8 @@ from checkers.findings import (
 )
 from checkers.kernel import Context, QueueShard
 from checkers.log import Log
+
+_SPARE: Final = 4096
 
 
 class Scan(NamedTuple):
@@ -53,8 +55,57 @@ def _appends(log: Log) -> tuple[Ints, Ints, Mask]:
     return log.sends[there], log.place[there], log.told[there]
 
 
-def _scan(log: Log, ops: Ints, rank: Ints, done_rank: Ints, done_ops: Ints) -> Mask:
-    """Which of ``ops`` were invoked after a completed operation of strictly higher rank."""
+class _Grid:
+    """Places as small numbers, ascending as they do: counted from the lowest where they are dense, else ranked.
+
+    Args:
+        places: those there are.
+    """
+
+    def __init__(self, places: Ints) -> None:
+        self._lowest = int(places.min(initial=0))
+        span = int(places.max(initial=0)) - self._lowest + 1
+        self._ranked = None if span < 4 * len(places) + _SPARE else distinct(places)
+        self.size = span if self._ranked is None else len(self._ranked)
+
+    def of(self, places: Ints) -> Ints:
+        """Per place its number; of one that is none of them, that of the next higher, ``size`` if there is none."""
+        if self._ranked is not None:
+            return np.searchsorted(self._ranked, places)
+        return np.clip(places - self._lowest, 0, self.size)
+
+
+class _Completed(NamedTuple):
+    """The operations whose completion shows how far the log was: settled appends and reads that returned records."""
+
+    appends: Ints
+    places: Ints
+    reads: Ints
+    last: Ints
+
+    def by_rank(self) -> tuple[Ints, Ints]:
+        """Ranks, ascending, and the operations."""
+        rank = np.concatenate((2 * self.places, 2 * self.last + 1))
+        order = np.argsort(rank, kind="stable")
+        return rank[order], np.concatenate((self.appends, self.reads))[order]
+
+
+def _late(log: Log, done: _Completed, appends: Ints, place: Ints, strong: Ints, tail: Ints) -> tuple[Mask, Mask]:
+    """Which appends and strong reads were invoked after an operation of strictly higher rank had completed."""
+    grid = _Grid(np.concatenate((place, done.last)))
+    by_read = np.full(grid.size, NEVER_NS, dtype=np.int64)
+    np.minimum.at(by_read, grid.of(done.last), log.complete[done.reads])
+    earliest = by_read.copy()
+    np.minimum.at(earliest, grid.of(done.places), log.complete[done.appends])
+    from_here = suffix_minimum(earliest, none=NEVER_NS)
+    at = grid.of(place)
+    # Above an append come the reads that returned it, above both whatever is further on.
+    above = np.minimum(by_read[at], from_here[at + 1])
+    return above < log.invoke[appends], from_here[grid.of(tail)] < log.invoke[strong]
+
+
+def _shown_late(log: Log, ops: Ints, rank: Ints, done_rank: Ints, done_ops: Ints) -> Mask:
+    """Which of ``ops`` were invoked after one of these operations, of strictly higher rank, had completed."""
     least = suffix_minimum(log.complete[done_ops], none=NEVER_NS)
     return np.asarray(least[np.searchsorted(done_rank, rank, side="right")] < log.invoke[ops])
 
@@ -72,17 +123,20 @@ def rank_scan(log: Log) -> tuple[Scan, Scan]:
     """The appends out of order, and the stale strong reads."""
     appends, place, settled = _appends(log)
     reads = log.ok_reads[log.row_count[log.ok_reads] > 0]
-    done_ops = np.concatenate((appends[settled], reads))
-    done_rank = np.concatenate((2 * place[settled], 2 * log.last_record[reads] + 1))
-    order = np.argsort(done_rank, kind="stable")
-    done_ops, done_rank = done_ops[order], done_rank[order]
-    by_read = log.row_count[done_ops] > 0
+    done = _Completed(appends[settled], place[settled], reads, log.last_record[reads])
     strong = log.strong_reads
+    tail = log.tails(strong)
     out = []
-    for ops, places, rank in ((appends, place, 2 * place), (strong, log.tail[strong], 2 * log.tail[strong] - 1)):
-        bad = _scan(log, ops, rank, done_rank, done_ops)
-        witnesses = _witnesses(log, rank[bad], done_rank, done_ops) if bad.any() else np.zeros(0, dtype=np.int64)
-        shown = _scan(log, ops[bad], rank[bad], done_rank[by_read], done_ops[by_read])
+    for bad, ops, places, rank in zip(
+        _late(log, done, appends, place, strong, tail), (appends, strong), (place, tail), (2 * place, 2 * tail - 1),
+        strict=True,
+    ):  # fmt: skip
+        witnesses, shown = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+        if bad.any():
+            done_rank, done_ops = done.by_rank()
+            witnesses = _witnesses(log, rank[bad], done_rank, done_ops)
+            by_read = log.row_count[done_ops] > 0
+            shown = _shown_late(log, ops[bad], rank[bad], done_rank[by_read], done_ops[by_read])
         out.append(Scan(ops[bad], places[bad], witnesses, shown))
     return out[0], out[1]
 

@@ -6,7 +6,7 @@ where that costs more than it gives.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from chaos.core import advance
 from chaos.core.errors import ChaosError
+from chaos.core.memory import keep_freed
 from chaos.core.verdict import Results
 from checkers.judge import Judged, Part, conclude, examine, together
 from checkers.kernel import Context
@@ -28,32 +29,43 @@ SMALL: Final = 1_000_000
 """Operations up to which starting processes costs more than it gives."""
 
 
-def examined(history: Path, context: Context, keys: Sequence[int]) -> Part:
-    """What the kernels make of some queues, one after the other.
+def begin() -> None:
+    """Set up a process that judges beside others: one thread decodes, and memory is used again."""
+    pa.set_cpu_count(1)
+    keep_freed()
+
+
+def examined(history: Path, context: Context, keys: Sequence[int], only: Collection[str] = ()) -> Part:
+    """What the kernels make of some queues, one after the other; only those that are named, if any is.
 
     Raises:
         HistoryError: if a table is damaged or of another version.
     """
-    part = together(examine(load_shard(history, key), context) for key in keys)
+    part = together(examine(load_shard(history, key, lazily=bool(only)), context, only) for key in keys)
     assert part is not None, "a group has a queue"
     return part
 
 
-def _side_by_side(history: Path, context: Context, groups: Sequence[Sequence[int]], processes: int) -> Iterator[Part]:
-    """The parts of all groups, in order, by several processes that decode with one thread each."""
-    with ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), initializer=pa.set_cpu_count, initargs=(1,)
-    ) as pool:
+def _side_by_side(
+    examine_group: Callable[[Sequence[int]], Part], history: Path, groups: Sequence[Sequence[int]], processes: int
+) -> Iterator[Part]:
+    """The parts of all groups, in order, by several processes."""
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=begin) as pool:
         try:
-            yield from pool.map(partial(examined, history, context), groups)
+            yield from pool.map(examine_group, groups)
         except BrokenProcessPool:
             raise ChaosError(
                 f"{history.parent}: a process that judged it was ended from outside; was there too little memory?"
             ) from None
 
 
-def judged(folder: Path, note: str = "") -> Judged:
+def judged(folder: Path, note: str = "", only: Collection[str] = ()) -> Judged:
     """Judge one run folder without writing the verdict (tables are made where they are missing).
+
+    Args:
+        folder: the run folder.
+        note: why it is judged here, in a line for people.
+        only: the checks that are asked for, by name; all if none is named.
 
     Raises:
         ChaosError: if a process that judged was killed.
@@ -63,12 +75,13 @@ def judged(folder: Path, note: str = "") -> Judged:
     made = [materialise(history, worker) for worker in advance.each("streams", workers_in(history))]
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
     groups = grouped({key for one in made for key in one.keys})
+    examine_group = partial(examined, history, context, only=tuple(only))
     processes = min(len(os.sched_getaffinity(0)), len(groups))
     if processes > 1 and sum(one.facts.operations for one in made) > SMALL:
-        parts = _side_by_side(history, context, groups, processes)
+        parts = _side_by_side(examine_group, history, groups, processes)
     else:
-        parts = (examined(history, context, group) for group in groups)
-    return conclude(together(advance.as_made("groups of queues", parts, len(groups))), context, "local", note)
+        parts = map(examine_group, groups)
+    return conclude(together(advance.as_made("groups of queues", parts, len(groups))), context, "local", note, only)
 
 
 def judge(folder: Path, note: str = "") -> Results:

@@ -1,29 +1,55 @@
 """What a history knows of one queue's log: values, pairs (offset, value), and what each read covers.
 
-Worked out once per shard with sorts and gathers, shared by all kernels. A value is known by its *vid*:
-the position of its send among the shard's sends; values that nobody sent here follow behind. The
+Worked out once per shard, each part when it is first asked for: a check that needs little reads little. A value is
+known by its *vid*: the position of its send among the shard's sends; values that nobody sent here follow behind. The
 module refuses to judge.
 """
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from chaos.core.errors import HistoryError
-from chaos.core.op import READS, SENDS, STRONG_READS, F, Type
+from chaos.core.op import POPS, READS, SENDS, STRONG_READS, F, Type
 from chaos.core.transaction import COMMITTING
-from checkers.columns import Ints, Mask, are_distinct, distinct
+from checkers.columns import Column, Ints, Mask, among, are_distinct, distinct
+from checkers.values import Names, distinct_pairs
 
 DAMAGED: Final = -1
 _SHIFT: Final = 40
+_Column = TypeVar("_Column")
 
 
-def _packed(writer: Ints, sequence: Ints) -> Ints:
-    """Writer and sequence in one number; both are small by construction of the workloads."""
-    return (writer << _SHIFT) | sequence
+def _packed(worker: Column, number: Ints) -> Ints:
+    """Worker and operation in one number; both are small by construction of the streams."""
+    out: Ints = (worker.astype(np.int64) << _SHIFT) | number
+    return out
+
+
+class _Told(Generic[_Column]):
+    """A column of the operations, read when it is first asked for."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+
+    def __set_name__(self, owner: type["Log"], name: str) -> None:
+        self._name = name
+
+    def __get__(self, log: "Log", owner: type["Log"]) -> _Column:
+        column: _Column = log.operations[self._column]
+        log.__dict__[self._name] = column
+        return column
+
+
+class _Groups(NamedTuple):
+    """The reads that returned records, in the order of the rows: their op, first row and how many rows."""
+
+    op: Ints
+    start: Ints
+    rows: Ints
 
 
 class Log:
@@ -32,83 +58,197 @@ class Log:
     ``operations`` and ``reads`` as in ``QueueShard``. Indices called ``op`` point into the operations.
     """
 
-    def __init__(self, operations: Mapping[str, Any], reads: Mapping[str, Any]) -> None:
-        self.f: npt.NDArray[np.int8] = operations["f"]
-        self.type: npt.NDArray[np.int8] = operations["type"]
-        self.invoke: Ints = operations["invoke_ns"]
-        self.complete: Ints = operations["complete_ns"]
-        self.node: npt.NDArray[np.int16] = operations["node"]
-        self.offset: Ints = operations["offset"]
-        self.next: Ints = operations["next_offset"]
-        self.min: Ints = operations["min_offset"]
-        self.max: Ints = operations["max_offset"]
-        self.deadline: Ints = operations["deadline_ns"]
-        self.argument: Ints = operations["argument"]
-        self._operations = operations
-        # What a replica holds was given to no client, and what was popped may have come from elsewhere than its place:
-        # neither takes part in what is known of the log.
-        known = np.isin(reads["f"], READS)
-        self._reads = reads if known.all() else {name: column[known] for name, column in reads.items()}
-        self.sends: Ints = np.flatnonzero(np.isin(self.f, SENDS))
-        self.withheld: Mask = np.equal(self.f[self.sends], F.TRANSACT) & ~np.isin(
-            self.argument[self.sends], [int(decision) for decision in COMMITTING]
-        )
-        """Per sent vid: whether it is a transaction that its producer never commits, so nobody may be given it."""
-        self.acked: Ints = np.flatnonzero((self.type[self.sends] == Type.OK) & ~self.withheld)
-        """Vids of the acknowledged sends that must be in the log."""
-        self.read_ops: Ints = np.flatnonzero(np.isin(self.f, [int(f) for f in READS]))
-        self._group_rows()
-        self._name_values()
+    f = _Told[npt.NDArray[np.int8]]("f")
+    type = _Told[npt.NDArray[np.int8]]("type")
+    invoke = _Told[Ints]("invoke_ns")
+    complete = _Told[Ints]("complete_ns")
+    node = _Told[npt.NDArray[np.int16]]("node")
+    offset = _Told[Ints]("offset")
+    next = _Told[Ints]("next_offset")
+    min = _Told[Ints]("min_offset")
+    max = _Told[Ints]("max_offset")
+    deadline = _Told[Ints]("deadline_ns")
+    argument = _Told[Ints]("argument")
 
-    def _group_rows(self) -> None:
-        """Join read rows with their operations: ``row_op``, ``row_start``, ``row_count``."""
-        worker = self._reads["worker"].astype(np.int64)
-        number = self._reads["op"]
-        self.row_offset: Ints = self._reads["offset"]
-        key = _packed(worker, number)
-        own = _packed(self._operations["worker"].astype(np.int64), self._operations["op"])[self.read_ops]
-        order = np.argsort(own)
-        starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, dtype=np.int64)
-        counts = np.diff(np.r_[starts, len(key)])
-        at = np.searchsorted(own[order], key[starts])
-        if len(starts) and (at.max() >= len(own) or not np.array_equal(own[order][at], key[starts])):
-            raise HistoryError("a read record belongs to no read operation; the tables were altered")
-        op = self.read_ops[order][at]
+    def __init__(self, operations: Mapping[str, Any], reads: Mapping[str, Any]) -> None:
+        self.operations = operations
+        self._all_reads = reads
+
+    @cached_property
+    def _reads(self) -> Mapping[str, Any]:
+        """The rows of reads by clients.
+
+        What a replica holds was given to no client, and what was popped may have come from elsewhere than its place:
+        neither takes part in what is known of the log.
+        """
+        if not among(self.f, (F.REPLICA, *POPS)).any():  # a row has the f of its operation
+            return self._all_reads
+        known = among(self._all_reads["f"], READS)
+        return {name: self._all_reads[name][known] for name in self._all_reads}
+
+    @cached_property
+    def sends(self) -> Ints:
+        """Ops of the sends: a vid is a place here."""
+        return np.flatnonzero(among(self.f, SENDS))
+
+    @cached_property
+    def withheld(self) -> Mask:
+        """Per sent vid: whether it is a transaction that its producer never commits, so nobody may be given it."""
+        transactions: Mask = np.equal(self.f, F.TRANSACT)
+        if not transactions.any():
+            return np.zeros(len(self.sends), dtype=np.bool_)
+        decided = [int(decision) for decision in COMMITTING]
+        withheld: Mask = transactions[self.sends] & ~np.isin(self.argument[self.sends], decided)
+        return withheld
+
+    @cached_property
+    def acked(self) -> Ints:
+        """Vids of the acknowledged sends that must be in the log."""
+        return np.flatnonzero((self.type[self.sends] == Type.OK) & ~self.withheld)
+
+    @cached_property
+    def read_ops(self) -> Ints:
+        """Ops of the reads by clients."""
+        return np.flatnonzero(among(self.f, READS))
+
+    @cached_property
+    def row_offset(self) -> Ints:
+        """Per row: where it was read."""
+        offset: Ints = self._reads["offset"]
+        return offset
+
+    @cached_property
+    def _starts(self) -> Ints:
+        """The first row of each read."""
+        worker, number = self._reads["worker"], self._reads["op"]
+        if not len(number):
+            return np.zeros(0, dtype=np.int64)
+        new = number[1:] != number[:-1]
+        if worker.min() < worker.max():
+            new |= worker[1:] != worker[:-1]
+        return np.concatenate((np.zeros(1, dtype=np.int64), np.flatnonzero(new) + 1))
+
+    @cached_property
+    def _groups(self) -> _Groups:
+        """The rows joined with their operations."""
+        start = self._starts
+        worker, number = self._reads["worker"], self._reads["op"]
+        asked = _packed(worker[start], number[start])
+        op = self.read_ops[_found(_packed(self.operations["worker"], self.operations["op"])[self.read_ops], asked)]
         if not are_distinct(op):
             raise HistoryError("the records of one read are not neighbours; the tables were altered")
-        self.row_op: Ints = np.repeat(op, counts)
-        self.row_start = np.zeros(len(self.f), dtype=np.int64)
-        self.row_count = np.zeros(len(self.f), dtype=np.int64)
-        self.row_start[op], self.row_count[op] = starts, counts
-        self.last_record = np.full(len(self.f), -1, dtype=np.int64)
-        self.lowest_record = np.full(len(self.f), -1, dtype=np.int64)
-        if len(starts):
-            self.lowest_record[op] = np.minimum.reduceat(self.row_offset, starts)
-            self.last_record[op] = np.maximum.reduceat(self.row_offset, starts)
+        return _Groups(op, start, np.diff(start, append=len(number)))
 
-    def _name_values(self) -> None:
-        """Give every value a vid: ``row_vid`` and ``phantoms`` (writer, sequence)."""
-        writer, sequence = self._reads["writer"].astype(np.int64), self._reads["sequence"]
-        sent_w = self._operations["writer"][self.sends].astype(np.int64)
-        sent_s = self._operations["sequence"][self.sends]
-        vid = _lookup(sent_w, sent_s, writer, sequence)
-        damaged = writer < 0
-        vid[damaged] = DAMAGED
-        strange = (vid < 0) & ~damaged
+    def _per_op(self, values: Ints, none: int) -> Ints:
+        """Per operation what is known per read with records."""
+        out = np.full(len(self.f), none, dtype=np.int64)
+        out[self._groups.op] = values
+        return out
+
+    @cached_property
+    def row_op(self) -> Ints:
+        """Per row: the read that returned it."""
+        return np.repeat(self._groups.op, self._groups.rows)
+
+    @cached_property
+    def row_start(self) -> Ints:
+        """Per operation: its first row, 0 if it has none."""
+        return self._per_op(self._groups.start, 0)
+
+    @cached_property
+    def row_count(self) -> Ints:
+        """Per operation: how many rows it returned."""
+        return self._per_op(self._groups.rows, 0)
+
+    @cached_property
+    def climbs(self) -> bool:
+        """Whether offsets ascend within each read."""
+        step = self.row_offset[1:] > self.row_offset[:-1]
+        step[self._starts[1:] - 1] = True
+        return bool(step.all())
+
+    @cached_property
+    def last_record(self) -> Ints:
+        """Per operation: the highest offset that it returned, -1 for none."""
+        start, offset = self._groups.start, self.row_offset
+        if not len(start):
+            return np.full(len(self.f), -1, dtype=np.int64)
+        last = offset[start + self._groups.rows - 1] if self.climbs else np.maximum.reduceat(offset, start)
+        return self._per_op(last, -1)
+
+    @cached_property
+    def lowest_record(self) -> Ints:
+        """Per operation: the lowest offset that it returned, -1 for none."""
+        start, offset = self._groups.start, self.row_offset
+        if not len(start):
+            return np.full(len(self.f), -1, dtype=np.int64)
+        return self._per_op(offset[start] if self.climbs else np.minimum.reduceat(offset, start), -1)
+
+    @cached_property
+    def _names(self) -> Names:
+        """The values that were sent."""
+        return Names(self.operations["writer"][self.sends], self.operations["sequence"][self.sends])
+
+    @cached_property
+    def _named(self) -> tuple[Ints, Ints]:
+        """Per row its vid, and the phantoms (writer, sequence)."""
+        writer, sequence = self._reads["writer"], self._reads["sequence"]
+        vid = self._names.positions(writer, sequence)
+        strange = vid < 0
+        phantoms = np.zeros((0, 2), dtype=np.int64)
         if strange.any():
-            pairs = np.stack([writer[strange], sequence[strange]], axis=1)
-            self.phantoms, inverse = np.unique(pairs, axis=0, return_inverse=True)
-            vid[strange] = len(self.sends) + inverse.ravel()
-        else:
-            self.phantoms = np.zeros((0, 2), dtype=np.int64)
-        self.row_vid: Ints = vid
-        self.values = len(self.sends) + len(self.phantoms)
+            damaged = writer < 0
+            vid[damaged] = DAMAGED
+            strange &= ~damaged
+            if strange.any():
+                pairs = np.stack([writer[strange].astype(np.int64), sequence[strange]], axis=1)
+                phantoms, inverse = np.unique(pairs, axis=0, return_inverse=True)
+                vid[strange] = len(self.sends) + inverse.ravel()
+        return vid, phantoms
+
+    @property
+    def row_vid(self) -> Ints:
+        """Per row: the vid of the value it returned."""
+        return self._named[0]
+
+    @property
+    def phantoms(self) -> Ints:
+        """The values (writer, sequence) that were read and that nobody sent here, in the order of their vids."""
+        return self._named[1]
+
+    @cached_property
+    def values(self) -> int:
+        """How many vids there are."""
+        return len(self.sends) + len(self.phantoms)
+
+    def same_records(self, left: int, right: int) -> bool:
+        """Whether two reads returned the same values at the same offsets, in the same order."""
+        a, b = self.rows_of(left), self.rows_of(right)
+        if not np.array_equal(self.row_offset[a], self.row_offset[b]):
+            return False
+        (writer, others), sequence = (self._reads["writer"][rows] for rows in (a, b)), self._reads["sequence"]
+        if np.array_equal(writer, others) and np.array_equal(sequence[a], sequence[b]):
+            return True
+        # What is damaged is the same, whatever is left of its name.
+        same = (writer == others) & (sequence[a] == sequence[b])
+        return bool((same | ((writer < 0) & (others < 0))).all())
+
+    def returned_all(self, vids: Ints, read: int) -> bool:
+        """Whether one read surely returned all of these sent values; False also where that was too dear to tell."""
+        rows = self.rows_of(read)
+        return self._names.all_among(vids, self._reads["writer"][rows], self._reads["sequence"][rows])
+
+    @cached_property
+    def acked_place(self) -> Ints:
+        """Per acknowledged send its ``place``; what was read is only looked at if some were told none."""
+        offset = self.offset[self.sends[self.acked]]
+        return offset if (offset >= 0).all() else self.place[self.acked]
 
     @cached_property
     def row_ok(self) -> Mask:
         """Whether the read that returned the row was ok."""
-        if bool((self.type[self.read_ops] == Type.OK).all()):
-            return np.ones(len(self.row_op), dtype=np.bool_)
+        if bool((self.type[self._groups.op] == Type.OK).all()):
+            return np.ones(len(self.row_offset), dtype=np.bool_)
         return np.equal(self.type[self.row_op], Type.OK)
 
     @cached_property
@@ -119,23 +259,30 @@ class Log:
     @cached_property
     def strong_reads(self) -> Ints:
         """Ops of the ok strong reads."""
-        return self.ok_reads[np.isin(self.f[self.ok_reads], [int(f) for f in STRONG_READS])]
+        return self.ok_reads[among(self.f[self.ok_reads], STRONG_READS)]
 
     @cached_property
     def begin(self) -> Ints:
         """Per operation: where a read began (a final read begins at the broker's minimum)."""
         return np.where(self.offset >= 0, self.offset, np.maximum(self.min, 0))
 
+    def begin_of(self, op: int) -> int:
+        """Where one read began."""
+        return int(self.offset[op]) if self.offset[op] >= 0 else max(int(self.min[op]), 0)
+
     @cached_property
     def end(self) -> Ints:
         """Per operation: the offset behind the last one that a read covers."""
         return np.maximum(np.where(self.next >= 0, self.next, self.begin), self.last_record + 1)
 
-    @cached_property
-    def tail(self) -> Ints:
-        """Per operation: where the log ended for a strong read."""
-        said = np.where(self.max >= 0, self.max, np.where(self.next >= 0, self.next, self.begin))
-        return np.maximum(said, self.last_record + 1)
+    def tails(self, reads: Ints) -> Ints:
+        """Where the log ended for strong reads."""
+        out, following = self.max[reads], self.next[reads]
+        silent = np.flatnonzero(out < 0)
+        if len(silent):
+            begin = np.where(self.offset[reads] >= 0, self.offset[reads], np.maximum(self.min[reads], 0))
+            out[silent] = np.where(following >= 0, following, begin)[silent]
+        return np.maximum(out, self.last_record[reads] + 1)
 
     @cached_property
     def told(self) -> Mask:
@@ -147,10 +294,13 @@ class Log:
     @cached_property
     def place(self) -> Ints:
         """Per sent vid: the offset that was acknowledged, else the highest at which a read showed it, else -1."""
-        shown = np.full(self.values, -1, dtype=np.int64)
-        offsets, vids = self.pairs
-        shown[vids] = offsets  # they ascend, so the highest stays
-        return np.where(self.told, self.offset[self.sends], shown[: len(self.sends)])
+        out = np.where(self.told, self.offset[self.sends], -1)
+        open_vids = np.zeros(self.values + 1, dtype=np.bool_)  # the last for damaged rows, whose vid is -1
+        open_vids[: len(self.sends)] = ~self.told
+        if open_vids.any():
+            rows = np.flatnonzero(open_vids[self.row_vid])
+            np.maximum.at(out, self.row_vid[rows], self.row_offset[rows])
+        return out
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints]:
@@ -160,7 +310,7 @@ class Log:
         every = bool(known.all())
         offsets = np.concatenate((self.row_offset if every else self.row_offset[known], self.offset[self.sends[acked]]))
         vids = np.concatenate((self.row_vid if every else self.row_vid[known], acked))
-        return _distinct_pairs(offsets, vids, self.values)
+        return distinct_pairs(offsets, vids, self.values)
 
     @cached_property
     def known_offsets(self) -> Ints:
@@ -169,8 +319,7 @@ class Log:
 
     def vids(self, writer: Ints, sequence: Ints) -> Ints:
         """The vids of values, -1 for those that nobody tried to send here."""
-        sent_w, sent_s = self._operations["writer"][self.sends], self._operations["sequence"][self.sends]
-        return _lookup(sent_w.astype(np.int64), sent_s, writer, sequence)
+        return self._names.positions(writer, sequence)
 
     def seen(self, rows: Mask | slice) -> Mask:
         """Per vid: whether one of these rows returned it."""
@@ -186,7 +335,7 @@ class Log:
         """A value in words, ``writer:sequence``."""
         if vid < len(self.sends):
             op = self.sends[vid]
-            return f"{self._operations['writer'][op]}:{self._operations['sequence'][op]}"
+            return f"{self.operations['writer'][op]}:{self.operations['sequence'][op]}"
         writer, sequence = self.phantoms[vid - len(self.sends)]
         return f"{writer}:{sequence}"
 
@@ -212,50 +361,15 @@ class Log:
         return int(ops[np.argmin(self.complete[ops])])
 
 
-def _distinct_pairs(offsets: Ints, vids: Ints, values: int) -> tuple[Ints, Ints]:
-    """Distinct (offset, vid) by offset, then vid; without sorting where offsets are dense and hold one value each."""
-    if not len(offsets):
-        return offsets, vids
-    lowest, highest = int(offsets.min()), int(offsets.max())
-    if highest - lowest < 8 * len(offsets) + 4096:
-        held = np.full(highest - lowest + 1, -1, dtype=np.int64)
-        place = offsets - lowest if lowest else offsets
-        held[place] = vids
-        more = np.flatnonzero(held[place] != vids)
-        at = np.flatnonzero(held >= 0)
-        if not len(more):
-            return at + lowest, held[at]
-        offsets, vids = np.concatenate((at + lowest, offsets[more])), np.concatenate((held[at], vids[more]))
-    dense = distinct(offsets) if highest > 1 << 38 else None  # so that offset and vid fit into one number
-    rank = offsets if dense is None else np.searchsorted(dense, offsets)
-    place, vid = np.divmod(distinct(rank * values + vids), values)
-    return (place if dense is None else dense[place]), vid
+def _found(known: Ints, asked: Ints) -> Ints:
+    """Positions of numbers among distinct known ones.
 
-
-def _lookup(sent_w: Ints, sent_s: Ints, writer: Ints, sequence: Ints) -> Ints:
-    """Positions of values among the sent ones, -1 where not sent; by a table where numbers are dense."""
-    if not len(sent_w) or not len(writer):
-        return np.full(len(writer), -1, dtype=np.int64)
-    top = int(sent_w.max()) + 1
-    if top <= 1 << 16:
-        size = np.zeros(top, dtype=np.int64)
-        np.maximum.at(size, sent_w, sent_s + 1)
-        if size.sum() <= 8 * len(sent_w) + 4096:
-            base = np.concatenate(([0], np.cumsum(size)))
-            table = np.full(int(base[-1]), -1, dtype=np.int64)
-            table[base[sent_w] + sent_s] = np.arange(len(sent_w))
-            if min(writer.min(), sequence.min()) >= 0 and writer.max() < top:  # so it is of all but a few queues
-                inside, place = sequence < size[writer], base[writer] + sequence
-                if inside.all():
-                    return table[place]
-            inside = (writer >= 0) & (writer < top)
-            w = np.where(inside, writer, 0)
-            inside &= (sequence >= 0) & (sequence < size[w])
-            return np.where(inside, table[np.where(inside, base[w] + sequence, 0)], -1)
-    _, inverse = np.unique(
-        np.stack([np.r_[sent_w, writer], np.r_[sent_s, sequence]], axis=1), axis=0, return_inverse=True
-    )
-    inverse = inverse.ravel()
-    at = np.full(int(inverse.max()) + 1, -1, dtype=np.int64)
-    at[inverse[: len(sent_w)]] = np.arange(len(sent_w))
-    return at[inverse[len(sent_w) :]]
+    Raises:
+        HistoryError: one of them is not known.
+    """
+    order = None if (known[1:] > known[:-1]).all() else np.argsort(known)
+    ordered = known if order is None else known[order]
+    at = np.searchsorted(ordered, asked)
+    if len(asked) and (at.max() >= len(ordered) or not np.array_equal(ordered[at], asked)):
+        raise HistoryError("a read record belongs to no read operation; the tables were altered")
+    return at if order is None else order[at]

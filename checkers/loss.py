@@ -123,8 +123,11 @@ def losses_of(shard: QueueShard, context: Context) -> Losses:
 
 def _losses(shard: QueueShard, context: Context) -> Losses:
     log, drained = shard.log, drain_of(shard, context)
+    if drained.complete and log.returned_all(log.acked, drained.last):
+        none = np.zeros(0, dtype=np.int64)
+        return Losses(none, none, none, REMOVED)
     seen = log.seen(log.row_ok)[log.acked]
-    offset = log.place[log.acked]
+    offset = log.acked_place
     why = f"the final reads of queue {shard.key} are not complete: {drained.reason}"
     if drained.complete:
         final = log.seen(log.rows_of(drained.last))
@@ -235,6 +238,10 @@ class LossKernel:
     def examine(self, shard: QueueShard, context: Context) -> LossSummary:
         """Look at one queue."""
         losses, log, drained = losses_of(shard, context), shard.log, drain_of(shard, context)
+        if not len(losses.lost) and not len(losses.unseen):
+            return LossSummary(
+                examined=len(log.acked), undrained={} if drained.complete else {shard.key: drained.reason}
+            )
         by_offset = losses.lost[np.argsort(log.place[losses.lost], kind="stable")]
         found = findings(
             len(log.acked),

@@ -1,5 +1,6 @@
 """The checks there are, in the order of the verdict table."""
 
+from collections.abc import Collection
 from typing import Any, Final, cast
 
 from checkers import roles
@@ -47,6 +48,16 @@ SERIES: Final = SeriesKernel()
 SERVICE: Final = ServiceKernel()
 EVERY: Final[tuple[QueueKernel[Any], ...]] = (*KERNELS, cast("QueueKernel[Any]", SERIES), SERVICE)
 """Also the curves and the figures, which are no checks."""
+
+
+def chosen(only: Collection[str]) -> tuple[QueueKernel[Any], ...]:
+    """What is run where only some checks are asked for, by name; all if none is named.
+
+    The assumptions are always judged: without them no other row means anything.
+    """
+    if not only:
+        return EVERY
+    return tuple(kernel for kernel in KERNELS if kernel.name in only or kernel.name == AssumptionsKernel.name)
 
 
 def described() -> list[tuple[str, str]]:

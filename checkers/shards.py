@@ -5,16 +5,13 @@ runs where the engine runs its kernels: in this process, or in an executor. The 
 judge and to merge.
 """
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event
@@ -29,8 +26,9 @@ from chaos.core.history import (
     workers_of,
 )
 from chaos.core.runinfo import RunInfo, read_run
-from checkers.columns import Ints, are_distinct
-from checkers.kernel import READ_COLUMNS, Column, QueueShard
+from checkers.columns import are_distinct
+from checkers.kernel import READ_COLUMNS, QueueShard
+from checkers.rows import Rows, keys_in, opened
 from checkers.timeline import Timeline, timeline_of
 
 TABLES: Final = (("operations", OPERATIONS), ("reads", READ_ROWS))
@@ -110,124 +108,53 @@ def materialise(history: Path, worker: int) -> Materialised:
     facts = _facts(history, worker)
     keys: set[int] = set()
     for name, _ in TABLES:
-        keys |= set(_keys(_table(history, name, worker)))
+        keys |= set(keys_in(_table(history, name, worker)))
     return Materialised(facts, tuple(sorted(keys)))
 
 
-class _Footer(NamedTuple):
-    """What a table says of itself: its metadata, and per row group the lowest and the highest queue."""
-
-    metadata: Any
-    names: frozenset[str]
-    lowest: Ints
-    highest: Ints
-
-
-@lru_cache(maxsize=64)
-def _read_footer(path: Path, _size: int, _changed_ns: int) -> _Footer:
-    """Worked out once for all queues of a table: it has a row group for each of them."""
-    with pq.ParquetFile(path) as file:
-        ranges = [_key_range(file, group) for group in range(file.num_row_groups)]
-        lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
-        return _Footer(file.metadata, frozenset(file.schema_arrow.names), lowest, highest)
+def _sort_operations(operations: Rows) -> None:
+    """Put operations in the order of their invocations."""
+    worker, number, invoke = (operations[name] for name in ("worker", "op", "invoke_ns"))
+    if bool((invoke[1:] > invoke[:-1]).all()):
+        return
+    order = np.lexsort((number, worker, invoke))
+    if not bool((order[1:] > order[:-1]).all()):
+        operations.put(order)
 
 
-def _footer(path: Path) -> _Footer:
-    try:
-        stat = path.stat()
-        return _read_footer(path, stat.st_size, stat.st_mtime_ns)
-    except (pa.ArrowException, OSError) as error:
-        raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
+def _sort_reads(reads: Rows) -> None:
+    """Put the rows of one read together, in the order returned."""
+    worker, number, position = (reads[name] for name in ("worker", "op", "position"))
+    new = number[1:] != number[:-1]
+    if len(worker) and worker.min() < worker.max():
+        new |= worker[1:] != worker[:-1]
+    starts = np.concatenate((np.zeros(min(1, len(number)), dtype=np.int64), np.flatnonzero(new) + 1))
+    rising = position[1:] > position[:-1]
+    rising |= new
+    if are_distinct((worker[starts].astype(np.int64) << 40) | number[starts]) and bool(rising.all()):
+        return
+    reads.put(np.lexsort((position, number, worker)))
 
 
-def _open(path: Path, metadata: Any = None) -> pq.ParquetFile:
-    try:
-        return pq.ParquetFile(path, metadata=metadata)
-    except (pa.ArrowException, OSError) as error:
-        raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
-
-
-def _keys(path: Path) -> list[int]:
-    """The queues that occur in a table."""
-    footer = _footer(path)
-    whole = footer.lowest == footer.highest
-    found = set(footer.lowest[whole].tolist())
-    mixed = np.flatnonzero(~whole).tolist()
-    if mixed:
-        with _open(path, footer.metadata) as file:
-            found |= set(pc.unique(file.read_row_groups(mixed, columns=["key"])["key"]).to_pylist())
-    return sorted(found)
-
-
-def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
-    """Lowest and highest queue of a row group; a range that excludes nothing where there are no statistics."""
-    statistics = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("key")).statistics
-    if statistics is None or not statistics.has_min_max:
-        return -(1 << 31), (1 << 31) - 1
-    return statistics.min, statistics.max
-
-
-def _rows(path: Path, names: Sequence[str], key: int) -> pa.Table | None:
-    """The rows of one queue in one table, from the row groups that can hold it; None where none can."""
-    footer = _footer(path)
-    missing = [name for name in names if name not in footer.names]
-    if missing:
-        raise HistoryError(f"{path}: no column {missing[0]}; it was written by another version")
-    groups = np.flatnonzero((footer.lowest <= key) & (key <= footer.highest))
-    if not len(groups):
-        return None
-    mixed = bool((footer.lowest[groups] < footer.highest[groups]).any())
-    with _open(path, footer.metadata) as file:
-        table = file.read_row_groups(groups.tolist(), columns=[*names, *(["key"] if mixed else [])])
-    return table.filter(pc.equal(table["key"], key)) if mixed else table
-
-
-def _column(chunks: list[pa.Array], empty: Column) -> Column:
-    """One column of all tables; texts are None where there is none."""
-    arrays: list[Column] = []
-    for chunk in chunks:
-        if pa.types.is_dictionary(chunk.type) and chunk.null_count == len(chunk):
-            arrays.append(np.full(len(chunk), None, dtype=object))
-        else:
-            plain = chunk.cast(pa.string()) if pa.types.is_dictionary(chunk.type) else chunk
-            arrays.append(plain.to_numpy(zero_copy_only=False))
-    return arrays[0] if len(arrays) == 1 else np.concatenate([empty, *arrays])
-
-
-def _joined(history: Path, name: str, schema: pa.Schema, key: int) -> dict[str, Column]:
-    read = (_rows(_table(history, name, worker), schema.names, key) for worker in workers_in(history))
-    tables = [table for table in read if table is not None]
-    out: dict[str, Column] = {}
-    for field in schema:
-        texts = pa.types.is_dictionary(field.type)
-        empty = np.zeros(0, dtype=object if texts else field.type.to_pandas_dtype())
-        out[field.name] = _column([chunk for table in tables for chunk in table[field.name].chunks], empty)
-    return out
-
-
-def _neighbours(reads: dict[str, Column]) -> dict[str, Column]:
-    """Read rows with the rows of one read together, in the order returned."""
-    key = (reads["worker"].astype(np.int64) << 40) | reads["op"]
-    starts = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, dtype=np.int64)
-    step = np.diff(reads["position"])
-    if are_distinct(key[starts]) and bool(((step > 0) | (key[1:] != key[:-1])).all()):
-        return reads
-    order = np.lexsort((reads["position"], key))
-    return {name: column[order] for name, column in reads.items()}
-
-
-def load_shard(history: Path, key: int) -> QueueShard:
+def load_shard(history: Path, key: int, *, lazily: bool = False) -> QueueShard:
     """All rows of one queue, from every worker's tables.
+
+    Args:
+        history: the folder of the tables.
+        key: the queue.
+        lazily: decode what is asked for when it is asked for, not all columns at once: for one check among many.
 
     Raises:
         HistoryError: if a table is damaged or of another version.
     """
-    operations = _joined(history, "operations", OPERATIONS, key)
-    order = np.lexsort((operations["op"], operations["worker"], operations["invoke_ns"]))
-    sorted_already = bool((np.diff(order) == 1).all())
-    if not sorted_already:
-        operations = {name: column[order] for name, column in operations.items()}
-    return QueueShard(key, operations, _neighbours(_joined(history, "reads", _NEEDED, key)))
+    workers = workers_in(history)
+    operations, reads = (
+        Rows([_table(history, name, worker) for worker in workers], schema, key, () if lazily else schema.names)
+        for name, schema in (("operations", OPERATIONS), ("reads", _NEEDED))
+    )
+    _sort_operations(operations)
+    _sort_reads(reads)
+    return QueueShard(key, operations, reads)
 
 
 def grouped(keys: Iterable[int]) -> list[list[int]]:
@@ -244,6 +171,6 @@ def load_timeline(history: Path, run: RunInfo) -> Timeline:
     if not table.exists() or any(path.stat().st_mtime_ns > table.stat().st_mtime_ns for path in files):
         materialise_events(history)
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
-    with _open(table) as file:
+    with opened(table) as file:
         texts = file.read(columns=["event"])["event"].to_pylist()
     return timeline_of([decoder.decode(text) for text in texts], run)

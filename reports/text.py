@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from chaos.core.verdict import UNKNOWN, Results, Valid
 from reports.build import report_data
 from reports.folder import read_parts
 from reports.html import REPORT
@@ -59,6 +60,17 @@ def lines(data: ReportData) -> list[str]:
         out += ["", *data.service_lines] if not data.faults else data.service_lines
     out += ["", *(f"{what:<11} {line}" for what, line in data.commands)]
     return out
+
+
+def _word(valid: Valid) -> str:
+    return "unknown" if valid == UNKNOWN else "valid" if valid else "invalid"
+
+
+def rows_of(path: str, results: Results) -> str:
+    """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
+    out = ["", f"{_word(results.valid)}  {path}", *wrapped(results.sentence), *wrapped(results.engine_note), ""]
+    rows = [(row.name, _word(row.valid), cut(row.found, 60), row.examined) for row in results.checks]
+    return "\n".join([*out, *table([("check", "valid", "found", "examined")], rows)])
 
 
 def _fault(fault: FaultRow) -> tuple[str, ...]:

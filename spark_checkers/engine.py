@@ -6,7 +6,7 @@ stream (a test makes every reader and kernel raise in the driver).
 """
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,21 +79,22 @@ def _run_of(folder: Path) -> RunInfo | ChaosError:
         return error
 
 
-def judge_each(folders: Sequence[Path]) -> list[Judged | ChaosError]:
+def judge_each(folders: Sequence[Path], only: Collection[str] = ()) -> list[Judged | ChaosError]:
     """Judge several folders in one session and two jobs, without writing the verdicts.
 
-    A folder that holds no history, or an altered one, yields its error and disturbs no other.
+    A folder that holds no history, or an altered one, yields its error and disturbs no other. ``only``: the checks
+    that are asked for, by name; all if none is named.
 
     Raises:
         CapabilityError: Spark cannot run here.
     """
     runs = [_run_of(folder) for folder in folders]
     readable = [(folder, run) for folder, run in zip(folders, runs, strict=True) if not isinstance(run, ChaosError)]
-    judged = iter(_judged([folder for folder, _ in readable], [run for _, run in readable]))
+    judged = iter(_judged([folder for folder, _ in readable], [run for _, run in readable], tuple(only)))
     return [run if isinstance(run, ChaosError) else next(judged) for run in runs]
 
 
-def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | ChaosError]:
+def _judged(folders: Sequence[Path], runs: Sequence[RunInfo], only: tuple[str, ...]) -> list[Judged | ChaosError]:
     """The two jobs over folders that can be read."""
     contexts = _contexts(folders, runs)
     tasks: list[Task] = []
@@ -102,7 +103,7 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
         if not isinstance(found, Failed):
             context, keys = found
             history, groups = folders[i].absolute() / "history", grouped(keys)
-            tasks += [Task("queues", history, 0, pickle.dumps((context, group))) for group in groups]
+            tasks += [Task("queues", history, 0, pickle.dumps((context, group, only))) for group in groups]
             owner += [i] * len(groups)
     answers = _run(tasks)
     out: list[Judged | ChaosError] = []
@@ -113,7 +114,8 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[Judged | C
             if failed is not None:
                 raise error_of(failed)
             assert not isinstance(found, Failed)
-            out.append(conclude(together(part for part in own if isinstance(part, Part)), found[0], "spark"))
+            part = together(part for part in own if isinstance(part, Part))
+            out.append(conclude(part, found[0], "spark", only=only))
         except ChaosError as error:
             out.append(error)
     return out

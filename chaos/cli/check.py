@@ -63,10 +63,12 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 @click.option("--scratch", type=click.Path(file_okay=False, exists=True, path_type=Path),
               help="A folder that all of Spark's executors reach, for the parts of large files and for runs that are "
               "fetched.  [default: the temporary folder; on a cluster beside each file]")
+@click.option("--check", "checks", multiple=True, metavar="NAME,…",
+              help="Only these checks, and the assumptions; nothing is written into the run folder (chaos).")
 @click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
 def check_command(
-    paths: tuple[str, ...], format_name: str, engine: str, master: str | None, driver_host: str | None,
-    as_json: bool, scratch: Path | None, store: str, **options: Any,
+    *, paths: tuple[str, ...], format_name: str, engine: str, master: str | None, driver_host: str | None,
+    as_json: bool, scratch: Path | None, store: str, checks: tuple[str, ...], **options: Any,
 ) -> int:  # fmt: skip
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
@@ -85,7 +87,9 @@ def check_command(
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
             others = ", ".join(FORMATS[1:])
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
-        codes = _runs(paths, engine, store, scratch, as_json=as_json)
+        codes = _runs(paths, engine, store, scratch, _asked(checks), as_json=as_json)
+    elif checks:
+        raise UsageError("--check: only for run folders; a file is held against its --model")
     else:
         codes = _files(paths, format_name, engine, scratch, given, as_json=as_json)
     assert set(codes) <= set(WORST_FIRST)
@@ -104,6 +108,19 @@ def _refused(text: str, error: ChaosError) -> int:
     return error.exit_code
 
 
+def _asked(texts: tuple[str, ...]) -> frozenset[str]:
+    """The checks that are named."""
+    from chaos.plugins import did_you_mean
+    from checkers.registry import described
+
+    known = [name for name, _ in described()]
+    names = [name.strip() for text in texts for name in text.split(",")]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"--check {name}: no such check{did_you_mean(name, known)}")
+    return frozenset(names)
+
+
 def _refuse_to_fetch(paths: tuple[str, ...], master: str) -> None:
     """A run that is fetched into a folder of this machine is nothing to executors elsewhere."""
     from chaos.core.place import Remote, place
@@ -114,10 +131,12 @@ def _refuse_to_fetch(paths: tuple[str, ...], master: str) -> None:
         raise UsageError(f"{far[0]}: add --scratch FOLDER, which executors of --master {master} reach, to fetch it to")
 
 
-def _runs(paths: tuple[str, ...], engine: str, store: str, scratch: Path | None, *, as_json: bool) -> list[int]:
+def _runs(
+    paths: tuple[str, ...], engine: str, store: str, scratch: Path | None, only: frozenset[str], *, as_json: bool
+) -> list[int]:
     with ExitStack() as until_told:
         folders = [_folder(text, Path(store), scratch, until_told) for text in paths]
-        return _runs_at_hand(paths, folders, engine, as_json=as_json)
+        return _runs_at_hand(paths, folders, engine, only, as_json=as_json)
 
 
 def _folder(text: str, store: Path, scratch: Path | None, until_told: ExitStack) -> Path:
@@ -136,15 +155,17 @@ def _folder(text: str, store: Path, scratch: Path | None, until_told: ExitStack)
     return find_run(str(fetched), store)
 
 
-def _runs_at_hand(paths: tuple[str, ...], folders: list[Path], engine: str, *, as_json: bool) -> list[int]:
+def _runs_at_hand(
+    paths: tuple[str, ...], folders: list[Path], engine: str, only: frozenset[str], *, as_json: bool
+) -> list[int]:
     from chaos.core.place import Remote, place
     from chaos.core.runinfo import read_run
     from chaos.judging import judge_each
     from reports.html import render
-    from reports.text import summary
+    from reports.text import rows_of, summary
 
     with Bar(sys.stderr) as bar, advance.listening(bar):
-        found = judge_each(folders, engine)
+        found = judge_each(folders, engine, only)
     codes = []
     for text, folder, results in zip(paths, folders, found, strict=True):
         if isinstance(results, ChaosError):
@@ -154,6 +175,8 @@ def _runs_at_hand(paths: tuple[str, ...], folders: list[Path], engine: str, *, a
         codes.append(exit_code(results.valid, interrupted=run.interrupted, broke=run.broke))
         if as_json:
             click.echo(msgspec.json.encode(as_object(text, results)).decode())
+        elif only:
+            click.echo(rows_of(text, results))
         else:
             if not isinstance(place(text), Remote):
                 render(folder)

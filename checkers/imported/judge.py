@@ -3,6 +3,7 @@
 Pure but for reading the file; the same function runs here and in executors. The module refuses to print.
 """
 
+from chaos.core.memory import keep_freed
 from chaos.core.place import Place
 from chaos.core.verdict import Results
 from checkers.imported import kafka, logs, objects
@@ -21,5 +22,6 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         HistoryError: naming file, line and fault.
         UsageError: a question that the file's format cannot answer.
     """
+    keep_freed()
     by = kafka.judge if question.model == KAFKA else logs.judge if question.model == LOG else objects.judge
     return by(path, question, engine)

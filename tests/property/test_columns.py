@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from checkers.columns import are_distinct, distinct, runs, spans, stabbed, stable_order, suffix_minimum
-from checkers.log import _distinct_pairs, _lookup
 from checkers.rto import outages
+from checkers.values import Names, distinct_pairs
 
 SMALL = st.integers(min_value=0, max_value=30)
 
@@ -96,7 +96,7 @@ def test_a_stable_order_is_that_of_sorting(numbers):
 @given(st.lists(st.tuples(st.integers(0, 9) | st.sampled_from([1 << 20, 1 << 39, 1 << 62]), st.integers(0, 5))))
 def test_distinct_pairs_are_those_of_a_set(pairs):
     offsets, vids = (np.array([pair[i] for pair in pairs], dtype=np.int64) for i in (0, 1))
-    found = _distinct_pairs(offsets, vids, 6)
+    found = distinct_pairs(offsets, vids, 6)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == sorted(set(pairs))
 
 
@@ -108,4 +108,4 @@ def test_values_are_looked_up_as_in_a_dictionary(sent, read):
     known = {value: position for position, value in enumerate(sent)}
     read = [*read, *sent[::2]]
     columns = [np.array([value[i] for value in values], dtype=np.int64) for values in (sent, read) for i in (0, 1)]
-    assert _lookup(*columns).tolist() == [known.get(value, -1) for value in read]
+    assert Names(*columns[:2]).positions(*columns[2:]).tolist() == [known.get(value, -1) for value in read]

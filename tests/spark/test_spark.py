@@ -15,6 +15,7 @@ from log_model import MUTATIONS, model
 import chaos.core.events
 import chaos.core.history
 import checkers.judge
+import checkers.rows
 import checkers.shards
 from chaos import judging
 from chaos.cli.check import check_command
@@ -94,15 +95,16 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
         (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
         (chaos.core.events, ("read_events",)),
         (checkers.shards, ("load_shard", "load_timeline", "materialise", "read_stream", "materialise_stream",
-                           "materialise_events", "_open", "_rows", "_keys", "_facts")),
+                           "materialise_events", "keys_in", "opened", "_facts")),
+        (checkers.rows, ("Rows", "keys_in", "opened", "_footer", "_read_footer")),
         (checkers.judge, ("examine",)),
     ):  # fmt: skip
         for name in names:
             monkeypatch.setattr(module, name, forbidden)
     for kernel in EVERY:
         monkeypatch.setattr(type(kernel), "examine", forbidden)
-    monkeypatch.setattr(checkers.shards.pq, "ParquetFile", forbidden)
-    monkeypatch.setattr(checkers.shards.pq, "read_table", forbidden)
+    monkeypatch.setattr(checkers.rows.pq, "ParquetFile", forbidden)
+    monkeypatch.setattr(checkers.rows.pq, "read_table", forbidden)
     with pytest.raises(AssertionError):
         local.judged(tmp_path / "run")
     results = judging.judge(tmp_path / "run", "spark")
@@ -193,3 +195,15 @@ def test_nothing_is_printed(tmp_path):
 
 def test_the_session_is_one():
     assert session.session() is session.session()
+
+
+def test_some_checks_alone_get_the_rows_of_all(folders):
+    """A check that is asked for by name, on both engines; nothing is written."""
+    only = {"no-loss", "linearizable-offsets"}
+    for folder, results in zip(folders[::7], judging.judge_each(folders[::7], "spark", only), strict=True):
+        here = local.judged(folder, only=only).results
+        assert [row.name for row in results.checks] == ["assumptions", "no-loss", "linearizable-offsets"]
+        assert [msgspec.structs.replace(row, took_s=0.0) for row in results.checks] == [
+            msgspec.structs.replace(row, took_s=0.0) for row in here.checks
+        ]
+        assert (results.valid, results.sentence, results.anomalies) == (here.valid, here.sentence, here.anomalies)
