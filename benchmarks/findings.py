@@ -174,31 +174,25 @@ FINDINGS = (
         seeds=(2,),
     ),
     Finding(
-        "a-new-master-does-not-know-the-topic",
-        "RocketMQ 5.5.0: a new master may not know the topic whose messages it has",
-        "chaos run --system rocketmq --nemesis leader-kill --set cluster.topicOn=master"
-        " --set syncBrokerMetadataPeriod=3600000 --set client.routing=follow --rto-budget 15 --fault-interval 15"
-        " --fault-duration 30 --time-limit 50 --seed {seed}",
-        "rto-budget",
-        "The log is replicated, a topic's configuration is not: a slave asks its master for it once per"
-        " syncBrokerMetadataPeriod (5 s by default, 1 s under this harness's defaults; here an hour, which makes the time"
-        " between long enough to be met at will). The topic is created on the master alone, as a client that asks for the"
-        " topic's creation does by route. A broker that becomes master before it has asked has every message and serves none:"
-        " it does not know the topic, the name servers have no route to it, and sends fail until the old master is back."
-        " The harness therefore creates topics on every replica (cluster.topicOn=every, the default).",
-    ),
-    Finding(
         "the-controller-elects-who-died-with-the-master",
         "RocketMQ 5.5.0: when master and slave die at once the controller may elect the dead slave and shut the living one out",
-        "chaos run --system rocketmq --nemesis major-kill@broker --set client.routing=follow --rto-budget 10"
-        " --fault-interval 20 --fault-duration 30 --time-limit 200 --seed {seed}",
-        "rto-budget",
+        "",
+        "",
         "Three brokers in sync; the master and one slave are killed in the same instant, and the third has every message."
         " The controller hears that the master is gone and elects out of the SyncStateSet; that the other one is gone as"
         " well it has not noticed yet. If it takes that one, the SyncStateSet is from then on the dead broker alone, and"
         " when that death is noticed nobody in it is alive: the living broker may not be elected, because unclean"
         " election is off, and there is no master until the elected one is back. It costs no message; a fault that one"
-        " replica should outlive costs the service until a restart. Whether a run meets it depends on who is elected.",
+        " replica should outlive costs the service until a restart. Seen in the paper's matrix (broker-kill.pool.DLedger,"
+        " fault 2, [rocketmq-raft.md](rocketmq-raft.md)); whether a run meets it depends on who is elected, and four such"
+        " faults in a row did not.",
+        seen=(
+            "   38.109  -- c2 says: leader, epoch 1, master b1, in sync b1 b2 b3",
+            "   50.001  == fault 2 major-kill@broker: inject b1 b2 of 3 brokers, killed",
+            "   51.097  -- c2 says: leader, epoch 1, in sync b2",
+            "   60.000  == fault 2 major-kill@broker: heal proven: b1 b2 of 3 brokers, killed",
+            "   65.162  -- c2 says: leader, epoch 1, master b2, in sync b2",
+        ),
     ),
     Finding(
         "a-master-of-an-empty-epoch-is-shut-out",

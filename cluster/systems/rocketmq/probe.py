@@ -29,9 +29,6 @@ from cluster.systems.rocketmq.standing import standing
 
 _ASK_TIMEOUT_S: Final = 1.0
 _CONFIG_TIMEOUT_S: Final = 5.0
-_FIRST_SYNC_S: Final = 4.0
-"""A slave asks its master for all topics 3 s after it became one, whatever its period is; a topic that is made on the
-master of a cluster that has been up for a while comes later than that."""
 _PREPARE_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.2
 
@@ -61,8 +58,6 @@ class RocketMQProbe:
         while not (keepers := await self._keepers()):
             deadline.check("nobody is master")
             await asyncio.sleep(_RETRY_S)
-        if not self._shape.topic_on_every:
-            await asyncio.sleep(_FIRST_SYNC_S)
         for node in keepers:
             await self._create_topic(node, deadline)
             pops = self._view.settings.get("broker.timerWheelEnable") == "true"
