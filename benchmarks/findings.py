@@ -174,6 +174,19 @@ FINDINGS = (
         seeds=(2,),
     ),
     Finding(
+        "a-new-master-does-not-know-the-topic",
+        "RocketMQ 5.5.0: a new master may not know the topic whose messages it has, and then nobody ever does",
+        "chaos run --system rocketmq --nemesis leader-kill --set cluster.topicOn=master --set client.routing=follow"
+        " --rto-budget 15 --fault-interval 3 --fault-duration 25 --time-limit 56 --seed {seed}",
+        "rto-budget",
+        "The log is replicated, a topic's configuration is not: slaves ask their master for it every twelve seconds. The"
+        " topic is made on the master, as RocketMQ's own tools do it, and the master is killed before they ask again. The"
+        " new master has every message and serves none of them: it does not know the topic, and every send and read is"
+        " refused. When the old master is back it becomes a slave, asks the new one for its topics, and forgets the topic"
+        " too. The service does not recover until somebody makes the topic again. (By default this harness makes the topic"
+        " on every replica.)",
+    ),
+    Finding(
         "the-controller-elects-who-died-with-the-master",
         "RocketMQ 5.5.0: when master and slave die at once the controller may elect the dead slave and shut the living one out",
         "",

@@ -29,6 +29,7 @@ from cluster.systems.rocketmq.standing import standing
 
 _ASK_TIMEOUT_S: Final = 1.0
 _CONFIG_TIMEOUT_S: Final = 5.0
+_BEFORE: Final = f"{config.TOPIC}-before"
 _PREPARE_TIMEOUT_S: Final = 30.0
 _RETRY_S: Final = 0.2
 
@@ -58,8 +59,10 @@ class RocketMQProbe:
         while not (keepers := await self._keepers()):
             deadline.check("nobody is master")
             await asyncio.sleep(_RETRY_S)
+        if not self._shape.topic_on_every:
+            await self._slaves_just_asked(keepers[0], deadline)
         for node in keepers:
-            await self._create_topic(node, deadline)
+            await self._create_topic(node, config.TOPIC, deadline)
             pops = self._view.settings.get("broker.timerWheelEnable") == "true"
             await create_groups(self._links[node.name], node.name, self._view.queues, deadline, pops=pops)
         while (missing := await self._topic_missing()) is not None:
@@ -101,9 +104,28 @@ class RocketMQProbe:
             )
         return effects.Shown(effects.parse_config(answer), pool)
 
-    async def _create_topic(self, node: NodeInfo, deadline: Deadline) -> None:
-        link, fields = self._links[node.name], topic_of(config.TOPIC, self._view.queues)
-        await require(link, node.name, f"topic {config.TOPIC}", Request.UPDATE_AND_CREATE_TOPIC, fields, deadline)
+    async def _create_topic(self, node: NodeInfo, topic: str, deadline: Deadline) -> None:
+        link, fields = self._links[node.name], topic_of(topic, self._view.queues)
+        await require(link, node.name, f"topic {topic}", Request.UPDATE_AND_CREATE_TOPIC, fields, deadline)
+
+    async def _slaves_just_asked(self, master: NodeInfo, deadline: Deadline) -> None:
+        """Return when every slave has asked its master for all topics: what is made now they hear of next time.
+
+        They ask once in a while, so a topic made at any moment may be known everywhere at once, or long not. Another
+        topic that comes first shows when they asked.
+        """
+        await self._create_topic(master, _BEFORE, deadline)
+        for slave in (node for node in self._brokers if node.name != master.name):
+            while not await self._knows(slave, _BEFORE):
+                deadline.check(f"{slave.name} has not asked {master.name} for its topics")
+                await asyncio.sleep(_RETRY_S)
+
+    async def _knows(self, broker: NodeInfo, topic: str) -> bool:
+        try:
+            answer = await self._links[broker.name].request(Request.GET_ALL_TOPIC_CONFIG, {}, _soon(_ASK_TIMEOUT_S))
+        except (Definite, Indefinite):
+            return False
+        return f'"{topic}"'.encode() in answer.body
 
     async def readiness(self) -> str | None:
         """None when every node serves, the SyncStateSet is complete and (once prepared) the topic can be written."""
