@@ -56,6 +56,16 @@ def parse_mix(text: str, topology: Topology, missing: Mapping[Kind, str] = NOTHI
     return Mix(tuple(choice for choice in choices if choice.entry.fault is not None))
 
 
+def kinds_of(text: str) -> frozenset[Kind]:
+    """The faults that a text as for ``parse_mix`` may plan, whatever the cluster: all of them for ``all``.
+
+    A name that nobody knows stands for none; whoever plans refuses it.
+    """
+    names = {word.strip().partition("@")[0] for word in text.split(",")}
+    entries = CATALOG.values() if ALL in names else [CATALOG[name] for name in names if name in CATALOG]
+    return frozenset(entry.fault for entry in entries if entry.fault is not None)
+
+
 def _every(topology: Topology, missing: Mapping[Kind, str]) -> Iterator[Choice]:
     """Every row of the catalog that needs no names: faults of nodes on each role, of links on each role and on all."""
     roles = topology.targeted_roles()

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos.core.verdict import UNKNOWN, FaultResult, KindResult, Results
+from chaos.core.verdict import FaultResult, KindResult, Results
 from checkers.findings import listed
 from checkers.rpo import RpoKernel
 from reports import words
 from reports.faults import rto_lines, rto_words, worst_rto
 from reports.service import lines_of, milliseconds, steady_line
-from reports.text import MAX_FAULTS, WIDTH, cut, table, wrapped
+from reports.text import MAX_FAULTS, WIDTH, cut, table, word, wrapped
 
 RPO: Final = RpoKernel.name
 MAX_ROWS: Final = 12
@@ -28,9 +28,8 @@ _UNSAID: Final = ("proven", "healed", "skipped", "targets", "evidence", "heal_ev
 
 def summary(path: str, results: Results) -> str:
     """The answer, the reason, each anomaly with its first sentence and rows; then the figures."""
-    word = "unknown" if results.valid == UNKNOWN else "valid" if results.valid else "invalid"
     examined = results.checks[0].examined if results.checks else ""
-    out = ["", f"{word}  {path}  {results.model}, {examined}"]
+    out = ["", f"{word(results.valid)}  {path}  {results.model}, {examined}"]
     if results.engine_note:
         out += wrapped(results.engine_note)
     if results.reason:

@@ -62,14 +62,15 @@ def lines(data: ReportData) -> list[str]:
     return out
 
 
-def _word(valid: Valid) -> str:
+def word(valid: Valid) -> str:
+    """A verdict as people read it."""
     return "unknown" if valid == UNKNOWN else "valid" if valid else "invalid"
 
 
 def rows_of(path: str, results: Results) -> str:
     """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
-    out = ["", f"{_word(results.valid)}  {path}", *wrapped(results.sentence), *wrapped(results.engine_note), ""]
-    rows = [(row.name, _word(row.valid), cut(row.found, 60), row.examined) for row in results.checks]
+    out = ["", f"{word(results.valid)}  {path}", *wrapped(results.sentence), *wrapped(results.engine_note), ""]
+    rows = [(row.name, word(row.valid), cut(row.found, 60), row.examined) for row in results.checks]
     return "\n".join([*out, *table([("check", "valid", "found", "examined")], rows)])
 
 

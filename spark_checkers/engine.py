@@ -90,8 +90,8 @@ def judge_each(folders: Sequence[Path], only: Collection[str] = ()) -> list[Judg
     """
     runs = [_run_of(folder) for folder in folders]
     readable = [(folder, run) for folder, run in zip(folders, runs, strict=True) if not isinstance(run, ChaosError)]
-    judged = iter(_judged([folder for folder, _ in readable], [run for _, run in readable], tuple(only)))
-    return [run if isinstance(run, ChaosError) else next(judged) for run in runs]
+    found = iter(_judged([folder for folder, _ in readable], [run for _, run in readable], tuple(only)))
+    return [run if isinstance(run, ChaosError) else next(found) for run in runs]
 
 
 def _judged(folders: Sequence[Path], runs: Sequence[RunInfo], only: tuple[str, ...]) -> list[Judged | ChaosError]:
@@ -138,9 +138,5 @@ def judge_imported(
         CapabilityError: Spark cannot run here.
     """
     master = session().sparkContext.master
-    files = [judged(path, question, room_for(path, master, scratch)) for path in map(_absolute, paths)]
+    files = [judged(path.absolute(), question, room_for(path.absolute(), master, scratch)) for path in paths]
     return verdicts(files, _run)
-
-
-def _absolute(path: Place) -> Place:
-    return path.absolute()

@@ -53,12 +53,12 @@ def matrix_command(
         matrix = msgspec.structs.replace(matrix, repeats=1)
     jobs = jobs_of(matrix, scale)
     wanted: Sequence[Job] = matching(jobs, only)
-    faults = [_checked(job) for job in wanted]
     folder = Path(store).absolute() / f"matrix-{matrix.name}"
     if judge_again:
-        code = judged_again(jobs, folder, click.echo)
+        code = judged_again(wanted, folder, click.echo)
         click.echo(str(folder / "index.html"))
         return code
+    faults = [_checked(job) for job in wanted]
     plan = plan_of(matrix, jobs, scale)
     due = forecast(wanted, current(plan.jobs, read_rows(folder)), unknown=unknown_again)
     total_s = sum(expected_s for _, expected_s in due)

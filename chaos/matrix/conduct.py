@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 import yaml
 
-from chaos.core.cells import PLAN, CellRow, MatrixPlan, append_row, current, read_rows, worst_exit
+from chaos.core.cells import PLAN, CellRow, MatrixPlan, append_row, current, read_plan, read_rows, worst_exit
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.runinfo import read_run
 from chaos.core.verdict import exit_code
@@ -78,15 +78,16 @@ def conduct(
 
 
 def judge_again(jobs: Sequence[Job], folder: Path, say: Say) -> int:
-    """Judge the stored runs of all jobs with today's checkers; what changed gets a new row, and nothing is run.
+    """Judge the stored runs of these jobs with today's checkers; what changed gets a new row, and nothing is run.
 
     Returns:
-        The exit code of all jobs that are done.
+        The exit code of those that are done.
 
     Raises:
         UsageError: somebody else is at work in this folder, or it cannot be written.
-        HistoryError: a run's history is gone or was altered.
+        HistoryError: there is no matrix, or a run's history is gone or was altered.
     """
+    read_plan(folder)
     with _alone(folder):
         by_id = {job.planned.id: job for job in jobs}
         ids = [job.planned for job in jobs]
@@ -100,7 +101,7 @@ def judge_again(jobs: Sequence[Job], folder: Path, say: Say) -> int:
             info = read_run(run)
             code = exit_code(results.valid, interrupted=info.interrupted, broke=info.broke)
             attempt = Attempt(exit=code, folder=run, began=row.began, took_s=row.took_s, said="")
-            new = msgspec.structs.replace(row_of(by_id[row.id], attempt, row.earlier, folder), took_s=row.took_s)
+            new = row_of(by_id[row.id], attempt, row.earlier, folder)
             if new != row:
                 append_row(folder, new)
                 say(f"{new.verdict:<7}  {new.id}{changed(row, new)}")

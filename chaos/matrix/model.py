@@ -18,7 +18,8 @@ from chaos.core.cells import MatrixPlan, Planned
 from chaos.core.errors import UsageError
 from chaos.core.rand import stream
 from chaos.experiment import DEFAULTS
-from nemesis.catalog import ALL, CATALOG, NOOP
+from nemesis.catalog import NOOP
+from nemesis.mix import kinds_of
 from nemesis.sequence import UNTIL, Steps, round_s, rounds, scaled
 
 FLOOR_S: Final = 10.0
@@ -187,11 +188,7 @@ def restarts(config: Config) -> bool:
     """Whether a fault of this run ends nodes that are then started again."""
     steps: Steps | None = config.values.get("sequence")
     texts = [str(config.values.get("nemesis", NOOP))] if steps is None else [step.nemesis for step in steps.steps]
-    names = {name.strip().partition("@")[0] for text in texts for name in text.split(",")}
-    return any(
-        name == ALL or ((entry := CATALOG.get(name)) is not None and entry.fault is not None and entry.fault.restarts)
-        for name in names
-    )
+    return any(kind.restarts for text in texts for kind in kinds_of(text))
 
 
 def fewer(number: int, scale: float, least: int) -> int:

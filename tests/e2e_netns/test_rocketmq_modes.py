@@ -1,5 +1,6 @@
 """RocketMQ in every mode: a short run each with the master killed, and observations that the mode is really that."""
 
+import json
 import os
 import subprocess
 import sys
@@ -120,3 +121,17 @@ def test_brokers_whose_log_is_a_raft_log(tmp_path: Path) -> None:
     followed = {ran.last(name).master for name in ran.of("broker")}
     assert len(followed) == 1
     assert ran.last(followed.pop() or "").role == "master"
+
+
+def test_a_new_master_that_was_not_asked_for_the_topic_serves_nobody(tmp_path: Path) -> None:
+    """The topic is made just after the slaves have asked for all, so the master dies before they hear of it."""
+    argv = [sys.executable, "-m", "chaos", "run", "--system", "rocketmq", "--nemesis", "leader-kill", "--seed", "1"]
+    argv += ["--set", "cluster.topicOn=master", "--set", "client.routing=follow", "--rto-budget", "15"]
+    argv += ["--fault-interval", "3", "--fault-duration", "25", "--time-limit", "28", "--drain-deadline", "120"]
+    argv += ["--store", str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, env={**os.environ})
+    assert done.returncode == 1, done.stdout + done.stderr
+    results = json.loads(((tmp_path / "current").resolve() / "results.json").read_bytes())
+    assert "rto-budget" in results["anomalies"]
+    assert "lost-write" not in results["anomalies"], "every message is there, and nobody serves it"
+    assert "TOPIC_NOT_EXIST" in done.stdout

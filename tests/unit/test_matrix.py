@@ -283,3 +283,19 @@ def test_stored_runs_are_judged_again_and_only_what_changed_gets_a_new_row(tmp_p
     assert judge_again(jobs, tmp_path, said.append) == 1
     assert len(read_rows(tmp_path)) == count, "nothing changed, so nothing was written"
     assert "epoch-steps-back" in (tmp_path / "index.html").read_text()
+
+
+def test_only_what_is_asked_for_is_judged_again_and_a_folder_without_a_matrix_stays_as_it_is(tmp_path):
+    made = matrix_of(parse(TEXT.replace("time-limit: 40", "time-limit: 40\n  engine: local"), "small.yaml"))
+    jobs = jobs_of(made)
+    with pytest.raises(HistoryError, match=r"no matrix.json"):
+        judge_again(jobs, tmp_path, print)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "matrix.json").write_bytes(msgspec.json.encode(plan_of(made, jobs, 1.0)))
+    for job in jobs[:2]:
+        run = f"runs/{job.planned.id}/1"
+        write_run_folder(load_history(HISTORIES / "epoch-steps-back.yaml"), tmp_path / run)
+        append_row(tmp_path, row(job, "valid", run=run))
+    assert judge_again(jobs[1:2], tmp_path, print) == 1
+    ids = [job.planned for job in jobs]
+    assert [one.verdict for one in current(ids, read_rows(tmp_path)).values()] == ["valid", "invalid"]

@@ -14,6 +14,7 @@ from nemesis.available import lacking, unavailable
 from nemesis.catalog import CATALOG, Kind, parse
 from nemesis.faults import FAULTS
 from nemesis.machines import faults_on
+from nemesis.mix import kinds_of, parse_mix
 from nemesis.plan import left_out, make_plan, read_plan
 from nemesis.targets import aim, choose
 from nemesis.topology import Topology
@@ -308,3 +309,15 @@ def test_a_seed_keeps_its_mix_from_version_to_version():
         "leader-kill",
         "random-partition",
     ]
+
+
+@pytest.mark.parametrize("text", [
+    *CATALOG, "all", "leader-kill@broker, random-loss@broker+controller", "major-suspend@controller,random-restart",
+])  # fmt: skip
+def test_the_kinds_of_a_text_are_those_of_the_mix_that_it_is_read_as(text):
+    mix = parse_mix(text, TOPOLOGY)
+    assert kinds_of(text) == {choice.entry.fault for choice in mix.choices}
+
+
+def test_a_name_that_nobody_knows_is_no_kind():
+    assert kinds_of("leader-kil, leader-kill") == {Kind.KILL}
