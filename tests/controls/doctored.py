@@ -117,11 +117,12 @@ def answer(history: Path, key: int, f: F, answered: int) -> None:
 def deliveries(history: Path, sent: Sent) -> int:
     """How many pops returned a message."""
     value = (sent.writer, sent.sequence)
-    return sum(
-        record[_R_OP] in _numbers(path, F.POP) and (record[_R_WRITER], record[_R_SEQUENCE]) == value
-        for path in history.glob("w*.ops")
-        for record in _records(path.with_suffix(".reads"), READ, READ_SIZE)
-    )
+    found = 0
+    for path in history.glob("w*.ops"):
+        pops = _numbers(path, F.POP)
+        records = _records(path.with_suffix(".reads"), READ, READ_SIZE)
+        found += sum(record[_R_OP] in pops and (record[_R_WRITER], record[_R_SEQUENCE]) == value for record in records)
+    return found
 
 
 def lose(history: Path, sent: Sent, kinds: Collection[F] = READS) -> None:
