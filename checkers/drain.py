@@ -64,7 +64,7 @@ def unstable(timeline: Timeline, at_ns: int, *, replicas: bool) -> str:
 
 def _passes(log: Log) -> Ints:
     ops = np.flatnonzero((log.f == F.DRAIN) & (log.type == Type.OK))
-    return ops[np.argsort(log.complete[ops], kind="stable")]
+    return ops[np.argsort(log.of("complete_ns", ops), kind="stable")]
 
 
 def _before_the_passes(log: Log, context: Context, first: int) -> str:
@@ -78,10 +78,10 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
     # What reads, and what is said of popped messages, leaves the log as it is.
     unanswered = np.flatnonzero(log.type == Type.INFO)
     open_ops = unanswered[~among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
-    if len(open_ops) and int(log.deadline[open_ops].max()) > began_ns:
+    if len(open_ops) and int(log.of("deadline_ns", open_ops).max()) > began_ns:
         return "the first pass began before the deadline of an operation without an answer"
     delayed = np.flatnonzero((log.f == F.SCHEDULE) & among(log.type, (Type.OK, Type.INFO)))
-    due_ns = int(log.argument[delayed].max()) if len(delayed) else 0
+    due_ns = int(log.of("argument", delayed).max()) if len(delayed) else 0
     if due_ns > began_ns:
         return "the first pass began before the time of a delayed message"
     return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
@@ -97,15 +97,16 @@ def _judged(log: Log, context: Context) -> Drained:
 
 def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
     """What is missing for completeness; empty if nothing is."""
-    apart = passes[log.complete[passes] + APART_NS <= log.invoke[last]]
+    apart = passes[log.of("complete_ns", passes) + APART_NS <= log.invoke[last]]
     if not len(apart):
         return "only one pass" if len(passes) == 1 else "the passes are less than 5 s apart"
     first = int(apart[-1])
     between = passes[np.flatnonzero(passes == first)[0] :]
     if not all(log.same_records(int(a), int(b)) for a, b in pairwise(between)):
         return "the passes have different content"
-    if int(log.next[last]) != int(log.max[last]):
-        return f"the last pass ended at {log.next[last]}, but the maximum is {log.max[last]}"
+    ended, maximum = log.told_of("next_offset", last), log.told_of("max_offset", last)
+    if ended != maximum:
+        return f"the last pass ended at {ended}, but the maximum is {maximum}"
     late = _not_there_yet(log, last)
     waited = _waited_in_vain(log, context, passes, last) if late else ""
     if waited:
@@ -116,8 +117,9 @@ def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
 def _not_there_yet(log: Log, last: int) -> str:
     """What was acknowledged, is above the end or has no offset, and may yet come; empty if there is nothing."""
     highest = int(log.acked_place.max(initial=-1))
-    if int(log.max[last]) <= highest:
-        return f"the maximum is {log.max[last]}, but offset {highest} was acknowledged"
+    maximum = log.told_of("max_offset", last)
+    if maximum <= highest:
+        return f"the maximum is {maximum}, but offset {highest} was acknowledged"
     unseen = int((log.acked_place < 0).sum())
     verb = "was" if unseen == 1 else "were"
     return f"{counted(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""

@@ -16,6 +16,7 @@ from chaos.core.errors import HistoryError
 from chaos.core.op import POPS, READS, SENDS, STRONG_READS, F, Type
 from chaos.core.transaction import COMMITTING
 from checkers.columns import Column, Ints, Mask, among, are_distinct, distinct
+from checkers.rows import Rows
 from checkers.values import Names, distinct_pairs
 
 DAMAGED: Final = -1
@@ -52,6 +53,14 @@ class _Groups(NamedTuple):
     rows: Ints
 
 
+class _Records(NamedTuple):
+    """What one read returned, in its order."""
+
+    offset: Ints
+    writer: Column
+    sequence: Ints
+
+
 class Log:
     """One queue's log as the history knows it; replicas' own copies and pops are left out.
 
@@ -73,6 +82,7 @@ class Log:
     def __init__(self, operations: Mapping[str, Any], reads: Mapping[str, Any]) -> None:
         self.operations = operations
         self._all_reads = reads
+        self._looked_at: dict[int, _Records] = {}
 
     @cached_property
     def _reads(self) -> Mapping[str, Any]:
@@ -85,6 +95,14 @@ class Log:
             return self._all_reads
         known = among(self._all_reads["f"], READS)
         return {name: self._all_reads[name][known] for name in self._all_reads}
+
+    def of(self, column: str, ops: Ints) -> Column:
+        """A column of some operations; it is not read whole for a few."""
+        return self.operations.at(column, ops) if isinstance(self.operations, Rows) else self.operations[column][ops]
+
+    def told_of(self, column: str, op: int) -> int:
+        """A number of one operation."""
+        return int(self.of(column, np.array([op]))[0])
 
     @cached_property
     def sends(self) -> Ints:
@@ -102,9 +120,22 @@ class Log:
         return withheld
 
     @cached_property
+    def _must_be_there(self) -> Mask:
+        """Per operation: whether it is an acknowledged send that must be in the log."""
+        out: Mask = among(self.f, SENDS) & np.equal(self.type, Type.OK)
+        if self.withheld.any():
+            out[self.sends[self.withheld]] = False
+        return out
+
+    @cached_property
+    def acked_sends(self) -> Ints:
+        """Ops of the acknowledged sends that must be in the log."""
+        return np.flatnonzero(self._must_be_there)
+
+    @cached_property
     def acked(self) -> Ints:
-        """Vids of the acknowledged sends that must be in the log."""
-        return np.flatnonzero((self.type[self.sends] == Type.OK) & ~self.withheld)
+        """Their vids."""
+        return np.flatnonzero(self._must_be_there[self.sends])
 
     @cached_property
     def read_ops(self) -> Ints:
@@ -221,28 +252,57 @@ class Log:
         """How many vids there are."""
         return len(self.sends) + len(self.phantoms)
 
+    def _records(self, op: int) -> _Records:
+        """What one read returned; other reads' records are left alone where the tables allow it."""
+        if op not in self._looked_at and isinstance(self._all_reads, Rows):
+            whose = {name: self.told_of(name, op) for name in ("worker", "op")}
+            alone = self._all_reads.only(whose, _Records._fields)
+            if alone is not None and bool((alone["offset"][1:] > alone["offset"][:-1]).all()):
+                self._looked_at[op] = _Records(**alone)  # in the order returned, or the order is another check's
+        if op in self._looked_at:
+            return self._looked_at[op]
+        rows = self.rows_of(op)
+        return _Records(self.row_offset[rows], self._reads["writer"][rows], self._reads["sequence"][rows])
+
     def same_records(self, left: int, right: int) -> bool:
         """Whether two reads returned the same values at the same offsets, in the same order."""
-        a, b = self.rows_of(left), self.rows_of(right)
-        if not np.array_equal(self.row_offset[a], self.row_offset[b]):
+        one, other = self._records(left), self._records(right)
+        if not np.array_equal(one.offset, other.offset):
             return False
-        (writer, others), sequence = (self._reads["writer"][rows] for rows in (a, b)), self._reads["sequence"]
-        if np.array_equal(writer, others) and np.array_equal(sequence[a], sequence[b]):
+        if np.array_equal(one.writer, other.writer) and np.array_equal(one.sequence, other.sequence):
             return True
         # What is damaged is the same, whatever is left of its name.
-        same = (writer == others) & (sequence[a] == sequence[b])
-        return bool((same | ((writer < 0) & (others < 0))).all())
+        same = (one.writer == other.writer) & (one.sequence == other.sequence)
+        return bool((same | ((one.writer < 0) & (other.writer < 0))).all())
 
-    def returned_all(self, vids: Ints, read: int) -> bool:
-        """Whether one read surely returned all of these sent values; False also where that was too dear to tell."""
-        rows = self.rows_of(read)
-        return self._names.all_among(vids, self._reads["writer"][rows], self._reads["sequence"][rows])
+    def returned_acked(self, read: int) -> bool:
+        """Whether one read returned every acknowledged send where it was acknowledged to be."""
+        sends, records = self.acked_sends, self._records(read)
+        if not len(sends):
+            return True
+        asked, offset = self._acked_offset, records.offset
+        if not len(offset) or int(asked.min()) < int(offset.min()) or int(asked.max()) > int(offset.max()):
+            return False
+        if not bool((offset[1:] > offset[:-1]).all()):
+            return False
+        first, dense = int(offset[0]), int(offset[-1]) - int(offset[0]) == len(offset) - 1
+        at = (asked - first if first else asked) if dense else np.searchsorted(offset, asked)
+        if not dense and not np.array_equal(offset[at], asked):
+            return False
+        return all(
+            np.array_equal(column[at], self.operations[name][sends])
+            for name, column in (("sequence", records.sequence), ("writer", records.writer))
+        )
 
     @cached_property
     def acked_place(self) -> Ints:
         """Per acknowledged send its ``place``; what was read is only looked at if some were told none."""
-        offset = self.offset[self.sends[self.acked]]
-        return offset if (offset >= 0).all() else self.place[self.acked]
+        return self._acked_offset if int(self._acked_offset.min(initial=0)) >= 0 else self.place[self.acked]
+
+    @cached_property
+    def _acked_offset(self) -> Ints:
+        """Per acknowledged send the offset that it was told, -1 for none."""
+        return self.offset[self.acked_sends]
 
     @cached_property
     def row_ok(self) -> Mask:
@@ -268,7 +328,8 @@ class Log:
 
     def begin_of(self, op: int) -> int:
         """Where one read began."""
-        return int(self.offset[op]) if self.offset[op] >= 0 else max(int(self.min[op]), 0)
+        asked = self.told_of("offset", op)
+        return asked if asked >= 0 else max(self.told_of("min_offset", op), 0)
 
     @cached_property
     def end(self) -> Ints:

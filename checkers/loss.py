@@ -123,7 +123,7 @@ def losses_of(shard: QueueShard, context: Context) -> Losses:
 
 def _losses(shard: QueueShard, context: Context) -> Losses:
     log, drained = shard.log, drain_of(shard, context)
-    if drained.complete and log.returned_all(log.acked, drained.last):
+    if drained.complete and log.returned_acked(drained.last):
         none = np.zeros(0, dtype=np.int64)
         return Losses(none, none, none, REMOVED)
     seen = log.seen(log.row_ok)[log.acked]
@@ -240,7 +240,7 @@ class LossKernel:
         losses, log, drained = losses_of(shard, context), shard.log, drain_of(shard, context)
         if not len(losses.lost) and not len(losses.unseen):
             return LossSummary(
-                examined=len(log.acked), undrained={} if drained.complete else {shard.key: drained.reason}
+                examined=len(log.acked_sends), undrained={} if drained.complete else {shard.key: drained.reason}
             )
         by_offset = losses.lost[np.argsort(log.place[losses.lost], kind="stable")]
         found = findings(

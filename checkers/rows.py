@@ -4,7 +4,7 @@ Of a long history most time goes into decoding, and a single check needs half of
 to know what a column means.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
-from checkers.columns import Column, Ints
+from checkers.columns import Column, Ints, distinct
+
+Order = Callable[[Mapping[str, Column]], Ints | None]
+"""The order in which the rows of some columns belong; None if it is the one they have."""
 
 _ANY: Final = (-(1 << 31), (1 << 31) - 1)
 
@@ -24,7 +27,7 @@ class _Footer(NamedTuple):
     """What a table says of itself: its metadata, and per row group the lowest and the highest queue."""
 
     metadata: Any
-    names: frozenset[str]
+    names: dict[str, int]
     lowest: Ints
     highest: Ints
 
@@ -43,7 +46,8 @@ def _read_footer(path: Path, _size: int, _changed_ns: int) -> _Footer:
     with pq.ParquetFile(path) as file:
         ranges = [_key_range(file, group) for group in range(file.num_row_groups)]
         lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
-        return _Footer(file.metadata, frozenset(file.schema_arrow.names), lowest, highest)
+        names = {name: at for at, name in enumerate(file.schema_arrow.names)}
+        return _Footer(file.metadata, names, lowest, highest)
 
 
 def _footer(path: Path) -> _Footer:
@@ -84,31 +88,90 @@ class _Part:
     def __init__(self, path: Path, key: int) -> None:
         self._path, self._key, self._footer = path, key, _footer(path)
         groups = np.flatnonzero((self._footer.lowest <= key) & (key <= self._footer.highest))
-        self._groups: list[int] = groups.tolist()
         self._mixed = bool((self._footer.lowest[groups] < self._footer.highest[groups]).any())
+        self._groups: list[int] = groups.tolist()
+        self._sizes: list[int] = [self._footer.metadata.row_group(group).num_rows for group in self._groups]
 
     @cached_property
     def _own(self) -> pa.Array:
         """Of each row whether it is the queue's."""
-        return pc.equal(self._decoded(["key"])["key"], self._key)
+        return pc.equal(self._decoded(["key"], self._groups)["key"], self._key)
 
-    def _decoded(self, names: Sequence[str]) -> pa.Table:
-        with opened(self._path, self._footer.metadata) as file:
-            return file.read_row_groups(self._groups, columns=list(names))
+    @cached_property
+    def _file(self) -> pq.ParquetFile:
+        """Open as long as the rows are looked at: opening it for each column costs as much as a small column."""
+        return opened(self._path, self._footer.metadata)
 
-    def read(self, names: Sequence[str]) -> pa.Table | None:
-        """These columns; None where the table has no row of the queue."""
+    def _decoded(self, names: Sequence[str], groups: Sequence[int]) -> pa.Table:
+        return self._file.read_row_groups(groups, columns=list(names))
+
+    def bounds(self, name: str, group: int) -> tuple[int, int] | None:
+        """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""
+        found = self._footer.metadata.row_group(group).column(self._footer.names[name]).statistics
+        if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
+            return None
+        low, high = found.min, found.max
+        return (int(low), int(high)) if isinstance(low, int) and isinstance(high, int) else None
+
+    def _constant(self, name: str, groups: Sequence[int]) -> int | None:
+        """The one number that a column has in all of these row groups."""
+        said = {self.bounds(name, group) for group in groups}
+        only = said.pop() if len(said) == 1 else None
+        return None if only is None or only[0] != only[1] else only[0]
+
+    def read(self, schema: pa.Schema, names: Sequence[str], groups: Sequence[int] | None = None) -> dict[str, Column]:
+        """These columns; empty where the table has no row of the queue.
+
+        Args:
+            schema: the types of the columns.
+            names: which of them.
+            groups: only these row groups, which hold nothing but the queue.
+        """
         missing = [name for name in names if name not in self._footer.names]
         if missing:
             raise HistoryError(f"{self._path}: no column {missing[0]}; it was written by another version")
-        if not self._groups:
+        asked = self._groups if groups is None else groups
+        if not asked:
+            return {}
+        size = sum(self._footer.metadata.row_group(group).num_rows for group in asked)
+        found = {name: self._constant(name, asked) for name in names}
+        encoded = [name for name in names if found[name] is None]
+        table = self._decoded(encoded, asked) if encoded else None
+        own = self._own if self._mixed and groups is None else None
+        if own is not None:
+            table, size = None if table is None else table.filter(own), pc.sum(own).as_py() or 0
+        out: dict[str, Column] = {}
+        for name in names:
+            if table is not None and found[name] is None:
+                out[name] = _column(table[name].chunks, schema.field(name).type)
+            else:
+                out[name] = np.full(size, found[name], dtype=schema.field(name).type.to_pandas_dtype())
+        return out
+
+    def holding(self, wanted: Mapping[str, int]) -> list[int] | None:
+        """The row groups whose every row has these values, if no other row of the queue has; None if that is open."""
+        if self._mixed:
             return None
-        table = self._decoded(names)
-        return table.filter(self._own) if self._mixed else table
+        out = []
+        for group in self._groups:
+            said = [(self.bounds(name, group), value) for name, value in wanted.items()]
+            if all(bounds == (value, value) for bounds, value in said):
+                out.append(group)
+            elif not any(bounds is not None and not bounds[0] <= value <= bounds[1] for bounds, value in said):
+                return None
+        return out
+
+    def places(self) -> list[tuple[int, int]] | None:
+        """The row groups and how many rows of the queue each holds; None where they hold others' rows."""
+        return None if self._mixed else list(zip(self._groups, self._sizes, strict=True))
 
 
-def _column(chunks: list[pa.Array], empty: Column) -> Column:
-    """One column of all tables; texts are None where there is none."""
+def _empty(kind: pa.DataType) -> Column:
+    return np.zeros(0, dtype=object if pa.types.is_dictionary(kind) else kind.to_pandas_dtype())
+
+
+def _column(chunks: list[pa.Array], kind: pa.DataType) -> Column:
+    """One column of a table; texts are None where there is none."""
     arrays: list[Column] = []
     for chunk in chunks:
         if pa.types.is_dictionary(chunk.type) and chunk.null_count == len(chunk):
@@ -116,38 +179,47 @@ def _column(chunks: list[pa.Array], empty: Column) -> Column:
         else:
             plain = chunk.cast(pa.string()) if pa.types.is_dictionary(chunk.type) else chunk
             arrays.append(plain.to_numpy(zero_copy_only=False))
-    return arrays[0] if len(arrays) == 1 else np.concatenate([empty, *arrays])
+    return arrays[0] if len(arrays) == 1 else np.concatenate([_empty(kind), *arrays])
 
 
 class Rows(Mapping[str, Column]):
-    """The columns of one queue's rows by name, of equal length, in the order of the tables unless it was changed.
+    """The columns of one queue's rows by name, of equal length, in the wanted order.
 
     Args:
         tables: a file per worker.
         schema: the columns there are.
         key: the queue.
-        eager: what is surely needed, decoded at once; other columns each when they are asked for.
+        order: what order the rows of these columns have to be put in; None if it is that of the tables. It is asked
+            when the first whole column is.
 
     Raises:
         HistoryError: a table is damaged or of another version.
     """
 
-    def __init__(self, tables: Iterable[Path], schema: pa.Schema, key: int, eager: Sequence[str]) -> None:
+    def __init__(self, tables: Iterable[Path], schema: pa.Schema, key: int, order: Order) -> None:
         self._schema = schema
         self._parts = [_Part(path, key) for path in tables]
+        self._ask_order: Order | None = order
         self._order: Ints | None = None
         self._ready: dict[str, Column] = {}
-        self._read(eager)
 
     def _read(self, names: Sequence[str]) -> None:
-        tables = [table for part in self._parts if names and (table := part.read(names)) is not None]
+        found = [columns for part in self._parts if (columns := part.read(self._schema, names))]
         for name in names:
-            kind = self._schema.field(name).type
-            empty = np.zeros(0, dtype=object if pa.types.is_dictionary(kind) else kind.to_pandas_dtype())
-            column = _column([chunk for table in tables for chunk in table[name].chunks], empty)
+            pieces = [columns[name] for columns in found]
+            column = pieces[0] if len(pieces) == 1 else np.concatenate([_empty(self._schema.field(name).type), *pieces])
             self._ready[name] = column if self._order is None else column[self._order]
 
+    def read_all(self) -> None:
+        """Decode every column at once, which is faster than one by one."""
+        self._read([name for name in self._schema.names if name not in self._ready])
+
     def __getitem__(self, name: str) -> Column:
+        if self._ask_order is not None:
+            ask, self._ask_order = self._ask_order, None
+            self._order = ask(self)
+            if self._order is not None:
+                self._ready = {known: column[self._order] for known, column in self._ready.items()}
         if name not in self._ready:
             self._read([self._schema.field(name).name])
         return self._ready[name]
@@ -158,8 +230,35 @@ class Rows(Mapping[str, Column]):
     def __len__(self) -> int:
         return len(self._schema.names)
 
-    def put(self, order: Ints) -> None:
-        """Put the rows in another order, once."""
-        assert self._order is None, "an order was set"
-        self._order = order
-        self._ready = {name: column[order] for name, column in self._ready.items()}
+    def at(self, name: str, places: Ints) -> Column:
+        """A column in some rows; of the tables only these rows' groups are decoded, where that is less than half."""
+        if name in self._ready or not len(places) or self._ask_order is not None or self._order is not None:
+            return self[name][places]
+        spans = [part.places() for part in self._parts]
+        if any(span is None for span in spans):
+            return self[name][places]
+        groups = [(part, *place) for part, span in zip(self._parts, spans, strict=True) for place in span or ()]
+        ends = np.cumsum([size for *_, size in groups])
+        where = np.searchsorted(ends, places, side="right")
+        touched = distinct(where)
+        if 2 * sum(groups[one][2] for one in touched.tolist()) > int(ends[-1]):
+            return self[name][places]
+        out = np.empty(len(places), dtype=_empty(self._schema.field(name).type).dtype)
+        for one in touched.tolist():
+            part, group, size = groups[one]
+            own = where == one
+            out[own] = part.read(self._schema, [name], [group])[name][places[own] - (ends[one] - size)]
+        return out
+
+    def only(self, wanted: Mapping[str, int], names: Sequence[str]) -> dict[str, Column] | None:
+        """Some columns of the rows that have these values, in the order of the tables.
+
+        None where row groups do not keep just these rows together, and where whole columns are decoded already.
+        """
+        if any(name in self._ready for name in names):
+            return None
+        held = [part.holding(wanted) for part in self._parts]
+        if any(groups is None for groups in held):
+            return None
+        parts = [(part, groups) for part, groups in zip(self._parts, held, strict=True) if groups]
+        return parts[0][0].read(self._schema, names, parts[0][1]) if len(parts) == 1 else None

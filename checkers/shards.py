@@ -5,7 +5,7 @@ runs where the engine runs its kernels: in this process, or in an executor. The 
 judge and to merge.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from chaos.core.history import (
     workers_of,
 )
 from chaos.core.runinfo import RunInfo, read_run
-from checkers.columns import are_distinct
+from checkers.columns import Column, Ints, are_distinct
 from checkers.kernel import READ_COLUMNS, QueueShard
 from checkers.rows import Rows, keys_in, opened
 from checkers.timeline import Timeline, timeline_of
@@ -112,18 +112,17 @@ def materialise(history: Path, worker: int) -> Materialised:
     return Materialised(facts, tuple(sorted(keys)))
 
 
-def _sort_operations(operations: Rows) -> None:
-    """Put operations in the order of their invocations."""
-    worker, number, invoke = (operations[name] for name in ("worker", "op", "invoke_ns"))
+def _by_invocation(operations: Mapping[str, Column]) -> Ints | None:
+    """The order of operations by invocation."""
+    invoke = operations["invoke_ns"]
     if bool((invoke[1:] > invoke[:-1]).all()):
-        return
-    order = np.lexsort((number, worker, invoke))
-    if not bool((order[1:] > order[:-1]).all()):
-        operations.put(order)
+        return None
+    order = np.lexsort((operations["op"], operations["worker"], invoke))
+    return None if bool((order[1:] > order[:-1]).all()) else order
 
 
-def _sort_reads(reads: Rows) -> None:
-    """Put the rows of one read together, in the order returned."""
+def _by_read(reads: Mapping[str, Column]) -> Ints | None:
+    """The order of records that puts those of one read together, as they were returned."""
     worker, number, position = (reads[name] for name in ("worker", "op", "position"))
     new = number[1:] != number[:-1]
     if len(worker) and worker.min() < worker.max():
@@ -132,8 +131,8 @@ def _sort_reads(reads: Rows) -> None:
     rising = position[1:] > position[:-1]
     rising |= new
     if are_distinct((worker[starts].astype(np.int64) << 40) | number[starts]) and bool(rising.all()):
-        return
-    reads.put(np.lexsort((position, number, worker)))
+        return None
+    return np.lexsort((position, number, worker))
 
 
 def load_shard(history: Path, key: int, *, lazily: bool = False) -> QueueShard:
@@ -149,11 +148,12 @@ def load_shard(history: Path, key: int, *, lazily: bool = False) -> QueueShard:
     """
     workers = workers_in(history)
     operations, reads = (
-        Rows([_table(history, name, worker) for worker in workers], schema, key, () if lazily else schema.names)
-        for name, schema in (("operations", OPERATIONS), ("reads", _NEEDED))
+        Rows([_table(history, name, worker) for worker in workers], schema, key, order)
+        for name, schema, order in (("operations", OPERATIONS, _by_invocation), ("reads", _NEEDED, _by_read))
     )
-    _sort_operations(operations)
-    _sort_reads(reads)
+    if not lazily:
+        operations.read_all()
+        reads.read_all()
     return QueueShard(key, operations, reads)
 
 

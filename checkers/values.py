@@ -77,30 +77,6 @@ class Names:
         at[inverse[: len(own)]] = np.arange(len(own))
         return at[inverse[len(own) :]]
 
-    def all_among(self, which: Ints, writer: Column, sequence: Ints) -> bool:
-        """Whether the values of these sends are surely all among others; False also where that was too dear to tell.
-
-        Never True where a value was sent twice: only its last send is known by it then.
-
-        Args:
-            which: positions of sends.
-            writer: of the others.
-            sequence: of the others.
-        """
-        if not len(which):
-            return True
-        if self._ends is None or not len(writer):
-            return False
-        own = self._ends[self._writer] + self._sequence
-        sent = np.zeros(int(self._ends[-1]), dtype=np.bool_)
-        sent[own] = True
-        if int(np.count_nonzero(sent)) < len(own):
-            return False
-        cell, inside = self._cells(self._ends, writer, sequence)
-        sent[:] = False
-        sent[cell if inside is None else cell[inside]] = True
-        return bool(sent[own if len(which) == len(own) else own[which]].all())
-
 
 def distinct_pairs(offsets: Ints, vids: Ints, values: int) -> tuple[Ints, Ints]:
     """Distinct (offset, vid) by offset, then vid; without sorting where offsets are dense and hold one value each."""

@@ -3,12 +3,11 @@
 ``operations`` has one row per operation, ``reads`` one row per record a read returned, ``events`` one
 row per fault stage, observation, phase edge and note. Types, sort order and the meaning of every
 column are in docs/history.md and here; ``SCHEMA_VERSION`` changes with them. Rows of one file are
-sorted by (key, invoke_ns), one row group per key, so that a shard is (file, row groups).
+sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``), so that a shard is (file, row groups).
 
 The module refuses to judge: a torn tail is cut and counted, a missing completion is ``info``.
 """
 
-from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,12 +20,16 @@ import pyarrow.parquet as pq
 from chaos.core.checksums import crc32
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event, read_events
-from chaos.core.op import SENDS, VALUED, Type
+from chaos.core.op import FINAL, SENDS, VALUED, Type
 from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE, OP_SIZE, READ_SIZE
+from chaos.core.tables import TableFile
 
 SCHEMA_VERSION: Final = 2
 NEVER_NS: Final = np.iinfo(np.int64).max
 """``complete_ns`` of an operation nobody knows the end of."""
+
+LONG_READ: Final = 1 << 14
+"""A final read of so many records has a row group of its own."""
 
 _OP: Final = np.dtype([
     ("crc", "<u4"), ("sequence", "<u4"), ("time_ns", "<i8"), ("op", "<u4"), ("type", "u1"), ("f", "u1"),
@@ -259,15 +262,29 @@ def _sorted(table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.lexsort((op, time_ns, key))))
 
 
+def _group_ends(table: pa.Table) -> list[int]:
+    """Where the row groups of a table sorted by key end: with a queue, with its load, with each long final read."""
+    if not table.num_rows:
+        return []
+    key, op, f = (table[name].to_numpy() for name in ("key", "op", "f"))
+    final = np.isin(f, FINAL)
+    ends = np.flatnonzero((key[1:] != key[:-1]) | (final[1:] != final[:-1])) + 1
+    reads = np.flatnonzero((op[1:] != op[:-1]) | (key[1:] != key[:-1])) + 1
+    starts = np.concatenate(([0], reads))
+    long = final[starts] & (np.diff(starts, append=table.num_rows) >= LONG_READ)
+    apart = np.concatenate((starts[long], np.append(reads, table.num_rows)[long]))
+    return sorted({*ends.tolist(), *apart.tolist(), table.num_rows} - {0})
+
+
 def write_by_key(table: pa.Table, path: Path) -> None:
-    """Write a table that is sorted by key as Parquet with one row group per key."""
-    keys = table["key"].to_numpy()
-    cuts = np.flatnonzero(keys[1:] != keys[:-1]) + 1
-    bounds = [0, *cuts.tolist(), len(keys)] if len(keys) else [0]
+    """Write a table that is sorted by key as Parquet, with row groups of one queue each."""
     partial = path.with_suffix(".partial")
-    with pq.ParquetWriter(partial, table.schema, compression="zstd") as writer:
-        for start, end in pairwise(bounds):
-            writer.write_table(table.slice(start, end - start), row_group_size=end - start)
+    file, start = TableFile(partial, table.schema), 0
+    for end in _group_ends(table):
+        file.add(table.slice(start, end - start))
+        file.end_group()
+        start = end
+    file.close()
     partial.rename(path)
 
 

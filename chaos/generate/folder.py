@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from chaos import __version__
 from chaos.core.clock import NS_PER_S
@@ -21,51 +19,14 @@ from chaos.core.errors import ChaosError, UsageError
 from chaos.core.events import EventLog, Observation, Phase
 from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFacts, materialise_events
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.tables import TableFile
 from chaos.generate.fates import WRITERS, Fates
 from chaos.generate.plan import MIX, ORIGIN_NS, PASSES, SETTLE_NS, TIMEOUT_NS, Plan
 from chaos.generate.rows import CLIENTS, FinalRead, Piece, piece_slots, sends_in
 from chaos.testing import NODES
 
-ROWS: Final = 1 << 20
-"""A row group is closed at so many rows, and at the end of its queue."""
-
 SMALL: Final = 1_000_000
 """Operations up to which starting processes costs more than it gives."""
-
-# What varies little is kept by dictionary, what ascends by its steps.
-_LOW: Final = ("worker", "client", "pinned", "f", "key", "type", "node", "attempt", "error", "count", "min_offset",
-               "argument")  # fmt: skip
-
-
-class _Table:
-    """A Parquet file that grows by row groups, each of one queue."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        low = [name for name in schema.names if name in _LOW]
-        steps = {name: "DELTA_BINARY_PACKED" for name in schema.names if name not in _LOW}
-        self._schema = schema
-        self._writer = pq.ParquetWriter(
-            path, schema, compression="zstd", compression_level=1, use_dictionary=low, column_encoding=steps,
-            write_statistics=["key"],
-        )  # fmt: skip
-        self._waiting: list[pa.Table] = []
-        self.rows = 0
-
-    def add(self, table: pa.Table) -> None:
-        self._waiting.append(table)
-        if sum(one.num_rows for one in self._waiting) >= ROWS:
-            self.end_group()
-
-    def end_group(self) -> None:
-        whole = pa.concat_tables(self._waiting) if self._waiting else self._schema.empty_table()
-        self._waiting = []
-        if whole.num_rows:
-            self.rows += whole.num_rows
-            self._writer.write_table(whole, row_group_size=whole.num_rows)
-
-    def close(self) -> None:
-        self._writer.close()
-
 
 def _pieces(plan: Plan, key: int) -> Iterator[tuple[int, Fates]]:
     """The pieces of a queue, one after the other."""
@@ -77,7 +38,7 @@ def _pieces(plan: Plan, key: int) -> Iterator[tuple[int, Fates]]:
         piece += 1
 
 
-def _write_queue(plan: Plan, key: int, operations: _Table, reads: _Table) -> None:
+def _write_queue(plan: Plan, key: int, operations: TableFile, reads: TableFile) -> None:
     """One queue: its load, then the final reads, which return all of it again."""
     end = 0
     for piece, fates in _pieces(plan, key):
@@ -85,19 +46,21 @@ def _write_queue(plan: Plan, key: int, operations: _Table, reads: _Table) -> Non
         operations.add(rows.operations())
         reads.add(rows.reads())
         end = fates.first + int(fates.before[-1])
+    operations.end_group()
+    reads.end_group()
     for number in range(PASSES):
         final = FinalRead(plan, key, number, end)
         operations.add(final.operation())
         for _, fates in _pieces(plan, key):
             reads.add(final.reads(fates))
+        reads.end_group()
     operations.end_group()
-    reads.end_group()
 
 
 def write_worker(plan: Plan, history: Path, worker: int) -> StreamFacts:
     """Write one worker's tables and what is known of them."""
-    operations = _Table(history / "operations" / f"w{worker}.parquet", OPERATIONS)
-    reads = _Table(history / "reads" / f"w{worker}.parquet", READ_ROWS)
+    operations = TableFile(history / "operations" / f"w{worker}.parquet", OPERATIONS)
+    reads = TableFile(history / "reads" / f"w{worker}.parquet", READ_ROWS)
     last: dict[int, int] = {}
     for key in plan.keys_of(worker):
         _write_queue(plan, key, operations, reads)

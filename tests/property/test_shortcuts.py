@@ -2,6 +2,8 @@
 
 import random
 import tempfile
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,33 +15,29 @@ from judging import judged
 from log_model import MUTATIONS, model
 from small_logs import shard_of, small_history
 
+from chaos.core import history as history_module
+from chaos.core.op import F
 from chaos.testing import write_run_folder
 from checkers.linearizable import rank_scan
+from checkers.local import judged as judged_in
 from checkers.log import Log
 from checkers.shards import load_shard, materialise
-from checkers.values import Names
 
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
-VALUES = st.tuples(st.integers(0, 3) | st.just(1 << 20), st.integers(0, 6) | st.just(1 << 62))
-READ = st.tuples(st.integers(-1, 4) | st.just(1 << 20), st.integers(-1, 8) | st.just(1 << 62))
 
 
-def columns(values):
-    pairs = np.array(values, dtype=np.int64).reshape(-1, 2)
-    return pairs[:, 0].astype(np.int32), pairs[:, 1].copy()
-
-
-@given(st.lists(VALUES), st.lists(READ), st.booleans(), st.data())
-def test_values_are_said_to_be_all_there_only_if_they_are(sent, read, whole, data):
-    read = [*read, *sent] if whole else read
-    which = data.draw(st.lists(st.sampled_from(range(len(sent))), unique=True) if sent else st.just([]))
-    said = Names(*columns(sent)).all_among(np.array(sorted(which), dtype=np.int64), *columns(read))
-    there = all(sent[position] in read for position in which)
-    last = {value: position for position, value in enumerate(sent)}
-    clear = len(last) == len(sent)
-    assert not said or (there and (clear or not which))
-    if clear and read and max((max(value) for value in sent), default=0) < 10:
-        assert said == there
+def test_a_read_is_said_to_have_returned_all_that_was_acknowledged_only_if_it_did():
+    draw, found = random.Random(4), Counter()
+    for _ in range(2000):
+        ops = sorted(small_history(draw), key=lambda op: op["invoke"])
+        log = shard_of(ops).log
+        acked = {(op["offset"], op["value"]) for op in ops if op["f"] == "append" and op["type"] == "ok"}
+        for read in log.ok_reads.tolist():
+            records = list(map(tuple, ops[read]["records"]))
+            rising = all(a < b for (a, _), (b, _) in pairwise(records))
+            assert log.returned_acked(read) == (not acked or (rising and acked <= set(records))), ops
+            found[bool(acked), log.returned_acked(read)] += 1
+    assert min(found[True, True], found[True, False]) > 100, found
 
 
 def ranks(ops):
@@ -110,7 +108,7 @@ def test_a_verdict_is_the_same_without_the_shortcut(seed, mutation):
         assume(mutated is not None)
         literal = mutated[0]
     short = judged(literal)
-    with patch.object(Log, "returned_all", lambda *_: False):
+    with patch.object(Log, "returned_acked", lambda *_: False):
         assert as_told(short) == as_told(judged(literal))
 
 
@@ -125,3 +123,49 @@ def test_columns_are_the_same_whenever_they_are_read(seed):
             for left, right in ((lazy.operations, eager.operations), (lazy.reads, eager.reads)):
                 assert list(left) == list(right)
                 assert all(np.array_equal(left[column], right[column]) for column in right)
+
+
+@given(SEEDS, st.sampled_from([1, 3, 1 << 14]), st.data())
+@settings(max_examples=15, deadline=None)
+def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, data):
+    with tempfile.TemporaryDirectory() as name, patch.object(history_module, "LONG_READ", long_read):
+        write_run_folder(model(seed), Path(name) / "run")
+        history = Path(name) / "run" / "history"
+        alone = 0
+        for key in materialise(history, 0).keys:
+            whole = load_shard(history, key)
+            operations, reads = whole.operations, whole.reads
+            for op in np.flatnonzero(operations["f"] == F.DRAIN).tolist():
+                fresh = load_shard(history, key, lazily=True).reads
+                number = int(operations["op"][op])
+                found = fresh.only({"worker": int(operations["worker"][op]), "op": number}, ("offset", "sequence"))
+                own = reads["op"] == number
+                alone += found is not None
+                for column in found or ():
+                    assert np.array_equal(found[column], reads[column][own])
+            some = data.draw(st.lists(st.integers(0, len(operations["f"]) - 1), unique=True, max_size=4))
+            fresh = load_shard(history, key, lazily=True).operations
+            assert fresh["f"].tolist() == operations["f"].tolist()
+            for column in ("deadline_ns", "max_offset", "error", "worker", "pinned"):
+                picked = fresh.at(column, np.array(some, dtype=np.int64))
+                assert picked.dtype == operations[column].dtype
+                assert picked.tolist() == operations[column][some].tolist()
+        assert alone or long_read > 1
+
+
+@given(SEEDS, st.sampled_from([None, *MUTATIONS]))
+@settings(max_examples=25, deadline=None)
+def test_one_check_that_reads_little_says_what_it_says_among_all(seed, mutation):
+    literal = model(seed)
+    if mutation is not None:
+        mutated = mutation(random.Random(seed), literal)
+        assume(mutated is not None)
+        literal = mutated[0]
+    with tempfile.TemporaryDirectory() as name, patch.object(history_module, "LONG_READ", 1):
+        write_run_folder(literal, Path(name) / "run")
+        whole, alone = (as_told(judged_in(Path(name) / "run", only=only).results) for only in ((), ("no-loss",)))
+        (among_all,) = (row for row in whole.checks if row.name == "no-loss")
+        (row,) = (row for row in alone.checks if row.name == "no-loss")
+        assert row == among_all
+        for anomaly in ("lost-write", "unseen"):
+            assert alone.anomalies.get(anomaly) == whole.anomalies.get(anomaly)
