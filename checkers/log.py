@@ -7,42 +7,25 @@ module refuses to judge.
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from chaos.core.errors import HistoryError
-from chaos.core.op import POPS, READS, SENDS, STRONG_READS, F, Type
-from chaos.core.transaction import COMMITTING
+from chaos.core.op import POPS, READS, F, Type
 from checkers.columns import Column, Ints, Mask, among, are_distinct, distinct
+from checkers.operations import Operations
 from checkers.rows import Rows
 from checkers.values import Names, distinct_pairs
 
 DAMAGED: Final = -1
 _SHIFT: Final = 40
-_Column = TypeVar("_Column")
 
 
 def _packed(worker: Column, number: Ints) -> Ints:
     """Worker and operation in one number; both are small by construction of the streams."""
     out: Ints = (worker.astype(np.int64) << _SHIFT) | number
     return out
-
-
-class _Told(Generic[_Column]):
-    """A column of the operations, read when it is first asked for."""
-
-    def __init__(self, column: str) -> None:
-        self._column = column
-
-    def __set_name__(self, owner: type["Log"], name: str) -> None:
-        self._name = name
-
-    def __get__(self, log: "Log", owner: type["Log"]) -> _Column:
-        column: _Column = log.operations[self._column]
-        log.__dict__[self._name] = column
-        return column
 
 
 class _Groups(NamedTuple):
@@ -61,26 +44,14 @@ class _Records(NamedTuple):
     sequence: Ints
 
 
-class Log:
+class Log(Operations):
     """One queue's log as the history knows it; replicas' own copies and pops are left out.
 
     ``operations`` and ``reads`` as in ``QueueShard``. Indices called ``op`` point into the operations.
     """
 
-    f = _Told[npt.NDArray[np.int8]]("f")
-    type = _Told[npt.NDArray[np.int8]]("type")
-    invoke = _Told[Ints]("invoke_ns")
-    complete = _Told[Ints]("complete_ns")
-    node = _Told[npt.NDArray[np.int16]]("node")
-    offset = _Told[Ints]("offset")
-    next = _Told[Ints]("next_offset")
-    min = _Told[Ints]("min_offset")
-    max = _Told[Ints]("max_offset")
-    deadline = _Told[Ints]("deadline_ns")
-    argument = _Told[Ints]("argument")
-
     def __init__(self, operations: Mapping[str, Any], reads: Mapping[str, Any]) -> None:
-        self.operations = operations
+        super().__init__(operations)
         self._all_reads = reads
         self._looked_at: dict[int, _Records] = {}
 
@@ -95,52 +66,6 @@ class Log:
             return self._all_reads
         known = among(self._all_reads["f"], READS)
         return {name: self._all_reads[name][known] for name in self._all_reads}
-
-    def of(self, column: str, ops: Ints) -> Column:
-        """A column of some operations; it is not read whole for a few."""
-        return self.operations.at(column, ops) if isinstance(self.operations, Rows) else self.operations[column][ops]
-
-    def told_of(self, column: str, op: int) -> int:
-        """A number of one operation."""
-        return int(self.of(column, np.array([op]))[0])
-
-    @cached_property
-    def sends(self) -> Ints:
-        """Ops of the sends: a vid is a place here."""
-        return np.flatnonzero(among(self.f, SENDS))
-
-    @cached_property
-    def withheld(self) -> Mask:
-        """Per sent vid: whether it is a transaction that its producer never commits, so nobody may be given it."""
-        transactions: Mask = np.equal(self.f, F.TRANSACT)
-        if not transactions.any():
-            return np.zeros(len(self.sends), dtype=np.bool_)
-        decided = [int(decision) for decision in COMMITTING]
-        withheld: Mask = transactions[self.sends] & ~np.isin(self.argument[self.sends], decided)
-        return withheld
-
-    @cached_property
-    def _must_be_there(self) -> Mask:
-        """Per operation: whether it is an acknowledged send that must be in the log."""
-        out: Mask = among(self.f, SENDS) & np.equal(self.type, Type.OK)
-        if self.withheld.any():
-            out[self.sends[self.withheld]] = False
-        return out
-
-    @cached_property
-    def acked_sends(self) -> Ints:
-        """Ops of the acknowledged sends that must be in the log."""
-        return np.flatnonzero(self._must_be_there)
-
-    @cached_property
-    def acked(self) -> Ints:
-        """Their vids."""
-        return np.flatnonzero(self._must_be_there[self.sends])
-
-    @cached_property
-    def read_ops(self) -> Ints:
-        """Ops of the reads by clients."""
-        return np.flatnonzero(among(self.f, READS))
 
     @cached_property
     def row_offset(self) -> Ints:
@@ -310,26 +235,6 @@ class Log:
         if bool((self.type[self._groups.op] == Type.OK).all()):
             return np.ones(len(self.row_offset), dtype=np.bool_)
         return np.equal(self.type[self.row_op], Type.OK)
-
-    @cached_property
-    def ok_reads(self) -> Ints:
-        """Ops of the ok reads."""
-        return self.read_ops[np.equal(self.type[self.read_ops], Type.OK)]
-
-    @cached_property
-    def strong_reads(self) -> Ints:
-        """Ops of the ok strong reads."""
-        return self.ok_reads[among(self.f[self.ok_reads], STRONG_READS)]
-
-    @cached_property
-    def begin(self) -> Ints:
-        """Per operation: where a read began (a final read begins at the broker's minimum)."""
-        return np.where(self.offset >= 0, self.offset, np.maximum(self.min, 0))
-
-    def begin_of(self, op: int) -> int:
-        """Where one read began."""
-        asked = self.told_of("offset", op)
-        return asked if asked >= 0 else max(self.told_of("min_offset", op), 0)
 
     @cached_property
     def end(self) -> Ints:
