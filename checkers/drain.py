@@ -78,11 +78,10 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
     # What reads, and what is said of popped messages, leaves the log as it is.
     unanswered = np.flatnonzero(log.type == Type.INFO)
     open_ops = unanswered[~among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
-    if len(open_ops) and int(log.of("deadline_ns", open_ops).max()) > began_ns:
+    if not log.none_above("deadline_ns", open_ops, began_ns):
         return "the first pass began before the deadline of an operation without an answer"
     delayed = np.flatnonzero((log.f == F.SCHEDULE) & among(log.type, (Type.OK, Type.INFO)))
-    due_ns = int(log.of("argument", delayed).max()) if len(delayed) else 0
-    if due_ns > began_ns:
+    if not log.none_above("argument", delayed, began_ns):
         return "the first pass began before the time of a delayed message"
     return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
 

@@ -56,6 +56,12 @@ class Operations:
         """A column of some operations; it is not read whole for a few."""
         return self.operations.at(column, ops) if isinstance(self.operations, Rows) else self.operations[column][ops]
 
+    def none_above(self, column: str, ops: Ints, limit: int) -> bool:
+        """Whether a number of some operations is nowhere above a limit."""
+        if isinstance(self.operations, Rows):
+            return self.operations.none_above(column, ops, limit)
+        return bool((self.operations[column][ops] <= limit).all())
+
     def told_of(self, column: str, op: int) -> int:
         """A number of one operation."""
         return int(self.of(column, np.array([op]))[0])

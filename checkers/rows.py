@@ -166,6 +166,20 @@ class _Part:
         return None if self._mixed else list(zip(self._groups, self._sizes, strict=True))
 
 
+class _Held(NamedTuple):
+    """A row group among all of a queue: its table, its number there, its first row and how many rows."""
+
+    part: _Part
+    group: int
+    start: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The row behind its last."""
+        return self.start + self.size
+
+
 def _empty(kind: pa.DataType) -> Column:
     return np.zeros(0, dtype=object if pa.types.is_dictionary(kind) else kind.to_pandas_dtype())
 
@@ -230,25 +244,44 @@ class Rows(Mapping[str, Column]):
     def __len__(self) -> int:
         return len(self._schema.names)
 
+    def _held(self, places: Ints) -> tuple[list[_Held], Ints] | None:
+        """The row groups in order, and which of them holds each of these rows; None where that is not known."""
+        if self._ask_order is not None or self._order is not None:
+            return None
+        held: list[_Held] = []
+        for part in self._parts:
+            own = part.places()
+            if own is None:
+                return None
+            for group, size in own:
+                held.append(_Held(part, group, held[-1].end if held else 0, size))
+        return held, np.searchsorted([one.end for one in held], places, side="right")
+
     def at(self, name: str, places: Ints) -> Column:
         """A column in some rows; of the tables only these rows' groups are decoded, where that is less than half."""
-        if name in self._ready or not len(places) or self._ask_order is not None or self._order is not None:
+        known = None if name in self._ready or not len(places) else self._held(places)
+        if known is None:
             return self[name][places]
-        spans = [part.places() for part in self._parts]
-        if any(span is None for span in spans):
-            return self[name][places]
-        groups = [(part, *place) for part, span in zip(self._parts, spans, strict=True) for place in span or ()]
-        ends = np.cumsum([size for *_, size in groups])
-        where = np.searchsorted(ends, places, side="right")
-        touched = distinct(where)
-        if 2 * sum(groups[one][2] for one in touched.tolist()) > int(ends[-1]):
+        held, where = known
+        touched = distinct(where).tolist()
+        if 2 * sum(held[one].size for one in touched) > held[-1].end:
             return self[name][places]
         out = np.empty(len(places), dtype=_empty(self._schema.field(name).type).dtype)
-        for one in touched.tolist():
-            part, group, size = groups[one]
+        for one in touched:
+            part, group, start, _ = held[one]
             own = where == one
-            out[own] = part.read(self._schema, [name], [group])[name][places[own] - (ends[one] - size)]
+            out[own] = part.read(self._schema, [name], [group])[name][places[own] - start]
         return out
+
+    def none_above(self, name: str, places: Ints, limit: int) -> bool:
+        """Whether a number is nowhere above a limit in some rows; nothing is decoded where the tables say so."""
+        known = None if name in self._ready or not len(places) else self._held(places)
+        if known is not None:
+            held, where = known
+            said = [held[one].part.bounds(name, held[one].group) for one in distinct(where).tolist()]
+            if all(bounds is not None and bounds[1] <= limit for bounds in said):
+                return True
+        return bool((self.at(name, places) <= limit).all())
 
     def only(self, wanted: Mapping[str, int], names: Sequence[str]) -> dict[str, Column] | None:
         """Some columns of the rows that have these values, in the order of the tables.

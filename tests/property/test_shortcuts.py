@@ -150,6 +150,10 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
                 picked = fresh.at(column, np.array(some, dtype=np.int64))
                 assert picked.dtype == operations[column].dtype
                 assert picked.tolist() == operations[column][some].tolist()
+            for column in ("deadline_ns", "complete_ns", "argument"):
+                limit = data.draw(st.sampled_from([0, 1 << 62, *operations[column].tolist()]))
+                said = load_shard(history, key, lazily=True).operations.none_above(column, np.array(some, int), limit)
+                assert said == (operations[column][some] <= limit).all()
         assert alone or long_read > 1
 
 
