@@ -32,9 +32,18 @@ def point(link: Path, folder: Path) -> None:
     partial.replace(link)
 
 
+def _within(folder: Path) -> list[Path]:
+    """What is in a folder but hidden names, which are links on their way; nothing if it has gone or is a file."""
+    try:
+        return [path for path in folder.iterdir() if not path.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
 def runs_in(store: Path) -> list[Path]:
-    """The run folders of a store, the oldest first."""
-    return sorted((path.parent for path in store.glob("*/*/run.json")), key=lambda folder: (folder.name, folder))
+    """The run folders of a store, the oldest first; others may come and go meanwhile."""
+    found = (run for group in _within(store) for run in _within(group) if (run / "run.json").is_file())
+    return sorted(found, key=lambda folder: (folder.name, folder))
 
 
 def find_run(text: str, store: Path) -> Path:

@@ -25,6 +25,7 @@ from chaos.matrix.jobs import Attempt, again, beside_s, expected_s, pending, row
 from chaos.matrix.model import Job, load_s, plain
 from chaos.matrix.process import perform
 from chaos.stopper import Stopper
+from chaos.store import runs_in
 from cluster import reap
 from cluster.docker_reap import present
 from reports import words
@@ -201,11 +202,7 @@ def clear(folder: Path, say: Say) -> None:
     What is left of them on this machine goes first; nothing of a living run is touched.
     """
     named = {name for row in read_rows(folder) for name in (row.run, *row.earlier)}
-    cut_off = {
-        path.parent.name: path.parent
-        for path in (folder / RUNS).glob("*/*/run.json")
-        if str(path.parent.relative_to(folder)) not in named
-    }
+    cut_off = {path.name: path for path in runs_in(folder / RUNS) if str(path.relative_to(folder)) not in named}
     if not cut_off:
         return
     engine = present()

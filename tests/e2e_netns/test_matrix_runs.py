@@ -12,6 +12,7 @@ import pytest
 
 from chaos.core.cells import read_rows
 from chaos.core.clock import Deadline
+from chaos.store import runs_in
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
@@ -43,10 +44,6 @@ def chaos(*argv: str) -> subprocess.Popen[str]:
     )
 
 
-def runs_begun(folder: Path) -> list[Path]:
-    return sorted(path.parent for path in (folder / "runs").glob("*/*/run.json"))
-
-
 def under_load(run: Path) -> bool:
     events = run / "history" / "run.events"
     return events.exists() and b'"name":"load"' in events.read_bytes()
@@ -73,7 +70,7 @@ def test_a_matrix_that_was_killed_goes_on_with_the_run_that_was_cut_off(tmp_path
     folder = tmp_path / "store" / "matrix-two"
     first = chaos(*argv)
     deadline = Deadline("the second run to be under load", 300)
-    while len(begun := runs_begun(folder)) < 2 or not under_load(begun[-1]):
+    while len(begun := runs_in(folder / "runs")) < 2 or not under_load(begun[-1]):
         deadline.check(str(begun))
         assert first.poll() is None, first.communicate()[0]
     again = chaos(*argv)

@@ -1,5 +1,6 @@
 """Run folders are found by path, id and word; the resolved experiment says who decided what."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from chaos.core.errors import UsageError
 from chaos.core.op import F
 from chaos.core.verdict import Valid, exit_code
 from chaos.experiment import as_yaml, beneath, resolved
-from chaos.store import find_run, make_run_folder, point
+from chaos.store import find_run, make_run_folder, point, runs_in
 from chaos.workload.group import GroupWorkload
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq.system import RocketMQ
@@ -111,3 +112,22 @@ def test_an_anomaly_beats_what_broke_and_that_the_interrupt(
     valid: Valid, interrupted: bool, broke: int | None, code: int
 ) -> None:
     assert exit_code(valid, interrupted=interrupted, broke=broke) == code
+
+
+def test_runs_are_listed_while_links_are_made_and_removed_beside_them(tmp_path: Path) -> None:
+    runs = [run_folder(tmp_path) for _ in range(2)]
+    (tmp_path / "notes.txt").write_text("a file of somebody's\n")
+    (tmp_path / ".latest-00000000").symlink_to("nowhere")
+    gone = threading.Event()
+
+    def links() -> None:
+        while not gone.is_set():
+            point(tmp_path / "latest", runs[0])
+
+    beside = threading.Thread(target=links)
+    beside.start()
+    try:
+        assert all(runs_in(tmp_path) == sorted(runs) for _ in range(2000))
+    finally:
+        gone.set()
+        beside.join()
