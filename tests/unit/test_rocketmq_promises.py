@@ -106,5 +106,5 @@ def test_replicas_can_be_read_only_where_slaves_answer():
 
 
 def test_progress_is_promised_where_there_are_controllers():
-    assert SYSTEM.promises(resolved()).progress_margin_s == 3.5
+    assert SYSTEM.promises(resolved()).progress_margin_s == 3.0
     assert SYSTEM.promises(resolved(cluster__mode="master-slave")).progress_margin_s == 0

@@ -12,7 +12,7 @@ from chaos.core.op import F
 from chaos.core.runinfo import Promises
 from cluster.systems.rocketmq import defaults, shape
 
-PROGRESS_MARGIN_S: Final = 3.5
+PROGRESS_MARGIN_S: Final = 3.0
 """Three times the longest silence without any fault, at least two seconds (docs/progress.md)."""
 
 READABLE_AFTER_S: Final = 1.0
