@@ -1,9 +1,9 @@
 """The workload ``group``: the clients are one consumer group, whose members change hands under load.
 
-Producers are those of ``queue``. Every queue belongs to one member at a time; who that is changes every
-few seconds by a schedule that is a pure function of seed and time. A member that takes a queue over asks
-where the group goes on, polls from there with long polls, and commits behind what it was given. It asks
-one thing at a time of a queue: a moment at which its previous answer is still out is not an operation.
+Producers are those of ``queue``. Every queue belongs to one member at a time; who that is changes every few seconds, at
+irregular moments, by a schedule that is a pure function of seed and time. A member that takes a queue over asks where
+the group goes on, polls from there with long polls, and commits behind what it was given. It asks one thing at a time
+of a queue: a moment at which its previous answer is still out is not an operation.
 
 The module is pure: it refuses to send, to wait and to look at a clock.
 """
@@ -20,7 +20,9 @@ from chaos.workload.base import Arrival, LoadSpec, staggered
 from chaos.workload.queue import QueueWorkload
 
 REBALANCE_S: Final = 4
-"""So long a member keeps a queue at least."""
+"""Once in so long a queue changes hands, at a moment that is drawn: a regular one keeps step with regular faults."""
+
+_REBALANCE_NS: Final = REBALANCE_S * NS_PER_S
 
 POLLS_PER_COMMIT: Final = 2
 """Polls that returned something before their member commits."""
@@ -59,10 +61,21 @@ class GroupWorkload(QueueWorkload):
         super().__init__(spec)
         self._wait_ms = min(WAIT_MS, int(spec.op_timeout_s * 500))
         self._members: dict[tuple[int, int], _Membership] = {}
+        self._changes: dict[int, tuple[int, int]] = {}
+        """Per queue a stretch of time and when within it the queue changes hands."""
 
     def owner(self, key: int, slot: int) -> int:
-        """The client that holds a queue in the ``slot``-th stretch of ``REBALANCE_S`` seconds."""
+        """The client that holds a queue after it has changed hands ``slot`` times."""
         return stream(self._seed, "owner", key, slot).randrange(self._clients)
+
+    def slot(self, key: int, at_ns: int) -> int:
+        """How often a queue has changed hands until then."""
+        stretch, rest_ns = divmod(at_ns, _REBALANCE_NS)
+        known, change_ns = self._changes.get(key, (-1, 0))
+        if known != stretch:
+            change_ns = stream(self._seed, "change", key, stretch).randrange(_REBALANCE_NS)
+            self._changes[key] = stretch, change_ns
+        return stretch + (rest_ns >= change_ns)
 
     def _streams(self, clients: list[int], rate: float) -> list[Iterator[Arrival]]:
         """The open loop of everybody, and for each queue the moments at which its member may take a step."""
@@ -77,9 +90,8 @@ class GroupWorkload(QueueWorkload):
         """The steps of these clients on one queue; what they do in a step their answers decide."""
         slot, owner = -1, -1
         for at_ns in staggered(stream(self._seed, "step", key), per_s):
-            if at_ns // (REBALANCE_S * NS_PER_S) != slot:
-                slot = at_ns // (REBALANCE_S * NS_PER_S)
-                owner = self.owner(key, slot)
+            if (now := self.slot(key, at_ns)) != slot:
+                slot, owner = now, self.owner(key, now)
             if owner in clients:
                 yield Arrival(at_ns, F.POLL, owner, key)
 
@@ -104,7 +116,7 @@ class GroupWorkload(QueueWorkload):
 
     def _membership(self, arrival: Arrival) -> _Membership:
         """The member's hold on the queue: a new one unless it held it without a break."""
-        at, slot = (arrival.client, arrival.key), arrival.at_ns // (REBALANCE_S * NS_PER_S)
+        at, slot = (arrival.client, arrival.key), self.slot(arrival.key, arrival.at_ns)
         held = self._members.get(at)
         if held is not None and any(self.owner(arrival.key, one) != arrival.client for one in range(held.slot, slot)):
             held = None

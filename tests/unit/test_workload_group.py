@@ -35,14 +35,36 @@ def asked(it: GroupWorkload, arrival: Arrival, process: int = 1) -> Invocation:
     return op
 
 
+def beginning(it: GroupWorkload, slot: int) -> int:
+    """A moment (ns) at which the first queue has changed hands so often."""
+    return next(at for at in range(0, 300 * NS_PER_S, NS_PER_S // 20) if it.slot(0, at) == slot)
+
+
 def test_every_queue_has_one_member_at_a_time_and_workers_agree_who_it_is() -> None:
     whole = steps_of(load(workload(), [0, 1, 2, 3], 100, 20))
     halves = steps_of(load(workload(), [0, 2], 50, 20)) + steps_of(load(workload(), [1, 3], 50, 20))
     assert sorted(halves) == sorted(whole)
-    owners = {(step.key, step.at_ns // (REBALANCE_S * NS_PER_S)): step.client for step in whole}
-    assert all(owners[step.key, step.at_ns // (REBALANCE_S * NS_PER_S)] == step.client for step in whole)
+    it = workload()
+    owners = {(step.key, it.slot(step.key, step.at_ns)): step.client for step in whole}
+    assert all(owners[step.key, it.slot(step.key, step.at_ns)] == step.client for step in whole)
     assert len(set(owners.values())) == 4
-    assert len(owners) == 3 * 20 // REBALANCE_S
+    stretches = 3 * 20 // REBALANCE_S
+    assert stretches <= len(owners) <= stretches + 3
+
+
+def test_a_queue_changes_hands_once_a_stretch_at_moments_that_keep_step_with_nothing() -> None:
+    it = workload()
+    for key in range(3):
+        ends = [it.slot(key, stretch * REBALANCE_S * NS_PER_S - 1) for stretch in range(1, 101)]
+        assert ends == list(range(1, 101)), "once a stretch"
+        seconds = [
+            sum(it.slot(key, (stretch * REBALANCE_S + second) * NS_PER_S) == stretch for second in range(REBALANCE_S))
+            for stretch in range(100)
+        ]
+        assert all(10 < seconds.count(second) < 50 for second in range(1, REBALANCE_S + 1))
+    assert it.slot(0, 100 * NS_PER_S) == workload().slot(0, 100 * NS_PER_S)
+    another = workload(seed=4)
+    assert any(another.slot(0, at * NS_PER_S) != it.slot(0, at * NS_PER_S) for at in range(99))
 
 
 def test_sends_and_steps_keep_their_rates() -> None:
@@ -54,7 +76,7 @@ def test_sends_and_steps_keep_their_rates() -> None:
 
 def test_a_member_asks_then_polls_then_commits() -> None:
     it = workload()
-    step = Arrival(0, F.POLL, it.owner(0, 0), 0)
+    step = Arrival(0, F.POLL, it.owner(0, it.slot(0, 0)), 0)
     first = asked(it, step)
     assert (first.f, first.offset, first.wait_ms) == (F.COMMITTED_READ, None, 0)
     it.learn(step.client, first, Completion(type=OK, next_offset=40))
@@ -73,7 +95,7 @@ def test_a_member_asks_then_polls_then_commits() -> None:
 
 def test_a_member_goes_on_only_from_what_it_was_told() -> None:
     it = workload()
-    step = Arrival(0, F.POLL, it.owner(0, 0), 0)
+    step = Arrival(0, F.POLL, it.owner(0, it.slot(0, 0)), 0)
     for outcome in (Type.FAIL, Type.INFO, Type.NOT_SENT):
         op = asked(it, step)
         assert op.f is F.COMMITTED_READ
@@ -90,7 +112,7 @@ def test_it_asks_one_thing_at_a_time_and_a_new_hold_forgets_the_old_answers() ->
     it = workload(clients=2, queues=1)
     slots = [it.owner(0, slot) for slot in range(50)]
     back = next(i for i in range(2, 50) if slots[i] == slots[i - 2] != slots[i - 1])
-    here, later = (Arrival(slot * REBALANCE_S * NS_PER_S, F.POLL, slots[back], 0) for slot in (back - 2, back))
+    here, later = (Arrival(beginning(it, slot), F.POLL, slots[back], 0) for slot in (back - 2, back))
     it.learn(here.client, asked(it, here), Completion(type=OK, next_offset=5))
     old = asked(it, here, 11)
     assert it.invocation(here, 12, 0) is None
@@ -104,7 +126,7 @@ def test_it_asks_one_thing_at_a_time_and_a_new_hold_forgets_the_old_answers() ->
 
 def test_who_keeps_a_queue_goes_on_without_asking() -> None:
     it = workload(clients=1, queues=1)
-    first, second = (Arrival(slot * REBALANCE_S * NS_PER_S, F.POLL, 0, 0) for slot in (0, 3))
+    first, second = (Arrival(beginning(it, slot), F.POLL, 0, 0) for slot in (0, 3))
     it.learn(0, asked(it, first), Completion(type=OK, next_offset=5))
     assert (asked(it, second).f, it.invocation(second, 2, 0)) == (F.POLL, None)
 
