@@ -5,9 +5,7 @@ to know what a column means.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,77 +14,17 @@ import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
 from checkers.columns import Column, Ints, distinct
+from checkers.table import Table
 
 Order = Callable[[Mapping[str, Column]], Ints | None]
 """The order in which the rows of some columns belong; None if it is the one they have."""
-
-_ANY: Final = (-(1 << 31), (1 << 31) - 1)
-
-
-class _Footer(NamedTuple):
-    """What a table says of itself: its metadata, and per row group the lowest and the highest queue."""
-
-    metadata: Any
-    names: dict[str, int]
-    lowest: Ints
-    highest: Ints
-
-
-def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
-    """Lowest and highest queue of a row group; a range that excludes nothing where there are no statistics."""
-    statistics = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("key")).statistics
-    if statistics is None or not statistics.has_min_max:
-        return _ANY
-    return statistics.min, statistics.max
-
-
-@lru_cache(maxsize=64)
-def _read_footer(path: Path, _size: int, _changed_ns: int) -> _Footer:
-    """Worked out once for all queues of a table: it has a row group for each of them."""
-    with pq.ParquetFile(path) as file:
-        ranges = [_key_range(file, group) for group in range(file.num_row_groups)]
-        lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
-        names = {name: at for at, name in enumerate(file.schema_arrow.names)}
-        return _Footer(file.metadata, names, lowest, highest)
-
-
-def _footer(path: Path) -> _Footer:
-    try:
-        stat = path.stat()
-        return _read_footer(path, stat.st_size, stat.st_mtime_ns)
-    except (pa.ArrowException, OSError) as error:
-        raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
-
-
-def opened(path: Path, metadata: Any = None) -> pq.ParquetFile:
-    """A table; ``metadata``: its footer, if that was read before.
-
-    Raises:
-        HistoryError: it is damaged or missing.
-    """
-    try:
-        return pq.ParquetFile(path, metadata=metadata)
-    except (pa.ArrowException, OSError) as error:
-        raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
-
-
-def keys_in(path: Path) -> list[int]:
-    """The queues that occur in a table, ascending."""
-    footer = _footer(path)
-    whole = footer.lowest == footer.highest
-    found = set(footer.lowest[whole].tolist())
-    mixed = np.flatnonzero(~whole).tolist()
-    if mixed:
-        with opened(path, footer.metadata) as file:
-            found |= set(pc.unique(file.read_row_groups(mixed, columns=["key"])["key"]).to_pylist())
-    return sorted(found)
 
 
 class _Part:
     """The rows of one queue in one table, in the row groups that can hold it."""
 
-    def __init__(self, path: Path, key: int) -> None:
-        self._path, self._key, self._footer = path, key, _footer(path)
+    def __init__(self, table: Table, key: int) -> None:
+        self._table, self._key, self._footer = table, key, table.footer
         groups = np.flatnonzero((self._footer.lowest <= key) & (key <= self._footer.highest))
         self._mixed = bool((self._footer.lowest[groups] < self._footer.highest[groups]).any())
         self._groups: list[int] = groups.tolist()
@@ -98,12 +36,12 @@ class _Part:
         return pc.equal(self._decoded(["key"], self._groups)["key"], self._key)
 
     @cached_property
-    def _file(self) -> pq.ParquetFile:
-        """Open as long as the rows are looked at: opening it for each column costs as much as a small column."""
-        return opened(self._path, self._footer.metadata)
+    def _reader(self) -> pq.ParquetFile:
+        """For as long as the rows are looked at: making one for each column costs as much as a small column."""
+        return self._table.reader()
 
     def _decoded(self, names: Sequence[str], groups: Sequence[int]) -> pa.Table:
-        return self._file.read_row_groups(groups, columns=list(names))
+        return self._table.decoded(self._reader, names, groups)
 
     def bounds(self, name: str, group: int) -> tuple[int, int] | None:
         """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""
@@ -129,7 +67,7 @@ class _Part:
         """
         missing = [name for name in names if name not in self._footer.names]
         if missing:
-            raise HistoryError(f"{self._path}: no column {missing[0]}; it was written by another version")
+            raise HistoryError(f"{self._table.path}: no column {missing[0]}; it was written by another version")
         asked = self._groups if groups is None else groups
         if not asked:
             return {}
@@ -186,7 +124,7 @@ class Rows(Mapping[str, Column]):
     """The columns of one queue's rows by name, of equal length, in the wanted order.
 
     Args:
-        tables: a file per worker.
+        tables: one per worker.
         schema: the columns there are.
         key: the queue.
         order: what order the rows of these columns have to be put in; None if it is that of the tables. It is asked
@@ -196,9 +134,9 @@ class Rows(Mapping[str, Column]):
         HistoryError: a table is damaged or of another version.
     """
 
-    def __init__(self, tables: Iterable[Path], schema: pa.Schema, key: int, order: Order) -> None:
+    def __init__(self, tables: Iterable[Table], schema: pa.Schema, key: int, order: Order) -> None:
         self._schema = schema
-        self._parts = [_Part(path, key) for path in tables]
+        self._parts = [_Part(table, key) for table in tables]
         self._ask_order: Order | None = order
         self._order: Ints | None = None
         self._ready: dict[str, Column] = {}

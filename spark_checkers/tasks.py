@@ -7,7 +7,6 @@ kill a job: it travels as a value, and the driver tries again or raises it.
 import pickle
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -78,7 +77,6 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
         return judge(history, context, "spark")
     if callable(context):
         return context()
-    assert isinstance(history, Path)
     if kind == "stream":
         return materialise(history, key)
     if kind == "events":
