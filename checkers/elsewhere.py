@@ -4,10 +4,11 @@ Tables are read where they are, by whoever needs their rows. Streams have to bec
 written there, so they are copied. The module refuses to judge.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from chaos.core.place import Remote
+from chaos.core.place import Remote, of_each
 from checkers.shards import facts_of, is_fresh, made_ns, workers_in
 
 _WORDS: Final = ("run.json", "plan.jsonl", "config.yaml")
@@ -23,7 +24,7 @@ def has_tables(folder: Remote) -> bool:
         HistoryError: the file system cannot be reached, or what is known of a stream cannot be read.
     """
     history = folder / "history"
-    return all(_is_whole(history, worker) for worker in workers_in(history))
+    return all(of_each(partial(_is_whole, history), workers_in(history), far=True))
 
 
 def _is_whole(history: Remote, worker: int) -> bool:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from chaos.core import advance
 from chaos.core.errors import ChaosError
 from chaos.core.memory import keep_freed
-from chaos.core.place import Place
+from chaos.core.place import Place, Remote, of_each
 from chaos.core.verdict import Results
 from checkers.judge import Judged, Part, conclude, examine, together
 from checkers.kernel import Context
@@ -74,7 +74,9 @@ def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
         HistoryError: if the folder holds no history, or one that was altered.
     """
     run, history = run_of(folder), folder / "history"
-    made = [materialise(history, worker) for worker in advance.each("streams", workers_in(history))]
+    workers = workers_in(history)
+    each = of_each(partial(materialise, history), workers, far=isinstance(history, Remote))
+    made = list(advance.as_made("streams", each, len(workers)))
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
     groups = grouped({key for one in made for key in one.keys})
     examine_group = partial(examined, history, context, only=tuple(only))

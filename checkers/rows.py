@@ -4,7 +4,7 @@ Of a long history most time goes into decoding, and a single check needs half of
 to know what a column means.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
+from chaos.core.place import AHEAD_BYTES, of_each
 from checkers.columns import Column, Ints, distinct
 from checkers.table import Table
 
@@ -42,6 +43,11 @@ class _Part:
 
     def _decoded(self, names: Sequence[str], groups: Sequence[int]) -> pa.Table:
         return self._table.decoded(self._reader, names, groups)
+
+    def encoded_bytes(self, names: Sequence[str]) -> int:
+        """How long these columns are in the file."""
+        metadata, at = self._footer.metadata, [self._footer.names[name] for name in names if name in self._footer.names]
+        return sum(metadata.row_group(group).column(one).total_compressed_size for group in self._groups for one in at)
 
     def bounds(self, name: str, group: int) -> tuple[int, int] | None:
         """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""
@@ -134,19 +140,27 @@ class Rows(Mapping[str, Column]):
         HistoryError: a table is damaged or of another version.
     """
 
-    def __init__(self, tables: Iterable[Table], schema: pa.Schema, key: int, order: Order) -> None:
+    def __init__(self, tables: Sequence[Table], schema: pa.Schema, key: int, order: Order) -> None:
         self._schema = schema
         self._parts = [_Part(table, key) for table in tables]
+        self._far = any(table.far for table in tables)
         self._ask_order: Order | None = order
         self._order: Ints | None = None
         self._ready: dict[str, Column] = {}
 
     def _read(self, names: Sequence[str]) -> None:
-        found = [columns for part in self._parts if (columns := part.read(self._schema, names))]
+        read = of_each(lambda part: part.read(self._schema, names), self._parts, far=self._far)
+        found = [columns for columns in read if columns]
         for name in names:
             pieces = [columns[name] for columns in found]
             column = pieces[0] if len(pieces) == 1 else np.concatenate([_empty(self._schema.field(name).type), *pieces])
             self._ready[name] = column if self._order is None else column[self._order]
+
+    def _along(self, name: str) -> list[str]:
+        """A column, and with it all that were not read yet where asking for it alone takes as long."""
+        rest = [other for other in self._schema.names if other not in self._ready]
+        near = self._far and sum(part.encoded_bytes(rest) for part in self._parts) <= AHEAD_BYTES * len(self._parts)
+        return rest if near else [self._schema.field(name).name]
 
     def read_all(self) -> None:
         """Decode every column at once, which is faster than one by one."""
@@ -159,7 +173,7 @@ class Rows(Mapping[str, Column]):
             if self._order is not None:
                 self._ready = {known: column[self._order] for known, column in self._ready.items()}
         if name not in self._ready:
-            self._read([self._schema.field(name).name])
+            self._read(self._along(name))
         return self._ready[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -26,7 +26,7 @@ from chaos.core.history import (
     read_stream,
     workers_of,
 )
-from chaos.core.place import Place, Remote
+from chaos.core.place import Place, Remote, of_each
 from chaos.core.runinfo import RunInfo, read_run
 from checkers.columns import Column, Ints, are_distinct
 from checkers.kernel import READ_COLUMNS, QueueShard
@@ -175,7 +175,9 @@ def tables_of(history: Place) -> Tables:
         HistoryError: if one is damaged or missing.
     """
     workers = workers_in(history)
-    return Tables(*([Table(path) for path in _tables(history, name, workers)] for name, _ in TABLES))
+    paths = [path for name, _ in TABLES for path in _tables(history, name, workers)]
+    tables = list(of_each(Table, paths, far=isinstance(history, Remote)))
+    return Tables(tables[: len(workers)], tables[len(workers) :])
 
 
 def load_shard(tables: Tables, key: int, *, lazily: bool = False) -> QueueShard:
@@ -215,7 +217,7 @@ def _events(history: Place) -> list[Event]:
         elif files:
             return all_events(history)
     if table is None and isinstance(history, Remote):
-        raise HistoryError(f"{history}: neither events.parquet nor *.events; copy the run folder there again")
+        raise HistoryError(f"{history}: neither events.parquet nor *.events; {remedy(history)}")
     decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
     with opened(history / "events.parquet") as file:
         texts = file.read(columns=["event"])["event"].to_pylist()

@@ -62,7 +62,9 @@ def _unreadable(path: Place, error: Exception) -> HistoryError:
 
 def remedy(path: Place) -> str:
     """What people do about a table, or what is known of its stream, that cannot be read."""
-    return "copy the run folder there again" if isinstance(path, Remote) else "remove the tables and check again"
+    if isinstance(path, Remote):
+        return "check again, or copy the run folder there again"
+    return "remove the tables and check again"
 
 
 def opened(path: Place) -> pq.ParquetFile:
@@ -83,6 +85,8 @@ def opened(path: Place) -> pq.ParquetFile:
 class Table:
     """A worker's table, opened once for all queues that are looked at here.
 
+    ``far``: it is on another file system, where a request takes as long as many rows.
+
     Args:
         path: the file.
 
@@ -92,6 +96,7 @@ class Table:
 
     def __init__(self, path: Place) -> None:
         self.path = path
+        self.far = isinstance(path, Remote)
         self.footer = _footer(path)
 
     @property

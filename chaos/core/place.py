@@ -8,18 +8,22 @@ password: they end up in reports.
 import io
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Final, Literal, NamedTuple, cast
+from typing import Any, BinaryIO, Final, Literal, NamedTuple, TypeVar, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from chaos.core.errors import HistoryError, UsageError
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_AHEAD_BYTES: Final = 4 << 20
+AHEAD_BYTES: Final = 4 << 20
 """Read at a time: a request to an object store takes as long as a mebibyte or more."""
+
+_AT_ONCE: Final = 8
+"""Requests that wait for answers at a time; pyarrow itself has as many."""
 
 
 class Stat(NamedTuple):
@@ -116,7 +120,7 @@ class Remote:
             HistoryError: it is not there, or cannot be reached.
         """
         assert mode == "rb"
-        return cast("BinaryIO", io.BufferedReader(self.source(), _AHEAD_BYTES))
+        return cast("BinaryIO", io.BufferedReader(self.source(), AHEAD_BYTES))
 
     def read_bytes(self) -> bytes:
         """All of a small file.
@@ -138,7 +142,7 @@ class Remote:
         """
         try:
             with self.open() as file, path.open("wb") as out:
-                shutil.copyfileobj(file, out, _AHEAD_BYTES)
+                shutil.copyfileobj(file, out, AHEAD_BYTES)
         except OSError as error:
             raise HistoryError(f"{self.uri} to {path}: {_first_line(error)}") from error
 
@@ -202,6 +206,19 @@ class Remote:
         for info in listed:
             if info.is_file and fnmatchcase(info.base_name, pattern):
                 yield self._child(info.base_name, _stat(info))
+
+
+_Asked = TypeVar("_Asked")
+_Found = TypeVar("_Found")
+
+
+def of_each(perform: Callable[[_Asked], _Found], asked: Iterable[_Asked], *, far: bool) -> Iterator[_Found]:
+    """What a function finds of each, in their order; several at a time where it waits for another file system."""
+    if not far:
+        yield from map(perform, asked)
+        return
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        yield from pool.map(perform, asked)
 
 
 def _stat(info: Any) -> Stat:

@@ -134,10 +134,14 @@ def _handler(store: Store) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64  # a client opens many connections at once
+
+
 @contextmanager
 def served(folder: Path) -> Iterator[Store]:
     """A folder as the bucket of a store, until the block ends."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    server = _Server(("127.0.0.1", 0), BaseHTTPRequestHandler)
     store = Store(folder, server.server_port)
     server.RequestHandlerClass = _handler(store)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)

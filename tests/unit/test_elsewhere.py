@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from object_store import served
@@ -17,7 +18,7 @@ from chaos.core.place import place
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
 from chaos.testing import load_history, write_run_folder
-from checkers import local
+from checkers import local, rows
 from checkers.shards import load_shard, tables_of
 
 HISTORIES = Path(__file__).parent.parent / "histories"
@@ -92,7 +93,7 @@ def test_its_summary_is_that_of_the_folder_here(bucket):
     assert "chaos-check-" not in out
 
 
-def test_no_table_is_read_whole_for_one_queue_or_one_check(long_run):
+def test_no_table_is_read_whole_for_one_queue_or_one_check(long_run, monkeypatch):
     history = long_run / "history"
     sizes = {path.relative_to(long_run.parent).as_posix(): path.stat().st_size for path in history.rglob("*.parquet")}
     with served(long_run.parent) as store:
@@ -108,9 +109,15 @@ def test_no_table_is_read_whole_for_one_queue_or_one_check(long_run):
         all_checks = local.judged(run).results
         whole = store.given(".parquet")
         assert all(one.size < 0.5 * sizes[one.path] for one in store.asked if re.search(r"w\d\.parquet", one.path))
+        requests = len(store.asked)
         store.asked.clear()
         no_loss = local.judged(run, only=["no-loss"]).results
+        assert len(store.asked) <= requests  # of a short table columns are asked for together, not one by one
+        monkeypatch.setattr(rows, "AHEAD_BYTES", 0)  # as if they were long
+        store.asked.clear()
+        lazily = local.judged(run, only=["no-loss"]).results
         assert store.given(".parquet") < 0.75 * whole
+    assert (lazily.valid, lazily.anomalies) == (no_loss.valid, no_loss.anomalies)
     assert all_checks.anomalies["lost-write"] == no_loss.anomalies["lost-write"]
     assert all_checks.anomalies == local.judged(long_run).results.anomalies
 
@@ -181,6 +188,22 @@ AT_FAULT = {
     "no run.json": (lambda run: (run / "run.json").unlink(), r"run\.json\?.*there is no such file"),
     "nothing at all": (shutil.rmtree, "there is no such folder"),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("asked", [(), ("--check", "no-loss")])
+def test_a_table_that_is_damaged_in_the_middle_is_no_broken_check(bucket, far, asked):
+    """Its footer can be read; whoever decodes columns learns of it, all at once or when one is asked for."""
+    path = judged(bucket) / "history" / "operations" / "w0.parquet"
+    data = bytearray(path.read_bytes())
+    footer = int.from_bytes(data[-8:-4], "little") + 8
+    data[4:-footer] = bytes(len(data) - footer - 4)
+    path.write_bytes(data)
+    assert pq.read_metadata(path).num_rows
+    code, out, err = check(bucket.uri("run") if far else str(bucket.folder / "run"), *asked)
+    assert (code, out) == (254, "")
+    (line,) = [line for line in err.splitlines() if "read where it is" not in line]
+    assert re.search(r"operations/w0\.parquet.*check again", line), line
 
 
 @pytest.mark.parametrize("fault", AT_FAULT)
