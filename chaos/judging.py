@@ -108,6 +108,7 @@ def judge_each(
 
         answers = judged_on_spark(folders, only)
     into = [folder for folder in folders if isinstance(folder, Path)] if homes is None else homes
+    assert len(into) == len(folders), "nothing is written to another file system: its runs have homes"
     return [
         found if isinstance(found, ChaosError) else found.results if only else written(home, found)
         for home, found in zip(into, answers, strict=True)

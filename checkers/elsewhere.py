@@ -8,8 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from chaos.core.history import workers_of
 from chaos.core.place import Remote, of_each
-from checkers.shards import facts_of, is_fresh, made_ns, workers_in
+from checkers.event_files import holders
+from checkers.shards import TABLES, facts_of, workers_in
 
 _WORDS: Final = ("run.json", "plan.jsonl", "config.yaml")
 
@@ -17,22 +19,22 @@ _WORDS: Final = ("run.json", "plan.jsonl", "config.yaml")
 def has_tables(folder: Remote) -> bool:
     """Whether there are tables of every worker's whole stream.
 
-    Files may have been copied in any order, so their times say little: a stream that has its END record does not grow,
-    and tables that know of the record are of all of it. ``materialise`` compares the number of rows.
+    Files were copied in any order, so their times say nothing. A stream that has its END record does not grow, and
+    tables whose facts know of the record are of all of it; ``materialise`` compares the number of rows.
 
     Raises:
         HistoryError: the file system cannot be reached, or what is known of a stream cannot be read.
     """
     history = folder / "history"
-    return all(of_each(partial(_is_whole, history), workers_in(history), far=True))
-
-
-def _is_whole(history: Remote, worker: int) -> bool:
-    made = made_ns(history, worker)
-    facts = facts_of(history, worker)
-    if made is None or facts is None:
+    streams, workers = workers_of(history), workers_in(history)
+    made = [{path.stem for path in (history / name).glob("w*.parquet")} for name, _ in TABLES]
+    if not all({f"w{worker}" for worker in workers} <= names for names in made):
         return False
-    return facts.ended or (made > 0 and is_fresh(history, worker))  # 0: the file system does not tell times
+    facts = of_each(partial(facts_of, history), workers, far=True)
+    return all(
+        known is not None and (known.ended or worker not in streams)
+        for worker, known in zip(workers, facts, strict=True)
+    )
 
 
 def fetch_words(folder: Remote, home: Path) -> None:
@@ -50,7 +52,7 @@ def fetch_words(folder: Remote, home: Path) -> None:
             file.copy_to(home / file.name)
     (home / "history").mkdir()
     history = folder / "history"
-    for file in list(history.glob("*.events")) or list(history.glob("events.parquet")):
+    for file in holders(history):
         file.copy_to(home / "history" / file.name)
 
 

@@ -7,21 +7,18 @@ system is read where it is. The module refuses to judge, to merge, and to write 
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from chaos.core.errors import HistoryError
-from chaos.core.events import Event
 from chaos.core.history import (
     OPERATIONS,
     READ_ROWS,
     SCHEMA_VERSION,
     StreamFacts,
-    all_events,
-    materialise_events,
     materialise_stream,
     read_stream,
     workers_of,
@@ -29,9 +26,10 @@ from chaos.core.history import (
 from chaos.core.place import Place, Remote, of_each
 from chaos.core.runinfo import RunInfo, read_run
 from checkers.columns import Column, Ints, are_distinct
+from checkers.event_files import events_of
 from checkers.kernel import READ_COLUMNS, QueueShard
 from checkers.rows import Rows
-from checkers.table import Table, opened, remedy
+from checkers.table import Table, remedy
 from checkers.timeline import Timeline, timeline_of
 
 TABLES: Final = (("operations", OPERATIONS), ("reads", READ_ROWS))
@@ -85,17 +83,13 @@ def _tables(history: Place, name: str, workers: Iterable[int]) -> list[Place]:
     return [listed.get(file, history / name / file) for file in names]
 
 
-def made_ns(history: Place, worker: int) -> int | None:
-    """When the first of a worker's tables was made; None if one is missing."""
-    tables = [path for name, _ in TABLES for path in (history / name).glob(f"w{worker}.parquet")]
-    return min(path.stat().st_mtime_ns for path in tables) if len(tables) == len(TABLES) else None
-
-
-def is_fresh(history: Place, worker: int) -> bool:
-    """Whether a worker's tables are there and not older than its stream."""
-    made = made_ns(history, worker)
+def _is_fresh(history: Path, worker: int) -> bool:
+    tables = [history / name / f"w{worker}.parquet" for name, _ in TABLES]
+    if not all(path.exists() for path in tables):
+        return False
+    made_ns = min(path.stat().st_mtime_ns for path in tables)
     raw = [path for path in history.glob(f"w{worker}.*") if path.suffix in {".ops", ".reads", ".errors"}]
-    return made is not None and all(path.stat().st_mtime_ns <= made for path in raw)
+    return all(path.stat().st_mtime_ns <= made_ns for path in raw)
 
 
 def facts_of(history: Place, worker: int) -> StreamFacts | None:
@@ -114,11 +108,11 @@ def facts_of(history: Place, worker: int) -> StreamFacts | None:
 
 
 def _facts(history: Place, worker: int) -> StreamFacts:
-    found = facts_of(history, worker)
+    found, path = facts_of(history, worker), history / f"w{worker}.facts.json"
     if found is None and isinstance(history, Path) and (history / f"w{worker}.ops").exists():
         found = read_stream(history, worker).facts
     if found is None:
-        raise HistoryError(f"{history}/w{worker}.facts.json: missing, and there is no stream to learn it from")
+        raise HistoryError(f"{path}: missing, and there is no stream to learn it from")
     return found
 
 
@@ -128,7 +122,7 @@ def materialise(history: Place, worker: int) -> Materialised:
     Raises:
         HistoryError: if the stream or the tables were altered.
     """
-    if isinstance(history, Path) and not is_fresh(history, worker):
+    if isinstance(history, Path) and not _is_fresh(history, worker):
         facts = materialise_stream(history, worker)
         partial = history / f"w{worker}.facts.partial"
         partial.write_bytes(msgspec.json.encode(facts))
@@ -138,7 +132,7 @@ def materialise(history: Place, worker: int) -> Materialised:
     for (name, _), rows in zip(TABLES, (facts.operations, facts.reads), strict=True):
         (path,) = _tables(history, name, [worker])
         table = Table(path)
-        if isinstance(path, Remote) and table.rows != rows:  # elsewhere times do not tell that both are of one stream
+        if isinstance(path, Remote) and table.rows != rows:  # copied at different times
             told = f"w{worker}.facts.json tells of {rows}"
             raise HistoryError(f"{path}: {table.rows} rows, and {told}; {remedy(path)}")
         keys |= table.keys()
@@ -206,31 +200,10 @@ def grouped(keys: Iterable[int]) -> list[list[int]]:
     return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
-def _events(history: Place) -> list[Event]:
-    """The events from their table, which is made if it is missing or older; elsewhere the files are read instead."""
-    files: list[Place] = list(history.glob("*.events"))
-    tables: list[Place] = list(history.glob("events.parquet"))
-    table = tables[0] if tables else None
-    if table is None or any(path.stat().st_mtime_ns > table.stat().st_mtime_ns for path in files):
-        if isinstance(history, Path):
-            materialise_events(history)
-        elif files:
-            return all_events(history)
-    if table is None and isinstance(history, Remote):
-        raise HistoryError(f"{history}: neither events.parquet nor *.events; {remedy(history)}")
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
-    with opened(history / "events.parquet") as file:
-        texts = file.read(columns=["event"])["event"].to_pylist()
-    return [decoder.decode(text) for text in texts]
-
-
 def load_timeline(history: Place, run: RunInfo) -> Timeline:
     """Sum up the events.
 
     Raises:
         HistoryError: if they cannot be read.
     """
-    try:
-        return timeline_of(_events(history), run)
-    except (msgspec.DecodeError, pa.ArrowException, OSError) as error:
-        raise HistoryError(f"{history}: an event that cannot be read: {str(error).splitlines()[0]}") from None
+    return timeline_of(events_of(history), run)

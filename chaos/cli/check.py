@@ -155,8 +155,8 @@ def _run(text: str, store: Path, scratch: Path | None, master: str | None, until
         there = has_tables(where)
         if not there and scratch is None and master is not None and not Where(master).local:
             raise UsageError(
-                f"{text}: it has streams without tables; add --scratch FOLDER, which executors of --master {master} "
-                "reach, to fetch them to"
+                f"{text}: it has streams without whole tables; add --scratch FOLDER, which executors of "
+                f"--master {master} reach, to fetch them to"
             )
         top = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=None if there else scratch))
         home = Path(top) / (where.name or "run")
@@ -166,7 +166,7 @@ def _run(text: str, store: Path, scratch: Path | None, master: str | None, until
             fetch_streams(where, home)
     except HistoryError as error:
         return error
-    how = "read where it is" if there else "streams without tables, fetched to be judged here"
+    how = "read where it is" if there else "streams without whole tables, fetched to be judged here"
     click.echo(f"chaos: {text}: {how}; the verdict is printed, not written there", err=True)
     return _Run(where if there else home, home)
 

@@ -14,6 +14,7 @@ from log_model import MUTATIONS, model
 
 import chaos.core.events
 import chaos.core.history
+import checkers.event_files
 import checkers.judge
 import checkers.rows
 import checkers.shards
@@ -96,7 +97,8 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
         (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
         (chaos.core.events, ("read_events",)),
         (checkers.shards, ("load_shard", "load_timeline", "materialise", "read_stream", "materialise_stream",
-                           "materialise_events", "tables_of", "Table", "opened", "_facts")),
+                           "events_of", "tables_of", "Table", "_facts")),
+        (checkers.event_files, ("events_of", "all_events", "materialise_events", "opened")),
         (checkers.rows, ("Rows", "Table")),
         (checkers.table, ("Table", "opened", "_footer", "_read_footer")),
         (checkers.judge, ("examine",)),

@@ -44,9 +44,8 @@ def test_executors_open_their_own_and_nothing_is_read_whole(bucket, monkeypatch)
     def forbidden(*_args, **_kwargs):
         raise AssertionError("rows were touched in the driver")
 
-    for module, names in ((checkers.shards, ("Table", "opened", "tables_of")), (checkers.table, ("Table", "opened"))):
-        for name in names:
-            monkeypatch.setattr(module, name, forbidden)
+    for name in ("Table", "tables_of", "events_of"):
+        monkeypatch.setattr(checkers.shards, name, forbidden)
     monkeypatch.setattr(checkers.table.pq, "ParquetFile", forbidden)
     bucket.asked.clear()
     (found,) = engine.judge_each([there])

@@ -18,6 +18,7 @@ from chaos.core.place import Remote, place
 from chaos.testing import load_history, write_run_folder
 from checkers.imported.judge import judge
 from checkers.imported.question import Question
+from spark_checkers import session
 from spark_checkers.files import judged, verdicts
 from spark_checkers.tasks import answer
 
@@ -116,7 +117,7 @@ def test_streams_without_tables_are_fetched(tmp_path):
             stream.write(file.read_bytes())
     code, out, err, _ = check(uri, "--engine", "local", "--json")
     assert code == 1
-    told = "streams without tables, fetched to be judged here; the verdict is printed, not written there"
+    told = "streams without whole tables, fetched to be judged here; the verdict is printed, not written there"
     assert err == f"chaos: {uri}: {told}\n"
     there = json.loads(out)
     assert there.pop("path") == uri
@@ -135,5 +136,8 @@ def test_streams_without_tables_are_fetched(tmp_path):
     (shared := tmp_path / "shared").mkdir()
     assert check(uri, "--engine", "local", "--scratch", str(shared))[0] == 1
     assert not list(shared.iterdir())
-    with pytest.raises(UsageError, match="add --scratch FOLDER"):
-        raise check(uri, "--master", "spark://127.0.0.1:1")[3]
+    try:
+        with pytest.raises(UsageError, match="add --scratch FOLDER"):
+            raise check(uri, "--master", "spark://127.0.0.1:1")[3]
+    finally:
+        session.stop()  # other tests judge here
