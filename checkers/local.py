@@ -9,10 +9,11 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -23,7 +24,7 @@ from chaos.core.place import Place, Remote, of_each
 from chaos.core.verdict import Results
 from checkers.judge import Judged, Part, conclude, examine, together
 from checkers.kernel import Context
-from checkers.shards import grouped, load_shard, load_timeline, materialise, run_of, tables_of, workers_in
+from checkers.shards import Tables, grouped, load_shard, load_timeline, materialise, run_of, tables_of, workers_in
 from checkers.written import written
 
 SMALL: Final = 1_000_000
@@ -36,13 +37,30 @@ def begin() -> None:
     keep_freed()
 
 
-def examined(history: Place, context: Context, keys: Sequence[int], only: Collection[str] = ()) -> Part:
-    """What the kernels make of some queues, one after the other; only those that are named, if any is.
+def new_judging() -> str:
+    """A name for judging a history once: what was opened for it is of no use to another, which may find it changed."""
+    return uuid4().hex
+
+
+@lru_cache(maxsize=2)
+def _tables(history: Place, _judging: str) -> Tables:
+    return tables_of(history)
+
+
+def examined(history: Place, context: Context, judging: str, keys: Sequence[int], only: Collection[str] = ()) -> Part:
+    """What the kernels make of some queues, one after the other.
+
+    Args:
+        history: the folder of the tables.
+        context: what the kernels may know beside.
+        judging: of ``new_judging``; tables are opened once for all groups of queues that a process gets of it.
+        keys: the queues.
+        only: the checks that are asked for, by name; all if none is named.
 
     Raises:
         HistoryError: if a table is damaged or of another version.
     """
-    tables = tables_of(history)
+    tables = _tables(history, judging)
     part = together(examine(load_shard(tables, key, lazily=bool(only)), context, only) for key in keys)
     assert part is not None, "a group has a queue"
     return part
@@ -79,7 +97,7 @@ def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
     made = list(advance.as_made("streams", each, len(workers)))
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
     groups = grouped({key for one in made for key in one.keys})
-    examine_group = partial(examined, history, context, only=tuple(only))
+    examine_group = partial(examined, history, context, new_judging(), only=tuple(only))
     processes = min(len(os.sched_getaffinity(0)), len(groups))
     if processes > 1 and sum(one.facts.operations for one in made) > SMALL:
         parts = _side_by_side(examine_group, folder, groups, processes)

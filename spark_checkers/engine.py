@@ -19,6 +19,7 @@ from chaos.core.verdict import Results
 from checkers.imported.question import Question
 from checkers.judge import Judged, Part, conclude, together
 from checkers.kernel import Context
+from checkers.local import new_judging
 from checkers.shards import grouped, run_of, workers_in
 from spark_checkers.files import judged, room_for, verdicts
 from spark_checkers.rounds import performed
@@ -99,7 +100,8 @@ def _judged(folders: Sequence[Place], runs: Sequence[RunInfo], only: tuple[str, 
         if not isinstance(found, Failed):
             context, keys = found
             history, groups = folders[i].absolute() / "history", grouped(keys)
-            tasks += [Task("queues", history, 0, pickle.dumps((context, group, only))) for group in groups]
+            judging = new_judging()
+            tasks += [Task("queues", history, 0, pickle.dumps((context, judging, group, only))) for group in groups]
             owner += [i] * len(groups)
     answers = _run(tasks)
     out: list[Judged | ChaosError] = []
