@@ -21,7 +21,7 @@ from checkers.kernel import Context
 from checkers.linearizable import LinearizableKernel
 from checkers.local import begin
 from checkers.loss import LossKernel
-from checkers.shards import load_shard, load_timeline, materialise, run_of, workers_in
+from checkers.shards import load_shard, load_timeline, materialise, run_of, tables_of, workers_in
 
 KERNELS = {"no-loss": LossKernel(), "linearizable-offsets": LinearizableKernel()}
 
@@ -34,7 +34,7 @@ def _of(folder: str) -> tuple[Path, Context, list[int]]:
 
 
 def _one(history: Path, context: Context, name: str, key: int) -> Any:
-    return KERNELS[name].examine(load_shard(history, key, lazily=True), context)
+    return KERNELS[name].examine(load_shard(tables_of(history), key, lazily=True), context)
 
 
 def _merged(name: str, summaries: Iterable[Any]) -> dict[str, Any]:
@@ -108,8 +108,8 @@ def duckdb(folder: str, repeats: int) -> dict[str, Any]:
 def where(folder: str, kernel: str | None = None) -> dict[str, Any]:
     """Where the time of one queue goes: of one kernel, of all if none is named."""
     history, context, keys = _of(folder)
-    load_shard(history, keys[0])
+    load_shard(tables_of(history), keys[0])
     act = partial(_one, history, context, kernel, keys[-1]) if kernel else (
-        lambda: examine(load_shard(history, keys[-1]), context)
+        lambda: examine(load_shard(tables_of(history), keys[-1]), context)
     )  # fmt: skip
     return {"profile": profile(act)}

@@ -15,6 +15,7 @@ from chaos.core.errors import CapabilityError, ChaosError, UsageError
 from chaos.core.place import Place
 from chaos.core.verdict import Results
 from checkers.imported.question import Question
+from checkers.judge import Judged
 
 Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
@@ -80,13 +81,16 @@ def _why_here(engine: str) -> str | None:
     return f"engine local: {why}" if why else why
 
 
-def judge_each(folders: Sequence[Path], engine: str = "auto", only: Collection[str] = ()) -> list[Results | ChaosError]:
-    """Judge run folders, on Spark all in one session and two jobs; writes into each its verdict if it is whole.
+def judge_each(
+    folders: Sequence[Place], engine: str = "auto", only: Collection[str] = (), homes: Sequence[Path] | None = None
+) -> list[Results | ChaosError]:
+    """Judge run folders, on Spark all in one session and two jobs; writes down each verdict if it is whole.
 
     Args:
-        folders: the run folders.
+        folders: the run folders; those of another file system hold tables (``checkers.elsewhere``).
         engine: ``auto``, ``spark`` or ``local``.
         only: the checks that are asked for, by name; all if none is named.
+        homes: the folder of this machine into which each verdict is written; None: the run folders themselves.
 
     Returns:
         For each folder its results, or why it could not be judged; such a folder disturbs no other.
@@ -94,24 +98,29 @@ def judge_each(folders: Sequence[Path], engine: str = "auto", only: Collection[s
     Raises:
         CapabilityError: ``spark`` was asked for and cannot run here.
     """
+    from checkers.written import written
+
     why = _why_here(engine)
     if why is not None:
-        return [_here(folder, why, only) for folder in folders]
-    from checkers.written import written
-    from spark_checkers.engine import judge_each as judged_on_spark
+        answers = [_here(folder, why, only) for folder in folders]
+    else:
+        from spark_checkers.engine import judge_each as judged_on_spark
 
+        answers = judged_on_spark(folders, only)
+    into = [folder for folder in folders if isinstance(folder, Path)] if homes is None else homes
+    assert len(into) == len(folders), "nothing is written to another file system: its runs have homes"
     return [
-        found if isinstance(found, ChaosError) else found.results if only else written(folder, found)
-        for folder, found in zip(folders, judged_on_spark(folders, only), strict=True)
+        found if isinstance(found, ChaosError) else found.results if only else written(home, found)
+        for home, found in zip(into, answers, strict=True)
     ]
 
 
-def _here(folder: Path, note: str, only: Collection[str]) -> Results | ChaosError:
+def _here(folder: Place, note: str, only: Collection[str]) -> Judged | ChaosError:
     """The verdict of one folder by this process, or why there is none."""
     from checkers import local
 
     try:
-        return local.judged(folder, note, only).results if only else local.judge(folder, note)
+        return local.judged(folder, note, only)
     except ChaosError as error:
         return error
 

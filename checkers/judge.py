@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from chaos.core.errors import HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Results, Steady, merged
 from checkers import explain
@@ -55,13 +56,19 @@ def _why(error: Exception) -> str:
 
 
 def examine(shard: QueueShard, context: Context, only: Collection[str] = ()) -> Part:
-    """Run every kernel over one queue, or only those that are named. Pure; runs in an executor."""
+    """Run every kernel over one queue, or only those that are named. Pure; runs in an executor.
+
+    Raises:
+        HistoryError: the rows cannot be read, or were altered.
+    """
     summaries: dict[str, Any] = {}
     took_s: dict[str, float] = {}
     for kernel in chosen(only):
         began = time.perf_counter()
         try:
             summaries[kernel.name] = kernel.examine(shard, context)
+        except HistoryError:
+            raise  # what is read when it is asked for cannot be read: the history is at fault, not the check
         except Exception as error:  # noqa: BLE001 - whatever a kernel raises, its row says so
             summaries[kernel.name] = Broken(f"queue {shard.key}: {_why(error)}")
         took_s[kernel.name] = time.perf_counter() - began

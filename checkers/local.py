@@ -9,20 +9,22 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
+from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 import pyarrow as pa
 
 from chaos.core import advance
 from chaos.core.errors import ChaosError
 from chaos.core.memory import keep_freed
+from chaos.core.place import Place, Remote, of_each
 from chaos.core.verdict import Results
 from checkers.judge import Judged, Part, conclude, examine, together
 from checkers.kernel import Context
-from checkers.shards import grouped, load_shard, load_timeline, materialise, run_of, workers_in
+from checkers.shards import Tables, grouped, load_shard, load_timeline, materialise, run_of, tables_of, workers_in
 from checkers.written import written
 
 SMALL: Final = 1_000_000
@@ -35,19 +37,37 @@ def begin() -> None:
     keep_freed()
 
 
-def examined(history: Path, context: Context, keys: Sequence[int], only: Collection[str] = ()) -> Part:
-    """What the kernels make of some queues, one after the other; only those that are named, if any is.
+def new_judging() -> str:
+    """A name for judging a history once: what was opened for it is of no use to another, which may find it changed."""
+    return uuid4().hex
+
+
+@lru_cache(maxsize=2)
+def _tables(history: Place, _judging: str) -> Tables:
+    return tables_of(history)
+
+
+def examined(history: Place, context: Context, judging: str, keys: Sequence[int], only: Collection[str] = ()) -> Part:
+    """What the kernels make of some queues, one after the other.
+
+    Args:
+        history: the folder of the tables.
+        context: what the kernels may know beside.
+        judging: of ``new_judging``; tables are opened once for all groups of queues that a process gets of it.
+        keys: the queues.
+        only: the checks that are asked for, by name; all if none is named.
 
     Raises:
         HistoryError: if a table is damaged or of another version.
     """
-    part = together(examine(load_shard(history, key, lazily=bool(only)), context, only) for key in keys)
+    tables = _tables(history, judging)
+    part = together(examine(load_shard(tables, key, lazily=bool(only)), context, only) for key in keys)
     assert part is not None, "a group has a queue"
     return part
 
 
 def _side_by_side(
-    examine_group: Callable[[Sequence[int]], Part], history: Path, groups: Sequence[Sequence[int]], processes: int
+    examine_group: Callable[[Sequence[int]], Part], folder: Place, groups: Sequence[Sequence[int]], processes: int
 ) -> Iterator[Part]:
     """The parts of all groups, in order, by several processes."""
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=begin) as pool:
@@ -55,15 +75,15 @@ def _side_by_side(
             yield from pool.map(examine_group, groups)
         except BrokenProcessPool:
             raise ChaosError(
-                f"{history.parent}: a process that judged it was ended from outside; was there too little memory?"
+                f"{folder}: a process that judged it was ended from outside; was there too little memory?"
             ) from None
 
 
-def judged(folder: Path, note: str = "", only: Collection[str] = ()) -> Judged:
+def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
     """Judge one run folder without writing the verdict (tables are made where they are missing).
 
     Args:
-        folder: the run folder.
+        folder: the run folder; of another file system one with tables.
         note: why it is judged here, in a line for people.
         only: the checks that are asked for, by name; all if none is named.
 
@@ -72,13 +92,15 @@ def judged(folder: Path, note: str = "", only: Collection[str] = ()) -> Judged:
         HistoryError: if the folder holds no history, or one that was altered.
     """
     run, history = run_of(folder), folder / "history"
-    made = [materialise(history, worker) for worker in advance.each("streams", workers_in(history))]
+    workers = workers_in(history)
+    each = of_each(partial(materialise, history), workers, far=isinstance(history, Remote))
+    made = list(advance.as_made("streams", each, len(workers)))
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
     groups = grouped({key for one in made for key in one.keys})
-    examine_group = partial(examined, history, context, only=tuple(only))
+    examine_group = partial(examined, history, context, new_judging(), only=tuple(only))
     processes = min(len(os.sched_getaffinity(0)), len(groups))
     if processes > 1 and sum(one.facts.operations for one in made) > SMALL:
-        parts = _side_by_side(examine_group, history, groups, processes)
+        parts = _side_by_side(examine_group, folder, groups, processes)
     else:
         parts = map(examine_group, groups)
     return conclude(together(advance.as_made("groups of queues", parts, len(groups))), context, "local", note, only)

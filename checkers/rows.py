@@ -4,10 +4,8 @@ Of a long history most time goes into decoding, and a single check needs half of
 to know what a column means.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -15,78 +13,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
+from chaos.core.place import AHEAD_BYTES, of_each
 from checkers.columns import Column, Ints, distinct
+from checkers.table import Table
 
 Order = Callable[[Mapping[str, Column]], Ints | None]
 """The order in which the rows of some columns belong; None if it is the one they have."""
-
-_ANY: Final = (-(1 << 31), (1 << 31) - 1)
-
-
-class _Footer(NamedTuple):
-    """What a table says of itself: its metadata, and per row group the lowest and the highest queue."""
-
-    metadata: Any
-    names: dict[str, int]
-    lowest: Ints
-    highest: Ints
-
-
-def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
-    """Lowest and highest queue of a row group; a range that excludes nothing where there are no statistics."""
-    statistics = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("key")).statistics
-    if statistics is None or not statistics.has_min_max:
-        return _ANY
-    return statistics.min, statistics.max
-
-
-@lru_cache(maxsize=64)
-def _read_footer(path: Path, _size: int, _changed_ns: int) -> _Footer:
-    """Worked out once for all queues of a table: it has a row group for each of them."""
-    with pq.ParquetFile(path) as file:
-        ranges = [_key_range(file, group) for group in range(file.num_row_groups)]
-        lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
-        names = {name: at for at, name in enumerate(file.schema_arrow.names)}
-        return _Footer(file.metadata, names, lowest, highest)
-
-
-def _footer(path: Path) -> _Footer:
-    try:
-        stat = path.stat()
-        return _read_footer(path, stat.st_size, stat.st_mtime_ns)
-    except (pa.ArrowException, OSError) as error:
-        raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
-
-
-def opened(path: Path, metadata: Any = None) -> pq.ParquetFile:
-    """A table; ``metadata``: its footer, if that was read before.
-
-    Raises:
-        HistoryError: it is damaged or missing.
-    """
-    try:
-        return pq.ParquetFile(path, metadata=metadata)
-    except (pa.ArrowException, OSError) as error:
-        raise HistoryError(f"{path}: {str(error).splitlines()[0]}; remove the table and check again") from None
-
-
-def keys_in(path: Path) -> list[int]:
-    """The queues that occur in a table, ascending."""
-    footer = _footer(path)
-    whole = footer.lowest == footer.highest
-    found = set(footer.lowest[whole].tolist())
-    mixed = np.flatnonzero(~whole).tolist()
-    if mixed:
-        with opened(path, footer.metadata) as file:
-            found |= set(pc.unique(file.read_row_groups(mixed, columns=["key"])["key"]).to_pylist())
-    return sorted(found)
 
 
 class _Part:
     """The rows of one queue in one table, in the row groups that can hold it."""
 
-    def __init__(self, path: Path, key: int) -> None:
-        self._path, self._key, self._footer = path, key, _footer(path)
+    def __init__(self, table: Table, key: int) -> None:
+        self._table, self._key, self._footer = table, key, table.footer
         groups = np.flatnonzero((self._footer.lowest <= key) & (key <= self._footer.highest))
         self._mixed = bool((self._footer.lowest[groups] < self._footer.highest[groups]).any())
         self._groups: list[int] = groups.tolist()
@@ -98,12 +37,17 @@ class _Part:
         return pc.equal(self._decoded(["key"], self._groups)["key"], self._key)
 
     @cached_property
-    def _file(self) -> pq.ParquetFile:
-        """Open as long as the rows are looked at: opening it for each column costs as much as a small column."""
-        return opened(self._path, self._footer.metadata)
+    def _reader(self) -> pq.ParquetFile:
+        """For as long as the rows are looked at: making one for each column costs as much as a small column."""
+        return self._table.reader()
 
     def _decoded(self, names: Sequence[str], groups: Sequence[int]) -> pa.Table:
-        return self._file.read_row_groups(groups, columns=list(names))
+        return self._table.decoded(self._reader, names, groups)
+
+    def encoded_bytes(self, names: Sequence[str]) -> int:
+        """How long these columns are in the file."""
+        metadata, at = self._footer.metadata, [self._footer.names[name] for name in names if name in self._footer.names]
+        return sum(metadata.row_group(group).column(one).total_compressed_size for group in self._groups for one in at)
 
     def bounds(self, name: str, group: int) -> tuple[int, int] | None:
         """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""
@@ -129,7 +73,7 @@ class _Part:
         """
         missing = [name for name in names if name not in self._footer.names]
         if missing:
-            raise HistoryError(f"{self._path}: no column {missing[0]}; it was written by another version")
+            raise HistoryError(f"{self._table.path}: no column {missing[0]}; it was written by another version")
         asked = self._groups if groups is None else groups
         if not asked:
             return {}
@@ -200,7 +144,7 @@ class Rows(Mapping[str, Column]):
     """The columns of one queue's rows by name, of equal length, in the wanted order.
 
     Args:
-        tables: a file per worker.
+        tables: one per worker.
         schema: the columns there are.
         key: the queue.
         order: what order the rows of these columns have to be put in; None if it is that of the tables. It is asked
@@ -210,19 +154,27 @@ class Rows(Mapping[str, Column]):
         HistoryError: a table is damaged or of another version.
     """
 
-    def __init__(self, tables: Iterable[Path], schema: pa.Schema, key: int, order: Order) -> None:
+    def __init__(self, tables: Sequence[Table], schema: pa.Schema, key: int, order: Order) -> None:
         self._schema = schema
-        self._parts = [_Part(path, key) for path in tables]
+        self._parts = [_Part(table, key) for table in tables]
+        self._far = any(table.far for table in tables)
         self._ask_order: Order | None = order
         self._order: Ints | None = None
         self._ready: dict[str, Column] = {}
 
     def _read(self, names: Sequence[str]) -> None:
-        found = [columns for part in self._parts if (columns := part.read(self._schema, names))]
+        read = of_each(lambda part: part.read(self._schema, names), self._parts, far=self._far)
+        found = [columns for columns in read if columns]
         for name in names:
             pieces = [columns[name] for columns in found]
             column = pieces[0] if len(pieces) == 1 else np.concatenate([_empty(self._schema.field(name).type), *pieces])
             self._ready[name] = column if self._order is None else column[self._order]
+
+    def _along(self, name: str) -> list[str]:
+        """A column, and with it all that were not read yet where asking for it alone takes as long."""
+        rest = [other for other in self._schema.names if other not in self._ready]
+        near = self._far and sum(part.encoded_bytes(rest) for part in self._parts) <= AHEAD_BYTES * len(self._parts)
+        return rest if near else [self._schema.field(name).name]
 
     def read_all(self) -> None:
         """Decode every column at once, which is faster than one by one."""
@@ -235,7 +187,7 @@ class Rows(Mapping[str, Column]):
             if self._order is not None:
                 self._ready = {known: column[self._order] for known, column in self._ready.items()}
         if name not in self._ready:
-            self._read([self._schema.field(name).name])
+            self._read(self._along(name))
         return self._ready[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1,34 +1,35 @@
 """From a run folder to the columns of one queue: the only place of the checks that reads rows.
 
 A worker's stream becomes tables once; they are made again when the stream is newer. Everything here
-runs where the engine runs its kernels: in this process, or in an executor. The module refuses to
-judge and to merge.
+runs where the engine runs its kernels: in this process, or in an executor. A folder of another file
+system is read where it is. The module refuses to judge, to merge, and to write there.
 """
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from chaos.core.errors import HistoryError
-from chaos.core.events import Event
 from chaos.core.history import (
     OPERATIONS,
     READ_ROWS,
     SCHEMA_VERSION,
     StreamFacts,
-    materialise_events,
     materialise_stream,
     read_stream,
     workers_of,
 )
+from chaos.core.place import Place, Remote, of_each
 from chaos.core.runinfo import RunInfo, read_run
 from checkers.columns import Column, Ints, are_distinct
+from checkers.event_files import events_of
 from checkers.kernel import READ_COLUMNS, QueueShard
-from checkers.rows import Rows, keys_in, opened
+from checkers.rows import Rows
+from checkers.table import Table, remedy
 from checkers.timeline import Timeline, timeline_of
 
 TABLES: Final = (("operations", OPERATIONS), ("reads", READ_ROWS))
@@ -45,11 +46,14 @@ class Materialised(msgspec.Struct, frozen=True):
     keys: tuple[int, ...]
 
 
-def _table(history: Path, name: str, worker: int) -> Path:
-    return history / name / f"w{worker}.parquet"
+class Tables(NamedTuple):
+    """The tables of all workers, in the order of the workers."""
+
+    operations: list[Table]
+    reads: list[Table]
 
 
-def run_of(folder: Path) -> RunInfo:
+def run_of(folder: Place) -> RunInfo:
     """What is known of the run in a folder that holds a history.
 
     Raises:
@@ -66,14 +70,21 @@ def run_of(folder: Path) -> RunInfo:
     return run
 
 
-def workers_in(history: Path) -> list[int]:
-    """The workers that left a stream or tables."""
+def workers_in(history: Place) -> list[int]:
+    """The workers that left a stream or tables: names of files, nothing is opened."""
     tables = (int(path.stem[1:]) for path in (history / "operations").glob("w*.parquet"))
     return sorted({*workers_of(history), *tables})
 
 
+def _tables(history: Place, name: str, workers: Iterable[int]) -> list[Place]:
+    """A table of each worker, whether it is there or not; one listing tells the sizes and times of all."""
+    listed: dict[str, Place] = {path.name: path for path in (history / name).glob("w*.parquet")}
+    names = [f"w{worker}.parquet" for worker in workers]
+    return [listed.get(file, history / name / file) for file in names]
+
+
 def _is_fresh(history: Path, worker: int) -> bool:
-    tables = [_table(history, name, worker) for name, _ in TABLES]
+    tables = [history / name / f"w{worker}.parquet" for name, _ in TABLES]
     if not all(path.exists() for path in tables):
         return False
     made_ns = min(path.stat().st_mtime_ns for path in tables)
@@ -81,34 +92,50 @@ def _is_fresh(history: Path, worker: int) -> bool:
     return all(path.stat().st_mtime_ns <= made_ns for path in raw)
 
 
-def _facts(history: Path, worker: int) -> StreamFacts:
-    """What is known of the stream behind tables that exist already."""
+def facts_of(history: Place, worker: int) -> StreamFacts | None:
+    """What is known of the stream behind tables that exist already; None where nobody wrote it down.
+
+    Raises:
+        HistoryError: it was written and cannot be read.
+    """
     path = history / f"w{worker}.facts.json"
-    if path.exists():
-        try:
-            return msgspec.json.decode(path.read_bytes(), type=StreamFacts)
-        except msgspec.DecodeError as error:
-            raise HistoryError(f"{path}: {error}; remove the tables and check again") from None
-    if (history / f"w{worker}.ops").exists():
-        return read_stream(history, worker).facts
-    raise HistoryError(f"{path}: missing, and there is no stream to learn it from")
+    if not path.exists():
+        return None
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=StreamFacts)
+    except msgspec.DecodeError as error:
+        raise HistoryError(f"{path}: {error}; {remedy(path)}") from None
 
 
-def materialise(history: Path, worker: int) -> Materialised:
-    """Make one worker's tables if they are missing or older than the stream.
+def _facts(history: Place, worker: int) -> StreamFacts:
+    found, path = facts_of(history, worker), history / f"w{worker}.facts.json"
+    if found is None and isinstance(history, Path) and (history / f"w{worker}.ops").exists():
+        found = read_stream(history, worker).facts
+    if found is None:
+        raise HistoryError(f"{path}: missing, and there is no stream to learn it from")
+    return found
+
+
+def materialise(history: Place, worker: int) -> Materialised:
+    """Make one worker's tables if they are missing or older than the stream; only look at them elsewhere.
 
     Raises:
         HistoryError: if the stream or the tables were altered.
     """
-    if not _is_fresh(history, worker):
+    if isinstance(history, Path) and not _is_fresh(history, worker):
         facts = materialise_stream(history, worker)
         partial = history / f"w{worker}.facts.partial"
         partial.write_bytes(msgspec.json.encode(facts))
         partial.rename(history / f"w{worker}.facts.json")
     facts = _facts(history, worker)
     keys: set[int] = set()
-    for name, _ in TABLES:
-        keys |= set(keys_in(_table(history, name, worker)))
+    for (name, _), rows in zip(TABLES, (facts.operations, facts.reads), strict=True):
+        (path,) = _tables(history, name, [worker])
+        table = Table(path)
+        if isinstance(path, Remote) and table.rows != rows:  # copied at different times
+            told = f"w{worker}.facts.json tells of {rows}"
+            raise HistoryError(f"{path}: {table.rows} rows, and {told}; {remedy(path)}")
+        keys |= table.keys()
     return Materialised(facts, tuple(sorted(keys)))
 
 
@@ -135,22 +162,31 @@ def _by_read(reads: Mapping[str, Column]) -> Ints | None:
     return np.lexsort((position, number, worker))
 
 
-def load_shard(history: Path, key: int, *, lazily: bool = False) -> QueueShard:
+def tables_of(history: Place) -> Tables:
+    """The tables of a history, opened once for all queues that are looked at here.
+
+    Raises:
+        HistoryError: if one is damaged or missing.
+    """
+    workers = workers_in(history)
+    paths = [path for name, _ in TABLES for path in _tables(history, name, workers)]
+    tables = list(of_each(Table, paths, far=isinstance(history, Remote)))
+    return Tables(tables[: len(workers)], tables[len(workers) :])
+
+
+def load_shard(tables: Tables, key: int, *, lazily: bool = False) -> QueueShard:
     """All rows of one queue, from every worker's tables.
 
     Args:
-        history: the folder of the tables.
+        tables: those of all workers.
         key: the queue.
         lazily: decode what is asked for when it is asked for, not all columns at once: for one check among many.
 
     Raises:
         HistoryError: if a table is damaged or of another version.
     """
-    workers = workers_in(history)
-    operations, reads = (
-        Rows([_table(history, name, worker) for worker in workers], schema, key, order)
-        for name, schema, order in (("operations", OPERATIONS, _by_invocation), ("reads", _NEEDED, _by_read))
-    )
+    operations = Rows(tables.operations, OPERATIONS, key, _by_invocation)
+    reads = Rows(tables.reads, _NEEDED, key, _by_read)
     if not lazily:
         operations.read_all()
         reads.read_all()
@@ -164,13 +200,10 @@ def grouped(keys: Iterable[int]) -> list[list[int]]:
     return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
-def load_timeline(history: Path, run: RunInfo) -> Timeline:
-    """Sum up the events; their table is made if it is missing or older than the event files."""
-    table = history / "events.parquet"
-    files = list(history.glob("*.events"))
-    if not table.exists() or any(path.stat().st_mtime_ns > table.stat().st_mtime_ns for path in files):
-        materialise_events(history)
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
-    with opened(table) as file:
-        texts = file.read(columns=["event"])["event"].to_pylist()
-    return timeline_of([decoder.decode(text) for text in texts], run)
+def load_timeline(history: Place, run: RunInfo) -> Timeline:
+    """Sum up the events.
+
+    Raises:
+        HistoryError: if they cannot be read.
+    """
+    return timeline_of(events_of(history), run)

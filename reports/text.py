@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from chaos.core.verdict import UNKNOWN, Results, Valid
 from reports.build import report_data
 from reports.folder import read_parts
@@ -22,13 +24,18 @@ MAX_FAULTS: Final = 12
 _EVIDENCE: Final = 46
 
 
-def summary(folder: Path) -> str:
+def summary(folder: Path, name: str | None = None) -> str:
     """The summary of a run folder, judged or not; the report's path is in it if the page is there.
+
+    Args:
+        folder: the run folder.
+        name: what people call it; None: by its path.
 
     Raises:
         HistoryError: the folder has no ``run.json``, or a file in it cannot be read.
     """
-    data = report_data(read_parts(folder))
+    parts = read_parts(folder)
+    data = report_data(parts if name is None else msgspec.structs.replace(parts, folder=name))
     report = folder / REPORT
     return "\n".join([*lines(data), *([f"report      {_near(report)}"] if report.exists() else [])])
 

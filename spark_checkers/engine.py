@@ -19,7 +19,8 @@ from chaos.core.verdict import Results
 from checkers.imported.question import Question
 from checkers.judge import Judged, Part, conclude, together
 from checkers.kernel import Context
-from checkers.shards import grouped, run_of
+from checkers.local import new_judging
+from checkers.shards import grouped, run_of, workers_in
 from spark_checkers.files import judged, room_for, verdicts
 from spark_checkers.rounds import performed
 from spark_checkers.session import session
@@ -43,19 +44,13 @@ def _run(tasks: Sequence[Task]) -> list[Any]:
     return performed(len(tasks), table, [task.limit_s for task in tasks])
 
 
-def _workers_in(history: Path) -> list[int]:
-    """The workers that left a stream or tables: names of files, nothing is opened."""
-    names = [path.stem for pattern in ("w*.ops", "operations/w*.parquet") for path in history.glob(pattern)]
-    return sorted({int(name[1:]) for name in names})
-
-
-def _contexts(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[tuple[Context, list[int]] | Failed]:
+def _contexts(folders: Sequence[Place], runs: Sequence[RunInfo]) -> list[tuple[Context, list[int]] | Failed]:
     """The first job: tables and timelines. Per folder the context and the queues, or what went wrong."""
     tasks: list[Task] = []
     owner: list[int] = []
     for i, (folder, run) in enumerate(zip(folders, runs, strict=True)):
         history = folder.absolute() / "history"  # where the task runs, another folder may be the current one
-        tasks += [Task("stream", history, worker) for worker in _workers_in(history)]
+        tasks += [Task("stream", history, worker) for worker in workers_in(history)]
         tasks.append(Task("events", history, 0, pickle.dumps(run)))
         owner += [i] * (len(tasks) - len(owner))
     answers = _run(tasks)
@@ -72,15 +67,17 @@ def _contexts(folders: Sequence[Path], runs: Sequence[RunInfo]) -> list[tuple[Co
     return out
 
 
-def _run_of(folder: Path) -> RunInfo | ChaosError:
+def _run_of(folder: Place) -> RunInfo | ChaosError:
     try:
         return run_of(folder)
     except ChaosError as error:
         return error
 
 
-def judge_each(folders: Sequence[Path], only: Collection[str] = ()) -> list[Judged | ChaosError]:
+def judge_each(folders: Sequence[Place], only: Collection[str] = ()) -> list[Judged | ChaosError]:
     """Judge several folders in one session and two jobs, without writing the verdicts.
+
+    Executors open their own tables, also those of another file system, which is to hold them already.
 
     A folder that holds no history, or an altered one, yields its error and disturbs no other. ``only``: the checks
     that are asked for, by name; all if none is named.
@@ -94,7 +91,7 @@ def judge_each(folders: Sequence[Path], only: Collection[str] = ()) -> list[Judg
     return [run if isinstance(run, ChaosError) else next(found) for run in runs]
 
 
-def _judged(folders: Sequence[Path], runs: Sequence[RunInfo], only: tuple[str, ...]) -> list[Judged | ChaosError]:
+def _judged(folders: Sequence[Place], runs: Sequence[RunInfo], only: tuple[str, ...]) -> list[Judged | ChaosError]:
     """The two jobs over folders that can be read."""
     contexts = _contexts(folders, runs)
     tasks: list[Task] = []
@@ -103,7 +100,8 @@ def _judged(folders: Sequence[Path], runs: Sequence[RunInfo], only: tuple[str, .
         if not isinstance(found, Failed):
             context, keys = found
             history, groups = folders[i].absolute() / "history", grouped(keys)
-            tasks += [Task("queues", history, 0, pickle.dumps((context, group, only))) for group in groups]
+            judging = new_judging()
+            tasks += [Task("queues", history, 0, pickle.dumps((context, judging, group, only))) for group in groups]
             owner += [i] * len(groups)
     answers = _run(tasks)
     out: list[Judged | ChaosError] = []

@@ -7,7 +7,6 @@ kill a job: it travels as a value, and the driver tries again or raises it.
 import pickle
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -66,8 +65,8 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
             ``imported`` (judge a file that another tool wrote); any other names a step of judging one that is large.
         history: the run's history folder, or that file.
         key: the worker, or a number of the step's own.
-        context: the run for ``events``, the context, the queues and the names of checks for ``queues``, the question
-            for ``imported``, what is called for a step.
+        context: the run for ``events``, the context, the name of the judging, the queues and the names of checks for
+            ``queues``, the question for ``imported``, what is called for a step.
     """
     from checkers.local import examined
     from checkers.shards import load_timeline, materialise, workers_in
@@ -78,13 +77,12 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
         return judge(history, context, "spark")
     if callable(context):
         return context()
-    assert isinstance(history, Path)
     if kind == "stream":
         return materialise(history, key)
     if kind == "events":
         assert isinstance(context, RunInfo)
         return load_timeline(history, context)
-    shared, keys, only = context
+    shared, judging, keys, only = context
     seen = len(workers_in(history))
     if seen != len(shared.streams):  # a folder that is not shared, or not yet: part of a history is none
         raise HistoryError(
@@ -92,7 +90,7 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
             "is it on a file system that all executors share?"
         )
     keep_freed()
-    return examined(history, shared, keys, only)
+    return examined(history, shared, judging, keys, only)
 
 
 def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:

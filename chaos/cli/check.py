@@ -4,7 +4,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -12,7 +12,8 @@ from click.core import ParameterSource
 
 from chaos.cli.bar import Bar
 from chaos.core import advance
-from chaos.core.errors import ChaosError, UsageError
+from chaos.core.errors import ChaosError, HistoryError, UsageError
+from chaos.core.place import Place, Remote, place
 from chaos.core.verdict import Results, exit_code
 
 FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl")
@@ -61,7 +62,7 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
               help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]")
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
 @click.option("--scratch", type=click.Path(file_okay=False, exists=True, path_type=Path),
-              help="A folder that all of Spark's executors reach, for the parts of large files and for runs that are "
+              help="A folder that all of Spark's executors reach, for parts of large files and for streams that are "
               "fetched.  [default: the temporary folder; on a cluster beside each file]")
 @click.option("--check", "checks", multiple=True, metavar="NAME,…",
               help="Only these checks, and the assumptions; nothing is written into the run folder (chaos).")
@@ -73,13 +74,12 @@ def check_command(
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
     Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
-    and disturbs no other. The worst exit code wins. A path may be a URI (s3://, gs://, hdfs://, abfs://, file://).
+    and disturbs no other. The worst exit code wins. A path may be a URI (s3://, gs://, hdfs://, abfs://, file://): it
+    is read where it is, and nothing is written there.
     """
     from chaos.judging import aim
 
     master = _meant(master, engine)
-    if format_name == "chaos" and scratch is None and master is not None:
-        _refuse_to_fetch(paths, master)
     engine = aim(engine, master, driver_host)
     given = {name: value for name, value in options.items() if value is not None}
     if format_name == "chaos":
@@ -87,7 +87,7 @@ def check_command(
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
             others = ", ".join(FORMATS[1:])
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
-        codes = _runs(paths, engine, store, scratch, _asked(checks), as_json=as_json)
+        codes = _runs(paths, engine, store, scratch, master, _asked(checks), as_json=as_json)
     elif checks:
         raise UsageError("--check: only for run folders; a file is held against its --model")
     else:
@@ -121,66 +121,87 @@ def _asked(texts: tuple[str, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _refuse_to_fetch(paths: tuple[str, ...], master: str) -> None:
-    """A run that is fetched into a folder of this machine is nothing to executors elsewhere."""
-    from chaos.core.place import Remote, place
-    from spark_checkers.masters import Where
+class _Run(NamedTuple):
+    """A run that is to be judged. ``home``: the folder of this machine that gets its verdict."""
 
-    far = [] if Where(master).local else [text for text in paths if isinstance(place(text), Remote)]
-    if far:
-        raise UsageError(f"{far[0]}: add --scratch FOLDER, which executors of --master {master} reach, to fetch it to")
+    where: Place
+    home: Path
 
 
 def _runs(
-    paths: tuple[str, ...], engine: str, store: str, scratch: Path | None, only: frozenset[str], *, as_json: bool
-) -> list[int]:
+    paths: tuple[str, ...], engine: str, store: str, scratch: Path | None, master: str | None, only: frozenset[str],
+    *, as_json: bool,
+) -> list[int]:  # fmt: skip
     with ExitStack() as until_told:
-        folders = [_folder(text, Path(store), scratch, until_told) for text in paths]
-        return _runs_at_hand(paths, folders, engine, only, as_json=as_json)
+        runs = [_run(text, Path(store), scratch, master, until_told) for text in paths]
+        return _runs_at_hand(paths, runs, engine, only, as_json=as_json)
 
 
-def _folder(text: str, store: Path, scratch: Path | None, until_told: ExitStack) -> Path:
-    """A run folder of this machine: one of another file system is fetched (to ``scratch``), and gone afterwards."""
-    from chaos.core.place import Remote, place
+def _run(text: str, store: Path, scratch: Path | None, master: str | None, until_told: ExitStack) -> _Run | ChaosError:
+    """Where a run is judged: one of another file system there, or here if tables have to be made, gone afterwards."""
     from chaos.store import find_run
+    from checkers.elsewhere import fetch_streams, fetch_words, has_tables
+    from checkers.shards import run_of
+    from spark_checkers.masters import Where
 
     where = place(text)
     if not isinstance(where, Remote):
-        return find_run(text if "://" not in text else str(where), store)
-    folder = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=scratch))
-    fetched = Path(folder) / (where.name or "run")
-    fetched.mkdir()
-    where.fetch(fetched)
-    click.echo(f"chaos: {text}: fetched to be judged here; the verdict is printed, not written there", err=True)
-    return find_run(str(fetched), store)
+        folder = find_run(text if "://" not in text else str(where), store)
+        return _Run(folder, folder)
+    try:
+        if not where.exists():
+            return HistoryError(f"{text}: there is no such folder")
+        run_of(where)
+        there = has_tables(where)
+        if not there and scratch is None and master is not None and not Where(master).local:
+            raise UsageError(
+                f"{text}: it has streams without whole tables; add --scratch FOLDER, which executors of "
+                f"--master {master} reach, to fetch them to"
+            )
+        top = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=None if there else scratch))
+        home = Path(top) / (where.name or "run")
+        home.mkdir()
+        fetch_words(where, home)
+        if not there:
+            fetch_streams(where, home)
+    except HistoryError as error:
+        return error
+    how = "read where it is" if there else "streams without whole tables, fetched to be judged here"
+    click.echo(f"chaos: {text}: {how}; the verdict is printed, not written there", err=True)
+    return _Run(where if there else home, home)
 
 
 def _runs_at_hand(
-    paths: tuple[str, ...], folders: list[Path], engine: str, only: frozenset[str], *, as_json: bool
+    paths: tuple[str, ...], runs: list[_Run | ChaosError], engine: str, only: frozenset[str], *, as_json: bool
 ) -> list[int]:
-    from chaos.core.place import Remote, place
     from chaos.core.runinfo import read_run
     from chaos.judging import judge_each
     from reports.html import render
     from reports.text import rows_of, summary
 
+    known = [run for run in runs if isinstance(run, _Run)]
     with Bar(sys.stderr) as bar, advance.listening(bar):
-        found = judge_each(folders, engine, only)
+        judged = iter(judge_each([run.where for run in known], engine, only, [run.home for run in known]))
     codes = []
-    for text, folder, results in zip(paths, folders, found, strict=True):
-        if isinstance(results, ChaosError):
-            codes.append(_refused(str(folder) if str(folder) in str(results) else text, results))
+    for text, run in zip(paths, runs, strict=True):
+        if isinstance(run, ChaosError):
+            codes.append(_refused(text, run))
             continue
-        run = read_run(folder)
-        codes.append(exit_code(results.valid, interrupted=run.interrupted, broke=run.broke))
+        results = next(judged)
+        if isinstance(results, ChaosError):
+            codes.append(_refused(str(run.where) if str(run.where) in str(results) else text, results))
+            continue
+        told = read_run(run.home)
+        codes.append(exit_code(results.valid, interrupted=told.interrupted, broke=told.broke))
         if as_json:
             click.echo(msgspec.json.encode(as_object(text, results)).decode())
         elif only:
             click.echo(rows_of(text, results))
+        elif isinstance(place(text), Remote):
+            click.echo(summary(run.home, text))
         else:
-            if not isinstance(place(text), Remote):
-                render(folder)
-            click.echo(summary(folder))
+            render(run.home)
+            click.echo(summary(run.home))
     return codes
 
 
@@ -196,7 +217,6 @@ def _value(text: str) -> str | int:
 def _files(
     paths: tuple[str, ...], format_name: str, engine: str, scratch: Path | None, given: dict[str, Any], *, as_json: bool
 ) -> list[int]:
-    from chaos.core.place import place
     from chaos.judging import judge_imported
     from checkers.imported.question import Question, model_for
     from reports.imported import figures_object, summary

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from chaos.core.clock import now_ns
+from chaos.core.place import Place
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
@@ -128,7 +129,7 @@ class EventLog:
             os.close(fd)
 
 
-def read_events(path: Path) -> Iterator[Event]:
+def read_events(path: Place) -> Iterator[Event]:
     """Yield the events of one file; a torn last line (no newline) is left out."""
     decoder = msgspec.json.Decoder(Event)
     data = path.read_bytes()

@@ -21,6 +21,7 @@ from chaos.core.checksums import crc32
 from chaos.core.errors import HistoryError
 from chaos.core.events import Event, read_events
 from chaos.core.op import FINAL, SENDS, VALUED, Type
+from chaos.core.place import Place
 from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE, OP_SIZE, READ_SIZE
 from chaos.core.tables import TableFile
 
@@ -297,9 +298,10 @@ def materialise_stream(history: Path, worker: int) -> StreamFacts:
     return stream.facts
 
 
-def all_events(history: Path) -> list[Event]:
+def all_events(history: Place) -> list[Event]:
     """The events of every ``*.events`` file, in order of time."""
-    events = [event for path in sorted(history.glob("*.events")) for event in read_events(path)]
+    files: list[Place] = sorted(history.glob("*.events"), key=str)
+    events = [event for path in files for event in read_events(path)]
     return sorted(events, key=lambda event: event.time_ns)
 
 
@@ -320,6 +322,6 @@ def materialise_events(history: Path) -> int:
     return len(events)
 
 
-def workers_of(history: Path) -> list[int]:
+def workers_of(history: Place) -> list[int]:
     """The numbers of the workers that left a stream."""
     return sorted(int(path.stem[1:]) for path in history.glob("w*.ops"))

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 
 from chaos.core.errors import HistoryError
+from chaos.core.place import Place
 
 Status = Literal["planned", "running", "ran", "checked", "crashed"]
 
@@ -84,7 +85,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool = False
 
 
-def read_run(folder: Path) -> RunInfo:
+def read_run(folder: Place) -> RunInfo:
     """Read ``run.json`` of a run folder.
 
     Raises:

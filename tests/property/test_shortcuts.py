@@ -21,7 +21,7 @@ from chaos.testing import write_run_folder
 from checkers.linearizable import rank_scan
 from checkers.local import judged as judged_in
 from checkers.log import Log
-from checkers.shards import load_shard, materialise
+from checkers.shards import load_shard, materialise, tables_of
 
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
 
@@ -119,7 +119,7 @@ def test_columns_are_the_same_whenever_they_are_read(seed):
         write_run_folder(model(seed), Path(name) / "run")
         history = Path(name) / "run" / "history"
         for key in sorted({key for worker in (0,) for key in materialise(history, worker).keys}):
-            lazy, eager = load_shard(history, key, lazily=True), load_shard(history, key)
+            lazy, eager = load_shard(tables_of(history), key, lazily=True), load_shard(tables_of(history), key)
             for left, right in ((lazy.operations, eager.operations), (lazy.reads, eager.reads)):
                 assert list(left) == list(right)
                 assert all(np.array_equal(left[column], right[column]) for column in right)
@@ -133,10 +133,10 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
         history = Path(name) / "run" / "history"
         alone = 0
         for key in materialise(history, 0).keys:
-            whole = load_shard(history, key)
+            whole = load_shard(tables_of(history), key)
             operations, reads = whole.operations, whole.reads
             for op in np.flatnonzero(operations["f"] == F.DRAIN).tolist():
-                fresh = load_shard(history, key, lazily=True).reads
+                fresh = load_shard(tables_of(history), key, lazily=True).reads
                 number = int(operations["op"][op])
                 found = fresh.only({"worker": int(operations["worker"][op]), "op": number}, ("offset", "sequence"))
                 own = reads["op"] == number
@@ -144,7 +144,7 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
                 for column in found or ():
                     assert np.array_equal(found[column], reads[column][own])
             some = data.draw(st.lists(st.integers(0, len(operations["f"]) - 1), unique=True, max_size=4))
-            fresh = load_shard(history, key, lazily=True).operations
+            fresh = load_shard(tables_of(history), key, lazily=True).operations
             assert fresh["f"].tolist() == operations["f"].tolist()
             for column in ("deadline_ns", "max_offset", "error", "worker", "pinned"):
                 picked = fresh.at(column, np.array(some, dtype=np.int64))

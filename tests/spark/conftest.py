@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from object_store import ENVIRONMENT
 
 from spark_checkers import session
 
@@ -18,6 +19,9 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_session():
-    session.start_early()
-    yield
-    session.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():  # executors have the environment of the JVM, which has ours
+            patch.setenv(name, value)
+        session.start_early()
+        yield
+        session.stop()

@@ -14,9 +14,11 @@ from log_model import MUTATIONS, model
 
 import chaos.core.events
 import chaos.core.history
+import checkers.event_files
 import checkers.judge
 import checkers.rows
 import checkers.shards
+import checkers.table
 from chaos import judging
 from chaos.cli.check import check_command
 from chaos.core.clock import Deadline
@@ -95,16 +97,18 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
         (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
         (chaos.core.events, ("read_events",)),
         (checkers.shards, ("load_shard", "load_timeline", "materialise", "read_stream", "materialise_stream",
-                           "materialise_events", "keys_in", "opened", "_facts")),
-        (checkers.rows, ("Rows", "keys_in", "opened", "_footer", "_read_footer")),
+                           "events_of", "tables_of", "Table", "_facts")),
+        (checkers.event_files, ("events_of", "all_events", "materialise_events", "opened")),
+        (checkers.rows, ("Rows", "Table")),
+        (checkers.table, ("Table", "opened", "_footer", "_read_footer")),
         (checkers.judge, ("examine",)),
     ):  # fmt: skip
         for name in names:
             monkeypatch.setattr(module, name, forbidden)
     for kernel in EVERY:
         monkeypatch.setattr(type(kernel), "examine", forbidden)
-    monkeypatch.setattr(checkers.rows.pq, "ParquetFile", forbidden)
-    monkeypatch.setattr(checkers.rows.pq, "read_table", forbidden)
+    monkeypatch.setattr(checkers.table.pq, "ParquetFile", forbidden)
+    monkeypatch.setattr(checkers.table.pq, "read_table", forbidden)
     with pytest.raises(AssertionError):
         local.judged(tmp_path / "run")
     results = judging.judge(tmp_path / "run", "spark")

@@ -1,0 +1,138 @@
+"""One worker's table, on this machine or on another file system: its footer, and the row groups that are asked for.
+
+A table is one Parquet file with a row group for each queue or more. Of it are read the footer, once, and the columns
+and row groups that somebody wants: never all of it. The module refuses to know what a column means.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from chaos.core.errors import HistoryError
+from chaos.core.place import Place, Remote
+from checkers.columns import Ints
+
+_ANY: Final = (-(1 << 31), (1 << 31) - 1)
+
+
+class _Footer(NamedTuple):
+    """What a table says of itself: its metadata, and per row group the lowest and the highest queue."""
+
+    metadata: Any
+    names: dict[str, int]
+    lowest: Ints
+    highest: Ints
+
+
+def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
+    """Lowest and highest queue of a row group; a range that excludes nothing where there are no statistics."""
+    statistics = file.metadata.row_group(group).column(file.schema_arrow.get_field_index("key")).statistics
+    if statistics is None or not statistics.has_min_max:
+        return _ANY
+    return statistics.min, statistics.max
+
+
+@lru_cache(maxsize=256)
+def _read_footer(path: Place, _size: int, _changed_ns: int) -> _Footer:
+    """Worked out once for all queues of a table: it has a row group for each of them."""
+    with opened(path) as file:
+        ranges = [_key_range(file, group) for group in range(file.num_row_groups)]
+        lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
+        names = {name: at for at, name in enumerate(file.schema_arrow.names)}
+        return _Footer(file.metadata, names, lowest, highest)
+
+
+def _footer(path: Place) -> _Footer:
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return _read_footer(path, stat.st_size, stat.st_mtime_ns)
+
+
+def _unreadable(path: Place, error: Exception) -> HistoryError:
+    """What to do about a table that is damaged or missing."""
+    return HistoryError(f"{path}: {(str(error).splitlines() or [type(error).__name__])[0]}; {remedy(path)}")
+
+
+def remedy(path: Place) -> str:
+    """What people do about a table, or what is known of its stream, that cannot be read."""
+    if isinstance(path, Remote):
+        return "check again, or copy the run folder there again"
+    return "remove the tables and check again"
+
+
+def opened(path: Place) -> pq.ParquetFile:
+    """A table; of one that is on another file system its footer is read, and later the ranges that are asked for.
+
+    Raises:
+        HistoryError: it is damaged or missing.
+    """
+    try:
+        if isinstance(path, Remote):
+            system, name = path.at()
+            return pq.ParquetFile(name, filesystem=system)
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
+
+
+class Table:
+    """A worker's table, opened once for all queues that are looked at here.
+
+    ``far``: it is on another file system, where a request takes as long as many rows.
+
+    Args:
+        path: the file.
+
+    Raises:
+        HistoryError: it is damaged or missing.
+    """
+
+    def __init__(self, path: Place) -> None:
+        self.path = path
+        self.far = isinstance(path, Remote)
+        self.footer = _footer(path)
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        count: int = self.footer.metadata.num_rows
+        return count
+
+    @cached_property
+    def _source(self) -> Any:
+        """The bytes; to open a file of another file system costs as much as to read a column of it."""
+        try:
+            return self.path.source() if isinstance(self.path, Remote) else pa.OSFile(str(self.path))
+        except OSError as error:
+            raise _unreadable(self.path, error) from None
+
+    def reader(self) -> pq.ParquetFile:
+        """Who reads it; he keeps the bytes that he read last, so not longer than a queue is looked at."""
+        return pq.ParquetFile(self._source, metadata=self.footer.metadata)
+
+    def keys(self) -> set[int]:
+        """The queues that occur."""
+        whole = self.footer.lowest == self.footer.highest
+        found = set(self.footer.lowest[whole].tolist())
+        mixed = np.flatnonzero(~whole).tolist()
+        if mixed:
+            found |= set(pc.unique(self.decoded(self.reader(), ["key"], mixed)["key"]).to_pylist())
+        return found
+
+    def decoded(self, reader: pq.ParquetFile, names: Sequence[str], groups: Sequence[int]) -> pa.Table:
+        """Some columns of some row groups.
+
+        Raises:
+            HistoryError: they are damaged, or the file system does not give them.
+        """
+        try:
+            return reader.read_row_groups(groups, columns=list(names))
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(self.path, error) from None
