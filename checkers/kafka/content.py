@@ -6,6 +6,7 @@ precommitted-read). The module refuses to look beyond one log.
 
 import numpy as np
 
+from chaos.core.formats.kafka_columns import KafkaF
 from chaos.core.op import Type
 from checkers.columns import Ints, Mask
 from checkers.kafka.found import Case, Cases
@@ -42,6 +43,8 @@ def aborted(log: Log, cases: Cases) -> None:
         return
     never = np.zeros(values.ids.size, dtype=bool)
     never[values.sent[failed]] = True
+    if not never[values.shown].any():
+        return
     rows = np.flatnonzero((values.poll_type == Type.OK) & never[values.polled])
     number = shard.records.index
 
@@ -55,9 +58,9 @@ def aborted(log: Log, cases: Cases) -> None:
 
 def phantom(log: Log, cases: Cases) -> None:
     """A poll of any outcome returned a value that nobody tried to send to this log; once per value."""
-    if not log.phantoms.any():
+    if not (log.writer[log.values.shown] < 0).any():
         return
-    rows = np.flatnonzero(log.phantoms)
+    rows = np.flatnonzero(log.writer[log.values.polled] < 0)
     rows = np.sort(rows[np.unique(log.values.polled[rows], return_index=True)[1]])
     shard = log.shard
 
@@ -135,6 +138,8 @@ def precommitted(log: Log) -> list[tuple[int, int, Case]]:
     The reference names one log per record, the first it sends to; that choice is made where all logs are known.
     """
     values, shard = log.values, log.shard
+    if log.once is not None and not (shard.records.f[log.once.polls] == KafkaF.TXN).any():
+        return []  # nobody else both sends and polls
     own = np.flatnonzero(log.writer[values.polled] == shard.polls.op)
     if _tried_again(log):
         size = values.ids.size

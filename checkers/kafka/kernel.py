@@ -109,13 +109,13 @@ def examine(shard: Shard, proven: Ints, silent: Ints, options: Options, values: 
     order.sends(log, cases)
     seen = realtime.nonlinearizable(log, cases)
     realtime.stale(log, seen, silent, cases)
-    out = Summary(cases, messages=len(shard.sends.op) + len(shard.polls.op))
+    out = Summary(cases, messages=len(shard.sends.op) + len(shard.polls))
     out.own = {op: (row, case) for op, row, case in content.precommitted(log)}
     if options.edges:
         wr, ww = graph.polled_after_sent(log), graph.sent_before(log) if options.ww_deps else graph.none()
         out.wr, out.ww, out.linked = [wr], [ww], bool(len(wr) + len(ww))
     else:
-        out.linked = bool((log.writer[log.values.polled] >= 0).any())
+        out.linked = bool((log.writer[log.values.shown] >= 0).any())
         out.future = graph.from_the_future(log, seen)
     return out
 

@@ -33,7 +33,11 @@ def runs_of(op: Ints, value: Ints, empty: Ints) -> Runs:
     """Rows ascending by record -> one run per record; ``empty`` records have no row."""
     starts = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1]))[: len(op)])
     ends = np.append(starts[1:], len(op))[: len(starts)] - 1
-    runs = Runs(op[starts], value[starts], value[ends])
+    return _with(Runs(op[starts], value[starts], value[ends]), empty)
+
+
+def _with(runs: Runs, empty: Ints) -> Runs:
+    """The runs, and one without a value for each record of ``empty`` (ascending, perhaps repeated) that has none."""
     at = np.searchsorted(runs.op, empty)
     hollow = np.flatnonzero(np.append(runs.op, UNKNOWN)[at] != empty)
     if not len(hollow):
@@ -127,11 +131,27 @@ def _across(log: Log, runs: Runs, counts: Mask) -> tuple[Ints, Ints, Ints, Ints]
     return now[odd], then[odd], before[odd], after[odd]
 
 
+def _polled_on(log: Log) -> Runs | None:
+    """The runs of polls, if none of them leaves an index out; None if one does, or what was polled must be looked at.
+
+    A stretch with ascending offsets leaves none out iff its last index is as far from its first as there are messages.
+    """
+    once, ids = log.once, log.values.ids
+    if once is None:
+        return None
+    first, last = ids.of(once.begin), ids.of(once.end)
+    if bool((log.place[last] - log.place[first] != once.count - 1).any()):
+        return None
+    return _with(Runs(once.polls, first, last), log.shard.polls.empty)
+
+
 def polls(log: Log, cases: Cases) -> None:
     """The anomalies of polls of one log."""
     shard = log.shard
-    _tell_within(log, shard.polls.op, log.values.polled, cases, "poll", shard.rebalanced)
-    runs = runs_of(shard.polls.op, log.values.polled, shard.polls.empty)
+    runs = _polled_on(log)
+    if runs is None:
+        _tell_within(log, shard.polls.op, log.values.polled, cases, "poll", shard.rebalanced)
+        runs = runs_of(shard.polls.op, log.values.polled, shard.polls.empty)
     now, then, before, after = _across(log, runs, shard.records.type[runs.op] == Type.OK)
     if not len(now):
         return

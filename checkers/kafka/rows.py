@@ -16,6 +16,7 @@ import numpy.typing as npt
 from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, partners
 from chaos.core.op import Type
 from checkers.columns import Ints, Mask, stable_order
+from checkers.kafka.polled import Sightings, Stretches, sighted
 
 NEVER: Final = int(np.iinfo(np.int64).max)
 _NARROW: Final = 1 << 16
@@ -72,14 +73,39 @@ class Sends:
     row: Ints
 
 
-@dataclass(slots=True)
 class Polls:
-    """What was polled from one log, likewise. ``empty``: records that polled the key without a message."""
+    """What was polled from one log, likewise; the rows are fetched when they are asked for.
 
-    op: Ints
-    value: Ints
-    offset: Ints
-    empty: Ints
+    Attributes:
+        empty: records that polled the key without a message.
+        once: each message once, where that says as much as the rows.
+    """
+
+    def __init__(self, stretches: Stretches, key: int, empty: Ints, once: Sightings | None) -> None:
+        self._stretches, self._key = stretches, key
+        self.empty, self.once = empty, once
+
+    def __len__(self) -> int:
+        return self._stretches.size(self._key)
+
+    @cached_property
+    def _rows(self) -> Ints:
+        return self._stretches.rows(self._key)
+
+    @cached_property
+    def op(self) -> Ints:
+        """The record of each row."""
+        return self._stretches.mops.op[self._rows]
+
+    @cached_property
+    def value(self) -> Ints:
+        """The value of each row."""
+        return self._stretches.mops.value[self._rows]
+
+    @cached_property
+    def offset(self) -> Ints:
+        """The offset of each row, NONE if the poll did not know it."""
+        return self._stretches.mops.offset[self._rows]
 
 
 @dataclass(slots=True)
@@ -128,11 +154,17 @@ def _resets(named: Ints, assignments: Ints) -> Ints:
     return assignments[~np.isin(assignments, named)] if len(named) else assignments
 
 
-def shards(records: Records) -> Iterator[Shard]:
-    """The logs of a history, in the order of their ids."""
+def shards(records: Records, *, once: bool = False) -> Iterator[Shard]:
+    """The logs of a history, in the order of their ids.
+
+    Args:
+        records: the history.
+        once: find each log's ``Polls.once``; who asks for the rows all the same does without.
+    """
     columns = records.columns
     sends = _Cut(columns, Mop.SEND, records.sends, "value", "offset", "row")
-    polls = _Cut(columns, Mop.POLLED, records.polls, "value", "offset")
+    polls = Stretches(columns.mops, len(columns.keys), records.polls)
+    seen = sighted(polls, records.type == Type.OK) if once else [None] * len(columns.keys)
     empty, rebalanced = _Cut(columns, Mop.EMPTY, records.polls), _Cut(columns, Mop.REBALANCED, None)
     settles = ((records.f == KafkaF.ASSIGN) | (records.f == KafkaF.SUBSCRIBE)) & (
         (records.type == Type.OK) | ((records.type == Type.INFO) & ~records.open)
@@ -141,9 +173,9 @@ def shards(records: Records) -> Iterator[Shard]:
     named = _Cut(columns, Mop.KEY, settles)
     surely = (records.type == Type.OK) & (records.f == KafkaF.ASSIGN)
     for key, name in enumerate(columns.keys):
-        (here,) = named.of(key)
+        (here,), (nothing,) = named.of(key), empty.of(key)
         yield Shard(
             key=key, name=name, records=records, sends=Sends(*sends.of(key)),
-            polls=Polls(*polls.of(key), *empty.of(key)), rebalanced=rebalanced.of(key)[0],
+            polls=Polls(polls, key, nothing, seen[key]), rebalanced=rebalanced.of(key)[0],
             resets=_resets(here, assignments), assigned=here[surely[here]],
         )  # fmt: skip

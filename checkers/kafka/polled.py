@@ -1,0 +1,173 @@
+"""What polls returned, by log, without putting every message of a history in the order of its log.
+
+A poll returns a log's messages as a stretch of neighbouring rows; so it is stretches that are put in order. And where
+many processes poll a log, its polls say the same over and over: where they contradict nobody (``sighted`` proves it in
+the order of the table, where messages of one time are near each other, hence in cache), each message is kept once. A
+log for which that cannot be proven has no ``Sightings``, and is judged by its rows. The module refuses to judge.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from chaos.core.formats.kafka_columns import NONE, Mop, Mops
+from checkers.columns import Ints, Mask, stable_order
+
+_ROWS: Final = 1 << 15
+"""Messages looked at together: what is made of them fits in the cache of a core."""
+_SPREAD: Final = 4
+"""Offsets up to so many times as far apart as there are messages are their own places."""
+
+
+class Stretches:
+    """The messages polled of each log as stretches of one record's neighbouring rows.
+
+    Attributes:
+        mops, keys: the table of messages, and how many logs there are.
+        inside: row -> it goes on with the stretch of the row before.
+        start, end: first row of each stretch and the row behind its last, log after log, ascending in each.
+        op, key: the record and the log of each.
+        bounds: key -> its first stretch; one longer than there are keys.
+        disregarded: logs of messages that count for nothing, since their record does not.
+    """
+
+    def __init__(self, mops: Mops, keys: int, judged: Mask) -> None:
+        """Find them. ``judged``: the records that count."""
+        self.mops, self.keys = mops, keys
+        polled = mops.kind == Mop.POLLED
+        self.inside: Mask = polled.copy()
+        self.inside[:1] = False
+        self.inside[1:] &= polled[:-1]
+        self.inside[1:] &= mops.op[1:] == mops.op[:-1]
+        self.inside[1:] &= mops.key[1:] == mops.key[:-1]
+        heads = np.flatnonzero(polled & ~self.inside)
+        ends = np.flatnonzero(polled & ~np.append(self.inside[1:], False)) + 1
+        wanted = judged[mops.op[heads]]
+        self.disregarded = mops.key[heads[~wanted]]
+        if len(self.disregarded):
+            heads, ends = heads[wanted], ends[wanted]
+        key = mops.key[heads]
+        order = stable_order(key)
+        self.start, self.end, self.key = heads[order], ends[order], key[order]
+        self.op = mops.op[self.start]
+        self.bounds = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
+
+    def rows(self, key: int) -> Ints:
+        """The rows of one log, ascending."""
+        start, end = self.of(key, self.start), self.of(key, self.end)
+        behind = np.cumsum(end - start)
+        return np.repeat(end - behind, end - start) + np.arange(int(behind[-1]) if len(behind) else 0)
+
+    def size(self, key: int) -> int:
+        """How many messages of one log were polled."""
+        return int((self.of(key, self.end) - self.of(key, self.start)).sum())
+
+    def of(self, key: int, column: Ints) -> Ints:
+        """One log's part of a column of stretches."""
+        return column[int(self.bounds[key]) : int(self.bounds[key + 1])]
+
+
+@dataclass(frozen=True, slots=True)
+class Sightings:
+    """All that the polls of a log returned, each message once: all were ok, knew every offset, and went upwards.
+
+    Attributes:
+        op: the first record that returned a message.
+        value, offset: the message, ascending by offset, which no two share.
+        polls: the records that returned messages, ascending.
+        begin, end: the first and the last value that each returned.
+        count: how many messages each returned.
+    """
+
+    op: Ints
+    value: Ints
+    offset: Ints
+    polls: Ints
+    begin: Ints
+    end: Ints
+    count: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Places for the offsets of each log. ``shift``: what makes a place of an offset. ``edges``: key -> first place."""
+
+    shift: Ints
+    edges: Ints
+
+
+def sighted(stretches: Stretches, ok: Mask) -> list[Sightings | None]:
+    """By key what the polls of a log showed; None where that does not say as much as its rows.
+
+    Args:
+        stretches: what was polled.
+        ok: the records that ended so.
+    """
+    mops = stretches.mops
+    fine = _upwards(stretches, ok)
+    room = _room(stretches, fine)
+    row, value = _placed(mops, room, fine)
+    found = np.flatnonzero(row >= 0)
+    first, value = mops.op[row[found]], value[found]
+    edges = np.searchsorted(found, room.edges)
+    begin, end = mops.value[stretches.start], mops.value[stretches.end - 1]
+    of_polls = (stretches.op, begin, end, stretches.end - stretches.start)
+    out: list[Sightings | None] = [None] * stretches.keys
+    for key in np.flatnonzero(fine).tolist():
+        part = slice(int(edges[key]), int(edges[key + 1]))
+        own = (stretches.of(key, column) for column in of_polls)
+        out[key] = Sightings(first[part], value[part], found[part] - room.shift[key], *own)
+    return out
+
+
+def _upwards(stretches: Stretches, ok: Mask) -> Mask:
+    """The logs all of whose polls were ok and returned one stretch each with ascending offsets."""
+    mops, key, op = stretches.mops, stretches.key, stretches.op
+    fine = np.ones(stretches.keys, dtype=bool)
+    fine[stretches.disregarded] = False
+    fine[key[~ok[op]]] = False
+    fine[key[1:][(op[1:] == op[:-1]) & (key[1:] == key[:-1])]] = False
+    back = stretches.inside[1:] & (mops.offset[1:] <= mops.offset[:-1])
+    fine[mops.key[1:][back]] = False
+    return fine
+
+
+def _room(stretches: Stretches, fine: Mask) -> _Room:
+    """Room for the fine logs; those that lack an offset, or whose offsets are too far apart, cease to be fine."""
+    offset, bounds = stretches.mops.offset, stretches.bounds
+    low, size = np.zeros(stretches.keys, dtype=np.int64), np.zeros(stretches.keys, dtype=np.int64)
+    there = np.flatnonzero(bounds[1:] > bounds[:-1])
+    if len(there):
+        low[there] = np.minimum.reduceat(offset[stretches.start], bounds[there])
+        high = np.maximum.reduceat(offset[stretches.end - 1], bounds[there])
+        count = np.add.reduceat(stretches.end - stretches.start, bounds[there])
+        size[there] = high - low[there] + 1
+        apart = high.view(np.uint64) - low[there].view(np.uint64)  # also of the lowest and the highest number there is
+        fine[there[(low[there] == NONE) | (apart >= _SPREAD * count.view(np.uint64))]] = False
+    size[~fine] = 0
+    edges = np.concatenate(([0], np.cumsum(size)))
+    return _Room(edges[:-1] - low, edges)
+
+
+def _placed(mops: Mops, room: _Room, fine: Mask) -> tuple[Ints, Ints]:
+    """The first row that shows each place, -1 for none, and the value there.
+
+    A log with two values at one place ceases to be fine.
+    """
+    row, value = np.full(int(room.edges[-1]), -1, dtype=np.int64), np.empty(int(room.edges[-1]), dtype=np.int64)
+    polled, all_fine = mops.kind == Mop.POLLED, bool(fine.all())
+    pieces: list[tuple[Ints, Ints]] = []
+    for begin in reversed(range(0, len(polled), _ROWS)):  # the last assignment to a place holds
+        piece = slice(begin, begin + _ROWS)
+        wanted = polled[piece] if all_fine else polled[piece] & fine[mops.key[piece]]
+        rows = np.flatnonzero(wanted) + begin
+        place = mops.offset.take(rows) + room.shift.take(mops.key.take(rows))
+        told = mops.value.take(rows)
+        value[place] = told
+        row[place[::-1]] = rows[::-1]
+        pieces.append((place, told))
+    for place, told in pieces:
+        wrong = place[value.take(place) != told]
+        fine[np.searchsorted(room.edges, wrong, side="right") - 1] = False
+    return row, value
