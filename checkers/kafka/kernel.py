@@ -57,19 +57,12 @@ def first_look(shard: Shard) -> Ints:
 
 def hollow(records: Records) -> Ints:
     """The ok records that polled and returned no message of any log, ascending."""
-    mops = records.columns.mops
-    ok = records.polls & (records.type == Type.OK)
-    silent = (mops.kind == Mop.NOTHING) | (mops.kind == Mop.EMPTY)
-    which: Ints = heads(mops.op[silent])
-    which = which[ok[which]]
-    if not len(which):
-        return which
-    first, last = np.searchsorted(mops.op, which), np.searchsorted(mops.op, which, side="right")
-    count = last - first  # rows of each, all listed one record after the other
-    rows = np.repeat(first - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-    messages = np.add.reduceat(mops.kind[rows] == Mop.POLLED, np.cumsum(count) - count, dtype=np.int64)
-    hollow_ones: Ints = which[messages == 0]
-    return hollow_ones
+    op, kind = records.stretches.op, records.stretches.kind
+    silent = np.flatnonzero((kind == Mop.NOTHING) | (kind == Mop.EMPTY))
+    silent = silent[(records.polls & (records.type == Type.OK))[op[silent]]]
+    full = np.zeros(len(records), dtype=bool)
+    full[op[kind == Mop.POLLED]] = True
+    return heads(op[silent[~full[op[silent]]]])
 
 
 def mixed(records: Records) -> bool:

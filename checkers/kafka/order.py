@@ -105,16 +105,19 @@ def _previous(shard: Shard, op: Ints, counts: Mask) -> tuple[Ints, Ints]:
     """
     process = shard.records.process_id[op]
     order = stable_order(process)
-    of, who = counts[order], process[order]
-    latest = np.maximum.accumulate(np.where(of, np.arange(len(order)), UNKNOWN))
-    before = np.concatenate(([UNKNOWN], latest[:-1]))
-    own = np.flatnonzero(before >= 0)
-    own = own[who[before[own]] == who[own]]
-    now, then = order[own], order[before[own]]
+    who = process[order]
+    if counts.all():
+        own = np.flatnonzero(who[1:] == who[:-1])
+        now, then = order[own + 1], order[own]
+    else:
+        latest = np.maximum.accumulate(np.where(counts[order], np.arange(len(order)), UNKNOWN))
+        before = np.concatenate(([UNKNOWN], latest[:-1]))
+        own = np.flatnonzero(before >= 0)
+        own = own[who[before[own]] == who[own]]
+        now, then = order[own], order[before[own]]
     if len(shard.resets):
-        size = len(shard.records)
-        reset = np.sort(shard.records.process_id[shard.resets] * size + shard.resets)
-        between = [np.searchsorted(reset, process[at] * size + op[at]) for at in (then, now)]
+        reset = np.sort(shard.records.point(shard.resets))
+        between = [np.searchsorted(reset, shard.records.point(op[at])) for at in (then, now)]
         kept = between[0] == between[1]
         now, then = now[kept], then[kept]
     return now, then

@@ -13,6 +13,7 @@ import numpy as np
 
 from chaos.core.formats.kafka_columns import NONE, Mop, Mops
 from checkers.columns import Ints, Mask, stable_order
+from checkers.kafka.stretches import Stretches, rows_of
 
 _ROWS: Final = 1 << 15
 """Messages looked at together: what is made of them fits in the cache of a core."""
@@ -20,44 +21,35 @@ _SPREAD: Final = 4
 """Offsets up to so many times as far apart as there are messages are their own places."""
 
 
-class Stretches:
-    """The messages polled of each log as stretches of one record's neighbouring rows.
+class Polled:
+    """The messages polled of each log as stretches, log after log.
 
     Attributes:
         mops, keys: the table of messages, and how many logs there are.
-        inside: row -> it goes on with the stretch of the row before.
-        start, end: first row of each stretch and the row behind its last, log after log, ascending in each.
-        op, key: the record and the log of each.
+        stretches: all stretches of the table.
+        start, end, op, key: as of ``Stretches``, of polls, ascending in each log.
         bounds: key -> its first stretch; one longer than there are keys.
         disregarded: logs of messages that count for nothing, since their record does not.
     """
 
-    def __init__(self, mops: Mops, keys: int, judged: Mask) -> None:
-        """Find them. ``judged``: the records that count."""
-        self.mops, self.keys = mops, keys
-        polled = mops.kind == Mop.POLLED
-        self.inside: Mask = polled.copy()
-        self.inside[:1] = False
-        self.inside[1:] &= polled[:-1]
-        self.inside[1:] &= mops.op[1:] == mops.op[:-1]
-        self.inside[1:] &= mops.key[1:] == mops.key[:-1]
-        heads = np.flatnonzero(polled & ~self.inside)
-        ends = np.flatnonzero(polled & ~np.append(self.inside[1:], False)) + 1
-        wanted = judged[mops.op[heads]]
-        self.disregarded = mops.key[heads[~wanted]]
+    def __init__(self, mops: Mops, keys: int, stretches: Stretches, judged: Mask) -> None:
+        """Choose them. ``judged``: the records that count."""
+        self.mops, self.keys, self.stretches = mops, keys, stretches
+        own = np.flatnonzero(stretches.kind == Mop.POLLED)
+        wanted = judged[stretches.op[own]]
+        self.disregarded = stretches.key[own[~wanted]]
         if len(self.disregarded):
-            heads, ends = heads[wanted], ends[wanted]
-        key = mops.key[heads]
+            own = own[wanted]
+        key = stretches.key[own]
         order = stable_order(key)
-        self.start, self.end, self.key = heads[order], ends[order], key[order]
-        self.op = mops.op[self.start]
+        own = own[order]
+        self.start, self.end = stretches.start[own], stretches.end[own]
+        self.op, self.key = stretches.op[own], key[order]
         self.bounds = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
 
     def rows(self, key: int) -> Ints:
         """The rows of one log, ascending."""
-        start, end = self.of(key, self.start), self.of(key, self.end)
-        behind = np.cumsum(end - start)
-        return np.repeat(end - behind, end - start) + np.arange(int(behind[-1]) if len(behind) else 0)
+        return rows_of(self.of(key, self.start), self.of(key, self.end))
 
     def size(self, key: int) -> int:
         """How many messages of one log were polled."""
@@ -97,51 +89,54 @@ class _Room:
     edges: Ints
 
 
-def sighted(stretches: Stretches, ok: Mask) -> list[Sightings | None]:
+def sighted(polled: Polled, ok: Mask) -> list[Sightings | None]:
     """By key what the polls of a log showed; None where that does not say as much as its rows.
 
     Args:
-        stretches: what was polled.
+        polled: what was polled.
         ok: the records that ended so.
     """
-    mops = stretches.mops
-    fine = _upwards(stretches, ok)
-    room = _room(stretches, fine)
+    mops = polled.mops
+    fine = _upwards(polled, ok)
+    room = _room(polled, fine)
     row, value = _placed(mops, room, fine)
     found = np.flatnonzero(row >= 0)
     first, value = mops.op[row[found]], value[found]
     edges = np.searchsorted(found, room.edges)
-    begin, end = mops.value[stretches.start], mops.value[stretches.end - 1]
-    of_polls = (stretches.op, begin, end, stretches.end - stretches.start)
-    out: list[Sightings | None] = [None] * stretches.keys
+    begin, end = mops.value[polled.start], mops.value[polled.end - 1]
+    of_polls = (polled.op, begin, end, polled.end - polled.start)
+    out: list[Sightings | None] = [None] * polled.keys
     for key in np.flatnonzero(fine).tolist():
         part = slice(int(edges[key]), int(edges[key + 1]))
-        own = (stretches.of(key, column) for column in of_polls)
+        own = (polled.of(key, column) for column in of_polls)
         out[key] = Sightings(first[part], value[part], found[part] - room.shift[key], *own)
     return out
 
 
-def _upwards(stretches: Stretches, ok: Mask) -> Mask:
+def _upwards(polled: Polled, ok: Mask) -> Mask:
     """The logs all of whose polls were ok and returned one stretch each with ascending offsets."""
-    mops, key, op = stretches.mops, stretches.key, stretches.op
-    fine = np.ones(stretches.keys, dtype=bool)
-    fine[stretches.disregarded] = False
+    mops, key, op = polled.mops, polled.key, polled.op
+    fine = np.ones(polled.keys, dtype=bool)
+    fine[polled.disregarded] = False
     fine[key[~ok[op]]] = False
     fine[key[1:][(op[1:] == op[:-1]) & (key[1:] == key[:-1])]] = False
-    back = stretches.inside[1:] & (mops.offset[1:] <= mops.offset[:-1])
-    fine[mops.key[1:][back]] = False
+    back = np.zeros(len(mops.offset), dtype=bool)
+    back[1:] = mops.offset[1:] <= mops.offset[:-1]
+    back[polled.stretches.start] = False
+    rows = np.flatnonzero(back)
+    fine[mops.key[rows[mops.kind[rows] == Mop.POLLED]]] = False
     return fine
 
 
-def _room(stretches: Stretches, fine: Mask) -> _Room:
+def _room(polled: Polled, fine: Mask) -> _Room:
     """Room for the fine logs; those that lack an offset, or whose offsets are too far apart, cease to be fine."""
-    offset, bounds = stretches.mops.offset, stretches.bounds
-    low, size = np.zeros(stretches.keys, dtype=np.int64), np.zeros(stretches.keys, dtype=np.int64)
+    offset, bounds = polled.mops.offset, polled.bounds
+    low, size = np.zeros(polled.keys, dtype=np.int64), np.zeros(polled.keys, dtype=np.int64)
     there = np.flatnonzero(bounds[1:] > bounds[:-1])
     if len(there):
-        low[there] = np.minimum.reduceat(offset[stretches.start], bounds[there])
-        high = np.maximum.reduceat(offset[stretches.end - 1], bounds[there])
-        count = np.add.reduceat(stretches.end - stretches.start, bounds[there])
+        low[there] = np.minimum.reduceat(offset[polled.start], bounds[there])
+        high = np.maximum.reduceat(offset[polled.end - 1], bounds[there])
+        count = np.add.reduceat(polled.end - polled.start, bounds[there])
         size[there] = high - low[there] + 1
         apart = high.view(np.uint64) - low[there].view(np.uint64)  # also of the lowest and the highest number there is
         fine[there[(low[there] == NONE) | (apart >= _SPREAD * count.view(np.uint64))]] = False

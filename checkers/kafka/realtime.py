@@ -103,8 +103,7 @@ def stale(log: Log, seen: Seen, hollow: Ints, cases: Cases) -> None:
     polls = np.union1d(empty, hollow if len(shard.assigned) else hollow[:0])
     if not len(polls) or not len(seen.by):
         return
-    size = len(records)
-    at = records.process_id[polls] * size + polls
+    at = records.point(polls)
     named = np.isin(polls, empty)
     start, assigned = _since(log, at)
     held = named | assigned
@@ -135,13 +134,10 @@ def _since(log: Log, at: Ints) -> tuple[Ints, Mask]:
     records, shard = log.shard.records, log.shard
     size = len(records)
 
-    def sorted_points(rows: Ints) -> Ints:
-        return np.sort(records.process_id[rows] * size + rows)
-
     own = (at // size) * size
     rewinds = shard.assigned[records.flags[shard.assigned] != 0]
-    breaks = _last_before(sorted_points(np.concatenate((shard.resets, rewinds))), at)
-    latest = _last_before(sorted_points(np.concatenate((shard.resets, shard.assigned))), at)
+    breaks = _last_before(np.sort(records.point(np.concatenate((shard.resets, rewinds)))), at)
+    latest = _last_before(np.sort(records.point(np.concatenate((shard.resets, shard.assigned)))), at)
     return np.maximum(breaks, own), (latest >= own) & np.isin(latest % size, shard.assigned)
 
 
@@ -174,7 +170,7 @@ def _reached(log: Log, at: Ints, start: Ints) -> Ints:
     if not len(op) or not len(at):
         return np.full(len(at), UNKNOWN, dtype=np.int64)
     order = stable_order(records.process_id[op])
-    point = records.process_id[op[order]] * len(records) + op[order]
+    point = records.point(op[order])
     # A running maximum that begins anew at every beginning: each one lifts all that follows above what was before.
     lift = np.searchsorted(np.unique(start), point, side="right") * (len(log.picked) + 1)
     running = np.maximum.accumulate(highest[order] + lift) - lift

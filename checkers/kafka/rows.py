@@ -15,11 +15,12 @@ import numpy.typing as npt
 
 from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, partners
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask, stable_order
-from checkers.kafka.polled import Sightings, Stretches, sighted
+from checkers.columns import Column, Ints, Mask, stable_order
+from checkers.kafka.polled import Polled, Sightings, sighted
+from checkers.kafka.stretches import Stretches
 
 NEVER: Final = int(np.iinfo(np.int64).max)
-_NARROW: Final = 1 << 16
+_NARROW: Final = ((1 << 8, np.uint8), (1 << 16, np.uint16))
 
 Small = npt.NDArray[np.int8]
 
@@ -50,11 +51,23 @@ class Records:
         self.polls: Mask = ended & ((ops.f == KafkaF.POLL) | (ops.f == KafkaF.TXN)) & ~self.open
 
     @cached_property
-    def process_id(self) -> Ints:
-        """The processes as small numbers, which their own may be."""
-        if not len(self.process) or int(self.process.max()) < _NARROW:
-            return self.process
-        return np.unique(self.process, return_inverse=True)[1].astype(np.int64)
+    def process_id(self) -> Column:
+        """The processes as small numbers, in as few bytes as they need: to be compared, not to be reckoned with."""
+        ids = self.process
+        if len(ids) and int(ids.max()) >= _NARROW[-1][0] - 1:
+            ids = np.unique(ids, return_inverse=True)[1]
+        most = int(ids.max()) if len(ids) else 0
+        small = next((kind for size, kind in _NARROW if most < size - 1), np.int64)  # the last is of nobody: -1
+        return ids.astype(small)
+
+    def point(self, rows: Ints) -> Ints:
+        """Process x number of records + record: in its order each process has its records together."""
+        return self.process_id[rows].astype(np.int64) * len(self) + rows
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        """The messages as stretches."""
+        return Stretches(self.columns.mops)
 
     def __len__(self) -> int:
         return len(self.index)
@@ -81,31 +94,31 @@ class Polls:
         once: each message once, where that says as much as the rows.
     """
 
-    def __init__(self, stretches: Stretches, key: int, empty: Ints, once: Sightings | None) -> None:
-        self._stretches, self._key = stretches, key
+    def __init__(self, polled: Polled, key: int, empty: Ints, once: Sightings | None) -> None:
+        self._polled, self._key = polled, key
         self.empty, self.once = empty, once
 
     def __len__(self) -> int:
-        return self._stretches.size(self._key)
+        return self._polled.size(self._key)
 
     @cached_property
     def _rows(self) -> Ints:
-        return self._stretches.rows(self._key)
+        return self._polled.rows(self._key)
 
     @cached_property
     def op(self) -> Ints:
         """The record of each row."""
-        return self._stretches.mops.op[self._rows]
+        return self._polled.mops.op[self._rows]
 
     @cached_property
     def value(self) -> Ints:
         """The value of each row."""
-        return self._stretches.mops.value[self._rows]
+        return self._polled.mops.value[self._rows]
 
     @cached_property
     def offset(self) -> Ints:
         """The offset of each row, NONE if the poll did not know it."""
-        return self._stretches.mops.offset[self._rows]
+        return self._polled.mops.offset[self._rows]
 
 
 @dataclass(slots=True)
@@ -133,12 +146,12 @@ class _Cut:
     column would be read all over the table.
     """
 
-    def __init__(self, columns: KafkaColumns, kind: Mop, records: Mask | None, *names: str) -> None:
-        mops, keys = columns.mops, len(columns.keys)
-        rows = np.flatnonzero(mops.kind == kind)
+    def __init__(self, records: Records, kind: Mop, wanted: Mask | None, *names: str) -> None:
+        mops, keys = records.columns.mops, len(records.columns.keys)
+        rows = records.stretches.rows(kind)
         op = mops.op[rows]
-        if records is not None and not (wanted := records[op]).all():
-            rows, op = rows[wanted], op[wanted]
+        if wanted is not None and not (own := wanted[op]).all():
+            rows, op = rows[own], op[own]
         key = mops.key[rows]
         self._columns: list[Ints] = [op, *(rows if name == "row" else getattr(mops, name)[rows] for name in names)]
         self._order: Ints | None = None if keys == 1 else stable_order(key)
@@ -162,15 +175,15 @@ def shards(records: Records, *, once: bool = False) -> Iterator[Shard]:
         once: find each log's ``Polls.once``; who asks for the rows all the same does without.
     """
     columns = records.columns
-    sends = _Cut(columns, Mop.SEND, records.sends, "value", "offset", "row")
-    polls = Stretches(columns.mops, len(columns.keys), records.polls)
+    sends = _Cut(records, Mop.SEND, records.sends, "value", "offset", "row")
+    polls = Polled(columns.mops, len(columns.keys), records.stretches, records.polls)
     seen = sighted(polls, records.type == Type.OK) if once else [None] * len(columns.keys)
-    empty, rebalanced = _Cut(columns, Mop.EMPTY, records.polls), _Cut(columns, Mop.REBALANCED, None)
+    empty, rebalanced = _Cut(records, Mop.EMPTY, records.polls), _Cut(records, Mop.REBALANCED, None)
     settles = ((records.f == KafkaF.ASSIGN) | (records.f == KafkaF.SUBSCRIBE)) & (
         (records.type == Type.OK) | ((records.type == Type.INFO) & ~records.open)
     )
     assignments = np.flatnonzero(settles & (records.process >= 0))
-    named = _Cut(columns, Mop.KEY, settles)
+    named = _Cut(records, Mop.KEY, settles)
     surely = (records.type == Type.OK) & (records.f == KafkaF.ASSIGN)
     for key, name in enumerate(columns.keys):
         (here,), (nothing,) = named.of(key), empty.of(key)

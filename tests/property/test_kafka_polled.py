@@ -12,7 +12,7 @@ from chaos.core.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mo
 from chaos.core.op import Type
 from checkers.kafka import kernel
 from checkers.kafka.kernel import Options
-from checkers.kafka.polled import Stretches, sighted
+from checkers.kafka.polled import Polled, sighted
 from checkers.kafka.rows import Records, shards
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -135,6 +135,6 @@ def test_a_log_that_cannot_be_kept_once_leaves_the_others_be():
     wrong = int(np.flatnonzero((mops.kind == Mop.POLLED) & (mops.key == 3))[40])
     mops.value[wrong] += 1
     records = Records(columns)
-    stretches = Stretches(mops, len(columns.keys), records.polls)
-    found = sighted(stretches, records.type == Type.OK)
+    polled = Polled(mops, len(columns.keys), records.stretches, records.polls)
+    found = sighted(polled, records.type == Type.OK)
     assert [key for key, one in enumerate(found) if one is None] == [3]

@@ -134,12 +134,14 @@ def partners(ops: Ops) -> Ints:
     """
     found = np.full(len(ops.process), -1, dtype=np.int64)
     small = len(ops.process) > 0 and int(ops.process.max()) < (1 << 16) - 1  # numpy sorts 16 bits by radix
-    order = np.argsort(ops.process.astype(np.uint16) if small else ops.process, kind="stable")
-    process, invoked = ops.process[order], (ops.type == Type.INVOKE)[order]
-    same = (process[1:] == process[:-1]) & (process[1:] != NO_PROCESS)
+    process = ops.process.astype(np.uint16) if small else ops.process
+    order = np.argsort(process, kind="stable")
+    nobody = process.dtype.type(NO_PROCESS & 0xFFFF) if small else NO_PROCESS
+    process, invoked = process[order], (ops.type == Type.INVOKE)[order]
+    same = (process[1:] == process[:-1]) & (process[1:] != nobody)
     pair = np.flatnonzero(same & invoked[:-1] & ~invoked[1:])
-    found[order[pair]] = order[pair + 1]
-    found[order[pair + 1]] = order[pair]
+    first, second = order[pair], order[pair + 1]
+    found[first], found[second] = second, first
     return found
 
 
