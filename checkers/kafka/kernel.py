@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import KafkaF, Mop, Mops
+from chaos.core.formats.kafka_columns import KafkaF, Mop
 from chaos.core.op import Type
 from checkers.columns import Ints
 from checkers.kafka import content, graph, order, realtime
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import Log, Values
 from checkers.kafka.rows import Records, Shard
+from checkers.kafka.stretches import Stretches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +62,7 @@ def hollow(records: Records) -> Ints:
     silent = np.flatnonzero((kind == Mop.NOTHING) | (kind == Mop.EMPTY))
     silent = silent[(records.polls & (records.type == Type.OK))[op[silent]]]
     full = np.zeros(len(records), dtype=bool)
-    full[op[kind == Mop.POLLED]] = True
+    full[op[np.flatnonzero(kind == Mop.POLLED)]] = True  # a mask would be read number by number
     return heads(op[silent[~full[op[silent]]]])
 
 
@@ -69,12 +70,12 @@ def mixed(records: Records) -> bool:
     """Whether some record both sent and polled messages."""
     if not bool((records.f == KafkaF.TXN).any()):
         return False
-    return bool((records.sends | records.polls)[both(records.columns.mops)].any())
+    return bool((records.sends | records.polls)[both(records.stretches)].any())
 
 
-def both(mops: Mops) -> Ints:
+def both(stretches: Stretches) -> Ints:
     """The records, completions or not, that name messages sent and messages polled, ascending."""
-    sent, polled = (heads(mops.op[mops.kind == kind]) for kind in (Mop.SEND, Mop.POLLED))
+    sent, polled = (heads(stretches.op[stretches.kind == kind]) for kind in (Mop.SEND, Mop.POLLED))
     return np.intersect1d(sent, polled, assume_unique=True)
 
 

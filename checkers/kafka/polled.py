@@ -40,20 +40,35 @@ class Polled:
         self.disregarded = stretches.key[own[~wanted]]
         if len(self.disregarded):
             own = own[wanted]
+        self._start, self._end = stretches.start[own], stretches.end[own]
         key = stretches.key[own]
-        order = stable_order(key)
-        own = own[order]
-        self.start, self.end = stretches.start[own], stretches.end[own]
-        self.op, self.key = stretches.op[own], key[order]
+        self._order = stable_order(key)
+        self.start, self.end, self.key = self._start[self._order], self._end[self._order], key[self._order]
+        self.op: Ints = stretches.op[own][self._order]
         self.bounds = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
 
     def rows(self, key: int) -> Ints:
         """The rows of one log, ascending."""
         return rows_of(self.of(key, self.start), self.of(key, self.end))
 
+    def records(self, key: int) -> Ints:
+        """The record of each of these rows."""
+        return np.repeat(self.of(key, self.op), self.of(key, self.end) - self.of(key, self.start))
+
     def size(self, key: int) -> int:
         """How many messages of one log were polled."""
         return int((self.of(key, self.end) - self.of(key, self.start)).sum())
+
+    def first(self, column: Ints) -> Ints:
+        """What a column of messages says of the first row of each stretch.
+
+        Read in the order of the table, then put in that of the logs: the other way round it would be read all over.
+        """
+        return column.take(self._start).take(self._order)
+
+    def last(self, column: Ints) -> Ints:
+        """Likewise of the last row of each."""
+        return column.take(self._end - 1).take(self._order)
 
     def of(self, key: int, column: Ints) -> Ints:
         """One log's part of a column of stretches."""
@@ -103,8 +118,7 @@ def sighted(polled: Polled, ok: Mask) -> list[Sightings | None]:
     found = np.flatnonzero(row >= 0)
     first, value = mops.op[row[found]], value[found]
     edges = np.searchsorted(found, room.edges)
-    begin, end = mops.value[polled.start], mops.value[polled.end - 1]
-    of_polls = (polled.op, begin, end, polled.end - polled.start)
+    of_polls = (polled.op, polled.first(mops.value), polled.last(mops.value), polled.end - polled.start)
     out: list[Sightings | None] = [None] * polled.keys
     for key in np.flatnonzero(fine).tolist():
         part = slice(int(edges[key]), int(edges[key + 1]))
@@ -134,8 +148,8 @@ def _room(polled: Polled, fine: Mask) -> _Room:
     low, size = np.zeros(polled.keys, dtype=np.int64), np.zeros(polled.keys, dtype=np.int64)
     there = np.flatnonzero(bounds[1:] > bounds[:-1])
     if len(there):
-        low[there] = np.minimum.reduceat(offset[polled.start], bounds[there])
-        high = np.maximum.reduceat(offset[polled.end - 1], bounds[there])
+        low[there] = np.minimum.reduceat(polled.first(offset), bounds[there])
+        high = np.maximum.reduceat(polled.last(offset), bounds[there])
         count = np.add.reduceat(polled.end - polled.start, bounds[there])
         size[there] = high - low[there] + 1
         apart = high.view(np.uint64) - low[there].view(np.uint64)  # also of the lowest and the highest number there is

@@ -13,14 +13,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, partners
+from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, narrow, partners
 from chaos.core.op import Type
 from checkers.columns import Column, Ints, Mask, stable_order
 from checkers.kafka.polled import Polled, Sightings, sighted
 from checkers.kafka.stretches import Stretches
 
 NEVER: Final = int(np.iinfo(np.int64).max)
-_NARROW: Final = ((1 << 8, np.uint8), (1 << 16, np.uint16))
 
 Small = npt.NDArray[np.int8]
 
@@ -53,12 +52,8 @@ class Records:
     @cached_property
     def process_id(self) -> Column:
         """The processes as small numbers, in as few bytes as they need: to be compared, not to be reckoned with."""
-        ids = self.process
-        if len(ids) and int(ids.max()) >= _NARROW[-1][0] - 1:
-            ids = np.unique(ids, return_inverse=True)[1]
-        most = int(ids.max()) if len(ids) else 0
-        small = next((kind for size, kind in _NARROW if most < size - 1), np.int64)  # the last is of nobody: -1
-        return ids.astype(small)
+        ids = narrow(self.process)
+        return narrow(np.unique(ids, return_inverse=True)[1]) if ids.dtype == np.int64 else ids
 
     def point(self, rows: Ints) -> Ints:
         """Process x number of records + record: in its order each process has its records together."""
@@ -108,7 +103,7 @@ class Polls:
     @cached_property
     def op(self) -> Ints:
         """The record of each row."""
-        return self._polled.mops.op[self._rows]
+        return self._polled.records(self._key)
 
     @cached_property
     def value(self) -> Ints:
