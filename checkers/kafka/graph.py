@@ -48,7 +48,7 @@ def _edges(source: Ints, target: Ints, key: int) -> Edges:
 
 def polled_after_sent(log: Log) -> Edges:
     """wr: the record that sent a value, and each record of any outcome that polled it."""
-    return _edges(log.writer[log.values.polled], log.shard.polls.op, log.shard.key)
+    return _edges(log.writer[log.polled], log.shard.polls.op, log.shard.key)
 
 
 def sent_before(log: Log) -> Edges:

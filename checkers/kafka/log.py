@@ -18,6 +18,7 @@ from chaos.core.op import Type
 from checkers.columns import Ints, Mask
 from checkers.kafka.hash_order import first_of
 from checkers.kafka.rows import Shard
+from checkers.kafka.stretches import rows_of
 
 UNKNOWN: Final = -1
 _SPREAD: Final = 4
@@ -185,6 +186,25 @@ class Log:
     def _pick(self, values: list[int]) -> int:
         numbers = {self.values.ids.number(one): one for one in values}
         return numbers[first_of(numbers)]
+
+    @cached_property
+    def spans(self) -> tuple[Ints, Ints] | None:
+        """The lowest and the highest index that each record of ``once.polls`` returned, if all of them left none out.
+
+        Offsets ascend, so that none was left out iff these are as far apart as there are messages.
+        """
+        if self.once is None:
+            return None
+        low, high = (self.place[self.values.ids.of(side)] for side in (self.once.begin, self.once.end))
+        return (low, high) if bool((high - low == self.once.count - 1).all()) else None
+
+    @cached_property
+    def polled(self) -> Ints:
+        """The value of each row of the polls, as an id."""
+        if self.spans is None:
+            return self.values.polled
+        low, high = self.spans
+        return self.picked[rows_of(low, high + 1)]
 
     def value(self, which: int) -> object:
         """A value by its id, as the history says it."""

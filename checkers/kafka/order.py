@@ -135,17 +135,11 @@ def _across(log: Log, runs: Runs, counts: Mask) -> tuple[Ints, Ints, Ints, Ints]
 
 
 def _polled_on(log: Log) -> Runs | None:
-    """The runs of polls, if none of them leaves an index out; None if one does, or what was polled must be looked at.
-
-    A stretch with ascending offsets leaves none out iff its last index is as far from its first as there are messages.
-    """
-    once, ids = log.once, log.values.ids
-    if once is None:
+    """The runs of polls, if it is known without their rows that none of them left an index out."""
+    if log.once is None or log.spans is None:
         return None
-    first, last = ids.of(once.begin), ids.of(once.end)
-    if bool((log.place[last] - log.place[first] != once.count - 1).any()):
-        return None
-    return _with(Runs(once.polls, first, last), log.shard.polls.empty)
+    low, high = log.spans
+    return _with(Runs(log.once.polls, log.picked[low], log.picked[high]), log.shard.polls.empty)
 
 
 def polls(log: Log, cases: Cases) -> None:

@@ -15,7 +15,7 @@ from chaos.core.formats.kafka_columns import NONE, Mop, Mops
 from checkers.columns import Ints, Mask, stable_order
 from checkers.kafka.stretches import Stretches, rows_of
 
-_ROWS: Final = 1 << 15
+_ROWS: Final = 1 << 16
 """Messages looked at together: what is made of them fits in the cache of a core."""
 _SPREAD: Final = 4
 """Offsets up to so many times as far apart as there are messages are their own places."""
@@ -118,22 +118,35 @@ def sighted(polled: Polled, ok: Mask) -> list[Sightings | None]:
     found = np.flatnonzero(row >= 0)
     first, value = mops.op[row[found]], value[found]
     edges = np.searchsorted(found, room.edges)
-    of_polls = (polled.op, polled.first(mops.value), polled.last(mops.value), polled.end - polled.start)
+    heads = np.flatnonzero(~_again(polled))
+    tails = np.append(heads[1:], len(polled.op))[: len(heads)] - 1
+    behind = np.cumsum(polled.end - polled.start)
+    count = np.diff(behind[tails], prepend=0)
+    polls, begin, end = polled.op[heads], polled.first(mops.value)[heads], polled.last(mops.value)[tails]
+    bounds = np.searchsorted(heads, polled.bounds)
     out: list[Sightings | None] = [None] * polled.keys
     for key in np.flatnonzero(fine).tolist():
-        part = slice(int(edges[key]), int(edges[key + 1]))
-        own = (polled.of(key, column) for column in of_polls)
-        out[key] = Sightings(first[part], value[part], found[part] - room.shift[key], *own)
+        part, own = slice(int(edges[key]), int(edges[key + 1])), slice(int(bounds[key]), int(bounds[key + 1]))
+        message = first[part], value[part], found[part] - room.shift[key]
+        out[key] = Sightings(*message, polls[own], begin[own], end[own], count[own])
     return out
 
 
+def _again(polled: Polled) -> Mask:
+    """The stretches that go on with what the record of the one before had returned of the same log."""
+    again = np.zeros(len(polled.op), dtype=bool)
+    again[1:] = (polled.op[1:] == polled.op[:-1]) & (polled.key[1:] == polled.key[:-1])
+    return again
+
+
 def _upwards(polled: Polled, ok: Mask) -> Mask:
-    """The logs all of whose polls were ok and returned one stretch each with ascending offsets."""
-    mops, key, op = polled.mops, polled.key, polled.op
+    """The logs of which all polling records were ok and returned ascending offsets."""
+    mops, key = polled.mops, polled.key
     fine = np.ones(polled.keys, dtype=bool)
     fine[polled.disregarded] = False
-    fine[key[~ok[op]]] = False
-    fine[key[1:][(op[1:] == op[:-1]) & (key[1:] == key[:-1])]] = False
+    fine[key[~ok[polled.op]]] = False
+    again = np.flatnonzero(_again(polled))
+    fine[key[again[mops.offset[polled.start[again]] <= mops.offset[polled.end[again - 1] - 1]]]] = False
     back = np.zeros(len(mops.offset), dtype=bool)
     back[1:] = mops.offset[1:] <= mops.offset[:-1]
     back[polled.stretches.start] = False

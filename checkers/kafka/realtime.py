@@ -144,7 +144,7 @@ def _since(log: Log, at: Ints) -> tuple[Ints, Mask]:
 def _highest(log: Log) -> tuple[Ints, Ints]:
     """The ok records that polled messages, ascending, and the highest index that each returned."""
     if log.once is not None:
-        return log.once.polls, log.place[log.values.ids.of(log.once.end)]
+        return log.once.polls, log.place[log.values.ids.of(log.once.end)]  # offsets ascend
     polls, values = log.shard.polls, log.values
     rows = np.flatnonzero(values.poll_type == Type.OK)
     op = polls.op[rows]

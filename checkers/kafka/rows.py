@@ -167,7 +167,7 @@ def shards(records: Records, *, once: bool = False) -> Iterator[Shard]:
 
     Args:
         records: the history.
-        once: find each log's ``Polls.once``; who asks for the rows all the same does without.
+        once: find each log's ``Polls.once``; who asks for rows of polls all the same does without.
     """
     columns = records.columns
     sends = _Cut(records, Mop.SEND, records.sends, "value", "offset", "row")

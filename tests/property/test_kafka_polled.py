@@ -1,6 +1,7 @@
 """Each message kept once says the same as all rows: on columns that no client could have made, too."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import kafka_made
 
+QUICK = Options(edges=False)
 HUGE = np.iinfo(np.int64).max
 OFFSETS = {
     "dense": st.integers(0, 9),
@@ -65,18 +67,25 @@ def polls_and_sends(draw):
     )  # fmt: skip
 
 
-def summaries(columns, *, once):
+def edges_of(parts):
+    return [[one.source.tolist(), one.target.tolist(), one.key.tolist()] for one in parts]
+
+
+def summaries(columns, *, once, options=QUICK):
     records = Records(columns)
     logs = list(shards(records, once=once))
     proven = np.unique(np.concatenate([kernel.first_look(shard) for shard in logs]))
     silent = kernel.hollow(records)
-    return [kernel.examine(shard, proven, silent, Options(edges=False)) for shard in logs]
+    found = [kernel.examine(shard, proven, silent, options) for shard in logs]
+    return [(replace(one, ww=[], wr=[]), edges_of(one.ww), edges_of(one.wr)) for one in found]
 
 
+@pytest.mark.parametrize("options", [QUICK, Options(), Options(ww_deps=True)], ids=["no edges", "wr", "ww"])
 @given(polls_and_sends())
-@settings(max_examples=400)
-def test_what_is_kept_once_is_judged_as_the_rows_are(columns):
-    assert summaries(columns, once=True) == summaries(columns, once=False)
+@settings(max_examples=200)
+def test_what_is_kept_once_is_judged_as_the_rows_are(options, columns):
+    found = summaries(columns, once=True, options=options)
+    assert found == summaries(columns, once=False, options=options)
 
 
 @given(polls_and_sends())
@@ -99,7 +108,7 @@ def test_what_is_kept_once_is_what_the_rows_say(columns):
         assert list(told) == [(own[0], own[-1], len(own)) for own in by_record.values()]
 
 
-@pytest.mark.parametrize("kind", ["single", "shared"])
+@pytest.mark.parametrize("kind", ["single", "shared", "transactions"])
 def test_of_a_clean_history_every_message_is_kept_once(kind):
     records = Records(getattr(kafka_made, kind)(70_000))
     logs = list(shards(records, once=True))
