@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kafka_literals import columns as literals
 
 from chaos.core.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops
 from chaos.core.op import Type
@@ -34,6 +35,7 @@ def polls_and_sends(draw):
     """Records of sends or of polls, of any outcome; half of them with polls that go upwards and repeat each other."""
     offsets, keys = OFFSETS[draw(st.sampled_from(sorted(OFFSETS)))], draw(st.integers(1, 3))
     straight = draw(st.booleans())
+    ranges = st.builds(lambda begin, count: range(begin, begin + count), st.integers(0, 6), st.integers(1, 5))
     ops, mops = [], []
     kinds = [Type.OK] * 6 + [Type.FAIL, Type.INFO] if draw(st.booleans()) else [Type.OK]
     for process in draw(st.lists(st.integers(-1, 3), max_size=12)):
@@ -50,8 +52,8 @@ def polls_and_sends(draw):
                 offset = draw(offsets)
                 mops.append((row, Mop.SEND, key, offset % 7 if straight else draw(st.integers(0, 6)), offset))
             elif straight and (f == KafkaF.POLL or draw(st.booleans())):
-                begin, count = draw(st.integers(0, 6)), draw(st.integers(1, 5))
-                mops += [(row, Mop.POLLED, key, offset % 7, offset) for offset in range(begin, begin + count)]
+                some = draw(st.one_of(ranges, st.sets(st.integers(0, 9), min_size=1, max_size=4)))
+                mops += [(row, Mop.POLLED, key, offset % 7, offset) for offset in sorted(some)]
             else:
                 mine = [Mop.SEND] * 3 * (f == KafkaF.TXN)
                 what = draw(st.sampled_from([Mop.POLLED] * 3 + [Mop.EMPTY, Mop.NOTHING] + mine))
@@ -112,8 +114,12 @@ def test_what_is_kept_once_is_what_the_rows_say(columns):
 def test_of_a_clean_history_every_message_is_kept_once(kind):
     records = Records(getattr(kafka_made, kind)(70_000))
     logs = list(shards(records, once=True))
-    assert all(shard.polls.once is not None for shard in logs)
-    assert sum(len(shard.polls.once.op) for shard in logs) <= int((records.columns.mops.kind == Mop.SEND).sum())
+    for shard in logs:
+        once, polls = shard.polls.once, shard.polls
+        offset, first = np.unique(polls.offset, return_index=True)
+        assert np.array_equal(once.offset, offset)
+        assert np.array_equal(once.op, polls.op[first])
+        assert np.array_equal(once.value, polls.value[first])
 
 
 MISSING = "no offset"
@@ -136,6 +142,18 @@ def test_one_message_that_is_otherwise_is_judged_the_same_either_way(what):
         once = summaries(broken, once=True)
         assert once == summaries(broken, once=False)
         assert (once == summaries(columns, once=True)) == (what == MISSING)
+
+
+def test_a_record_that_polls_a_log_again_and_goes_back_is_looked_at_row_by_row():
+    sends = [{"process": 1, "type": kind, "f": "send", "value": [["send", 0, [at, at]]]}
+             for at in range(6) for kind in ("invoke", "ok")]  # fmt: skip
+    first, again = {0: [[0, 0], [5, 5]], 1: [[0, 9]]}, {0: [[2, 2]]}  # as far from first to last as there are messages
+    polls = [{"process": 0, "type": kind, "f": "poll", "value": value}
+             for kind, value in (("invoke", []), ("ok", [["poll", first], ["poll", again]]))]  # fmt: skip
+    history = literals([*sends, *polls])
+    (log, *_), *_ = summaries(history, once=True)
+    assert (log.cases.found["int-poll-skip"].count, log.cases.found["int-nonmonotonic-poll"].count) == (1, 1)
+    assert summaries(history, once=True) == summaries(history, once=False)
 
 
 def test_a_log_that_cannot_be_kept_once_leaves_the_others_be():
