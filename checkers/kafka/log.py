@@ -17,7 +17,7 @@ from chaos.core.formats.kafka_columns import NONE
 from chaos.core.op import Type
 from checkers.columns import Ints, Mask
 from checkers.kafka.hash_order import first_of
-from checkers.kafka.rows import Shard
+from checkers.kafka.rows import NEVER, Shard
 from checkers.kafka.stretches import rows_of
 
 UNKNOWN: Final = -1
@@ -118,7 +118,7 @@ class Log:
         self.shard, self.values = shard, values
         sends, records = shard.sends, shard.records
         self.writer: Ints = np.full(values.ids.size, UNKNOWN, dtype=np.int64)
-        if records.open[sends.op].any():
+        if records.any_open and records.open[sends.op].any():
             still = records.open[sends.op]
             self.writer[values.sent[still]] = sends.op[still]
             self.writer[values.sent[~still]] = sends.op[~still]
@@ -186,6 +186,11 @@ class Log:
     def _pick(self, values: list[int]) -> int:
         numbers = {self.values.ids.number(one): one for one in values}
         return numbers[first_of(numbers)]
+
+    @cached_property
+    def began(self) -> Ints:
+        """Value -> the row in which its writer was invoked; NEVER if the history does not show that, or it has none."""
+        return np.where(self.writer >= 0, self.shard.records.invoke[self.writer], NEVER)
 
     @cached_property
     def spans(self) -> tuple[Ints, Ints] | None:

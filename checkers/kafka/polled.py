@@ -15,7 +15,7 @@ from chaos.core.formats.kafka_columns import NONE, Mop, Mops
 from checkers.columns import Ints, Mask, stable_order
 from checkers.kafka.stretches import Stretches, rows_of
 
-_ROWS: Final = 1 << 16
+_ROWS: Final = 1 << 17
 """Messages looked at together: what is made of them fits in the cache of a core."""
 _SPREAD: Final = 4
 """Offsets up to so many times as far apart as there are messages are their own places."""
@@ -179,17 +179,15 @@ def _placed(mops: Mops, room: _Room, fine: Mask) -> tuple[Ints, Ints]:
     """
     row, value = np.full(int(room.edges[-1]), -1, dtype=np.int64), np.empty(int(room.edges[-1]), dtype=np.int64)
     polled, all_fine = mops.kind == Mop.POLLED, bool(fine.all())
-    pieces: list[tuple[Ints, Ints]] = []
     for begin in reversed(range(0, len(polled), _ROWS)):  # the last assignment to a place holds
         piece = slice(begin, begin + _ROWS)
         wanted = polled[piece] if all_fine else polled[piece] & fine[mops.key[piece]]
         rows = np.flatnonzero(wanted) + begin
         place = mops.offset.take(rows) + room.shift.take(mops.key.take(rows))
         told = mops.value.take(rows)
+        wrong = (value.take(place) != told) & (row.take(place) >= 0)
         value[place] = told
         row[place[::-1]] = rows[::-1]
-        pieces.append((place, told))
-    for place, told in pieces:
-        wrong = place[value.take(place) != told]
-        fine[np.searchsorted(room.edges, wrong, side="right") - 1] = False
+        wrong |= value.take(place) != told
+        fine[mops.key[rows[wrong]]] = False
     return row, value

@@ -55,7 +55,7 @@ def _late(log: Log, seen: Seen) -> tuple[Ints, Ints]:
     """Indices given to a send that began when a higher index was in the log, and the record that had shown that."""
     writer = log.writer[log.picked]
     taken = (writer >= 0) & (log.first[log.picked] == log.last[log.picked])
-    invoke = log.shard.records.invoke[np.where(taken, writer, 0)] if len(writer) else writer
+    invoke = log.began[log.picked]
     began = np.where(taken & (invoke != NEVER), invoke, UNKNOWN)
     late = np.flatnonzero(seen.from_on[1:] < began)
     if len(late):

@@ -28,6 +28,7 @@ class Records:
     """The records of a history with what follows from all of them together.
 
     Attributes:
+        open: the record is an operation of a client that nobody knows the end of; ``any_open``: some are.
         type: ``Type`` of each record; an invocation without a completion is INFO, another invocation stays INVOKE.
         invoke: row of the invocation; NEVER if the history does not show one.
         partner: row of the other half, -1 for none; given where ``columns`` leave out records of a process.
@@ -43,6 +44,7 @@ class Records:
         rows = np.arange(len(ops.index), dtype=np.int64)
         invoked = ops.type == Type.INVOKE
         self.open: Mask = invoked & (self.partner < 0) & (ops.process >= 0)
+        self.any_open = bool(self.open.any())
         self.type: Small = np.where(self.open, np.int8(Type.INFO), ops.type)
         self.invoke: Ints = np.where(self.open, rows, np.where(self.partner >= 0, self.partner, NEVER))
         ended = (self.type != Type.INVOKE) & (ops.process >= 0)
@@ -68,17 +70,17 @@ class Records:
         return len(self.index)
 
 
-@dataclass(slots=True)
 class Sends:
-    """What was sent to one log: record, value, offset (NONE if nobody said), ascending by record and position.
+    """What was sent to one log: record, value, offset (NONE if nobody said), ascending by record and position."""
 
-    ``row``: its row in the history's table of messages.
-    """
+    def __init__(self, cut: "_Cut", key: int) -> None:
+        self._cut, self._key = cut, key
+        self.op, self.value, self.offset = cut.of(key)
 
-    op: Ints
-    value: Ints
-    offset: Ints
-    row: Ints
+    @cached_property
+    def row(self) -> Ints:
+        """The rows in the history's table of messages."""
+        return self._cut.rows(self._key)
 
 
 class Polls:
@@ -148,13 +150,19 @@ class _Cut:
         if wanted is not None and not (own := wanted[op]).all():
             rows, op = rows[own], op[own]
         key = mops.key[rows]
-        self._columns: list[Ints] = [op, *(rows if name == "row" else getattr(mops, name)[rows] for name in names)]
+        self._rows, self._columns = rows, [op, *(getattr(mops, name)[rows] for name in names)]
         self._order: Ints | None = None if keys == 1 else stable_order(key)
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
 
     def of(self, key: int) -> list[Ints]:
+        return [self._part(column, key) for column in self._columns]
+
+    def rows(self, key: int) -> Ints:
+        return self._part(self._rows, key)
+
+    def _part(self, column: Ints, key: int) -> Ints:
         part = slice(int(self._starts[key]), int(self._starts[key + 1]))
-        return [column[part] if self._order is None else column.take(self._order[part]) for column in self._columns]
+        return column[part] if self._order is None else column.take(self._order[part])
 
 
 def _resets(named: Ints, assignments: Ints) -> Ints:
@@ -170,7 +178,7 @@ def shards(records: Records, *, once: bool = False) -> Iterator[Shard]:
         once: find each log's ``Polls.once``; who asks for rows of polls all the same does without.
     """
     columns = records.columns
-    sends = _Cut(records, Mop.SEND, records.sends, "value", "offset", "row")
+    sends = _Cut(records, Mop.SEND, records.sends, "value", "offset")
     polls = Polled(columns.mops, len(columns.keys), records.stretches, records.polls)
     seen = sighted(polls, records.type == Type.OK) if once else [None] * len(columns.keys)
     empty, rebalanced = _Cut(records, Mop.EMPTY, records.polls), _Cut(records, Mop.REBALANCED, None)
@@ -183,7 +191,7 @@ def shards(records: Records, *, once: bool = False) -> Iterator[Shard]:
     for key, name in enumerate(columns.keys):
         (here,), (nothing,) = named.of(key), empty.of(key)
         yield Shard(
-            key=key, name=name, records=records, sends=Sends(*sends.of(key)),
+            key=key, name=name, records=records, sends=Sends(sends, key),
             polls=Polls(polls, key, nothing, seen[key]), rebalanced=rebalanced.of(key)[0],
             resets=_resets(here, assignments), assigned=here[surely[here]],
         )  # fmt: skip
