@@ -12,9 +12,8 @@ from kafka_literals import columns as literals
 
 from chaos.core.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops
 from chaos.core.op import Type
-from checkers.kafka import kernel
+from checkers.kafka import kernel, polled
 from checkers.kafka.kernel import Options
-from checkers.kafka.polled import Polled, sighted
 from checkers.kafka.rows import Records, shards
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -83,10 +82,12 @@ def summaries(columns, *, once, options=QUICK):
 
 
 @pytest.mark.parametrize("options", [QUICK, Options(), Options(ww_deps=True)], ids=["no edges", "wr", "ww"])
-@given(polls_and_sends())
+@given(polls_and_sends(), st.sampled_from([1, 3, 1 << 17]))
 @settings(max_examples=200)
-def test_what_is_kept_once_is_judged_as_the_rows_are(options, columns):
-    found = summaries(columns, once=True, options=options)
+def test_what_is_kept_once_is_judged_as_the_rows_are(options, columns, rows_together):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(polled, "_ROWS", rows_together)
+        found = summaries(columns, once=True, options=options)
     assert found == summaries(columns, once=False, options=options)
 
 
@@ -162,6 +163,6 @@ def test_a_log_that_cannot_be_kept_once_leaves_the_others_be():
     wrong = int(np.flatnonzero((mops.kind == Mop.POLLED) & (mops.key == 3))[40])
     mops.value[wrong] += 1
     records = Records(columns)
-    polled = Polled(mops, len(columns.keys), records.stretches, records.polls)
-    found = sighted(polled, records.type == Type.OK)
+    messages = polled.Polled(mops, len(columns.keys), records.stretches, records.polls)
+    found = polled.sighted(messages, records.type == Type.OK)
     assert [key for key, one in enumerate(found) if one is None] == [3]
