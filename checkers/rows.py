@@ -6,6 +6,7 @@ to know what a column means.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa

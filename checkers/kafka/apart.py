@@ -47,7 +47,7 @@ def spread(columns: KafkaColumns, group: Ints) -> Spread:
     sent = mops.kind == Mop.SEND
     op, where = mops.op[sent], group[mops.key[sent]]
     apart = (op[1:] == op[:-1]) & (where[1:] != where[:-1])
-    return Spread(kernel.hollow(records), kernel.both(mops), kernel.heads(op[1:][apart]))
+    return Spread(kernel.hollow(records), kernel.both(records.stretches), kernel.heads(op[1:][apart]))
 
 
 @dataclass(frozen=True, slots=True)

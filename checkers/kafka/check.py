@@ -95,7 +95,7 @@ def examined(records: Records, silent: Ints, options: Options, proven: Ints | No
         options: what is looked for.
         proven: the union of ``kernel.first_look`` over other logs.
     """
-    logs = [(shard, Values(shard)) for shard in shards(records)]
+    logs = [(shard, Values(shard)) for shard in shards(records, once=True)]
     none = np.empty(0, dtype=np.int64) if proven is None else proven
     proven = np.unique(np.concatenate([none, *(values.proven(shard) for shard, values in logs)]))
     summaries: Iterable[Summary] = (kernel.examine(shard, proven, silent, options, values) for shard, values in logs)

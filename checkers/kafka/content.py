@@ -6,6 +6,7 @@ precommitted-read). The module refuses to look beyond one log.
 
 import numpy as np
 
+from chaos.core.formats.kafka_columns import KafkaF
 from chaos.core.op import Type
 from checkers.columns import Ints, Mask
 from checkers.kafka.found import Case, Cases
@@ -42,11 +43,13 @@ def aborted(log: Log, cases: Cases) -> None:
         return
     never = np.zeros(values.ids.size, dtype=bool)
     never[values.sent[failed]] = True
-    rows = np.flatnonzero((values.poll_type == Type.OK) & never[values.polled])
+    if not never[values.shown].any():
+        return
+    rows = np.flatnonzero((values.poll_type == Type.OK) & never[log.polled])
     number = shard.records.index
 
     def tell(row: int) -> Case:
-        value = int(values.polled[row])
+        value = int(log.polled[row])
         writer, reader = int(number[log.writer[value]]), int(number[shard.polls.op[row]])
         return Case((shard.name, log.value(value), writer, reader), (writer, reader), shard.name)
 
@@ -55,15 +58,15 @@ def aborted(log: Log, cases: Cases) -> None:
 
 def phantom(log: Log, cases: Cases) -> None:
     """A poll of any outcome returned a value that nobody tried to send to this log; once per value."""
-    if not log.phantoms.any():
+    if not (log.writer[log.values.shown] < 0).any():
         return
-    rows = np.flatnonzero(log.phantoms)
-    rows = np.sort(rows[np.unique(log.values.polled[rows], return_index=True)[1]])
+    rows = np.flatnonzero(log.writer[log.polled] < 0)
+    rows = np.sort(rows[np.unique(log.polled[rows], return_index=True)[1]])
     shard = log.shard
 
     def tell(row: int) -> Case:
         reader = int(shard.records.index[shard.polls.op[row]])
-        return Case((shard.name, log.value(int(log.values.polled[row])), reader), (reader,), shard.name)
+        return Case((shard.name, log.value(int(log.polled[row])), reader), (reader,), shard.name)
 
     cases.add("phantom", rows, tell)
 
@@ -92,7 +95,7 @@ def lost_values(log: Log) -> Ints:
 def proofs(log: Log, which: Ints) -> Ints:
     """For lost values the row of the polls, of those that ended first, that reached beyond their places."""
     rows = np.flatnonzero(log.values.poll_type == Type.OK)
-    reached = np.maximum.accumulate(log.first[log.values.polled[rows]])
+    reached = np.maximum.accumulate(log.first[log.polled[rows]])
     proving: Ints = rows[np.searchsorted(reached, log.last[which])]
     return proving
 
@@ -106,7 +109,7 @@ def lost(log: Log, cases: Cases) -> None:
     seen = np.flatnonzero(values.seen)
     bound = int(log.first[seen].max())
     reached = int(seen[log.first[seen].argmax()])
-    row = int(np.flatnonzero(values.polled == reached)[0])
+    row = int(np.flatnonzero(log.polled == reached)[0])
 
     def tell(value: int) -> Case:
         writer = int(shard.records.index[log.writer[value]])
@@ -135,15 +138,17 @@ def precommitted(log: Log) -> list[tuple[int, int, Case]]:
     The reference names one log per record, the first it sends to; that choice is made where all logs are known.
     """
     values, shard = log.values, log.shard
-    own = np.flatnonzero(log.writer[values.polled] == shard.polls.op)
+    if log.once is not None and not (shard.records.f[log.once.polls] == KafkaF.TXN).any():
+        return []  # nobody else both sends and polls
+    own = np.flatnonzero(log.writer[log.polled] == shard.polls.op)
     if _tried_again(log):
         size = values.ids.size
-        own = np.flatnonzero(np.isin(shard.polls.op * size + values.polled, shard.sends.op * size + values.sent))
+        own = np.flatnonzero(np.isin(shard.polls.op * size + log.polled, shard.sends.op * size + values.sent))
     out = []
     op = shard.polls.op[own]
     for rows in np.split(own, np.flatnonzero(np.diff(op)) + 1) if len(own) else ():
         record = int(shard.polls.op[rows[0]])
-        numbers = {values.ids.number(one): one for one in values.polled[rows].tolist()}
+        numbers = {values.ids.number(one): one for one in log.polled[rows].tolist()}
         at, sent = int(shard.records.index[record]), int(np.searchsorted(shard.sends.op, record))
         case = Case((shard.name, log.value(numbers[first_of(numbers)]), at), (at,), shard.name)
         out.append((at, int(shard.sends.row[sent]), case))

@@ -48,7 +48,7 @@ def _edges(source: Ints, target: Ints, key: int) -> Edges:
 
 def polled_after_sent(log: Log) -> Edges:
     """wr: the record that sent a value, and each record of any outcome that polled it."""
-    return _edges(log.writer[log.values.polled], log.shard.polls.op, log.shard.key)
+    return _edges(log.writer[log.polled], log.shard.polls.op, log.shard.key)
 
 
 def sent_before(log: Log) -> Edges:
@@ -65,9 +65,7 @@ def from_the_future(log: Log, seen: Seen) -> bool:
     Where no record both sends and polls, and the order of sends is no dependency, there is a cycle iff this holds for
     some log: else every send could be where it was invoked and every poll where it completed, and all edges agree.
     """
-    sent = np.flatnonzero(log.writer >= 0)
-    invoke = log.shard.records.invoke[log.writer[sent]]
-    return bool(((invoke > seen.polled[sent]) & (invoke != NEVER)).any())
+    return bool(((log.began > seen.polled) & (log.began != NEVER)).any())
 
 
 def any_real_time(records: Records) -> bool:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import KafkaF, Mop, Mops
+from chaos.core.formats.kafka_columns import KafkaF, Mop
 from chaos.core.op import Type
 from checkers.columns import Ints
 from checkers.kafka import content, graph, order, realtime
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import Log, Values
 from checkers.kafka.rows import Records, Shard
+from checkers.kafka.stretches import Stretches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,31 +58,24 @@ def first_look(shard: Shard) -> Ints:
 
 def hollow(records: Records) -> Ints:
     """The ok records that polled and returned no message of any log, ascending."""
-    mops = records.columns.mops
-    ok = records.polls & (records.type == Type.OK)
-    silent = (mops.kind == Mop.NOTHING) | (mops.kind == Mop.EMPTY)
-    which: Ints = heads(mops.op[silent])
-    which = which[ok[which]]
-    if not len(which):
-        return which
-    first, last = np.searchsorted(mops.op, which), np.searchsorted(mops.op, which, side="right")
-    count = last - first  # rows of each, all listed one record after the other
-    rows = np.repeat(first - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
-    messages = np.add.reduceat(mops.kind[rows] == Mop.POLLED, np.cumsum(count) - count, dtype=np.int64)
-    hollow_ones: Ints = which[messages == 0]
-    return hollow_ones
+    op, kind = records.stretches.op, records.stretches.kind
+    silent = np.flatnonzero((kind == Mop.NOTHING) | (kind == Mop.EMPTY))
+    silent = silent[(records.polls & (records.type == Type.OK))[op[silent]]]
+    full = np.zeros(len(records), dtype=bool)
+    full[op[np.flatnonzero(kind == Mop.POLLED)]] = True  # a mask would be read number by number
+    return heads(op[silent[~full[op[silent]]]])
 
 
 def mixed(records: Records) -> bool:
     """Whether some record both sent and polled messages."""
     if not bool((records.f == KafkaF.TXN).any()):
         return False
-    return bool((records.sends | records.polls)[both(records.columns.mops)].any())
+    return bool((records.sends | records.polls)[both(records.stretches)].any())
 
 
-def both(mops: Mops) -> Ints:
+def both(stretches: Stretches) -> Ints:
     """The records, completions or not, that name messages sent and messages polled, ascending."""
-    sent, polled = (heads(mops.op[mops.kind == kind]) for kind in (Mop.SEND, Mop.POLLED))
+    sent, polled = (heads(stretches.op[stretches.kind == kind]) for kind in (Mop.SEND, Mop.POLLED))
     return np.intersect1d(sent, polled, assume_unique=True)
 
 
@@ -109,13 +103,13 @@ def examine(shard: Shard, proven: Ints, silent: Ints, options: Options, values: 
     order.sends(log, cases)
     seen = realtime.nonlinearizable(log, cases)
     realtime.stale(log, seen, silent, cases)
-    out = Summary(cases, messages=len(shard.sends.op) + len(shard.polls.op))
+    out = Summary(cases, messages=len(shard.sends.op) + len(shard.polls))
     out.own = {op: (row, case) for op, row, case in content.precommitted(log)}
     if options.edges:
         wr, ww = graph.polled_after_sent(log), graph.sent_before(log) if options.ww_deps else graph.none()
         out.wr, out.ww, out.linked = [wr], [ww], bool(len(wr) + len(ww))
     else:
-        out.linked = bool((log.writer[log.values.polled] >= 0).any())
+        out.linked = bool((log.writer[log.values.shown] >= 0).any())
         out.future = graph.from_the_future(log, seen)
     return out
 

@@ -11,12 +11,14 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from chaos.core.formats.kafka_columns import NONE
 from chaos.core.op import Type
 from checkers.columns import Ints, Mask
 from checkers.kafka.hash_order import first_of
-from checkers.kafka.rows import Shard
+from checkers.kafka.rows import NEVER, Shard
+from checkers.kafka.stretches import rows_of
 
 UNKNOWN: Final = -1
 _SPREAD: Final = 4
@@ -61,19 +63,33 @@ class Values:
 
     Attributes:
         ids: values as ids.
-        sent, polled: the value of each row of the shard's sends and polls, as an id.
+        sent: the value of each row of the shard's sends, as an id.
+        shown: likewise of its polls, or of what they returned once each.
+        all_ok: every poll ended so.
         seen: value -> an ok poll returned it.
     """
 
     def __init__(self, shard: Shard) -> None:
-        self.ids = ids_of(shard.sends.value, shard.polls.value)
-        self.sent, self.polled = self.ids.of(shard.sends.value), self.ids.of(shard.polls.value)
+        self._shard, once = shard, shard.polls.once
+        shown = shard.polls.value if once is None else once.value
+        self.ids = ids_of(shard.sends.value, shown)
+        self.sent, self.shown = self.ids.of(shard.sends.value), self.ids.of(shown)
         self.send_type = shard.records.type[shard.sends.op]
-        self.poll_type = shard.records.type[shard.polls.op]
-        ok = self.poll_type == Type.OK
-        self.all_ok = bool(ok.all())
+        ok = None if once is not None else self.poll_type == Type.OK
+        self.all_ok = ok is None or bool(ok.all())
         self.seen: Mask = np.zeros(self.ids.size, dtype=bool)
-        self.seen[self.polled if self.all_ok else self.polled[ok]] = True
+        self.seen[self.shown if ok is None or self.all_ok else self.shown[ok]] = True
+
+    @cached_property
+    def polled(self) -> Ints:
+        """The value of each row of the polls, as an id."""
+        polls = self._shard.polls
+        return self.shown if polls.once is None else self.ids.of(polls.value)
+
+    @cached_property
+    def poll_type(self) -> npt.NDArray[np.int8]:
+        """How the record of each row of the polls ended."""
+        return self._shard.records.type[self._shard.polls.op]
 
     def proven(self, shard: Shard) -> Ints:
         """The info sends of which an ok poll returned a value of this log, ascending."""
@@ -94,6 +110,7 @@ class Log:
         offset_at: index -> offset as an id.
         clash: indices with more than one value -> all of them, ascending.
         all_placed: every poll knew its offsets.
+        once: each message polled once, where no offset has two values and no value two offsets, and nobody needs more.
         copies: values at more than one offset -> the ids of these offsets, ascending.
     """
 
@@ -101,7 +118,7 @@ class Log:
         self.shard, self.values = shard, values
         sends, records = shard.sends, shard.records
         self.writer: Ints = np.full(values.ids.size, UNKNOWN, dtype=np.int64)
-        if records.open[sends.op].any():
+        if records.any_open and records.open[sends.op].any():
             still = records.open[sends.op]
             self.writer[values.sent[still]] = sends.op[still]
             self.writer[values.sent[~still]] = sends.op[~still]
@@ -118,9 +135,10 @@ class Log:
     def _evidence(self) -> tuple[Ints, Ints]:
         """Offsets and values, one row per sighting."""
         sends, polls, values = self.shard.sends, self.shard.polls, self.values
-        told, shown = self.committed & (sends.offset != NONE), polls.offset != NONE
+        polled = polls.offset if polls.once is None else polls.once.offset
+        told, shown = self.committed & (sends.offset != NONE), polled != NONE
         self.all_placed = bool(shown.all())
-        pairs = [(sends.offset, values.sent), (polls.offset, values.polled)]
+        pairs = [(sends.offset, values.sent), (polled, values.shown)]
         known = zip(pairs, (told, shown), (bool(told.all()), self.all_placed), strict=True)
         pairs = [pair if whole else (pair[0][mask], pair[1][mask]) for pair, mask, whole in known]
         where, what = zip(*pairs, strict=True)
@@ -139,8 +157,10 @@ class Log:
         self.place: Ints = np.full(size, UNKNOWN, dtype=np.int64)
         self.place[self.picked] = np.arange(len(self.picked))
         self.first = self.last = self.place
+        self.once = self.shard.polls.once
         row = self.place[value]
         if len(value) and (bool((at[offset] != value).any()) or bool((row != index[offset]).any())):
+            self.once = None
             self._disputed(np.unique(index[offset] * size + value), size)
 
     def _disputed(self, pairs: Ints, size: int) -> None:
@@ -168,9 +188,28 @@ class Log:
         return numbers[first_of(numbers)]
 
     @cached_property
-    def phantoms(self) -> Mask:
-        """Row of the polls -> nobody tried to send its value to this log."""
-        return self.writer[self.values.polled] < 0
+    def began(self) -> Ints:
+        """Value -> the row in which its writer was invoked; NEVER if the history does not show that, or it has none."""
+        return np.where(self.writer >= 0, self.shard.records.invoke[self.writer], NEVER)
+
+    @cached_property
+    def spans(self) -> tuple[Ints, Ints] | None:
+        """The lowest and the highest index that each record of ``once.polls`` returned, if all of them left none out.
+
+        Offsets ascend, so that none was left out iff these are as far apart as there are messages.
+        """
+        if self.once is None:
+            return None
+        low, high = (self.place[self.values.ids.of(side)] for side in (self.once.begin, self.once.end))
+        return (low, high) if bool((high - low == self.once.count - 1).all()) else None
+
+    @cached_property
+    def polled(self) -> Ints:
+        """The value of each row of the polls, as an id."""
+        if self.spans is None:
+            return self.values.polled
+        low, high = self.spans
+        return self.picked[rows_of(low, high + 1)]
 
     def value(self, which: int) -> object:
         """A value by its id, as the history says it."""

@@ -33,7 +33,11 @@ def runs_of(op: Ints, value: Ints, empty: Ints) -> Runs:
     """Rows ascending by record -> one run per record; ``empty`` records have no row."""
     starts = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1]))[: len(op)])
     ends = np.append(starts[1:], len(op))[: len(starts)] - 1
-    runs = Runs(op[starts], value[starts], value[ends])
+    return _with(Runs(op[starts], value[starts], value[ends]), empty)
+
+
+def _with(runs: Runs, empty: Ints) -> Runs:
+    """The runs, and one without a value for each record of ``empty`` (ascending, perhaps repeated) that has none."""
     at = np.searchsorted(runs.op, empty)
     hollow = np.flatnonzero(np.append(runs.op, UNKNOWN)[at] != empty)
     if not len(hollow):
@@ -101,16 +105,19 @@ def _previous(shard: Shard, op: Ints, counts: Mask) -> tuple[Ints, Ints]:
     """
     process = shard.records.process_id[op]
     order = stable_order(process)
-    of, who = counts[order], process[order]
-    latest = np.maximum.accumulate(np.where(of, np.arange(len(order)), UNKNOWN))
-    before = np.concatenate(([UNKNOWN], latest[:-1]))
-    own = np.flatnonzero(before >= 0)
-    own = own[who[before[own]] == who[own]]
-    now, then = order[own], order[before[own]]
+    who = process[order]
+    if counts.all():
+        own = np.flatnonzero(who[1:] == who[:-1])
+        now, then = order[own + 1], order[own]
+    else:
+        latest = np.maximum.accumulate(np.where(counts[order], np.arange(len(order)), UNKNOWN))
+        before = np.concatenate(([UNKNOWN], latest[:-1]))
+        own = np.flatnonzero(before >= 0)
+        own = own[who[before[own]] == who[own]]
+        now, then = order[own], order[before[own]]
     if len(shard.resets):
-        size = len(shard.records)
-        reset = np.sort(shard.records.process_id[shard.resets] * size + shard.resets)
-        between = [np.searchsorted(reset, process[at] * size + op[at]) for at in (then, now)]
+        reset = np.sort(shard.records.point(shard.resets))
+        between = [np.searchsorted(reset, shard.records.point(op[at])) for at in (then, now)]
         kept = between[0] == between[1]
         now, then = now[kept], then[kept]
     return now, then
@@ -127,11 +134,21 @@ def _across(log: Log, runs: Runs, counts: Mask) -> tuple[Ints, Ints, Ints, Ints]
     return now[odd], then[odd], before[odd], after[odd]
 
 
+def _polled_on(log: Log) -> Runs | None:
+    """The runs of polls, if it is known without their rows that none of them left an index out."""
+    if log.once is None or log.spans is None:
+        return None
+    low, high = log.spans
+    return _with(Runs(log.once.polls, log.picked[low], log.picked[high]), log.shard.polls.empty)
+
+
 def polls(log: Log, cases: Cases) -> None:
     """The anomalies of polls of one log."""
     shard = log.shard
-    _tell_within(log, shard.polls.op, log.values.polled, cases, "poll", shard.rebalanced)
-    runs = runs_of(shard.polls.op, log.values.polled, shard.polls.empty)
+    runs = _polled_on(log)
+    if runs is None:
+        _tell_within(log, shard.polls.op, log.values.polled, cases, "poll", shard.rebalanced)
+        runs = runs_of(shard.polls.op, log.values.polled, shard.polls.empty)
     now, then, before, after = _across(log, runs, shard.records.type[runs.op] == Type.OK)
     if not len(now):
         return

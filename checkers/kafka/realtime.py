@@ -34,8 +34,10 @@ class Seen:
     def __init__(self, log: Log) -> None:
         values, polls, sends = log.values, log.shard.polls, log.shard.sends
         size = values.ids.size
-        if values.all_ok:
-            self.polled: Ints = _first(polls.op, values.polled, size)
+        if log.once is not None:
+            self.polled: Ints = _first(log.once.op, values.shown, size)
+        elif values.all_ok:
+            self.polled = _first(polls.op, values.polled, size)
         else:
             ok = values.poll_type == Type.OK
             self.polled = _first(polls.op[ok], values.polled[ok], size)
@@ -53,7 +55,7 @@ def _late(log: Log, seen: Seen) -> tuple[Ints, Ints]:
     """Indices given to a send that began when a higher index was in the log, and the record that had shown that."""
     writer = log.writer[log.picked]
     taken = (writer >= 0) & (log.first[log.picked] == log.last[log.picked])
-    invoke = log.shard.records.invoke[np.where(taken, writer, 0)] if len(writer) else writer
+    invoke = log.began[log.picked]
     began = np.where(taken & (invoke != NEVER), invoke, UNKNOWN)
     late = np.flatnonzero(seen.from_on[1:] < began)
     if len(late):
@@ -95,13 +97,13 @@ def stale(log: Log, seen: Seen, hollow: Ints, cases: Cases) -> None:
     empty = shard.polls.empty[records.type[shard.polls.empty] == Type.OK]
     if not len(empty) and not (len(shard.assigned) and len(hollow)):
         return
-    at = np.searchsorted(shard.polls.op, empty)
-    empty = empty[np.append(shard.polls.op, UNKNOWN)[at] != empty]
+    full = shard.polls.op if log.once is None else log.once.polls
+    at = np.searchsorted(full, empty)
+    empty = empty[np.append(full, UNKNOWN)[at] != empty]
     polls = np.union1d(empty, hollow if len(shard.assigned) else hollow[:0])
     if not len(polls) or not len(seen.by):
         return
-    size = len(records)
-    at = records.process_id[polls] * size + polls
+    at = records.point(polls)
     named = np.isin(polls, empty)
     start, assigned = _since(log, at)
     held = named | assigned
@@ -132,14 +134,22 @@ def _since(log: Log, at: Ints) -> tuple[Ints, Mask]:
     records, shard = log.shard.records, log.shard
     size = len(records)
 
-    def sorted_points(rows: Ints) -> Ints:
-        return np.sort(records.process_id[rows] * size + rows)
-
     own = (at // size) * size
     rewinds = shard.assigned[records.flags[shard.assigned] != 0]
-    breaks = _last_before(sorted_points(np.concatenate((shard.resets, rewinds))), at)
-    latest = _last_before(sorted_points(np.concatenate((shard.resets, shard.assigned))), at)
+    breaks = _last_before(np.sort(records.point(np.concatenate((shard.resets, rewinds)))), at)
+    latest = _last_before(np.sort(records.point(np.concatenate((shard.resets, shard.assigned)))), at)
     return np.maximum(breaks, own), (latest >= own) & np.isin(latest % size, shard.assigned)
+
+
+def _highest(log: Log) -> tuple[Ints, Ints]:
+    """The ok records that polled messages, ascending, and the highest index that each returned."""
+    if log.once is not None:
+        return log.once.polls, log.place[log.values.ids.of(log.once.end)]  # offsets ascend
+    polls, values = log.shard.polls, log.values
+    rows = np.flatnonzero(values.poll_type == Type.OK)
+    op = polls.op[rows]
+    heads = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1]))[: len(op)])
+    return op[heads], np.maximum.reduceat(log.last[values.polled[rows]], heads) if len(heads) else heads
 
 
 def _last_before(points: Ints, at: Ints) -> Ints:
@@ -155,16 +165,12 @@ def _reached(log: Log, at: Ints, start: Ints) -> Ints:
         at: process x number of records + record.
         start: where the process' place began, likewise: the same for all points between two such beginnings.
     """
-    records, polls, values = log.shard.records, log.shard.polls, log.values
-    rows = np.arange(len(polls.op)) if values.all_ok else np.flatnonzero(values.poll_type == Type.OK)
-    if not len(rows) or not len(at):
+    records = log.shard.records
+    op, highest = _highest(log)
+    if not len(op) or not len(at):
         return np.full(len(at), UNKNOWN, dtype=np.int64)
-    op = polls.op[rows]
-    heads = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1])))
-    highest = np.maximum.reduceat(log.last[values.polled[rows]], heads)
-    op = op[heads]
     order = stable_order(records.process_id[op])
-    point = records.process_id[op[order]] * len(records) + op[order]
+    point = records.point(op[order])
     # A running maximum that begins anew at every beginning: each one lifts all that follows above what was before.
     lift = np.searchsorted(np.unique(start), point, side="right") * (len(log.picked) + 1)
     running = np.maximum.accumulate(highest[order] + lift) - lift

@@ -13,12 +13,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, partners
+from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, narrow, partners
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask, stable_order
+from checkers.columns import Column, Ints, Mask, stable_order
+from checkers.kafka.polled import Polled, Sightings, sighted
+from checkers.kafka.stretches import Stretches
 
 NEVER: Final = int(np.iinfo(np.int64).max)
-_NARROW: Final = 1 << 16
 
 Small = npt.NDArray[np.int8]
 
@@ -27,6 +28,7 @@ class Records:
     """The records of a history with what follows from all of them together.
 
     Attributes:
+        open: the record is an operation of a client that nobody knows the end of; ``any_open``: some are.
         type: ``Type`` of each record; an invocation without a completion is INFO, another invocation stays INVOKE.
         invoke: row of the invocation; NEVER if the history does not show one.
         partner: row of the other half, -1 for none; given where ``columns`` leave out records of a process.
@@ -42,6 +44,7 @@ class Records:
         rows = np.arange(len(ops.index), dtype=np.int64)
         invoked = ops.type == Type.INVOKE
         self.open: Mask = invoked & (self.partner < 0) & (ops.process >= 0)
+        self.any_open = bool(self.open.any())
         self.type: Small = np.where(self.open, np.int8(Type.INFO), ops.type)
         self.invoke: Ints = np.where(self.open, rows, np.where(self.partner >= 0, self.partner, NEVER))
         ended = (self.type != Type.INVOKE) & (ops.process >= 0)
@@ -49,37 +52,70 @@ class Records:
         self.polls: Mask = ended & ((ops.f == KafkaF.POLL) | (ops.f == KafkaF.TXN)) & ~self.open
 
     @cached_property
-    def process_id(self) -> Ints:
-        """The processes as small numbers, which their own may be."""
-        if not len(self.process) or int(self.process.max()) < _NARROW:
-            return self.process
-        return np.unique(self.process, return_inverse=True)[1].astype(np.int64)
+    def process_id(self) -> Column:
+        """The processes as small numbers, in as few bytes as they need: to be compared, not to be reckoned with."""
+        ids = narrow(self.process)
+        return narrow(np.unique(ids, return_inverse=True)[1]) if ids.dtype == np.int64 else ids
+
+    def point(self, rows: Ints) -> Ints:
+        """Process x number of records + record: in its order each process has its records together."""
+        return self.process_id[rows].astype(np.int64) * len(self) + rows
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        """The messages as stretches."""
+        return Stretches(self.columns.mops)
 
     def __len__(self) -> int:
         return len(self.index)
 
 
-@dataclass(slots=True)
 class Sends:
-    """What was sent to one log: record, value, offset (NONE if nobody said), ascending by record and position.
+    """What was sent to one log: record, value, offset (NONE if nobody said), ascending by record and position."""
 
-    ``row``: its row in the history's table of messages.
+    def __init__(self, cut: "_Cut", key: int) -> None:
+        self._cut, self._key = cut, key
+        self.op, self.value, self.offset = cut.of(key)
+
+    @cached_property
+    def row(self) -> Ints:
+        """The rows in the history's table of messages."""
+        return self._cut.rows(self._key)
+
+
+class Polls:
+    """What was polled from one log, likewise; the rows are fetched when they are asked for.
+
+    Attributes:
+        empty: records that polled the key without a message.
+        once: each message once, where that says as much as the rows.
     """
 
-    op: Ints
-    value: Ints
-    offset: Ints
-    row: Ints
+    def __init__(self, polled: Polled, key: int, empty: Ints, once: Sightings | None) -> None:
+        self._polled, self._key = polled, key
+        self.empty, self.once = empty, once
 
+    def __len__(self) -> int:
+        return self._polled.size(self._key)
 
-@dataclass(slots=True)
-class Polls:
-    """What was polled from one log, likewise. ``empty``: records that polled the key without a message."""
+    @cached_property
+    def _rows(self) -> Ints:
+        return self._polled.rows(self._key)
 
-    op: Ints
-    value: Ints
-    offset: Ints
-    empty: Ints
+    @cached_property
+    def op(self) -> Ints:
+        """The record of each row."""
+        return self._polled.records(self._key)
+
+    @cached_property
+    def value(self) -> Ints:
+        """The value of each row."""
+        return self._polled.mops.value[self._rows]
+
+    @cached_property
+    def offset(self) -> Ints:
+        """The offset of each row, NONE if the poll did not know it."""
+        return self._polled.mops.offset[self._rows]
 
 
 @dataclass(slots=True)
@@ -107,20 +143,26 @@ class _Cut:
     column would be read all over the table.
     """
 
-    def __init__(self, columns: KafkaColumns, kind: Mop, records: Mask | None, *names: str) -> None:
-        mops, keys = columns.mops, len(columns.keys)
-        rows = np.flatnonzero(mops.kind == kind)
+    def __init__(self, records: Records, kind: Mop, wanted: Mask | None, *names: str) -> None:
+        mops, keys = records.columns.mops, len(records.columns.keys)
+        rows = records.stretches.rows(kind)
         op = mops.op[rows]
-        if records is not None and not (wanted := records[op]).all():
-            rows, op = rows[wanted], op[wanted]
+        if wanted is not None and not (own := wanted[op]).all():
+            rows, op = rows[own], op[own]
         key = mops.key[rows]
-        self._columns: list[Ints] = [op, *(rows if name == "row" else getattr(mops, name)[rows] for name in names)]
+        self._rows, self._columns = rows, [op, *(getattr(mops, name)[rows] for name in names)]
         self._order: Ints | None = None if keys == 1 else stable_order(key)
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(key, minlength=keys))))
 
     def of(self, key: int) -> list[Ints]:
+        return [self._part(column, key) for column in self._columns]
+
+    def rows(self, key: int) -> Ints:
+        return self._part(self._rows, key)
+
+    def _part(self, column: Ints, key: int) -> Ints:
         part = slice(int(self._starts[key]), int(self._starts[key + 1]))
-        return [column[part] if self._order is None else column.take(self._order[part]) for column in self._columns]
+        return column[part] if self._order is None else column.take(self._order[part])
 
 
 def _resets(named: Ints, assignments: Ints) -> Ints:
@@ -128,22 +170,28 @@ def _resets(named: Ints, assignments: Ints) -> Ints:
     return assignments[~np.isin(assignments, named)] if len(named) else assignments
 
 
-def shards(records: Records) -> Iterator[Shard]:
-    """The logs of a history, in the order of their ids."""
+def shards(records: Records, *, once: bool = False) -> Iterator[Shard]:
+    """The logs of a history, in the order of their ids.
+
+    Args:
+        records: the history.
+        once: find each log's ``Polls.once``; who asks for rows of polls all the same does without.
+    """
     columns = records.columns
-    sends = _Cut(columns, Mop.SEND, records.sends, "value", "offset", "row")
-    polls = _Cut(columns, Mop.POLLED, records.polls, "value", "offset")
-    empty, rebalanced = _Cut(columns, Mop.EMPTY, records.polls), _Cut(columns, Mop.REBALANCED, None)
+    sends = _Cut(records, Mop.SEND, records.sends, "value", "offset")
+    polls = Polled(columns.mops, len(columns.keys), records.stretches, records.polls)
+    seen = sighted(polls, records.type == Type.OK) if once else [None] * len(columns.keys)
+    empty, rebalanced = _Cut(records, Mop.EMPTY, records.polls), _Cut(records, Mop.REBALANCED, None)
     settles = ((records.f == KafkaF.ASSIGN) | (records.f == KafkaF.SUBSCRIBE)) & (
         (records.type == Type.OK) | ((records.type == Type.INFO) & ~records.open)
     )
     assignments = np.flatnonzero(settles & (records.process >= 0))
-    named = _Cut(columns, Mop.KEY, settles)
+    named = _Cut(records, Mop.KEY, settles)
     surely = (records.type == Type.OK) & (records.f == KafkaF.ASSIGN)
     for key, name in enumerate(columns.keys):
-        (here,) = named.of(key)
+        (here,), (nothing,) = named.of(key), empty.of(key)
         yield Shard(
-            key=key, name=name, records=records, sends=Sends(*sends.of(key)),
-            polls=Polls(*polls.of(key), *empty.of(key)), rebalanced=rebalanced.of(key)[0],
+            key=key, name=name, records=records, sends=Sends(sends, key),
+            polls=Polls(polls, key, nothing, seen[key]), rebalanced=rebalanced.of(key)[0],
             resets=_resets(here, assignments), assigned=here[surely[here]],
         )  # fmt: skip

@@ -152,7 +152,7 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
                 assert picked.tolist() == operations[column][some].tolist()
             for column in ("deadline_ns", "complete_ns", "argument"):
                 limit = data.draw(st.sampled_from([0, 1 << 62, *operations[column].tolist()]))
-                said = load_shard(history, key, lazily=True).operations.none_above(column, np.array(some, int), limit)
+                said = load_shard(tables_of(history), key, lazily=True).operations.none_above(column, np.array(some, int), limit)
                 assert said == (operations[column][some] <= limit).all()
         assert alone or long_read > 1
 

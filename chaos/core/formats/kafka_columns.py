@@ -126,6 +126,15 @@ def interned(position: int) -> int:
     return NONE + 1 + position
 
 
+def narrow(process: Ints) -> npt.NDArray[np.integer[Any]]:
+    """Processes in as few bytes as keep them apart, ``NO_PROCESS`` as the highest number of these."""
+    least, most = (int(process.min()), int(process.max())) if len(process) else (0, 0)
+    for small in (np.uint8, np.uint16):
+        if least >= NO_PROCESS and most < np.iinfo(small).max:
+            return process.astype(small)
+    return process
+
+
 def partners(ops: Ops) -> Ints:
     """For each row of ``ops`` the row of its other half: completion of an invocation, invocation of a completion.
 
@@ -133,13 +142,14 @@ def partners(ops: Ops) -> Ints:
     is another invocation. -1: none (an operation still open at the end, a completion nobody invoked, no client).
     """
     found = np.full(len(ops.process), -1, dtype=np.int64)
-    small = len(ops.process) > 0 and int(ops.process.max()) < (1 << 16) - 1  # numpy sorts 16 bits by radix
-    order = np.argsort(ops.process.astype(np.uint16) if small else ops.process, kind="stable")
-    process, invoked = ops.process[order], (ops.type == Type.INVOKE)[order]
-    same = (process[1:] == process[:-1]) & (process[1:] != NO_PROCESS)
+    process = narrow(ops.process)
+    order = np.argsort(process, kind="stable")  # by radix, if they are narrow
+    nobody = np.array([NO_PROCESS]).astype(process.dtype)
+    process, invoked = process[order], (ops.type == Type.INVOKE)[order]
+    same = (process[1:] == process[:-1]) & (process[1:] != nobody)
     pair = np.flatnonzero(same & invoked[:-1] & ~invoked[1:])
-    found[order[pair]] = order[pair + 1]
-    found[order[pair + 1]] = order[pair]
+    first, second = order[pair], order[pair + 1]
+    found[first], found[second] = second, first
     return found
 
 
