@@ -5,9 +5,9 @@ Each function runs in a process of its own (``measuring.work``).
 
 import os
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from functools import lru_cache, partial, reduce
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from checkers.kernel import Context
 from checkers.linearizable import LinearizableKernel
 from checkers.local import begin
 from checkers.loss import LossKernel
-from checkers.shards import load_shard, load_timeline, materialise, run_of, tables_of, workers_in
+from checkers.shards import grouped, load_shard, load_timeline, materialise, run_of, tables_of, workers_in
 
 KERNELS = {"no-loss": LossKernel(), "linearizable-offsets": LinearizableKernel()}
 
@@ -33,15 +33,21 @@ def _of(folder: str) -> tuple[Path, Context, list[int]]:
     return history, context, sorted({key for one in made for key in one.keys})
 
 
-def _one(history: Path, context: Context, name: str, key: int) -> Any:
-    return KERNELS[name].examine(load_shard(tables_of(history), key, lazily=True), context)
+_tables = lru_cache(tables_of)
+
+
+def _some(history: Path, context: Context, name: str, keys: Sequence[int]) -> Any:
+    """One kernel over a group of queues, as both engines form them; tables are opened once by each process."""
+    tables = _tables(history)
+    return _sum(name, (KERNELS[name].examine(load_shard(tables, key, lazily=True), context) for key in keys))
+
+
+def _sum(name: str, summaries: Iterable[Any]) -> Any:
+    return reduce(KERNELS[name].merge, summaries)
 
 
 def _merged(name: str, summaries: Iterable[Any]) -> dict[str, Any]:
-    total = None
-    for summary in summaries:
-        total = summary if total is None else KERNELS[name].merge(total, summary)
-    assert total is not None
+    total = _sum(name, summaries)
     return {"examined": total.examined, "found": sum(one.count for one in total.found.values())}
 
 
@@ -52,15 +58,16 @@ def local(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
     with ProcessPoolExecutor(
         len(os.sched_getaffinity(0)), get_context("spawn"), initializer=begin
     ) as pool:
-        took = times(lambda: answer.update(_merged(kernel, pool.map(partial(_one, history, context, kernel), keys))),
-                     repeats)  # fmt: skip
+        some = partial(_some, history, context, kernel)
+        took = times(lambda: answer.update(_merged(kernel, pool.map(some, grouped(keys)))), repeats)
     return {**took, **answer}
 
 
 def _in_executor(batches: Iterator[pa.RecordBatch], folder: str, kernel: str, context: bytes) -> Any:
+    begin()  # as the engine does
     for batch in batches:
-        for key in batch["key"].to_pylist():
-            summary = _one(Path(folder) / "history", pickle.loads(context), kernel, key)  # noqa: S301 - made here
+        for keys in batch["keys"].to_pylist():
+            summary = _some(Path(folder) / "history", pickle.loads(context), kernel, keys)  # noqa: S301 - made here
             yield pa.RecordBatch.from_pydict({"answer": pa.array([pickle.dumps(summary)], pa.binary())})
 
 
@@ -74,7 +81,7 @@ def spark(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
     task = partial(_in_executor, folder=folder, kernel=kernel, context=pickled)
 
     def job() -> None:
-        rows = session().createDataFrame(pa.table({"key": keys})).mapInArrow(task, "answer binary").toArrow()
+        rows = session().createDataFrame(pa.table({"keys": grouped(keys)})).mapInArrow(task, "answer binary").toArrow()
         answer.update(_merged(kernel, (pickle.loads(one) for one in rows["answer"].to_pylist())))  # noqa: S301
 
     return {**times(job, repeats), **answer, "start_s": start_s}
@@ -109,7 +116,7 @@ def where(folder: str, kernel: str | None = None) -> dict[str, Any]:
     """Where the time of one queue goes: of one kernel, of all if none is named."""
     history, context, keys = _of(folder)
     load_shard(tables_of(history), keys[0])
-    act = partial(_one, history, context, kernel, keys[-1]) if kernel else (
+    act = partial(_some, history, context, kernel, keys[-1:]) if kernel else (
         lambda: examine(load_shard(tables_of(history), keys[-1]), context)
     )  # fmt: skip
     return {"profile": profile(act)}

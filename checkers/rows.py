@@ -6,7 +6,7 @@ to know what a column means.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,10 @@ class _Part:
         """How long these columns are in the file."""
         metadata, at = self._footer.metadata, [self._footer.names[name] for name in names if name in self._footer.names]
         return sum(metadata.row_group(group).column(one).total_compressed_size for group in self._groups for one in at)
+
+    def encoded(self, name: str, group: int) -> tuple[tuple[Any, ...], bytes]:
+        """A column of a row group as ``Table.encoded`` has it."""
+        return self._table.encoded(name, group)
 
     def bounds(self, name: str, group: int) -> tuple[int, int] | None:
         """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""
@@ -236,15 +240,27 @@ class Rows(Mapping[str, Column]):
                 return True
         return bool((self.at(name, places) <= limit).all())
 
+    def alike(self, one: Mapping[str, int], other: Mapping[str, int], names: Sequence[str]) -> bool:
+        """Whether the rows with these values are surely those with the others in some columns; nothing is decoded.
+
+        False also where row groups do not keep either together, or are packed otherwise.
+        """
+        left, right = self._apart(one), self._apart(other)
+        if left is None or right is None or len(left[1]) != len(right[1]) or any(name in self._ready for name in names):
+            return False
+        pairs = list(zip(left[1], right[1], strict=True))
+        return all(left[0].encoded(name, a) == right[0].encoded(name, b) for name in names for a, b in pairs)
+
+    def _apart(self, wanted: Mapping[str, int]) -> tuple[_Part, list[int]] | None:
+        """The row groups of one table that together hold just the rows with these values, if there are such."""
+        held = [(part, part.holding(wanted)) for part in self._parts]
+        found = [(part, groups) for part, groups in held if groups]
+        return found[0] if len(found) == 1 and all(groups is not None for _, groups in held) else None
+
     def only(self, wanted: Mapping[str, int], names: Sequence[str]) -> dict[str, Column] | None:
-        """Some columns of the rows that have these values, in the order of the tables.
+        """Some columns of the rows that have these values, in the order of the table.
 
         None where row groups do not keep just these rows together, and where whole columns are decoded already.
         """
-        if any(name in self._ready for name in names):
-            return None
-        held = [part.holding(wanted) for part in self._parts]
-        if any(groups is None for groups in held):
-            return None
-        parts = [(part, groups) for part, groups in zip(self._parts, held, strict=True) if groups]
-        return parts[0][0].read(self._schema, names, parts[0][1]) if len(parts) == 1 else None
+        found = None if any(name in self._ready for name in names) else self._apart(wanted)
+        return None if found is None else found[0].read(self._schema, names, found[1])

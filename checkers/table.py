@@ -136,3 +136,18 @@ class Table:
             return reader.read_row_groups(groups, columns=list(names))
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.path, error) from None
+
+    def encoded(self, name: str, group: int) -> tuple[tuple[Any, ...], bytes]:
+        """A column of a row group as it lies in the file, and how it is packed: equal ones hold equal numbers.
+
+        Raises:
+            HistoryError: the file system does not give it.
+        """
+        told = self.footer.metadata.row_group(group).column(self.footer.names[name])
+        starts = [told.data_page_offset, told.dictionary_page_offset if told.has_dictionary_page else None]
+        start = min(offset for offset in starts if offset is not None)
+        packed = (told.physical_type, told.num_values, told.encodings, told.compression)
+        try:
+            return packed, self._source.read_at(told.total_compressed_size, start)
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(self.path, error) from None

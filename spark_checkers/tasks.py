@@ -13,7 +13,6 @@ import msgspec
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError, UsageError
-from chaos.core.memory import keep_freed
 from chaos.core.place import Place, place
 from chaos.core.runinfo import RunInfo
 
@@ -68,7 +67,7 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
         context: the run for ``events``, the context, the name of the judging, the queues and the names of checks for
             ``queues``, the question for ``imported``, what is called for a step.
     """
-    from checkers.local import examined
+    from checkers.local import begin, examined
     from checkers.shards import load_timeline, materialise, workers_in
 
     if kind == "imported":
@@ -89,7 +88,7 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
             f"{history}: {seen} workers' streams on {socket.gethostname()} and {len(shared.streams)} elsewhere; "
             "is it on a file system that all executors share?"
         )
-    keep_freed()
+    begin()
     return examined(history, shared, judging, keys, only)
 
 

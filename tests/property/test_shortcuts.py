@@ -143,6 +143,13 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
                 alone += found is not None
                 for column in found or ():
                     assert np.array_equal(found[column], reads[column][own])
+                for other in np.flatnonzero(operations["f"] == F.DRAIN).tolist():
+                    identities = [{"worker": 0, "op": int(operations["op"][one])} for one in (op, other)]
+                    same = reads["op"] == identities[1]["op"]
+                    for column in ("offset", "complete_ns"):
+                        equal = np.array_equal(reads[column][own], reads[column][same])
+                        fresh = load_shard(tables_of(history), key, lazily=True).reads
+                        assert fresh.alike(*identities, [column]) == (equal and found is not None and bool(own.any()))
             some = data.draw(st.lists(st.integers(0, len(operations["f"]) - 1), unique=True, max_size=4))
             fresh = load_shard(tables_of(history), key, lazily=True).operations
             assert fresh["f"].tolist() == operations["f"].tolist()
@@ -152,7 +159,8 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
                 assert picked.tolist() == operations[column][some].tolist()
             for column in ("deadline_ns", "complete_ns", "argument"):
                 limit = data.draw(st.sampled_from([0, 1 << 62, *operations[column].tolist()]))
-                said = load_shard(tables_of(history), key, lazily=True).operations.none_above(column, np.array(some, int), limit)
+                fresh = load_shard(tables_of(history), key, lazily=True).operations
+                said = fresh.none_above(column, np.array(some, dtype=np.int64), limit)
                 assert said == (operations[column][some] <= limit).all()
         assert alone or long_read > 1
 
