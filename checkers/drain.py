@@ -80,7 +80,8 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
     open_ops = unanswered[~among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
     if not log.none_above("deadline_ns", open_ops, began_ns):
         return "the first pass began before the deadline of an operation without an answer"
-    delayed = np.flatnonzero((log.f == F.SCHEDULE) & among(log.type, (Type.OK, Type.INFO)))
+    scheduled = np.flatnonzero(log.f == F.SCHEDULE)
+    delayed = scheduled[among(log.type[scheduled], (Type.OK, Type.INFO))]
     if not log.none_above("argument", delayed, began_ns):
         return "the first pass began before the time of a delayed message"
     return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
@@ -119,7 +120,7 @@ def _not_there_yet(log: Log, last: int) -> str:
     maximum = log.told_of("max_offset", last)
     if maximum <= highest:
         return f"the maximum is {maximum}, but offset {highest} was acknowledged"
-    unseen = int((log.acked_place < 0).sum())
+    unseen = int((log.acked_place < 0).sum()) if int(log.acked_place.min(initial=0)) < 0 else 0
     verb = "was" if unseen == 1 else "were"
     return f"{counted(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""
 

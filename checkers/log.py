@@ -54,6 +54,7 @@ class Log(Operations):
         super().__init__(operations)
         self._all_reads = reads
         self._looked_at: dict[int, _Records] = {}
+        self._identities: dict[int, dict[str, int]] = {}
 
     @cached_property
     def _reads(self) -> Mapping[str, Any]:
@@ -178,7 +179,9 @@ class Log(Operations):
         return len(self.sends) + len(self.phantoms)
 
     def _identity(self, op: int) -> dict[str, int]:
-        return {name: self.told_of(name, op) for name in ("worker", "op")}
+        if op not in self._identities:
+            self._identities[op] = {name: self.told_of(name, op) for name in ("worker", "op")}
+        return self._identities[op]
 
     def _records(self, op: int) -> _Records:
         """What one read returned; other reads' records are left alone where the tables allow it."""

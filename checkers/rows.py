@@ -216,7 +216,9 @@ class Rows(Mapping[str, Column]):
 
     def at(self, name: str, places: Ints) -> Column:
         """A column in some rows; of the tables only these rows' groups are decoded, where that is less than half."""
-        known = None if name in self._ready or not len(places) else self._held(places)
+        if not len(places):
+            return _empty(self._schema.field(name).type)
+        known = None if name in self._ready else self._held(places)
         if known is None:
             return self[name][places]
         held, where = known
@@ -232,7 +234,7 @@ class Rows(Mapping[str, Column]):
 
     def none_above(self, name: str, places: Ints, limit: int) -> bool:
         """Whether a number is nowhere above a limit in some rows; nothing is decoded where the tables say so."""
-        known = None if name in self._ready or not len(places) else self._held(places)
+        known = None if name in self._ready else self._held(places)
         if known is not None:
             held, where = known
             said = [held[one].part.bounds(name, held[one].group) for one in distinct(where).tolist()]
