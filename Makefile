@@ -33,7 +33,7 @@ test-backends: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -m backends
 
 # RocketMQ in every mode and with every workload, a matrix that is cut off, faults at once, the longest of all others:
-# about an hour.
+# about 40 minutes.
 test-longer: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -m longer
 
@@ -49,7 +49,7 @@ bugs: $(VENV)/.ready-test
 clean-runs: $(VENV)/.ready-test
 	$(BIN)/python benchmarks/minimq_clean.py run
 
-# How fast the checkers are, beside others on the same histories: two hours and 10 GB of disk, or SCALE=small: minutes.
+# How fast the checkers are, beside others on the same histories: 20 minutes and 10 GB of disk, or SCALE=small: minutes.
 # Porcupine needs go. It can be cut off and taken up again; docs/benchmarks.md is made of what it appends.
 SCALE ?= full
 bench: $(VENV)/.ready-bench

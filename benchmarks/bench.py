@@ -46,7 +46,7 @@ SCALES = {
     "small": Scale("small", 1_200_000, 12, 1_200_000, 12, 300_000, [1_000, 10_000], 3),
     "full": Scale("full", 71_000_000, 96, 500_000_000, 512, 4_000_000, [10**3, 10**4, 10**5, 10**6], 5),
 }
-BYTES_PER_OP = 15
+BYTES_PER_OP = 17
 BYTES_PER_RECORD = 60
 
 
@@ -219,14 +219,14 @@ def _kafka(scale: Scale) -> int:
 
 
 BENCHMARKS: dict[str, Benchmark] = {
-    "kafka-sql": Benchmark(kafka_sql, 600, _kafka),
-    "kafka-speed": Benchmark(kafka_speed, 900, _kafka),
-    "no-loss": Benchmark(no_loss, 900, _runs),
-    "linearizable-offsets": Benchmark(linearizable, 300, _runs),
-    "billion": Benchmark(billion, 1800, lambda scale: scale.long_ops * BYTES_PER_OP),
-    "register": Benchmark(registers, 300, lambda _: 0),
-    "porcupine": Benchmark(porcupine, 1500, lambda _: 10**8),
-    "cores": Benchmark(cores, 600, _runs),
+    "kafka-sql": Benchmark(kafka_sql, 60, _kafka),
+    "kafka-speed": Benchmark(kafka_speed, 60, _kafka),
+    "no-loss": Benchmark(no_loss, 100, _runs),
+    "linearizable-offsets": Benchmark(linearizable, 40, _runs),
+    "billion": Benchmark(billion, 420, lambda scale: scale.long_ops * BYTES_PER_OP),
+    "register": Benchmark(registers, 15, lambda _: 0),
+    "porcupine": Benchmark(porcupine, 120, lambda _: 10**8),
+    "cores": Benchmark(cores, 120, _runs),
 }
 assert tuple(BENCHMARKS) == NAMES
 
