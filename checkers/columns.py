@@ -83,6 +83,15 @@ def stable_order(ids: npt.NDArray[np.integer[Any]]) -> Ints:
     return np.argsort(ids if small is None else ids.astype(small), kind="stable")
 
 
+def starts_of(*columns: Column) -> Ints:
+    """The first rows of the stretches in which all of these columns stay as they are."""
+    fresh = np.zeros(len(columns[0]), dtype=np.bool_)
+    fresh[:1] = True
+    for column in columns:
+        fresh[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(fresh)
+
+
 def runs(same: Mask) -> tuple[Ints, Ints]:
     """Starts and ends (exclusive) of the stretches of True."""
     edges = np.diff(np.concatenate(([0], same.astype(np.int8), [0])))

@@ -78,11 +78,11 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
     # What reads, and what is said of popped messages, leaves the log as it is.
     unanswered = np.flatnonzero(log.type == Type.INFO)
     open_ops = unanswered[~among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
-    if not log.none_above("deadline_ns", open_ops, began_ns):
+    if not log.operations.none_above("deadline_ns", open_ops, began_ns):
         return "the first pass began before the deadline of an operation without an answer"
     scheduled = np.flatnonzero(log.f == F.SCHEDULE)
     delayed = scheduled[among(log.type[scheduled], (Type.OK, Type.INFO))]
-    if not log.none_above("argument", delayed, began_ns):
+    if not log.operations.none_above("argument", delayed, began_ns):
         return "the first pass began before the time of a delayed message"
     return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
 
@@ -120,7 +120,7 @@ def _not_there_yet(log: Log, last: int) -> str:
     maximum = log.told_of("max_offset", last)
     if maximum <= highest:
         return f"the maximum is {maximum}, but offset {highest} was acknowledged"
-    unseen = int((log.acked_place < 0).sum()) if int(log.acked_place.min(initial=0)) < 0 else 0
+    unseen = int(np.count_nonzero(log.acked_place < 0))
     verb = "was" if unseen == 1 else "were"
     return f"{counted(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""
 

@@ -19,6 +19,7 @@ from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import CheckResult
 from checkers.columns import Column
 from checkers.log import Log
+from checkers.rows import Columns
 from checkers.timeline import Timeline
 
 READ_COLUMNS: Final = ("worker", "op", "f", "position", "offset", "writer", "sequence", "complete_ns")
@@ -38,8 +39,8 @@ class QueueShard:
 
     def __init__(self, key: int, operations: Mapping[str, Column], reads: Mapping[str, Column]) -> None:
         self.key = key
-        self.operations = operations
-        self.reads = reads
+        self.operations = operations if isinstance(operations, Columns) else Columns(operations)
+        self.reads = reads if isinstance(reads, Columns) else Columns(reads)
         self.memo: dict[str, Any] = {}
 
     @cached_property

@@ -13,16 +13,16 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import POPS, READS, F, Type
-from checkers.columns import Column, Ints, Mask, among, are_distinct, distinct
+from checkers.columns import Column, Ints, Mask, among, are_distinct, distinct, starts_of
 from checkers.operations import Operations
-from checkers.rows import Rows
+from checkers.rows import Columns
 from checkers.values import Names, distinct_pairs
 
 DAMAGED: Final = -1
 _SHIFT: Final = 40
 
 
-def _packed(worker: Column, number: Ints) -> Ints:
+def packed(worker: Column, number: Ints) -> Ints:
     """Worker and operation in one number; both are small by construction of the streams."""
     out: Ints = (worker.astype(np.int64) << _SHIFT) | number
     return out
@@ -50,11 +50,10 @@ class Log(Operations):
     ``operations`` and ``reads`` as in ``QueueShard``. Indices called ``op`` point into the operations.
     """
 
-    def __init__(self, operations: Mapping[str, Any], reads: Mapping[str, Any]) -> None:
+    def __init__(self, operations: Columns, reads: Columns) -> None:
         super().__init__(operations)
         self._all_reads = reads
-        self._looked_at: dict[int, _Records] = {}
-        self._identities: dict[int, dict[str, int]] = {}
+        self._looked_at: dict[int, _Records | None] = {}
 
     @cached_property
     def _reads(self) -> Mapping[str, Any]:
@@ -77,21 +76,15 @@ class Log(Operations):
     @cached_property
     def _starts(self) -> Ints:
         """The first row of each read."""
-        worker, number = self._reads["worker"], self._reads["op"]
-        if not len(number):
-            return np.zeros(0, dtype=np.int64)
-        new = number[1:] != number[:-1]
-        if worker.min() < worker.max():
-            new |= worker[1:] != worker[:-1]
-        return np.concatenate((np.zeros(1, dtype=np.int64), np.flatnonzero(new) + 1))
+        return starts_of(self._reads["worker"], self._reads["op"])
 
     @cached_property
     def _groups(self) -> _Groups:
         """The rows joined with their operations."""
         start = self._starts
         worker, number = self._reads["worker"], self._reads["op"]
-        asked = _packed(worker[start], number[start])
-        op = self.read_ops[_found(_packed(self.operations["worker"], self.operations["op"])[self.read_ops], asked)]
+        asked = packed(worker[start], number[start])
+        op = self.read_ops[_found(packed(self.operations["worker"], self.operations["op"])[self.read_ops], asked)]
         if not are_distinct(op):
             raise HistoryError("the records of one read are not neighbours; the tables were altered")
         return _Groups(op, start, np.diff(start, append=len(number)))
@@ -178,30 +171,30 @@ class Log(Operations):
         """How many vids there are."""
         return len(self.sends) + len(self.phantoms)
 
-    def _identity(self, op: int) -> dict[str, int]:
-        if op not in self._identities:
-            self._identities[op] = {name: self.told_of(name, op) for name in ("worker", "op")}
-        return self._identities[op]
+    def _alone(self, op: int) -> _Records | None:
+        """What one read returned, if the tables keep that by itself and its offsets ascend.
+
+        Then it is in the order returned, or that order is another check's to judge.
+        """
+        if op not in self._looked_at:
+            found = self._all_reads.only(self.identity(op), _Records._fields)
+            rising = found is not None and bool((found["offset"][1:] > found["offset"][:-1]).all())
+            self._looked_at[op] = _Records(**found) if found is not None and rising else None
+        return self._looked_at[op]
 
     def _records(self, op: int) -> _Records:
         """What one read returned; other reads' records are left alone where the tables allow it."""
-        if op not in self._looked_at and isinstance(self._all_reads, Rows):
-            alone = self._all_reads.only(self._identity(op), _Records._fields)
-            if alone is not None and bool((alone["offset"][1:] > alone["offset"][:-1]).all()):
-                self._looked_at[op] = _Records(**alone)  # in the order returned, or the order is another check's
-        if op in self._looked_at:
-            return self._looked_at[op]
+        alone = self._alone(op)
+        if alone is not None:
+            return alone
         rows = self.rows_of(op)
         return _Records(self.row_offset[rows], self._reads["writer"][rows], self._reads["sequence"][rows])
 
     def same_records(self, left: int, right: int) -> bool:
         """Whether two reads returned the same values at the same offsets, in the same order."""
-        reads = self._all_reads
-        if isinstance(reads, Rows):
-            # One that is in order makes the other so: of rows in another order the whole is looked at.
-            rising = bool(len(self._records(right).offset)) and right in self._looked_at
-            if rising and reads.alike(self._identity(left), self._identity(right), _Records._fields):
-                return True
+        ordered = self._alone(right) is not None  # then the other is as well, if it is alike
+        if ordered and self._all_reads.alike(self.identity(left), self.identity(right), _Records._fields):
+            return True
         one, other = self._records(left), self._records(right)
         if not np.array_equal(one.offset, other.offset):
             return False

@@ -4,9 +4,8 @@ Columns are read when they are first asked for. Indices called ``op`` point into
 know what reads returned (``checkers.log``), and to judge.
 """
 
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from chaos.core.op import READS, SENDS, STRONG_READS, F, Type
 from chaos.core.transaction import COMMITTING
 from checkers.columns import Column, Ints, Mask, among
-from checkers.rows import Rows
+from checkers.rows import Columns
 
 _Column = TypeVar("_Column")
 
@@ -29,9 +28,9 @@ class _Told(Generic[_Column]):
         self._name = name
 
     def __get__(self, operations: "Operations", owner: type["Operations"]) -> _Column:
-        column: _Column = operations.operations[self._column]
+        column: Any = operations.operations[self._column]
         operations.__dict__[self._name] = column
-        return column
+        return cast("_Column", column)
 
 
 class Operations:
@@ -49,18 +48,16 @@ class Operations:
     deadline = _Told[Ints]("deadline_ns")
     argument = _Told[Ints]("argument")
 
-    def __init__(self, operations: Mapping[str, Any]) -> None:
+    def __init__(self, operations: Columns) -> None:
         self.operations = operations
 
     def of(self, column: str, ops: Ints) -> Column:
         """A column of some operations; it is not read whole for a few."""
-        return self.operations.at(column, ops) if isinstance(self.operations, Rows) else self.operations[column][ops]
+        return self.operations.at(column, ops)
 
-    def none_above(self, column: str, ops: Ints, limit: int) -> bool:
-        """Whether a number of some operations is nowhere above a limit."""
-        if isinstance(self.operations, Rows):
-            return self.operations.none_above(column, ops, limit)
-        return bool((self.operations[column][ops] <= limit).all())
+    def identity(self, op: int) -> dict[str, int]:
+        """What names an operation in the tables."""
+        return {name: self.told_of(name, op) for name in ("worker", "op")}
 
     def told_of(self, column: str, op: int) -> int:
         """A number of one operation."""

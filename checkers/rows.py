@@ -6,7 +6,7 @@ to know what a column means.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,45 +26,34 @@ class _Part:
     """The rows of one queue in one table, in the row groups that can hold it."""
 
     def __init__(self, table: Table, key: int) -> None:
-        self._table, self._key, self._footer = table, key, table.footer
+        self.table, self._key, self._footer = table, key, table.footer
         groups = np.flatnonzero((self._footer.lowest <= key) & (key <= self._footer.highest))
         self._mixed = bool((self._footer.lowest[groups] < self._footer.highest[groups]).any())
-        self._groups: list[int] = groups.tolist()
-        self._sizes: list[int] = [self._footer.metadata.row_group(group).num_rows for group in self._groups]
+        self._sizes: dict[int, int] = {
+            group: self._footer.metadata.row_group(group).num_rows for group in groups.tolist()
+        }
 
     @cached_property
     def _own(self) -> pa.Array:
         """Of each row whether it is the queue's."""
-        return pc.equal(self._decoded(["key"], self._groups)["key"], self._key)
+        return pc.equal(self._decoded(["key"], list(self._sizes))["key"], self._key)
 
     @cached_property
     def _reader(self) -> pq.ParquetFile:
         """For as long as the rows are looked at: making one for each column costs as much as a small column."""
-        return self._table.reader()
+        return self.table.reader()
 
     def _decoded(self, names: Sequence[str], groups: Sequence[int]) -> pa.Table:
-        return self._table.decoded(self._reader, names, groups)
+        return self.table.decoded(self._reader, names, groups)
 
     def encoded_bytes(self, names: Sequence[str]) -> int:
         """How long these columns are in the file."""
         metadata, at = self._footer.metadata, [self._footer.names[name] for name in names if name in self._footer.names]
-        return sum(metadata.row_group(group).column(one).total_compressed_size for group in self._groups for one in at)
-
-    def encoded(self, name: str, group: int) -> tuple[tuple[Any, ...], bytes]:
-        """A column of a row group as ``Table.encoded`` has it."""
-        return self._table.encoded(name, group)
-
-    def bounds(self, name: str, group: int) -> tuple[int, int] | None:
-        """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""
-        found = self._footer.metadata.row_group(group).column(self._footer.names[name]).statistics
-        if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
-            return None
-        low, high = found.min, found.max
-        return (int(low), int(high)) if isinstance(low, int) and isinstance(high, int) else None
+        return sum(metadata.row_group(group).column(one).total_compressed_size for group in self._sizes for one in at)
 
     def _constant(self, name: str, groups: Sequence[int]) -> int | None:
         """The one number that a column has in all of these row groups."""
-        said = {self.bounds(name, group) for group in groups}
+        said = {self.table.bounds(name, group) for group in groups}
         only = said.pop() if len(said) == 1 else None
         return None if only is None or only[0] != only[1] else only[0]
 
@@ -78,11 +67,11 @@ class _Part:
         """
         missing = [name for name in names if name not in self._footer.names]
         if missing:
-            raise HistoryError(f"{self._table.path}: no column {missing[0]}; it was written by another version")
-        asked = self._groups if groups is None else groups
+            raise HistoryError(f"{self.table.path}: no column {missing[0]}; it was written by another version")
+        asked = list(self._sizes) if groups is None else groups
         if not asked:
             return {}
-        size = sum(self._footer.metadata.row_group(group).num_rows for group in asked)
+        size = sum(self._sizes[group] for group in asked)
         found = {name: self._constant(name, asked) for name in names}
         encoded = [name for name in names if found[name] is None]
         table = self._decoded(encoded, asked) if encoded else None
@@ -102,8 +91,8 @@ class _Part:
         if self._mixed:
             return None
         out = []
-        for group in self._groups:
-            said = [(self.bounds(name, group), value) for name, value in wanted.items()]
+        for group in self._sizes:
+            said = [(self.table.bounds(name, group), value) for name, value in wanted.items()]
             if all(bounds == (value, value) for bounds, value in said):
                 out.append(group)
             elif not any(bounds is not None and not bounds[0] <= value <= bounds[1] for bounds, value in said):
@@ -112,7 +101,7 @@ class _Part:
 
     def places(self) -> list[tuple[int, int]] | None:
         """The row groups and how many rows of the queue each holds; None where they hold others' rows."""
-        return None if self._mixed else list(zip(self._groups, self._sizes, strict=True))
+        return None if self._mixed else list(self._sizes.items())
 
 
 class _Held(NamedTuple):
@@ -145,7 +134,39 @@ def _column(chunks: list[pa.Array], kind: pa.DataType) -> Column:
     return arrays[0] if len(arrays) == 1 else np.concatenate([_empty(kind), *arrays])
 
 
-class Rows(Mapping[str, Column]):
+class Columns(Mapping[str, Column]):
+    """Columns of equal length by name, of which a part may be asked for: here of such as are at hand whole."""
+
+    def __init__(self, columns: Mapping[str, Column]) -> None:
+        self._ready = dict(columns)
+
+    def __getitem__(self, name: str) -> Column:
+        return self._ready[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ready)
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+    def at(self, name: str, places: Ints) -> Column:
+        """A column in some rows."""
+        return self[name][places]
+
+    def none_above(self, name: str, places: Ints, limit: int) -> bool:
+        """Whether a number is nowhere above a limit in some rows."""
+        return bool((self.at(name, places) <= limit).all())
+
+    def only(self, wanted: Mapping[str, int], names: Sequence[str]) -> dict[str, Column] | None:  # noqa: ARG002
+        """Some columns of the rows that have these values, if they are kept by themselves; None if they are not."""
+        return None
+
+    def alike(self, one: Mapping[str, int], other: Mapping[str, int], names: Sequence[str]) -> bool:  # noqa: ARG002
+        """Whether rows that are kept by themselves are surely the same in some columns; False where that is open."""
+        return False
+
+
+class Rows(Columns):
     """The columns of one queue's rows by name, of equal length, in the wanted order.
 
     Args:
@@ -160,12 +181,12 @@ class Rows(Mapping[str, Column]):
     """
 
     def __init__(self, tables: Sequence[Table], schema: pa.Schema, key: int, order: Order) -> None:
+        super().__init__({})
         self._schema = schema
         self._parts = [_Part(table, key) for table in tables]
         self._far = any(table.far for table in tables)
         self._ask_order: Order | None = order
         self._order: Ints | None = None
-        self._ready: dict[str, Column] = {}
 
     def _read(self, names: Sequence[str]) -> None:
         read = of_each(lambda part: part.read(self._schema, names), self._parts, far=self._far)
@@ -215,7 +236,7 @@ class Rows(Mapping[str, Column]):
         return held, np.searchsorted([one.end for one in held], places, side="right")
 
     def at(self, name: str, places: Ints) -> Column:
-        """A column in some rows; of the tables only these rows' groups are decoded, where that is less than half."""
+        """Of the tables only these rows' groups are decoded, where that is less than half."""
         if not len(places):
             return _empty(self._schema.field(name).type)
         known = None if name in self._ready else self._held(places)
@@ -233,36 +254,37 @@ class Rows(Mapping[str, Column]):
         return out
 
     def none_above(self, name: str, places: Ints, limit: int) -> bool:
-        """Whether a number is nowhere above a limit in some rows; nothing is decoded where the tables say so."""
+        """Nothing is decoded where the tables say so."""
         known = None if name in self._ready else self._held(places)
         if known is not None:
             held, where = known
-            said = [held[one].part.bounds(name, held[one].group) for one in distinct(where).tolist()]
+            said = [held[one].part.table.bounds(name, held[one].group) for one in distinct(where).tolist()]
             if all(bounds is not None and bounds[1] <= limit for bounds in said):
                 return True
-        return bool((self.at(name, places) <= limit).all())
+        return super().none_above(name, places, limit)
 
-    def alike(self, one: Mapping[str, int], other: Mapping[str, int], names: Sequence[str]) -> bool:
-        """Whether the rows with these values are surely those with the others in some columns; nothing is decoded.
+    def _apart(self, wanted: Mapping[str, int], names: Sequence[str]) -> tuple[_Part, list[int]] | None:
+        """The row groups of one table that together hold just the rows with these values, if there are such.
 
-        False also where row groups do not keep either together, or are packed otherwise.
+        None also where whole columns are decoded already.
         """
-        left, right = self._apart(one), self._apart(other)
-        if left is None or right is None or len(left[1]) != len(right[1]) or any(name in self._ready for name in names):
-            return False
-        pairs = list(zip(left[1], right[1], strict=True))
-        return all(left[0].encoded(name, a) == right[0].encoded(name, b) for name in names for a, b in pairs)
-
-    def _apart(self, wanted: Mapping[str, int]) -> tuple[_Part, list[int]] | None:
-        """The row groups of one table that together hold just the rows with these values, if there are such."""
+        if any(name in self._ready for name in names):
+            return None
         held = [(part, part.holding(wanted)) for part in self._parts]
         found = [(part, groups) for part, groups in held if groups]
         return found[0] if len(found) == 1 and all(groups is not None for _, groups in held) else None
 
     def only(self, wanted: Mapping[str, int], names: Sequence[str]) -> dict[str, Column] | None:
-        """Some columns of the rows that have these values, in the order of the table.
-
-        None where row groups do not keep just these rows together, and where whole columns are decoded already.
-        """
-        found = None if any(name in self._ready for name in names) else self._apart(wanted)
+        """In the order of the table; None also where whole columns are decoded already."""
+        found = self._apart(wanted, names)
         return None if found is None else found[0].read(self._schema, names, found[1])
+
+    def alike(self, one: Mapping[str, int], other: Mapping[str, int], names: Sequence[str]) -> bool:
+        """By how they are packed: nothing is decoded."""
+        left, right = self._apart(one, names), self._apart(other, names)
+        if left is None or right is None:
+            return False
+        ours, others = (
+            [part.table.encoded(name, group) for group in groups for name in names] for part, groups in (left, right)
+        )
+        return ours == others

@@ -25,9 +25,10 @@ from chaos.core.history import (
 )
 from chaos.core.place import Place, Remote, of_each
 from chaos.core.runinfo import RunInfo, read_run
-from checkers.columns import Column, Ints, are_distinct
+from checkers.columns import Column, Ints, are_distinct, starts_of
 from checkers.event_files import events_of
 from checkers.kernel import READ_COLUMNS, QueueShard
+from checkers.log import packed
 from checkers.rows import Rows
 from checkers.table import Table, remedy
 from checkers.timeline import Timeline, timeline_of
@@ -151,13 +152,10 @@ def _by_invocation(operations: Mapping[str, Column]) -> Ints | None:
 def _by_read(reads: Mapping[str, Column]) -> Ints | None:
     """The order of records that puts those of one read together, as they were returned."""
     worker, number, position = (reads[name] for name in ("worker", "op", "position"))
-    new = number[1:] != number[:-1]
-    if len(worker) and worker.min() < worker.max():
-        new |= worker[1:] != worker[:-1]
-    starts = np.concatenate((np.zeros(min(1, len(number)), dtype=np.int64), np.flatnonzero(new) + 1))
+    starts = starts_of(worker, number)
     rising = position[1:] > position[:-1]
-    rising |= new
-    if are_distinct((worker[starts].astype(np.int64) << 40) | number[starts]) and bool(rising.all()):
+    rising[starts[1:] - 1] = True
+    if are_distinct(packed(worker[starts], number[starts])) and bool(rising.all()):
         return None
     return np.lexsort((position, number, worker))
 

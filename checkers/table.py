@@ -137,6 +137,14 @@ class Table:
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.path, error) from None
 
+    def bounds(self, name: str, group: int) -> tuple[int, int] | None:
+        """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""
+        found = self.footer.metadata.row_group(group).column(self.footer.names[name]).statistics
+        if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
+            return None
+        low, high = found.min, found.max
+        return (int(low), int(high)) if isinstance(low, int) and isinstance(high, int) else None
+
     def encoded(self, name: str, group: int) -> tuple[tuple[Any, ...], bytes]:
         """A column of a row group as it lies in the file, and how it is packed: equal ones hold equal numbers.
 

@@ -1,9 +1,9 @@
-"""Tables of a history as Parquet: how each column is encoded, and where row groups end.
+"""Tables of a history as Parquet files: how each column is encoded.
 
 Encodings are chosen for the time that decoding takes, which is most of the time of a check over a long history: what
-ascends is kept by its steps, what varies little by dictionary or as it is, all under LZ4 (a fifth larger than zstd and
-decoded in half the time). A row group holds rows of one queue, and a final read of many records has one of its own, so
-that whoever wants that alone reads that alone. The module refuses to know what a column means.
+ascends is kept by its steps, what varies little by dictionary or as it is, all under LZ4 (15 % larger than zstd and
+decoded in half the time). Who writes ends a row group with each queue, and with each long final read, so that whoever
+wants that alone reads that alone. The module refuses to read.
 """
 
 from pathlib import Path

@@ -9,7 +9,7 @@ import numpy as np
 
 from chaos.core.formats.kafka_columns import NONE
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask, stable_order, suffix_minimum
+from checkers.columns import Ints, Mask, stable_order, starts_of, suffix_minimum
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
 from checkers.kafka.rows import NEVER
@@ -148,7 +148,7 @@ def _highest(log: Log) -> tuple[Ints, Ints]:
     polls, values = log.shard.polls, log.values
     rows = np.flatnonzero(values.poll_type == Type.OK)
     op = polls.op[rows]
-    heads = np.flatnonzero(np.concatenate(([True], op[1:] != op[:-1]))[: len(op)])
+    heads = starts_of(op)
     return op[heads], np.maximum.reduceat(log.last[values.polled[rows]], heads) if len(heads) else heads
 
 

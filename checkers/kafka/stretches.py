@@ -7,7 +7,7 @@ The module refuses to know what a kind means.
 import numpy as np
 
 from chaos.core.formats.kafka_columns import Mop, Mops
-from checkers.columns import Ints
+from checkers.columns import Ints, starts_of
 
 
 class Stretches:
@@ -19,12 +19,8 @@ class Stretches:
     """
 
     def __init__(self, mops: Mops) -> None:
-        fresh = np.ones(len(mops.op), dtype=bool)
-        np.not_equal(mops.op[1:], mops.op[:-1], out=fresh[1:])
-        fresh[1:] |= mops.key[1:] != mops.key[:-1]
-        fresh[1:] |= mops.kind[1:] != mops.kind[:-1]
-        self.start: Ints = np.flatnonzero(fresh)
-        self.end: Ints = np.append(self.start[1:], len(fresh))[: len(self.start)]
+        self.start = starts_of(mops.op, mops.key, mops.kind)
+        self.end: Ints = np.append(self.start[1:], len(mops.op))[: len(self.start)]
         self.op, self.kind, self.key = mops.op[self.start], mops.kind[self.start], mops.key[self.start]
 
     def rows(self, kind: Mop) -> Ints:

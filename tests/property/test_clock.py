@@ -5,6 +5,7 @@ from small_logs import shard_of
 from test_linearizable import context
 
 from checkers.assumptions import AssumptionsKernel
+from checkers.kernel import QueueShard
 
 SENDS = [
     {"f": "append", "value": i, "offset": i, "type": "ok", "invoke": 10 * i, "complete": 10 * i + 5} for i in range(4)
@@ -27,6 +28,6 @@ def test_completed_before_it_was_invoked():
 
 
 def test_a_worker_whose_invocations_descend():
-    shard = shard_of(SENDS)
-    shard.operations["op"] = np.array([1, 3, 2, 4])
+    sane = shard_of(SENDS)
+    shard = QueueShard(0, {**sane.operations, "op": np.array([1, 3, 2, 4])}, sane.reads)
     assert breaches(shard) == 1

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judging import judged
@@ -18,11 +19,15 @@ from small_logs import shard_of, small_history
 from chaos.core import history as history_module
 from chaos.core.op import F
 from chaos.testing import write_run_folder
+from checkers.kernel import Context
 from checkers.linearizable import rank_scan
 from checkers.local import judged as judged_in
 from checkers.log import Log
-from checkers.shards import load_shard, materialise, tables_of
+from checkers.loss import LossKernel
+from checkers.shards import load_shard, load_timeline, materialise, run_of, tables_of
+from checkers.table import Table
 
+DECODED = Table.decoded
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
 
 
@@ -92,6 +97,16 @@ def test_offsets_far_apart_give_the_same_scan():
     assert found > 100
 
 
+def made(seed, mutation):
+    """A valid history, or what a mutation made of it."""
+    literal = model(seed)
+    if mutation is None:
+        return literal
+    mutated = mutation(random.Random(seed), literal)
+    assume(mutated is not None)
+    return mutated[0]
+
+
 def as_told(results):
     """All but how long it took."""
     return msgspec.structs.replace(
@@ -102,11 +117,7 @@ def as_told(results):
 @given(SEEDS, st.sampled_from([None, *MUTATIONS]))
 @settings(max_examples=20, deadline=None)
 def test_a_verdict_is_the_same_without_the_shortcut(seed, mutation):
-    literal = model(seed)
-    if mutation is not None:
-        mutated = mutation(random.Random(seed), literal)
-        assume(mutated is not None)
-        literal = mutated[0]
+    literal = made(seed, mutation)
     short = judged(literal)
     with patch.object(Log, "returned_acked", lambda *_: False):
         assert as_told(short) == as_told(judged(literal))
@@ -168,11 +179,7 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
 @given(SEEDS, st.sampled_from([None, *MUTATIONS]))
 @settings(max_examples=25, deadline=None)
 def test_one_check_that_reads_little_says_what_it_says_among_all(seed, mutation):
-    literal = model(seed)
-    if mutation is not None:
-        mutated = mutation(random.Random(seed), literal)
-        assume(mutated is not None)
-        literal = mutated[0]
+    literal = made(seed, mutation)
     with tempfile.TemporaryDirectory() as name, patch.object(history_module, "LONG_READ", 1):
         write_run_folder(literal, Path(name) / "run")
         whole, alone = (as_told(judged_in(Path(name) / "run", only=only).results) for only in ((), ("no-loss",)))
@@ -181,3 +188,31 @@ def test_one_check_that_reads_little_says_what_it_says_among_all(seed, mutation)
         assert row == among_all
         for anomaly in ("lost-write", "unseen"):
             assert alone.anomalies.get(anomaly) == whole.anomalies.get(anomaly)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_clean_queue_costs_one_check_one_final_pass_and_a_few_columns(seed, tmp_path):
+    with patch.object(history_module, "LONG_READ", 1):
+        write_run_folder(model(seed), tmp_path / "run")
+        history = tmp_path / "run" / "history"
+        facts = materialise(history, 0)
+    run = run_of(tmp_path / "run")
+    context = Context(run=run, streams=(facts.facts,), timeline=load_timeline(history, run))
+    for key in facts.keys:
+        decoded = []
+
+        def decode(table, reader, names, groups, seen=decoded):
+            seen.extend((table.path.parent.name, name, tuple(groups)) for name in names)
+            return DECODED(table, reader, names, groups)
+
+        with patch.object(Table, "decoded", decode):
+            found = LossKernel().examine(load_shard(tables_of(history), key, lazily=True), context)
+        assert found.examined
+        assert not found.found
+        reads = {(name, groups) for table, name, groups in decoded if table == "reads"}
+        assert {name for name, _ in reads} <= {"offset", "writer", "sequence"}
+        assert len({groups for _, groups in reads}) == 1, "of two passes that are packed alike one is decoded"
+        operations = {name for table, name, _ in decoded if table == "operations"}
+        assert "sequence" in operations
+        assert not operations & {"deadline_ns", "argument", "scheduled_ns", "process", "error"}
+        assert not operations & {"complete_ns", "op", "max_offset"}, "final reads alone are asked for these"
