@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup run test test-backends test-longer controls bugs clean-runs bench lint clean
+.PHONY: setup run test test-backends test-longer controls bugs clean-runs pages bench lint clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml .ci/setup
@@ -41,13 +41,20 @@ test-longer: $(VENV)/.ready-test
 controls: $(VENV)/.ready-test
 	$(BIN)/python -m pytest -m controls tests/controls
 
-# Every bug of minimq under its nemesis, five seeds each, and minimq without a bug under a mix of all faults: hours.
-# Both can be cut off and taken up again; docs/bugs.md and docs/clean-runs.md are made of what they append.
+# Every bug of minimq under its nemesis, five seeds each, and minimq without a bug under a mix of all faults, where today's
+# code has made no run yet. Both can be cut off and taken up again. JOBS clusters at a time: with 2 about an hour for each.
+# The tree must have no changes: docs/bugs.md and docs/clean-runs.md name the commit of each run.
+JOBS ?= 1
 bugs: $(VENV)/.ready-test
-	$(BIN)/python benchmarks/minimq_bugs.py run
+	$(BIN)/python benchmarks/minimq_bugs.py run --stale --jobs $(JOBS)
 
 clean-runs: $(VENV)/.ready-test
-	$(BIN)/python benchmarks/minimq_clean.py run
+	$(BIN)/python benchmarks/minimq_clean.py run --stale --jobs $(JOBS)
+
+# Pages under docs/ again, from their rows under docs/data and today's code: a row that the code has outgrown is marked.
+PAGES := rocketmq_matrix findings minimq_bugs minimq_clean minimq_figures backends progress bench rocketmq_raft dispatch ci_minutes
+pages: $(VENV)/.ready-test
+	@for page in $(PAGES); do $(BIN)/python benchmarks/$$page.py render || exit; done
 
 # How fast the checkers are, beside others on the same histories: 20 minutes and 10 GB of disk, or SCALE=small: minutes.
 # Porcupine needs go. It can be cut off and taken up again; docs/benchmarks.md is made of what it appends.

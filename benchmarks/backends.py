@@ -6,7 +6,7 @@
 ``run`` measures all backends one after the other, on this machine: namespaces, containers of the engine that
 answers, and machines by SSH that are namespaces with an sshd of their own. It needs root, appends one row a backend to
 docs/data/backends.jsonl, and writes docs/backend-costs.md, for which ``render`` is a pure function of the newest
-series of that file. The script refuses to compare what was not measured in one run.
+series of that file and of the fingerprints of the code. Only what was measured in one run is compared.
 """
 
 import argparse
@@ -14,13 +14,13 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from runs import DATA, ROOT, commit, keep, stored
+import rows as kept_rows
+from rows import DATA, ROOT, Code, Row, about_age, clean_commit, counted, made, origin, replace, stored
 
 from chaos.core.clock import Deadline
 from chaos.core.runinfo import NodeInfo
@@ -115,17 +115,20 @@ def by_ssh() -> Iterator[Backend]:
 
 def run(rounds: int) -> None:
     """Measure everywhere and keep the rows."""
+    clean_commit()
     figures = {"netns": measured(NetnsBackend(), rounds), "docker": measured(DockerBackend(), rounds)}
     with by_ssh() as backend:
         figures["ssh"] = measured(backend, rounds)
-    began = datetime.now(UTC).isoformat(timespec="seconds")
+    began = datetime.now(UTC).isoformat(timespec="milliseconds")
     for name, ms in figures.items():
         rounded = {what: round(value, 1) for what, value in ms.items()}
-        keep(ROWS, {"series": began, "commit": commit(), "rounds": rounds, "backend": name, "ms": rounded})
+        row = {"series": began, **origin(("hosts",), "benchmarks/backends.py run"), "rounds": rounds, "backend": name}
+        replace(ROWS, {**row, "ms": rounded}, lambda old, name=name: old["backend"] == name)
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """docs/backend-costs.md as a pure function of the rows."""
+def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
+    """docs/backend-costs.md as a pure function of the rows and of the fingerprints of today's code."""
+    rows = counted(all_rows)
     newest = [row for row in rows if row["series"] == rows[-1]["series"]] if rows else []
     names = [row["backend"] for row in newest]
     rounds = newest[0]["rounds"] if newest else 0
@@ -143,12 +146,16 @@ def page(rows: list[dict[str, Any]]) -> str:
         ".venv/bin/python benchmarks/backends.py run",
         "```",
         "",
+        *about_age(all_rows, now),
+        f"Made by {made(newest, now)}." if newest else "Not measured yet.",
+        "",
         f"| ms | {' | '.join(names)} |",
         f"|---|{'---:|' * len(names)}",
     ]  # fmt: skip
     for what in dict.fromkeys(what for row in newest for what in row["ms"]):
         cells = (f"{row['ms'][what]:.0f}" if what in row["ms"] else "-" for row in newest)
         lines.append(f"| {what} | {' | '.join(cells)} |")
+    lines += kept_rows.section(all_rows, lambda row: f"{row['backend']}, {row['rounds']} rounds")
     return "\n".join(lines) + "\n"
 
 

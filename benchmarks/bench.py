@@ -5,7 +5,8 @@
 
 ``run`` appends a row to docs/data/benchmarks.jsonl for each benchmark of that scale that has none, so a series can be
 cut off and taken up again; it says before what it will take, and refuses where disk is short. ``render`` writes
-docs/benchmarks.md, a pure function of the rows (the latest of each benchmark, full before small).
+docs/benchmarks.md, a pure function of the rows (the latest of each benchmark, full before small) and of the code's
+fingerprints.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 
 from bench_page import NAMES, page
 from measuring import command, work
-from runs import DATA, ROOT, commit, keep, stored
+from rows import DATA, ROOT, clean_commit, counted, origin, replace, stored
 
 ROWS = DATA / "benchmarks.jsonl"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -240,6 +241,7 @@ def run(scale: Scale, names: list[str], folder: Path) -> None:
     sys.path.insert(0, str(ROOT))  # machine facts are the project's
     from chaos.machine import machine_facts
 
+    clean_commit()
     folder.mkdir(parents=True, exist_ok=True)
     needed = sum({BENCHMARKS[name].disk: BENCHMARKS[name].disk(scale) for name in names}.values())
     free = shutil.disk_usage(folder).free
@@ -261,8 +263,10 @@ def run(scale: Scale, names: list[str], folder: Path) -> None:
             if scale.name != "full":
                 result["met"] = None  # starting takes longer than the work, so no goal is decided
             took_s = round((datetime.now(UTC) - began).total_seconds(), 1)
-            keep(ROWS, {"name": name, "scale": scale.name, "commit": commit(), "began": began.isoformat("T", "seconds"),
-                        "took_s": took_s, "machine": machine_facts(), **result})  # fmt: skip
+            made_by = origin(("engines",), f"benchmarks/bench.py run --scale {scale.name} --only {name}")
+            row = {"name": name, "scale": scale.name, **made_by, "began": began.isoformat("T", "seconds")}
+            row |= {"took_s": took_s, "machine": machine_facts(), **result}
+            replace(ROWS, row, lambda old, key=(name, scale.name): (old["name"], old["scale"]) == key)
             figures = ", ".join(f"{what}: {figure:,}" for what, figure in result["figures"].items())
             print(f"{name}: {took_s} s; {figures}", flush=True)
     finally:
@@ -281,7 +285,7 @@ def main() -> None:
     made.add_argument("--work", type=Path, default=ROOT / "store" / "bench", help="a folder for histories; removed")
     args = made.parse_args()
     if args.what == "run":
-        done = {row["name"] for row in stored(ROWS) if row["scale"] == args.scale}
+        done = {row["name"] for row in counted(stored(ROWS)) if row["scale"] == args.scale}
         names = [name for name in args.only or BENCHMARKS if args.again or name not in done]
         try:
             run(SCALES[args.scale], names, args.work)

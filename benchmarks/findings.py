@@ -4,14 +4,18 @@
     .venv/bin/python benchmarks/findings.py run --only NAME --matrix-run ID
     .venv/bin/python benchmarks/findings.py render
 
-Rows go to docs/data/findings.jsonl; ``render`` is a pure function of that file and of the texts below.
+Rows go to docs/data/findings.jsonl; ``render`` is a pure function of that file, of the texts below and of the
+fingerprints of the code.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from runs import DATA, ROOT, keep, parser, perform, row_of, stored
+import rows as kept_rows
+from rows import DATA, ROOT, Code, Row, about_age, counted, keep, made, stored
+from runs import Job, parser, run_series
 
 ROWS = DATA / "findings.jsonl"
 MATRIX = DATA / "rocketmq.jsonl"
@@ -237,21 +241,20 @@ def minimal(folder: Path, anomaly: str) -> list[dict[str, Any]]:
     return [{c: op.get(c) for c in COLUMNS if op.get(c) is not None} for op in found["examples"][0]["ops"]]
 
 
-def run_all(only: str | None, seeds: list[int], store: Path) -> None:
-    """Run what is not stored yet, one cluster at a time."""
-    done = {row["command"] for row in stored(ROWS)}
-    for finding in FINDINGS:
-        if finding.seen:
-            continue
-        for seed in finding.seeds or seeds:
-            command = finding.command.format(seed=seed)
-            if command in done or only not in (None, finding.name):
-                continue
-            folder, code = perform(command, store)
-            row = {"finding": finding.name, **row_of(folder, command, code)}
-            row["minimal"] = minimal(folder, finding.anomaly) if row["valid"] is not None else []
-            keep(ROWS, row)
-            print(f"{finding.name:<32} seed {seed}  exit {row['exit']}  {row['sentence'] or row['reason']}", flush=True)
+def jobs_of(only: str | None, seeds: Sequence[int]) -> list[Job]:
+    """The runs of the findings that a run can show."""
+    return [
+        Job({"finding": finding.name, "command": command}, command, "rocketmq")
+        for finding in FINDINGS
+        if not finding.seen and only in (None, finding.name)
+        for command in (finding.command.format(seed=seed) for seed in finding.seeds or seeds)
+    ]
+
+
+def told(folder: Path, row: Row) -> Row:
+    """The minimal history of what a run showed."""
+    finding = next(each for each in FINDINGS if each.name == row["finding"])
+    return {"minimal": minimal(folder, finding.anomaly) if row["valid"] is not None else []}
 
 
 def take(name: str, run: str, store: Path) -> None:
@@ -262,7 +265,7 @@ def take(name: str, run: str, store: Path) -> None:
     keep(ROWS, {"finding": name, **row, "minimal": minimal(folder, finding.anomaly)})
 
 
-def section(finding: Finding, rows: list[dict[str, Any]]) -> list[str]:
+def section(finding: Finding, rows: Sequence[Row], now: Code | None) -> list[str]:
     """One finding as Markdown lines."""
     out = [f"## {finding.title}", "", finding.text, "", "```"]
     if finding.seen:
@@ -270,12 +273,12 @@ def section(finding: Finding, rows: list[dict[str, Any]]) -> list[str]:
     out += [finding.command.format(seed="SEED"), "```", ""]
     if not rows:
         return [*out, "Not run yet.", ""]
-    out += [f"| seed | exit | acknowledged | {finding.anomaly} | what the run said | commit |"]
+    out += [f"| seed | exit | acknowledged | {finding.anomaly} | what the run said | made by |"]
     out += ["|---|---|---|---|---|---|"]
     for row in rows:
         acked, count = row["counts"].get("send ok", 0), row["anomalies"].get(finding.anomaly, 0)
         said = row["sentence"] or row["reason"]
-        out.append(f"| {row['seed']} | {row['exit']} | {acked} | {count} | {said} | {row['commit']} |")
+        out.append(f"| {row['seed']} | {row['exit']} | {acked} | {count} | {said} | {made([row], now)} |")
     mine = {row["seed"]: sorted(finding.command.format(seed=row["seed"]).split()) for row in rows}
     others = [row for row in rows if sorted(row["command"].split()) != mine[row["seed"]]]
     out += [line for row in others for line in ("", f"Seed {row['seed']} was run as `{row['command']}`.")]
@@ -287,8 +290,8 @@ def section(finding: Finding, rows: list[dict[str, Any]]) -> list[str]:
     return [*out, ""]
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """docs/findings.md as a pure function of the rows."""
+def page(rows: Sequence[Row], now: Code | None = None) -> str:
+    """docs/findings.md as a pure function of the rows and of the fingerprints of today's code."""
     lines = [
         "# Findings",
         "",
@@ -298,10 +301,12 @@ def page(rows: list[dict[str, Any]]) -> str:
             " `.venv/bin/python benchmarks/findings.py run`."
         ),
         "",
+        *about_age(rows, now),
     ]
     for finding in FINDINGS:
-        mine = sorted((row for row in rows if row["finding"] == finding.name), key=lambda row: row["seed"])
-        lines += section(finding, mine)
+        mine = sorted((row for row in counted(rows) if row["finding"] == finding.name), key=lambda row: row["seed"])
+        lines += section(finding, mine, now)
+    lines += kept_rows.section(rows, lambda row: f"{row['finding']}, seed {row['seed']}, exit {row['exit']}")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -314,7 +319,7 @@ def main() -> None:
     if args.what == "run" and args.matrix_run:
         take(args.only, args.matrix_run, args.store)
     elif args.what == "run":
-        run_all(args.only, args.seeds, args.store)
+        run_series(ROWS, jobs_of(args.only, args.seeds), args, told)
     PAGE.write_text(page(stored(ROWS)))
 
 

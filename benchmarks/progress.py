@@ -11,10 +11,12 @@ to half a second; a test holds what the systems promise against the rows.
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from runs import DATA, ROOT, keep, parser, perform, row_of, stored
+import rows as kept_rows
+from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
+from runs import Job, parser, run_series
 
 ROWS = DATA / "progress.jsonl"
 PAGE = ROOT / "docs" / "progress.md"
@@ -29,13 +31,18 @@ def margin_s(silences: list[float]) -> float:
     return max(LEAST_S, math.ceil(2 * FACTOR * max(silences)) / 2)
 
 
-def silences_of(system: str, rows: list[dict[str, Any]]) -> list[float]:
-    """The longest silence of each valid run of a system: one that fell behind measures the machine."""
-    return [row["silence_s"] for row in rows if row["system"] == system and row["valid"] is True]
+def counting(system: str, rows: Sequence[Row]) -> list[Row]:
+    """The valid runs of a system that count: one that fell behind measures the machine."""
+    return [row for row in counted(rows) if row["system"] == system and row["valid"] is True]
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """docs/progress.md as a pure function of the rows."""
+def silences_of(system: str, rows: Sequence[Row]) -> list[float]:
+    """The longest silence of each run that counts."""
+    return [row["silence_s"] for row in counting(system, rows)]
+
+
+def page(rows: Sequence[Row], now: Code | None = None) -> str:
+    """docs/progress.md as a pure function of the rows and of the fingerprints of today's code."""
     out = [
         "# Progress under faults on controllers",
         "",
@@ -61,29 +68,30 @@ def page(rows: list[dict[str, Any]]) -> str:
         COMMAND.format(system="SYSTEM", seed="SEED"),
         "```",
         "",
-        "| system | runs | longest silence of each | margin |",
-        "|---|---|---|---|",
+        *about_age(rows, now),
+        "| system | runs | longest silence of each | margin | made by |",
+        "|---|---|---|---|---|",
     ]
     for system in SYSTEMS:
         found = silences_of(system, rows)
         shown = ", ".join(f"{one:.3f} s" for one in found) or "-"
-        out.append(f"| {system} | {len(found)} | {shown} | {f'{margin_s(found):g} s' if found else '-'} |")
+        out.append(f"| {system} | {len(found)} | {shown} | {f'{margin_s(found):g} s' if found else '-'} |"
+                   f" {made(counting(system, rows), now)} |")  # fmt: skip
+    out += kept_rows.section(rows, lambda row: f"{row['system']}, seed {row['seed']}: {row['silence_s']} s")
     return "\n".join(out) + "\n"
 
 
-def run_all(systems: list[str], seeds: list[int], store: Path) -> None:
-    """Run what is not stored yet."""
-    done = {row["command"] for row in stored(ROWS)}
-    for system in systems:
-        for command in (COMMAND.format(system=system, seed=seed) for seed in seeds):
-            if command in done:
-                continue
-            folder, code = perform(command, store)
-            results = json.loads((folder / "results.json").read_text())
-            overall = next((one for one in results["availability"] if one["key"] == -1), None)
-            silence_s = overall["silence_s"] if overall is not None else None
-            keep(ROWS, {"system": system, "silence_s": silence_s, **row_of(folder, command, code)})
-            print(f"{system:<10} {command.split()[-1]:>3}  exit {code}  longest silence {silence_s} s", flush=True)
+def jobs_of(systems: Sequence[str], seeds: Sequence[int]) -> list[Job]:
+    """A run without faults for each system and seed."""
+    commands = [(system, COMMAND.format(system=system, seed=seed)) for system in systems for seed in seeds]
+    return [Job({"system": system, "command": command}, command, system) for system, command in commands]
+
+
+def told(folder: Path, _: Row) -> Row:
+    """The longest silence of a run over all queues."""
+    results = json.loads((folder / "results.json").read_text())
+    overall = next((one for one in results["availability"] if one["key"] == -1), None)
+    return {"silence_s": overall["silence_s"] if overall is not None else None}
 
 
 def main() -> None:
@@ -92,7 +100,7 @@ def main() -> None:
     options.add_argument("--system", choices=SYSTEMS)
     args = options.parse_args()
     if args.what == "run":
-        run_all([args.system] if args.system else list(SYSTEMS), args.seeds, args.store)
+        run_series(ROWS, jobs_of([args.system] if args.system else SYSTEMS, args.seeds), args, told)
     PAGE.write_text(page(stored(ROWS)))
 
 

@@ -5,14 +5,14 @@
 
 NAME is that of a nemesis below, of a mode (``jraft``) or of an unsafe setting (``unclean-election``). ``run`` appends
 one row a run to docs/data/rocketmq.jsonl and leaves out what is there already under the same name and seed, so it can
-be cut off and resumed. ``render`` is a pure function of that file. The script refuses to judge: rows hold what
-results.json said.
+be cut off and resumed. ``render`` is a pure function of that file. Rows hold what results.json said.
 """
 
-from pathlib import Path
-from typing import Any
+from collections.abc import Container, Sequence
 
-from runs import DATA, ROOT, keep, outage_cells, parser, perform, row_of, stored
+import rows as kept_rows
+from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
+from runs import Job, outage_cells, parser, run_series
 
 ROWS = DATA / "rocketmq.jsonl"
 PAGE = ROOT / "docs" / "rocketmq.md"
@@ -69,52 +69,42 @@ def command_of(name: str, seed: int) -> str:
     return UNSAFE[name].format(seed=seed) if name in UNSAFE else COMMAND.format(nemesis=name, seed=seed)
 
 
-def name_of(row: dict[str, Any]) -> str:
-    """What a row is of; the first rows have it as their nemesis."""
-    return str(row.get("name") or row["nemesis"])
+def jobs_of(names: Sequence[str], seeds: Sequence[int]) -> list[Job]:
+    """The runs of these names, seed by seed."""
+    return [Job({"name": name, "seed": seed}, command_of(name, seed), "rocketmq") for seed in seeds for name in names]
 
 
-def run_all(names: list[str], seeds: list[int], store: Path) -> None:
-    """Run what is not stored yet, one cluster at a time."""
-    done = {(name_of(row), row["seed"]) for row in stored(ROWS)}
-    for seed in seeds:
-        for name in names:
-            if (name, seed) in done:
-                continue
-            command = command_of(name, seed)
-            folder, code = perform(command, store)
-            row = {"name": name, **row_of(folder, command, code)}
-            keep(ROWS, row)
-            print(f"{name:<26} seed {seed}  exit {row['exit']}  {row['sentence'] or row['reason']}", flush=True)
-
-
-def table(rows: list[dict[str, Any]], what: str) -> list[str]:
+def table(rows: Sequence[Row], what: str, now: Code | None) -> list[str]:
     """A line for each name among the rows, under a heading; ``what`` names the first column."""
     lines = [
-        f"| {what} | runs | exit codes by seed | faults | without an outage | RTO median | RTO worst | lost |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name in dict.fromkeys(map(name_of, rows)):
-        mine = sorted((row for row in rows if name_of(row) == name), key=lambda row: row["seed"])
+        (f"| {what} | runs | exit codes by seed | faults | without an outage | RTO median | RTO worst | lost |"
+         " made by |"),
+        "|---|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name in dict.fromkeys(row["name"] for row in rows):
+        mine = sorted((row for row in rows if row["name"] == name), key=lambda row: row["seed"])
         faults = [fault for row in mine for fault in row["faults"] if not fault["skipped"]]
         without, middle, worst = outage_cells(faults)
         codes = " ".join(f"{row['seed']}:{row['exit']}" for row in mine)
         lost = sum(fault["lost"] for fault in faults)
         lines.append(
             f"| {name} | {len(mine)} | {codes} | {len(faults)} | {without} |"
-            f" {middle} | {worst} | {lost} |"
+            f" {middle} | {worst} | {lost} | {made(mine, now)} |"
         )
     return lines
 
 
-def named(rows: list[dict[str, Any]], names: Any, title: str, about: str, commands: list[str]) -> list[str]:
+def named(
+    rows: Sequence[Row], names: Container[str], title: str, about: str, commands: Sequence[str], now: Code | None
+) -> list[str]:  # fmt: skip
     """A section of the page about the rows of these names; nothing if there are none."""
-    mine = [row for row in rows if name_of(row) in names]
-    return ["", f"## {title}", "", about, "", "```", *commands, "```", "", *table(mine, "name")] if mine else []
+    mine = [row for row in rows if row["name"] in names]
+    return ["", f"## {title}", "", about, "", "```", *commands, "```", "", *table(mine, "name", now)] if mine else []
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """docs/rocketmq.md as a pure function of the rows."""
+def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
+    """docs/rocketmq.md as a pure function of the rows and of the fingerprints of today's code."""
+    rows = counted(all_rows)
     lines = [
         "# RocketMQ 5.5.0: recovery by fault",
         "",
@@ -135,22 +125,24 @@ def page(rows: list[dict[str, Any]]) -> str:
         COMMAND.format(nemesis="NEMESIS", seed="SEED"),
         "```",
         "",
-        *table([row for row in rows if name_of(row) in NEMESES], "nemesis"),
+        *about_age(all_rows, now),
+        *table([row for row in rows if row["name"] in NEMESES], "nemesis", now),
     ]
     lines += named(
         rows, MODES, "Modes",
         "Under a mix of killed masters and partitions of brokers; rocketmq-modes.md says what each mode is.",
-        [f"# {name}\n{command_of(name, 1)}" for name in MODES],
+        [f"# {name}\n{command_of(name, 1)}" for name in MODES], now,
     )  # fmt: skip
     lines += named(
         rows, UNSAFE, "Settings that give safety up",
         "Each must come out invalid: nothing excuses a loss.",
-        [f"# {name}\n{command_of(name, 1)}" for name in UNSAFE],
+        [f"# {name}\n{command_of(name, 1)}" for name in UNSAFE], now,
     )  # fmt: skip
     red = [row for row in rows if row["exit"] != 0]
     lines += ["", "## Runs that were not valid", ""]
-    lines += [f"- {name_of(r)}, seed {r['seed']}, exit {r['exit']}: {r['sentence'] or r['reason']}" for r in red]
+    lines += [f"- {r['name']}, seed {r['seed']}, exit {r['exit']}: {r['sentence'] or r['reason']}" for r in red]
     lines += ["None."] if not red else []
+    lines += kept_rows.section(all_rows, lambda row: f"{row['name']}, seed {row['seed']}, exit {row['exit']}")
     return "\n".join(lines) + "\n"
 
 
@@ -160,7 +152,7 @@ def main() -> None:
     options.add_argument("--only", action="append", choices=[*NEMESES, *MODES, *UNSAFE], metavar="NAME")
     args = options.parse_args()
     if args.what == "run":
-        run_all(args.only or [*NEMESES, *MODES, *UNSAFE], args.seeds, args.store)
+        run_series(ROWS, jobs_of(args.only or [*NEMESES, *MODES, *UNSAFE], args.seeds), args)
     PAGE.write_text(page(stored(ROWS)))
 
 

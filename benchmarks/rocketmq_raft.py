@@ -13,14 +13,18 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import rows as kept_rows
+from rows import DATA as ALL_DATA
+from rows import ROOT, Code, Row, about_age, counted, deciding, made, origin, replace, stored
+
 from chaos.core.cells import PLAN, ROWS, CellRow, MatrixPlan, current, read_plan, read_rows
 from reports import words
 from reports.html import template
 from reports.matrix import pooled, view
 from reports.spread import Spread
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT / "docs" / "data" / "rocketmq-raft"
+DATA = ALL_DATA / "rocketmq-raft"
+ORIGINS = DATA / "origin.jsonl"
 PAGE = ROOT / "docs" / "rocketmq-raft.md"
 HTML = ROOT / "docs" / "rocketmq-raft.html"
 
@@ -29,17 +33,25 @@ CLAIMED_RTO_S = 3.0
 RTO_MARGIN_S = 1.5
 
 
-def keep(folder: Path) -> None:
-    """Copy the plan and the rows of a finished matrix.
+def keep(folder: Path, why: str) -> None:
+    """Copy the plan and the rows of a finished matrix, and say which code made them; the matrix before moves aside.
 
     Raises:
-        SystemExit: a run has no row yet.
+        SystemExit: a run has no row yet; the tree has changes that no commit holds.
     """
     plan = read_plan(folder)
     left = len(plan.jobs) - len(current(plan.jobs, read_rows(folder)))
     if left:
         raise SystemExit(f"{folder}: {left} of {len(plan.jobs)} runs are not done; the command that began it goes on")
+    row = {"name": plan.name, **origin(deciding("rocketmq"), f"chaos matrix {plan.name} --scale {plan.scale:g}")}
+    for old in counted(stored(ORIGINS)):
+        aside = DATA / f"until-{row['commit']}"
+        aside.mkdir(parents=True)
+        for name in (PLAN, ROWS):
+            shutil.move(DATA / name, aside / name)
+        print(f"the matrix of {old['began'][:10]} is in {aside} now")
     DATA.mkdir(parents=True, exist_ok=True)
+    replace(ORIGINS, row, lambda _: True, why)
     for name in (PLAN, ROWS):
         shutil.copyfile(folder / name, DATA / name)
 
@@ -115,8 +127,8 @@ def _cell(rows: Sequence[CellRow]) -> str:
     return f"{middle} ({len(spread.dots)} of {spread.faults}{never}), {verdicts}{red}"
 
 
-def page(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
-    """docs/rocketmq-raft.md as a pure function of plan and rows."""
+def page(plan: MatrixPlan, rows: Sequence[CellRow], origins: Sequence[Row], now: Code | None = None) -> str:
+    """docs/rocketmq-raft.md as a pure function of plan, rows, where they come from, and today's code."""
     done = [row for job in plan.jobs if (row := current(plan.jobs, rows).get(job.id)) is not None]
     systems = ", ".join(sorted({row.system for row in done if row.system}))
     faults = sum(row.proven for row in done)
@@ -133,6 +145,9 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
         "benchmarks/rocketmq_raft.py render",
         "```",
         "",
+        f"Made by {made(counted(origins), now)}.",
+        "",
+        *about_age(origins, now),
         "## The paper's claims",
         "",
         "| claim | rule | answer | what was measured |",
@@ -161,6 +176,7 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
     lines += ["", "## Runs that were not valid", ""]
     red = [row for row in done if row.verdict != "valid"]
     lines += [f"- {row.id}, seed {row.seed}, {row.verdict}: {row.sentence or row.reason}" for row in red] or ["None."]
+    lines += kept_rows.section(origins, lambda row: row["command"])
     return "\n".join(lines) + "\n"
 
 
@@ -175,11 +191,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["keep", "render"])
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "store" / "matrix-rocketmq-raft")
+    parser.add_argument("--why", default="", help="why the matrix before does not count any more")
     args = parser.parse_args()
     if args.what == "keep":
-        keep(args.folder)
+        keep(args.folder, args.why)
     plan, rows = read_plan(DATA), read_rows(DATA)
-    PAGE.write_text(page(plan, rows))
+    PAGE.write_text(page(plan, rows, stored(ORIGINS)))
     HTML.write_text(html(plan, rows))
 
 

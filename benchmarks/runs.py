@@ -1,35 +1,32 @@
-"""Runs of the command, and the rows that are kept of them.
+"""Runs of the command as rows, and series of such runs: made again where the code has changed, cut off and taken up.
 
-A row holds what run.json and results.json said, with the command and the commit that made it. Files of
-rows are appended to, so a series of runs can be cut off and taken up again. Nothing here judges.
+A row holds what run.json and results.json said. Nothing here judges.
 """
 
 import argparse
 import json
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
-DATA = ROOT / "docs" / "data"
+from rows import ROOT, Row, clean_commit, counted, deciding, older, origin, replace, stored, today
+
 DEADLINE_S = 900
 
 
-def stored(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file, oldest first."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+class Job(NamedTuple):
+    """A run that a series asks for. ``key``: the members of its row that no other counted row of the file has."""
 
-
-def commit() -> str:
-    """The commit that is run, with a mark if anything but docs/ has changes."""
-
-    def git(*argv: str) -> str:
-        return subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs")
-    return git("rev-parse", "--short=10", "HEAD") + ("-dirty" if changed else "")
+    key: dict[str, Any]
+    command: str
+    system: str = "minimq"
 
 
 def perform(command: str, store: Path) -> tuple[Path, int]:
@@ -52,24 +49,28 @@ def perform(command: str, store: Path) -> tuple[Path, int]:
     return folder, out.returncode
 
 
-def row_of(folder: Path, command: str, code: int) -> dict[str, Any]:
-    """One run as a row."""
+def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row:
+    """One run as a row.
+
+    Raises:
+        SystemExit: the tree has changes that no commit holds.
+    """
     info = json.loads((folder / "run.json").read_text())
     path = folder / "results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     return {
-        "command": command,
+        **origin(deciding(system), command),
         "exit": code,
         "valid": results.get("valid"),
         "reason": results.get("reason", "") or info.get("error") or "",
         "sentence": results.get("sentence", ""),
         "engine": results.get("engine"),
-        "commit": commit(),
         "run": folder.name,
         "began": info["origin_utc"],
         "seed": info["seed"],
         "timings_s": info["timings_s"],
         "counts": results.get("counts", {}),
+        "checks": {check["name"]: check["valid"] for check in results.get("checks", [])},
         "anomalies": {name: found["count"] for name, found in results.get("anomalies", {}).items()},
         "allowed": [name for name, found in results.get("anomalies", {}).items() if found["allowed"]],
         "faults": [
@@ -87,11 +88,73 @@ def row_of(folder: Path, command: str, code: int) -> dict[str, Any]:
     }
 
 
-def keep(path: Path, row: dict[str, Any]) -> None:
-    """Append a row."""
-    path.parent.mkdir(exist_ok=True)
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+def matches(key: dict[str, Any]) -> Callable[[Row], bool]:
+    """Whether a row is of this key."""
+    return lambda row: all(row.get(name) == value for name, value in key.items())
+
+
+def pending(jobs: Iterable[Job], rows: Sequence[Row], *, stale: bool, again: str) -> list[Job]:
+    """The jobs that have no counted row; with ``stale`` also those whose row other code made; or all ``again``."""
+    kept = counted(rows)
+
+    def done(job: Job) -> bool:
+        found = [row for row in kept if matches(job.key)(row)]
+        return any(not stale or older(row) == [] for row in found)
+
+    return [job for job in jobs if again or not done(job)]
+
+
+Told = Callable[[Path, Row], Row]
+Perform = Callable[[Job, Path], tuple[Path, int]]
+
+
+def of_command(job: Job, store: Path) -> tuple[Path, int]:
+    """The run of a job whose command needs nothing around it."""
+    return perform(job.command, store)
+
+
+def run_series(path: Path, jobs: Iterable[Job], args: argparse.Namespace, more: Told | None = None,
+               act: Perform = of_command) -> None:  # fmt: skip
+    """Run what is to be run, ``args.jobs`` clusters at a time; each row is kept as soon as its run has ended.
+
+    ``more`` adds to a row what the page needs beside it. A row takes the place of the counted one of its key.
+
+    Raises:
+        SystemExit: the tree has changes, at the beginning or when a run has ended.
+    """
+    commit, _ = clean_commit(), today()
+    todo = pending(jobs, stored(path), stale=args.stale, again=args.again)
+    stores: SimpleQueue[Path] = SimpleQueue()
+    for number in range(args.jobs):
+        stores.put(args.store / f"series-{number}")
+    keeping = threading.Lock()
+
+    def one(job: Job) -> None:
+        store = stores.get()
+        try:
+            began = time.monotonic()
+            folder, code = act(job, store)
+            took_s = round(time.monotonic() - began, 1)
+            row = {**job.key, "took_s": took_s, **row_of(folder, job.command, code, job.system)}
+            if row["commit"] != commit:
+                raise SystemExit(f"{row['run']} began at {commit}, and this is {row['commit']} now; no row is kept")
+            row |= more(folder, row) if more is not None else {}
+            with keeping:
+                replace(path, row, matches(job.key), args.again)
+            said = row["sentence"] or row["reason"]
+            print(f"{' '.join(map(str, job.key.values())):<34} exit {code}  {row['took_s']:4.0f} s  {said}", flush=True)
+        finally:
+            stores.put(store)
+
+    with ThreadPoolExecutor(args.jobs) as pool:
+        runs = [pool.submit(one, job) for job in todo]
+        for run in runs:
+            try:
+                run.result()
+            except BaseException:
+                for later in runs:
+                    later.cancel()
+                raise
 
 
 def seeds_of(text: str) -> list[int]:
@@ -117,9 +180,12 @@ def outage_cells(faults: list[dict[str, Any]]) -> tuple[int, str, str]:
 
 
 def parser(description: str | None, seeds: str) -> argparse.ArgumentParser:
-    """What every series of runs is told: run or render, which seeds, where run folders go."""
+    """What every series of runs is told: run or render, which seeds, what again, where run folders go."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("what", choices=["run", "render"])
     made.add_argument("--seeds", default=seeds, type=seeds_of, metavar="FIRST-LAST", help=f"[default: {seeds}]")
+    made.add_argument("--stale", action="store_true", help="also run what other code than today's made")
+    made.add_argument("--again", default="", metavar="WHY", help="run all of it again, for this reason")
+    made.add_argument("--jobs", type=int, default=1, help="clusters at a time [default: 1]")
     made.add_argument("--store", type=Path, default=ROOT / "store")
     return made

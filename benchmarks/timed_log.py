@@ -16,20 +16,21 @@ import pyarrow as pa
 
 from benchmarks.measuring import profile, times
 from chaos.core.op import F, Type
+from checkers.evidence import context_of, evidence_of
 from checkers.judge import examine
 from checkers.kernel import Context
 from checkers.linearizable import LinearizableKernel
 from checkers.local import begin
 from checkers.loss import LossKernel
-from checkers.shards import grouped, load_shard, load_timeline, materialise, run_of, tables_of, workers_in
+from checkers.shards import grouped, load_shard, load_timeline, materialise, tables_of
 
 KERNELS = {"no-loss": LossKernel(), "linearizable-offsets": LinearizableKernel()}
 
 
 def _of(folder: str) -> tuple[Path, Context, list[int]]:
-    run, history = run_of(Path(folder)), Path(folder) / "history"
-    made = [materialise(history, worker) for worker in workers_in(history)]
-    context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
+    evidence, history = evidence_of(Path(folder)), Path(folder) / "history"
+    made = [materialise(history, worker, evidence.manifest) for worker in evidence.workers]
+    context = context_of(evidence, made, load_timeline(history, evidence.run, evidence.manifest))
     return history, context, sorted({key for one in made for key in one.keys})
 
 

@@ -124,7 +124,7 @@ def history(act: Act, operations: int, *, spoilt: bool) -> list[Call]:
 def _own_s(model: str, calls: Calls) -> tuple[float, str]:
     """Seconds of CPU and the verdict."""
     begun_s = time.process_time()
-    valid = registry.MODELS[model](calls, _RULES, Budget(porcupine.TIMEOUT_S)).valid
+    valid = registry.MODELS[model].check(calls, _RULES, Budget(porcupine.TIMEOUT_S)).valid
     return time.process_time() - begun_s, WORDS[valid]
 
 

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""The parts of CI beside ``make test``: which are due in which landing, their runs, and what was left out.
+
+    .ci/parts.py check          # before anything is run: is this turn a new one?
+    .ci/parts.py run [SECONDS]  # the parts that are due; SECONDS have gone since CI began
+    .ci/parts.py run --part NAME ...
+    .ci/parts.py next           # take the next turn; commit .ci/turn with the landing
+
+docs/ci.md says why the turn is a number in a file. Standard library only: it runs before the packages are there.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+PARTS = ROOT / ".ci" / "parts.toml"
+TURN = ROOT / ".ci" / "turn"
+LANDED = "origin/main"
+MARKER = "backends or longer or controls"
+ENGINE = [str(ROOT / ".ci" / "engine"), "/var/lib/chaos-engine"]
+CLOSING = re.compile(r"=+ (.*\b(?:passed|failed|errors?|skipped|no tests ran)\b.* in [\d.]+s.*?) =+\s*$")
+
+
+class Part(NamedTuple):
+    """A piece of CI. ``turn``: the remainder of the landing's turn at which it is due; ``minutes``: its budget."""
+
+    name: str
+    turn: int
+    minutes: int
+    tests: tuple[str, ...]
+
+
+class Plan(NamedTuple):
+    """``.ci/parts.toml``; all limits are minutes."""
+
+    planned_minutes: int
+    last_start_minutes: int
+    setup_minutes: int
+    test_minutes: int
+    unit_minutes: int
+    turns: int
+    parts: tuple[Part, ...]
+
+
+class Done(NamedTuple):
+    """A part that was run. ``closing``: the last line of pytest's own summary."""
+
+    part: Part
+    code: int
+    minutes: float
+    closing: str
+
+
+def plan_of(text: str) -> Plan:
+    """Pure: the plan that the text of parts.toml holds."""
+    found: dict[str, Any] = tomllib.loads(text)
+    parts = tuple(Part(**{**part, "tests": tuple(part["tests"])}) for part in found.pop("part"))
+    return Plan(parts=parts, **found)
+
+
+def due(plan: Plan, turn: int) -> list[Part]:
+    """Pure: the parts that run in the landing of this turn, in the order of the file."""
+    return [part for part in plan.parts if part.turn == turn % plan.turns]
+
+
+def next_turn(plan: Plan, turn: int, part: Part) -> int:
+    """Pure: the first turn after this one in which a part is due."""
+    return turn + ((part.turn - turn - 1) % plan.turns) + 1
+
+
+def fits(plan: Plan, part: Part, elapsed_s: float) -> bool:
+    """Pure: whether a part that begins now ends in time."""
+    return elapsed_s / 60 + part.minutes <= plan.last_start_minutes
+
+
+def last_line(plan: Plan, turn: int, ran: Iterable[Part], missed: Iterable[Part]) -> str:
+    """Pure: what this landing left out, and when it comes; ``missed``: what was due and was not run."""
+    ran, missed = set(ran), list(missed)
+    later = [f"{part.name} (turn {next_turn(plan, turn, part)})" for part in plan.parts if part not in {*ran, *missed}]
+    line = f"ci: left out at turn {turn}: {', '.join(later) or 'nothing'}"
+    return line + (f"; DUE AND NOT RUN: {', '.join(part.name for part in missed)}" if missed else "")
+
+
+def same_turn(turn: int, landed: int | None) -> str | None:
+    """Pure: what is wrong with this turn, given that of the landing before; None where that is not known."""
+    if landed is None or turn == landed + 1:
+        return None
+    return f"ci: .ci/turn is {turn} and {LANDED} has {landed}; run .ci/parts.py next on top of it and commit .ci/turn"
+
+
+def closing_of(lines: Sequence[str]) -> str:
+    """Pure: pytest's closing line among the lines of its output, without its rulers; empty if there is none."""
+    return next((found[1] for line in reversed(lines) if (found := CLOSING.search(line))), "")
+
+
+def landed_turn() -> int | None:
+    """The turn of the landing before this one; None if this clone does not know it, or is that landing itself."""
+
+    def git(*argv: str) -> str | None:
+        done = subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    before = git("rev-parse", "--verify", "--quiet", LANDED)
+    if before is None or before == git("rev-parse", "HEAD"):
+        return None
+    found = git("show", f"{LANDED}:.ci/turn")
+    return int(found) if found else None
+
+
+def perform(part: Part) -> Done:
+    """Run a part's tests with a Docker engine; all they print is printed."""
+    argv = [*ENGINE, str(ROOT / ".venv" / "bin" / "python"), "-m", "pytest", "-m", MARKER, *part.tests]
+    print(f"ci: {part.name}: {part.minutes} minutes planned", flush=True)
+    began, lines = time.monotonic(), []
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        assert run.stdout is not None
+        for line in run.stdout:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+            lines.append(line)
+    return Done(part, run.returncode, (time.monotonic() - began) / 60, closing_of(lines))
+
+
+def run(plan: Plan, turn: int, wanted: Sequence[Part], gone_s: float) -> int:
+    """Run parts until one fails; gives the exit code. The last line printed says what was left out."""
+    began = time.monotonic() - gone_s
+    done: list[Done] = []
+    for part in wanted:
+        if (done and done[-1].code) or not fits(plan, part, time.monotonic() - began):
+            break
+        done.append(perform(part))
+    print(f"ci: {gone_s / 60:.1f} of {plan.setup_minutes + plan.test_minutes} minutes until the parts began")
+    for one in done:
+        failed = f", FAILED with exit {one.code}" if one.code else ""
+        print(f"ci: {one.part.name}: {one.minutes:.1f} of {one.part.minutes} minutes, {one.closing}{failed}")
+    missed = [part for part in wanted if part not in {one.part for one in done}]
+    minutes = (time.monotonic() - began) / 60
+    slow = ", TOO SLOW" if minutes > plan.planned_minutes else ""
+    print(f"ci: {minutes:.1f} of {plan.planned_minutes} minutes in all{slow}")
+    print(last_line(plan, turn, [one.part for one in done], missed), flush=True)
+    return max([one.code for one in done] + [1 if missed else 0])
+
+
+def main() -> int:
+    """Parse and act."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("what", choices=["check", "run", "next"])
+    options.add_argument("seconds", nargs="?", type=float, default=0.0, help="seconds since CI began")
+    options.add_argument("--part", action="append", metavar="NAME", help="run these, whatever is due")
+    args = options.parse_args()
+    plan, turn = plan_of(PARTS.read_text()), int(TURN.read_text())
+    if args.what == "next":
+        turn = (turn if (landed := landed_turn()) is None else landed) + 1
+        TURN.write_text(f"{turn}\n")
+    wrong = same_turn(turn, landed_turn()) if args.what == "check" else None
+    if wrong:
+        print(wrong, file=sys.stderr)
+        return 254
+    unknown = set(args.part or ()) - {part.name for part in plan.parts}
+    if unknown:
+        print(f"ci: no part is called {', '.join(sorted(unknown))}; .ci/parts.toml has them", file=sys.stderr)
+        return 254
+    wanted = [part for part in plan.parts if part.name in args.part] if args.part else due(plan, turn)
+    if args.what != "run":
+        print(f"ci: turn {turn}: {', '.join(part.name for part in wanted)}", flush=True)
+        return 0
+    return run(plan, turn, wanted, args.seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
