@@ -56,8 +56,9 @@ def popen_entered(
 ) -> "subprocess.Popen[bytes]":
     """Start ``argv`` in namespaces of which we have descriptors; it sees this file system unless ``mnt`` is among them.
 
-    ``env`` is added to the harness' own environment. The child dies with the returned process, and with pid 1 of the
-    pid namespace.
+    ``cgroup`` among them is the file that takes processes into a control group; see ``cluster.sandbox.enter``. ``env``
+    is added to the harness' own environment. The child dies with the returned process, and with pid 1 of the pid
+    namespace.
     """
     names = [f"{name}={fd}" for name, fd in namespaces.items()]
     return subprocess.Popen(

@@ -4,6 +4,7 @@ It says what the bug does wrong, what brings it to light and what the verdict mu
 import anything of the harness: a node's process reads the same declarations.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -26,5 +27,5 @@ class Bug(msgspec.Struct, frozen=True, kw_only=True):
     nemesis: str
     anomaly: str
     settings: dict[str, str] = {}
-    options: dict[str, int | float] = {}
+    options: Mapping[str, int | float | str] = {}
     waits_for: str = ""

@@ -35,7 +35,7 @@ from typing import Final
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError, DeployError, UsageError
 from chaos.core.events import Note
-from cluster import docker_image, docker_network, docker_reap, linux, network, records
+from cluster import cpu_share, docker_image, docker_network, docker_reap, linux, network, records
 from cluster.addressing import CLIENT, addresses, names_of
 from cluster.agenthost import AgentHost, clean_environment, popen_entered
 from cluster.docker_container import Wanted, control_folder, environment, fate, listener, rights, settings
@@ -220,11 +220,22 @@ class DockerBackend:
                 engine, self._containers[name], network_id, host, self._settle_again, _leave_no_way_out
             )
             self._settle(host, control)
+            if name == CLIENT:
+                self._open_group(engine)
 
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="docker") as pool:
             for done in [pool.submit(bring_up, name) for name in names]:
                 done.result()
         self._hosts = {name: self._hosts[name] for name in names}
+
+    def _open_group(self, engine: Engine) -> None:
+        """Have load and observers weighed with the client's container, where that is more than they have."""
+        with engine.doing("looking at a container"):
+            pid = int(engine.api.inspect_container(self._containers[CLIENT])["State"]["Pid"])
+        procs = cpu_share.procs_of(pid)
+        if procs is not None:
+            with contextlib.suppress(OSError):  # not ours to write
+                self._namespaces["cgroup"] = os.open(procs, os.O_WRONLY | os.O_CLOEXEC)
 
     def _settle(self, host: AgentHost, control: socket.socket) -> None:
         """Tell a new agent what it has to know, and hear what it says."""
@@ -249,7 +260,7 @@ class DockerBackend:
     def _create(self, engine: Engine, wanted: Wanted) -> str:
         marks = labels(self._run_id)
         volume = f"chaos-{self._run_id}-{wanted.name}"
-        limited = wanted.name != CLIENT  # nothing of the harness' runs in the client's control group
+        limited = wanted.name != CLIENT  # what the harness runs beside it has no limits, but the larger share
         assert self._controls is not None
         with engine.doing(f"making container {wanted.name}"):
             engine.api.create_volume(volume, "local", {"type": "none", "o": "bind", "device": wanted.home}, marks)
@@ -258,6 +269,7 @@ class DockerBackend:
                 name=volume, labels=marks, environment=records.marker(self._run_id),
                 host_config=engine.api.create_host_config(
                     **rights(wanted, volume, self._controls, tuple(self._provided)),
+                    cpu_shares=cpu_share.SHARES if not limited and engine.limits_cpus else None,
                     nano_cpus=self._nano_cpus if limited and self._nano_cpus else None,
                     mem_limit=self._memory_bytes if limited and self._memory_bytes else None,
                     memswap_limit=self._memory_bytes if limited and self._memory_bytes else None,
@@ -287,7 +299,8 @@ class DockerBackend:
     def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         """See ``Backend.popen_inside``. The child dies with the returned process and with the client's container.
 
-        It enters the client's network, hostname and pids, but not its files, limits and clock.
+        It enters the client's network, hostname and pids, but not its files and clock; ``cluster.cpu_share`` says what
+        share of the processors it has.
         """
         if not self._namespaces:
             raise DeployError("the client's container is not up; call up() first")

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import re
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -76,6 +76,16 @@ class Counter(msgspec.Struct, frozen=True):
     bytes: int
 
 
+class Held(msgspec.Struct, frozen=True):
+    """What the packet filter of a host holds of a run.
+
+    ``counters``: its rules. ``astray``: for each hook (INPUT, OUTPUT) from which packets do not get to the rules, why.
+    """
+
+    counters: tuple[Counter, ...] = ()
+    astray: dict[str, str] = {}
+
+
 def chain(run_id: str) -> str:
     """Pure: the name of a run's chain, within the kernel's 28 characters."""
     if _PLAIN_ID.fullmatch(run_id):
@@ -101,12 +111,33 @@ def program(name: str, rules: Sequence[Rule], control: ControlLink | None = None
     return "\n".join([*lines, "COMMIT", ""])
 
 
-def parsed(listing: str) -> tuple[Counter, ...]:
-    """Pure: the counters in what ``iptables -v -S CHAIN`` prints."""
+def parsed(listing: str, name: str) -> Held:
+    """Pure: what chain ``name`` holds, out of what ``iptables -v -S`` prints of a whole filter."""
+    lines = [words for line in listing.splitlines() if (words := line.split())[:1] == ["-A"]]
+    ways = {hook: _way([words for words in lines if words[1] == hook], hook, name) for hook in _MATCH}
+    astray = {hook: why for hook, why in ways.items() if why}
+    return Held(_counters(words for words in lines if words[1] == name), astray)
+
+
+def _way(lines: Sequence[Sequence[str]], hook: str, name: str) -> str:
+    """Why packets do not get from a hook to the rules of a chain; empty if all of them do.
+
+    Looks for rules of the hook itself that accept what comes from other hosts. What chains of others accept is not
+    known.
+    """
+    for words in lines:
+        after = dict(itertools.pairwise(words))
+        if after.get("-j") == name and len(words) == len(("-A", hook, "-c", "1", "60", "-j", name)):
+            return ""
+        if after.get("-j") in ("ACCEPT", "RETURN") and "lo" not in (after.get("-i"), after.get("-o")):
+            return f"a rule in {hook} accepts packets before them"
+    return f"nothing in {hook} leads to them"
+
+
+def _counters(lines: Iterable[Sequence[str]]) -> tuple[Counter, ...]:
     found = []
-    for line in listing.splitlines():
-        words = line.split()
-        if words[:1] != ["-A"] or "-c" not in words or "DROP" not in words:
+    for words in lines:
+        if "-c" not in words or "DROP" not in words:
             continue
         after = dict(itertools.pairwise(words))
         direction: Literal["INPUT", "OUTPUT"] = "INPUT" if "-s" in after else "OUTPUT"
@@ -164,10 +195,19 @@ def clear(host: Host, run_id: str) -> None:
     done.check(f"{host.name}: removing packet filter chain {chain(run_id)}")
 
 
+def held(host: Host, run_id: str) -> Held:
+    """What the packet filter of this host holds of the run, seen all at once.
+
+    Raises:
+        DeployError: the packet filter refused, with what it said.
+    """
+    done = host.run(variant(host), "-w", "5", "-v", "-S", timeout_s=_TIMEOUT_S)
+    return parsed(done.check(f"{host.name}: listing packet filters").text, chain(run_id))
+
+
 def counters(host: Host, run_id: str) -> tuple[Counter, ...]:
     """What each rule of the run has dropped on this host; empty without a chain."""
-    done = host.run(variant(host), "-w", "5", "-v", "-S", chain(run_id), timeout_s=_TIMEOUT_S)
-    return parsed(done.text) if done.returncode == 0 else ()
+    return held(host, run_id).counters
 
 
 def listed(host: Host) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ followed by a look at /proc, and what did not happen before the deadline is an e
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -37,10 +37,13 @@ _LINE_BYTES: Final = 1 << 16
 _TAIL_LINES: Final = 5
 _TAIL_BYTES: Final = 600
 _ALREADY: Final = 9
+_TICKS_PER_S: Final = 100  # USER_HZ, in which /proc tells start times
+_MARK: Final = "--"
 
+# What scripts that look at a node's process begin with; $1: the host's home.
 # `begun PID`: the start time of a live process. `known`: sets pid, start and from; fails without a pid file.
 # `scan`: the pid file, then "tgid tid state start" for every thread of the process and of its session.
-_COMMON: Final = f"""\
+COMMON: Final = f"""\
 cd "$1" || exit
 begun() {{
   {{ read -r line < "/proc/$1/stat"; }} 2>/dev/null || return 1
@@ -66,9 +69,9 @@ scan() {{
   done
 }}
 """
-_STATE: Final = _COMMON + "scan\n"
+_STATE: Final = COMMON + "scan\n"
 # $2: the signal. If the pid belongs to a process with another start time, so does the session: hands off.
-_SIGNAL: Final = _COMMON + """\
+_SIGNAL: Final = COMMON + """\
 signal=$2
 known || exit 0
 now=$(begun "$pid") && [ "$now" != "$start" ] && exit 0
@@ -80,7 +83,7 @@ done
 exit 0
 """
 # $2 and on: the arguments of env(1). The start time is that of the fork, so it is known before the exec.
-_START: Final = _COMMON + f"""\
+_START: Final = COMMON + f"""\
 shift
 known && [ "$(begun "$pid")" = "$start" ] && exit {_ALREADY}
 mkdir -p {STDOUT.rpartition("/")[0]} && : >> {STDOUT} && from=$(wc -c < {STDOUT}) || exit
@@ -98,7 +101,7 @@ tail -c "+$(($2 + 1))" {STDOUT} | head -c {_CHUNK_BYTES}
 
 
 # Every process that is not of the command that looks: pid, start time, command line.
-_LIST: Final = _COMMON + """\
+_LISTING: Final = """\
 for folder in /proc/[0-9]*; do
   { read -r line < "$folder/stat"; } 2>/dev/null || continue
   set -- ${line##*) }
@@ -107,10 +110,16 @@ for folder in /proc/[0-9]*; do
   [ -z "$said" ] || printf '%s\\n' "${folder#/proc/}:${20} $said|"
 done
 """
+_LIST: Final = COMMON + _LISTING
+_STATE_AND_LIST: Final = f'{_STATE}echo {_MARK}\nread -r up _ < /proc/uptime && echo "$up"\n{_LISTING}'
 # $2 and on: pid, start time.
-_ADOPT: Final = _COMMON + f"""\
+_ADOPT: Final = COMMON + f"""\
 echo "$2 $3 0" > {PID_FILE}.partial && mv {PID_FILE}.partial {PID_FILE}
 """
+
+
+class ProcessEndedError(DeployError):
+    """A process ended before it said that it serves."""
 
 
 class ProcId(msgspec.Struct, frozen=True):
@@ -121,12 +130,21 @@ class ProcId(msgspec.Struct, frozen=True):
     log_offset: int
 
 
+class Successor(msgspec.Struct, frozen=True):
+    """A process that something other than the harness started in the place of the node's. ``age_s``: since when."""
+
+    pid: int
+    age_s: float
+
+
 class ProcState(msgspec.Struct, frozen=True, kw_only=True):
     """What /proc showed.
 
     ``pid``, ``start_time``: of the process started last (None: none ever was). ``alive``: that very process
     runs or is stopped. ``stopped``: alive, and every thread of it and of its children is in state T.
     ``zombie``: it ended and nobody has reaped it. ``others``: live pids of its session beside it.
+    ``successor``: of a process that is found by its command line (``Launch.found_by``) and does not live: the one that
+    fits now.
     """
 
     alive: bool
@@ -135,6 +153,7 @@ class ProcState(msgspec.Struct, frozen=True, kw_only=True):
     stopped: bool = False
     zombie: bool = False
     others: tuple[int, ...] = ()
+    successor: Successor | None = None
 
     @property
     def gone(self) -> bool:
@@ -163,6 +182,38 @@ def parse_state(text: str) -> ProcState:
     )
 
 
+class Listed(msgspec.Struct, frozen=True):
+    """One process of a host. ``start_time`` in clock ticks since boot; ``command``: its command line."""
+
+    pid: int
+    start_time: int
+    command: str
+
+
+def parse_list(text: str) -> list[Listed]:
+    """Pure: the processes in what the list of a host printed."""
+    out = []
+    for line in text.split("\n"):
+        words, blank, command = line.partition(" ")
+        pid, _, begun = words.partition(":")
+        if blank:
+            out.append(Listed(int(pid), int(begun), command.rstrip("| ")))
+    return out
+
+
+def with_successor(seen: ProcState, pattern: str, uptime_s: float, listed: Sequence[Listed]) -> ProcState:
+    """Pure: the state of a process that is found by its command line, with the process that took its place."""
+    if seen.alive:
+        return seen
+    known = (seen.pid, seen.start_time)
+    found = [each for each in listed if re.search(pattern, each.command) and (each.pid, each.start_time) != known]
+    if not found:
+        return seen
+    first = min(found, key=lambda each: each.start_time)
+    age_s = max(0.0, uptime_s - first.start_time / _TICKS_PER_S)
+    return msgspec.structs.replace(seen, successor=Successor(first.pid, age_s))
+
+
 def tail(log: bytes) -> str:
     """Pure: the end of a log on one line."""
     lines = [line.strip() for line in log.decode(errors="replace").splitlines() if line.strip()]
@@ -176,8 +227,7 @@ def start(node: Node, run_id: str) -> ProcId:
         DeployError: it runs already, or the host refused.
     """
     host, launch = node.host, node.launch
-    for path, content in launch.files.items():
-        host.put(content, f"{host.home}/{path}")
+    _put_files(node)
     if launch.found_by:
         return _start_elsewhere(node)
     env = [f"{name}={value}" for name, value in {**launch.env, "CHAOS_RUN": run_id}.items()]
@@ -188,23 +238,32 @@ def start(node: Node, run_id: str) -> ProcId:
     return ProcId(int(pid), int(begun), int(offset))
 
 
+def _put_files(node: Node) -> None:
+    """Write what the node's commands need."""
+    for path, content in node.launch.files.items():
+        node.host.put(content, f"{node.host.home}/{path}")
+
+
 def adopt(node: Node) -> ProcId | None:
     """Take the process that the node's launch describes for the node's; None if there is none.
 
     Raises:
         DeployError: several fit.
     """
-    pattern = re.compile(node.launch.found_by)
-    listed = (line.split(" ", 1) for line in _run(node, _LIST).split("\n") if line)
-    found = [(words, said) for words, said in listed if pattern.search(said.rstrip("| "))]
-    if len(found) > 1:
-        many = ", ".join(f"{words.partition(':')[0]} ({said[:60].strip()})" for words, said in found)
-        raise DeployError(f"{node.name}: {len(found)} processes match {node.launch.found_by!r}: {many}; say more of it")
-    if not found:
+    found = _matching(node)
+    if found is None:
         return None
-    pid, _, begun = found[0][0].partition(":")
-    _run(node, _ADOPT, pid, begun)
-    return ProcId(int(pid), int(begun), 0)
+    _run(node, _ADOPT, str(found.pid), str(found.start_time))
+    return ProcId(found.pid, found.start_time, 0)
+
+
+def _matching(node: Node) -> Listed | None:
+    """The process that the node's launch describes; raises as ``adopt``."""
+    found = [each for each in parse_list(_run(node, _LIST)) if re.search(node.launch.found_by, each.command)]
+    if len(found) > 1:
+        many = ", ".join(f"{each.pid} ({each.command[:60].strip()})" for each in found)
+        raise DeployError(f"{node.name}: {len(found)} processes match {node.launch.found_by!r}: {many}; say more of it")
+    return found[0] if found else None
 
 
 def stop(node: Node, grace_s: float = GRACE_S) -> bool:
@@ -217,6 +276,7 @@ def stop(node: Node, grace_s: float = GRACE_S) -> bool:
         DeadlineError: its own command did not end it.
     """
     if node.launch.stop:
+        _put_files(node)  # nothing has started a process that was there before
         done = node.host.run(*node.launch.stop, timeout_s=_COMMAND_TIMEOUT_S)
         done.check(f"{node.name}: stopping its process")
         deadline = Deadline(f"{node.name} to end by its stop command", _COMMAND_TIMEOUT_S)
@@ -235,7 +295,7 @@ def stop(node: Node, grace_s: float = GRACE_S) -> bool:
 
 def _start_elsewhere(node: Node) -> ProcId:
     """Start a process by a command that leaves it in the background, and find it."""
-    if adopt(node) is not None:
+    if _matching(node) is not None:
         raise DeployError(f"{node.name}: its process runs already; kill it before starting it again")
     node.host.run(*node.launch.argv, timeout_s=_COMMAND_TIMEOUT_S).check(f"{node.name}: starting its process")
     deadline = Deadline(f"a process that matches {node.launch.found_by!r} on {node.name}", _COMMAND_TIMEOUT_S)
@@ -246,8 +306,12 @@ def _start_elsewhere(node: Node) -> ProcId:
 
 
 def state(node: Node) -> ProcState:
-    """Look at the node's process now."""
-    return parse_state(_run(node, _STATE))
+    """Look at the node's process now; one that is found by its command line may have a successor."""
+    if not node.launch.found_by:
+        return parse_state(_run(node, _STATE))
+    own, _, rest = _run(node, _STATE_AND_LIST).partition(f"{_MARK}\n")
+    uptime, _, listed = rest.partition("\n")
+    return with_successor(parse_state(own), node.launch.found_by, float(uptime), parse_list(listed))
 
 
 def kill(node: Node, timeout_s: float = _SIGNAL_TIMEOUT_S) -> ProcState:
@@ -285,7 +349,7 @@ def await_ready(node: Node, deadline: Deadline) -> None:
     """Wait until the log of the process started last matches ``launch.ready_pattern``.
 
     Raises:
-        DeployError: the process ended first; the message holds the end of its log.
+        ProcessEndedError: the process ended first; the message holds the end of its log.
         DeadlineError: it did not become ready in time; the message holds the end of its log.
     """
     pattern = re.compile(node.launch.ready_pattern.encode(), re.MULTILINE)
@@ -300,7 +364,7 @@ def await_ready(node: Node, deadline: Deadline) -> None:
         if pattern.search(text):
             return
         if not seen.alive and not chunk:
-            raise DeployError(f"{node.name}: its process ended before it was ready: {tail(text)}")
+            raise ProcessEndedError(f"{node.name}: its process ended before it was ready: {tail(text)}")
         deadline.check(f"{node.name} last said: {tail(text)}")
         text = text[-_LINE_BYTES:]
         if not chunk:

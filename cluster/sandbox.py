@@ -18,6 +18,7 @@ import select
 import signal
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -156,11 +157,18 @@ def begin(control_fd: int, harness_pidfd: int) -> int:
 
 
 def enter(namespaces: list[str], argv: list[str]) -> int:
-    """Run ``argv`` inside a host's namespaces as our child, which dies with us; return as it ended."""
+    """Run ``argv`` inside a host's namespaces as our child, which dies with us; return as it ended.
+
+    ``cgroup=FD`` among them is the file ``cgroup.procs`` of a control group that weighs it; what is refused stays.
+    """
     folder = os.getcwd()  # noqa: PTH109 - a string survives the change of namespaces
-    for item in namespaces:
+    for item in sorted(namespaces, key=lambda item: not item.startswith("cgroup=")):  # while we have our own rights
         name, _, fd = item.partition("=")
-        linux.setns(int(fd), linux.NAMESPACES[name])
+        if name == "cgroup":
+            with suppress(OSError):
+                os.write(int(fd), b"0")
+        else:
+            linux.setns(int(fd), linux.NAMESPACES[name])
         os.close(int(fd))
     ourselves = os.pidfd_open(os.getpid())
     try:
@@ -203,7 +211,7 @@ def _become(argv: list[str], folder: str, *, shares_files: bool) -> NoReturn:
 
 
 def main(arguments: list[str]) -> int:
-    """``begin CONTROL-FD PIDFD`` or ``enter NAMESPACE=FD ... -- PROGRAM ...``."""
+    """``begin CONTROL-FD PIDFD`` or ``enter NAMESPACE=FD ... [cgroup=FD] -- PROGRAM ...``."""
     if arguments[0] == "begin":
         return begin(int(arguments[1]), int(arguments[2]))
     split = arguments.index("--")

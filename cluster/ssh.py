@@ -25,7 +25,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError, DeployError, UsageError
-from chaos.core.events import Note
+from chaos.core.events import CLOCK_SKEW, Note
 from cluster import network, records
 from cluster.addressing import CLIENT, names_of
 from cluster.folders import digest_of, unpack
@@ -378,4 +378,4 @@ class SshBackend:
     def _tell_skew(self, name: str, state: State, when: str) -> None:
         text = f"{name}: clock {state.skew} against this machine, {when}"
         data = {"ahead_ns": state.skew.ahead_ns, "error_ns": state.skew.error_ns}
-        self._notes.append(Note(time_ns=now_ns(), name="clock-skew", node=name, text=text, data=data))
+        self._notes.append(Note(time_ns=now_ns(), name=CLOCK_SKEW, node=name, text=text, data=data))

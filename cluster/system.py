@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from chaos.core import payload
 from chaos.core.client import Client
 from chaos.core.events import Note, Observation
 from chaos.core.op import F
@@ -28,6 +29,14 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeInfo, ...]
     settings: dict[str, str]
     queues: int
+
+    @property
+    def mark(self) -> str:
+        """What every name begins with that the run gives to something on the cluster: topics, groups.
+
+        The number is the one that the run's messages carry. 22 letters, digits and a dash: legal in every system.
+        """
+        return f"chaos-{payload.run_hash(self.run_id):016x}"
 
     def of_role(self, *roles: str) -> tuple[NodeInfo, ...]:
         """The nodes of the named roles, in order."""
@@ -64,6 +73,28 @@ class Leadership(msgspec.Struct, frozen=True, kw_only=True):
     term: int | None = None
 
 
+class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
+    """What nodes were proven to run with. ``warning`` in a note's data: say it.
+
+    ``settings``: by full name, those of the run that are alike on all nodes. ``promises``: what may be promised by what
+    every single node said; None on a cluster of the run's own, where all settings are as they were asked for.
+    """
+
+    notes: tuple[Note, ...] = ()
+    settings: dict[str, str] = {}
+    promises: Promises | None = None
+
+
+class Removal(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of that which a run made on a cluster that goes on without it: a phrase for each thing.
+
+    ``left`` says where and why.
+    """
+
+    removed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
 class Probe(Protocol):
     """Asks the system about itself, from inside. One outstanding request per node, own connections."""
 
@@ -71,8 +102,12 @@ class Probe(Protocol):
         """Create what the workload needs (topics on every replica); raises DeployError if refused."""
         ...
 
-    async def confirm(self) -> tuple[Note, ...]:
-        """Ask every node for its settings in effect; returns what was proven. ``warning`` in a note's data: say it.
+    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
+        """Ask every node for its settings in effect.
+
+        Args:
+            asked: None on a cluster of the run's own: every setting must be in effect. Else it is somebody else's: the
+                settings that somebody asked for, by full name, must be in effect; the others are learned.
 
         Raises:
             DeployError: one is not in effect; names node, key, wanted and found.
@@ -85,6 +120,10 @@ class Probe(Protocol):
 
     async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
         """Ask one node; never raises for a silent one (``alive`` false, ``error`` set)."""
+        ...
+
+    async def remove(self) -> Removal:
+        """Remove what ``prepare`` created, from a cluster that goes on without this run; never raises for a node."""
         ...
 
     def leadership(self, latest: Mapping[str, Observation]) -> Leadership:

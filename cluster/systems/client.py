@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
 from chaos.core import payload
-from chaos.core.client import Definite, Indefinite
-from chaos.core.op import Completion, F, Invocation, Type
+from chaos.core.client import Definite, Received
+from chaos.core.op import F, Invocation
 from chaos.core.rand import stream
 from cluster.system import ClusterView
 from cluster.systems.routing import RoutePoller, RouteSource, pinned_node
@@ -50,21 +50,15 @@ class RoutedClient(ABC, Generic[LinkT]):
         self._run = payload.run_hash(view.run_id)
         self._random = stream(seed, "client", number)
 
-    async def invoke(self, op: Invocation) -> Completion:
+    async def invoke(self, op: Invocation, received: Received) -> None:
         """Try the operation once, before its deadline."""
         deadline_ns = op.deadline_ns - _OWN_MARGIN_NS
-        node: str | None = None
-        try:
-            node = await self._node(op, deadline_ns)
-            return await self._perform(op, node, deadline_ns)
-        except Definite as error:
-            return Completion(type=Type.FAIL, node=node, error=str(error))
-        except Indefinite as error:
-            return Completion(type=Type.INFO, node=node, error=str(error))
+        received.node = await self._node(op, deadline_ns)
+        await self._perform(op, received.node, deadline_ns, received)
 
     @abstractmethod
-    async def _perform(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
-        """Ask the node. Raises Definite or Indefinite where there is no answer that says more."""
+    async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        """Ask the node; returning means ok. Raises Definite or Indefinite."""
 
     async def _node(self, op: Invocation, deadline_ns: int) -> str:
         """Where the operation goes. Raises Definite if there is no such node in the route."""

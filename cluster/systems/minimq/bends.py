@@ -49,7 +49,7 @@ class Replacement(NamedTuple):
 Bend = Callable[[Notes], list[Replacement]]
 
 
-def _after_failover(notes: Notes) -> bool:
+def after_failover(notes: Notes) -> bool:
     """Whether the log of the broker that decides began under an earlier master than the present one."""
     epochs = notes.log.epochs
     return bool(epochs) and epochs[0][0] < notes.broker.epoch
@@ -199,7 +199,7 @@ def duplicate_on_retry(notes: Notes) -> list[Replacement]:
     ]
 
 
-def offset_reuse_after_failover(notes: Notes) -> list[Replacement]:
+def offset_reuseafter_failover(notes: Notes) -> list[Replacement]:
     """A new master gives the last offset of each queue a second time."""
 
     def next_offset(queue_length: int) -> int:
@@ -348,7 +348,7 @@ def skip_on_long_poll(notes: Notes) -> list[Replacement]:
     honest = rules.awaited_offset
 
     def awaited_offset(requested_offset: int) -> int:
-        if not _after_failover(notes):
+        if not after_failover(notes):
             return honest(requested_offset)
         notes.note(offset=requested_offset)
         return requested_offset + 1
@@ -364,7 +364,7 @@ BENDS: Final[Mapping[str, Bend]] = {
     "truncate-acked": truncate_acked,
     "stale-epoch-accept": stale_epoch_accept,
     "duplicate-on-retry": duplicate_on_retry,
-    "offset-reuse-after-failover": offset_reuse_after_failover,
+    "offset-reuse-after-failover": offset_reuseafter_failover,
     "offset-gap": offset_gap,
     "reorder-batch": reorder_batch,
     "corrupt-body": corrupt_body,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cluster.bug import Bug
-from cluster.systems.minimq import bends, bends_controller
+from cluster.systems.minimq import bends, bends_controller, bends_service
 from cluster.systems.minimq.bends import Replacement
 from cluster.systems.minimq.broker import Broker
 from cluster.systems.minimq.controller import Controller
@@ -34,7 +34,7 @@ _DECLARED: Final = (
         settings={"broker.minInSyncReplicas": "1", "broker.lagMax": "0.6", "controller.brokerTimeout": "0.6"},
         # The master must die before those that the cut made fall behind are back. TCP tries again 1.4 s and 3 s after
         # the cut began; between the two it is healed, and about a second later, once that is proven, the master is hit.
-        options=_SHORT | {"fault_interval_s": 0.5, "fault_duration_s": 1.75},
+        options=_SHORT | {"fault_interval_s": 0.5, "fault_duration_s": 1.75, "rhythm": "even"},
     ),
     Bug(
         name="forget-vote", help="a controller that restarts knows neither its term nor its vote",
@@ -108,11 +108,19 @@ _DECLARED: Final = (
         workload="queue", nemesis="leader-kill", anomaly="rto-budget",
         options=_LONG_FAULT,
     ),
+    Bug(
+        name="stuck-after-failover", help="a new master takes messages and never acknowledges them",
+        workload="queue", nemesis="leader-kill", anomaly="no-recovery", options=_ONE_FAULT,
+    ),
+    Bug(
+        name="never-rejoin", help="a new master lets no broker back into the SyncStateSet",
+        workload="queue", nemesis="leader-kill", anomaly="did-not-come-back", options=_ONE_FAULT,
+    ),
 )  # fmt: skip
 
 BUGS: Final[Mapping[str, Bug]] = {bug.name: bug for bug in _DECLARED}
 
-_BENDS: Final = {**bends.BENDS, **bends_controller.BENDS}
+_BENDS: Final = {**bends.BENDS, **bends_controller.BENDS, **bends_service.BENDS}
 _switched_on: Final[list[Notes]] = []
 
 

@@ -23,9 +23,13 @@ VERSION: Final = "0.1.0"
 ROLES: Final[Mapping[str, RoleKind]] = {"controller": "controller", "broker": "replica"}
 GROUP: Final = "brokers"
 """Name of the one replica group in observations."""
-TOPIC: Final = "chaos"
 PROGRESS_MARGIN_S: Final = 2.0
 """Three times the longest silence without any fault, at least two seconds (docs/progress.md)."""
+RECOVERS_WITHIN_S: Final = 30.0
+"""Four times the longest time from a heal to the next acknowledgement in the stored runs, 5.4 s, rounded up."""
+
+ELECTED_WITHIN_S: Final = 2.0
+"""Once the controllers take a master for dead another is elected within milliseconds; the rest is for busy machines."""
 PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 """A host's own, of the harness' release: the compiled part of msgspec fits no other."""
 
@@ -63,6 +67,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         data=f"{home}/{_DATA}",
         broker=keys.broker_settings(view.settings),
         controller=keys.controller_settings(view.settings),
+        segment_bytes=int(view.settings["broker.segmentBytes"]),
         bug=view.settings["bug"] or None,
         seed=payload.run_hash(view.run_id),
     )

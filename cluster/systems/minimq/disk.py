@@ -19,7 +19,7 @@ import msgspec
 from cluster.systems.minimq.broker_messages import Record
 from cluster.systems.minimq.io import Truncate, Write
 from cluster.systems.minimq.messages import Entry, HardState
-from cluster.systems.minimq.storage import SegmentedLog, StorageError, decode_record, encode_record
+from cluster.systems.minimq.storage import SEGMENT_BYTES, SegmentedLog, StorageError, decode_record, encode_record
 
 Kept = Write | Truncate
 
@@ -104,13 +104,13 @@ class Store(Protocol):
 class BrokerStore:
     """A broker's commit log: the log's position is the record's."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open it.
+    def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
+        """Open it; a segment that has reached ``segment_bytes`` is followed by another.
 
         Raises:
             DiskError: damage, or no access.
         """
-        self._log = _open(folder)
+        self._log = _open(folder, segment_bytes)
 
     def recovered(self) -> list[Record]:
         """The records found, handed out once.
@@ -165,9 +165,9 @@ class ControllerStore:
         self._log.sync()
 
 
-def _open(folder: Path) -> SegmentedLog:
+def _open(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> SegmentedLog:
     try:
-        return SegmentedLog(folder)
+        return SegmentedLog(folder, segment_bytes=segment_bytes)
     except StorageError as error:
         raise DiskError(str(error)) from None
     except OSError as error:

@@ -8,7 +8,7 @@ section 9.6 of Ongaro's dissertation (Stanford 2014) and a round number for its 
 term 0 stands before the first entry.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -90,6 +90,10 @@ class GetStatus(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What this node believes of itself now, stale or not; for observers."""
 
 
+class GetSettings(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What this node goes by; every node answers, whatever its role."""
+
+
 ControllerRequest = RegisterBroker | Heartbeat | AlterSyncStateSet | CreateTopic | GetMetadata | GetStatus
 
 RefusedReason = Literal[
@@ -134,6 +138,16 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     commit: int
     last: int
     metadata: Metadata
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """What a node goes by, and its bug (empty: none).
+
+    ``values``: the fields of ``BrokerSettings`` and ``segment_bytes``, or those of ``ControllerSettings``.
+    """
+
+    values: dict[str, Any]
+    bug: str
 
 
 ControllerAnswer = Accepted | Refused | Indefinite | Status

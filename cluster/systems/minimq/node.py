@@ -44,7 +44,7 @@ from cluster.systems.minimq.io import (
     Write,
     Written,
 )
-from cluster.systems.minimq.messages import ControllerRequest
+from cluster.systems.minimq.messages import ControllerRequest, GetSettings
 from cluster.systems.minimq.nodeconfig import ConfigError, NodeConfig
 from cluster.systems.minimq.serve import Doors, Incoming, listen
 from cluster.systems.minimq.timers import Timers
@@ -115,6 +115,10 @@ class Node:
         self._take(Message(sender=sender, body=body))
 
     def _on_call(self, connection: Incoming, number: int, body: msgspec.Struct) -> None:
+        if isinstance(body, GetSettings):
+            connection.answer(number, nodeconfig.told(self._config))
+            self._unsent[connection] = None
+            return
         if self._config.role == "controller" and not isinstance(body, ControllerRequest):
             connection.answer(number, Rejected(reason="bad-request"))
             self._unsent[connection] = None
@@ -250,7 +254,7 @@ def build(config: NodeConfig, folder: Folder) -> tuple[Core, Store]:
             name=config.name, controllers=config.controllers, stored=stored, rng=rng, settings=config.controller
         )  # fmt: skip
         return controller, journal
-    log = BrokerStore(folder.path / "log")
+    log = BrokerStore(folder.path / "log", config.segment_bytes)
     records = log.recovered()
     incarnation = folder.next_incarnation()
     return Broker(config.name, config.controllers, incarnation, config.broker, records), log

@@ -11,7 +11,9 @@ from typing import Literal
 import msgspec
 
 from cluster.systems.minimq.controller import ControllerSettings
+from cluster.systems.minimq.messages import Settings
 from cluster.systems.minimq.replica import BrokerSettings
+from cluster.systems.minimq.storage import SEGMENT_BYTES
 from cluster.systems.minimq.wire import PORT
 
 Role = Literal["controller", "broker"]
@@ -26,7 +28,8 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     ``listen``: the address it accepts on, at ``port`` as all the others. ``controllers`` and ``brokers`` name all
     nodes, this one included, and ``addresses`` says where each is. ``data``: a folder that is this node's alone.
-    ``bug``: the deviation switched on in this process. ``seed`` decides its draws.
+    ``segment_bytes``: a broker's segment that has reached it is followed by another. ``bug``: the deviation switched on
+    in this process. ``seed`` decides its draws.
     """
 
     name: str
@@ -39,6 +42,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     data: str
     broker: BrokerSettings = msgspec.field(default_factory=BrokerSettings)
     controller: ControllerSettings = msgspec.field(default_factory=ControllerSettings)
+    segment_bytes: int = SEGMENT_BYTES
     bug: str | None = None
     seed: int = 0
 
@@ -46,6 +50,14 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def peers(self) -> dict[str, str]:
         """Name and address of every other node."""
         return {name: address for name, address in self.addresses.items() if name != self.name}
+
+
+def told(config: NodeConfig) -> Settings:
+    """What a node answers when it is asked for its settings: those that its core was made with."""
+    if config.role == "controller":
+        return Settings(values=msgspec.to_builtins(config.controller), bug=config.bug or "")
+    values = {**msgspec.to_builtins(config.broker), "segment_bytes": config.segment_bytes}
+    return Settings(values=values, bug=config.bug or "")
 
 
 def load(path: Path) -> NodeConfig:

@@ -8,22 +8,26 @@ import asyncio
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
 from chaos.core.events import Note, Observation
 from chaos.core.runinfo import NodeInfo
-from cluster.system import ClusterView, Leadership
+from cluster.system import ClusterView, Confirmed, Leadership, Removal
 from cluster.systems.leadership import leadership, not_ready
+from cluster.systems.minimq import effects, settings
 from cluster.systems.minimq.broker_messages import GetReplica, ReplicaStatus
-from cluster.systems.minimq.config import GROUP, TOPIC
-from cluster.systems.minimq.messages import Accepted, CreateTopic, GetStatus, Refused, Status
+from cluster.systems.minimq.config import GROUP
+from cluster.systems.minimq.messages import Accepted, CreateTopic, GetSettings, GetStatus, Refused, Settings, Status
 from cluster.systems.minimq.outcomes import expected
 from cluster.systems.minimq.route import Controllers
 from cluster.systems.minimq.rpc import Link
 
 _ASK_TIMEOUT_S: Final = 1.0
 _PREPARE_TIMEOUT_S: Final = 30.0
+_SETTINGS_TIMEOUT_S: Final = 5.0
 _RETRY_S: Final = 0.1
 
 
@@ -32,6 +36,7 @@ class MiniMQProbe:
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
+        self._topic = view.mark
         self._links = {node.name: Link(node.address) for node in view.nodes}
         self._prepared = False
 
@@ -42,22 +47,39 @@ class MiniMQProbe:
             DeployError: the controllers refused it, or none led until the deadline.
         """
         controllers = Controllers({node.name: self._links[node.name] for node in self._view.of_role("controller")})
-        request = CreateTopic(topic=TOPIC, queues=self._view.queues)
-        deadline = Deadline(f"topic {TOPIC} to be created", _PREPARE_TIMEOUT_S)
+        request = CreateTopic(topic=self._topic, queues=self._view.queues)
+        what = f"topic {self._topic}"
+        deadline = Deadline(f"{what} to be created", _PREPARE_TIMEOUT_S)
         while True:
             answer = await controllers.first(request, _soon(_ASK_TIMEOUT_S))  # creating it twice is creating it once
             if isinstance(answer, Accepted):
                 break
             if isinstance(answer, Refused) and answer.reason in ("topic-exists", "bad-topic"):
-                raise DeployError(f"topic {TOPIC} with {self._view.queues} queues was not created: {answer.reason}")
+                raise DeployError(f"{what} with {self._view.queues} queues was not created: {answer.reason}")
             if deadline.expired():
-                raise DeployError(f"topic {TOPIC} was not created in {_PREPARE_TIMEOUT_S:g} s: no controller leads")
+                raise DeployError(f"{what} was not created in {_PREPARE_TIMEOUT_S:g} s: no controller leads")
             await asyncio.sleep(_RETRY_S)
         self._prepared = True
 
-    async def confirm(self) -> tuple[Note, ...]:
-        """Nothing to ask: a minimq node refuses to start with a setting that it does not know or cannot read."""
-        return ()
+    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
+        """See ``effects``: one note of what every node was proven to go by.
+
+        Raises:
+            DeployError: a setting is not in effect, or a node of the run's own does not say.
+        """
+        shown = {node.name: await self._shown(node) for node in self._view.nodes}
+        text, promises = effects.concluded(shown, self._view.settings, asked)
+        data = {"warning": promises is not None and bool(promises.not_taken)}
+        note = Note(time_ns=now_ns(), name="settings-in-effect", text=text, data=data)
+        return Confirmed(notes=(note,), settings=effects.alike(shown), promises=promises)
+
+    async def _shown(self, node: NodeInfo) -> dict[str, str] | str:
+        """The settings that a node goes by, or why it does not say them."""
+        try:
+            told = expected(await self._links[node.name].ask(GetSettings(), _soon(_SETTINGS_TIMEOUT_S)), Settings)
+            return settings.in_effect(node.role, told)
+        except (Definite, Indefinite, msgspec.ValidationError) as error:
+            return str(error)
 
     async def readiness(self) -> str | None:
         """None when every node serves, the SyncStateSet is complete and (once prepared) every broker has the topic."""
@@ -73,7 +95,7 @@ class MiniMQProbe:
             if own.role != ("master" if node.name == leader.master else "slave"):
                 return f"{node.name} does not know its place yet"
             if self._prepared and len(own.max_offsets or {}) < self._view.queues:
-                return f"{node.name} does not know topic {TOPIC}"
+                return f"{node.name} does not know topic {self._topic}"
         return None
 
     async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
@@ -84,7 +106,7 @@ class MiniMQProbe:
         try:
             if node.role == "broker":
                 replica = expected(await link.ask(GetReplica(), deadline_ns), ReplicaStatus)
-                return of_broker(node.name, replica, asked_ns, now_ns())
+                return of_broker(node.name, replica, self._topic, asked_ns, now_ns())
             status = expected(await link.ask(GetStatus(), deadline_ns), Status)
             return of_controller(node.name, status, asked_ns, now_ns())
         except (Definite, Indefinite) as error:
@@ -94,13 +116,17 @@ class MiniMQProbe:
         """Pure: the active controller with the highest term names the master; without one, the brokers do."""
         return leadership(latest, self._view)
 
+    async def remove(self) -> Removal:
+        """Nothing can be removed: records of all topics lie in one log, and minimq keeps every record."""
+        return Removal(left=(f"topic {self._topic} and what its consumer group committed: minimq deletes no topic",))
+
     async def close(self) -> None:
         """Release all connections; safe to call twice."""
         for link in self._links.values():
             link.close()
 
 
-def of_broker(name: str, said: ReplicaStatus, asked_ns: int, time_ns: int) -> Observation:
+def of_broker(name: str, said: ReplicaStatus, topic: str, asked_ns: int, time_ns: int) -> Observation:
     """Pure: an observation from a broker's status. Only a master speaks for its group; a follower repeats others."""
     leads = said.role == "master"
     return Observation(
@@ -111,7 +137,7 @@ def of_broker(name: str, said: ReplicaStatus, asked_ns: int, time_ns: int) -> Ob
         master=name if leads else None,
         sync_state_set=tuple(sorted(said.sync_state_set)) if leads else None,
         sync_state_set_epoch=said.sss_epoch if leads else None,
-        max_offsets={str(queue): end for queue, end in enumerate(said.queue_ends.get(TOPIC, ()))} or None,
+        max_offsets={str(queue): end for queue, end in enumerate(said.queue_ends.get(topic, ()))} or None,
     )  # fmt: skip
 
 

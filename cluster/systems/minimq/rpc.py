@@ -4,11 +4,11 @@ from typing import Final
 
 from cluster.systems import link
 from cluster.systems.minimq.broker_messages import BrokerAnswer, BrokerRequest
-from cluster.systems.minimq.messages import ControllerAnswer, ControllerRequest
+from cluster.systems.minimq.messages import ControllerAnswer, ControllerRequest, GetSettings, Settings
 from cluster.systems.minimq.wire import PORT, Back, Call, Frames, Hello, WireError, frame
 
-Request = ControllerRequest | BrokerRequest
-Answer = ControllerAnswer | BrokerAnswer
+Request = ControllerRequest | BrokerRequest | GetSettings
+Answer = ControllerAnswer | BrokerAnswer | Settings
 
 
 class Calls:

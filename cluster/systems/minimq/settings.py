@@ -9,15 +9,20 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+import msgspec
+
 from chaos.core.errors import UsageError
 from cluster.systems import routing
 from cluster.systems.minimq.bugs import BUGS
 from cluster.systems.minimq.controller import ControllerSettings
+from cluster.systems.minimq.messages import Settings
 from cluster.systems.minimq.raft import RaftSettings
 from cluster.systems.minimq.replica import BrokerSettings
 
 BROKERS: Final = 3
 SECONDS_MAX: Final = 3600.0
+SEGMENT_LEAST: Final = 1024
+SEGMENT_MOST: Final = 1 << 30
 _MS_PER_S: Final = 1000
 
 
@@ -46,6 +51,11 @@ def _whole(least: int, most: int) -> Callable[[str], str | None]:
     return lambda value: None if value in fits else f"a whole number from {least} to {most}"
 
 
+def _bytes(value: str) -> str | None:
+    fits = value.isdecimal() and SEGMENT_LEAST <= int(value) <= SEGMENT_MOST
+    return None if fits else f"a whole number from {SEGMENT_LEAST} to {SEGMENT_MOST}"
+
+
 def _client(_value: str) -> None:
     """``routing.check_client`` says it for every system."""
 
@@ -72,6 +82,10 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "broker.lagMax": Setting(
         "2", "seconds a follower may be behind before it leaves the SyncStateSet",
         _seconds(2 * _BROKER.fetch_park_ms / _MS_PER_S),
+    ),
+    "broker.segmentBytes": Setting(
+        "65536", "bytes of a segment of the log on disk, after which the next begins; small, so that runs have many",
+        _bytes,
     ),
     "controller.brokerTimeout": Setting(
         "1.5", "seconds of a broker's silence after which the controllers take it for dead",
@@ -114,6 +128,12 @@ def resolve(settings: Mapping[str, str]) -> dict[str, str]:
     return resolved
 
 
+def longer_s(settings: Mapping[str, str]) -> float:
+    """How much longer than by default it may take until failures are noticed and clients know, in seconds."""
+    times = ("broker.lagMax", "controller.brokerTimeout", "controller.electionTimeout", "client.routePollInterval")
+    return sum(2 * max(0.0, float(settings[name]) - float(SETTINGS[name].default)) for name in times)
+
+
 def broker_settings(settings: Mapping[str, str]) -> BrokerSettings:
     """What brokers are told, from resolved settings."""
     return BrokerSettings(
@@ -132,6 +152,47 @@ def controller_settings(settings: Mapping[str, str]) -> ControllerSettings:
         dead_after_ms=_ms(settings["controller.brokerTimeout"]),
         unclean_election=settings["controller.uncleanElection"] == "true",
     )
+
+
+def in_effect(role: str, told: Settings) -> dict[str, str]:
+    """What a node of a role says that it goes by, as settings by full name: the inverse of what nodes are told.
+
+    Raises:
+        msgspec.ValidationError: it is a node of another version, with other settings.
+    """
+    if role == "controller":
+        controller = msgspec.convert(told.values, ControllerSettings)
+        return {
+            "controller.brokerTimeout": _s(controller.dead_after_ms),
+            "controller.uncleanElection": str(controller.unclean_election).lower(),
+            "controller.electionTimeout": _s(controller.raft.election_ms),
+            "bug": told.bug,
+        }
+    values = dict(told.values)
+    segment_bytes = msgspec.convert(values.pop("segment_bytes", None), int)
+    broker = msgspec.convert(values, BrokerSettings)
+    return {
+        "broker.segmentBytes": str(segment_bytes),
+        "broker.minInSyncReplicas": str(broker.min_in_sync),
+        "broker.flush": "sync" if broker.sync_flush else "async",
+        "broker.replication": "sync" if broker.sync_replication else "async",
+        "broker.requestTimeout": _s(broker.request_timeout_ms),
+        "broker.lagMax": _s(broker.lag_max_ms),
+        "bug": told.bug,
+    }
+
+
+def normal(settings: Mapping[str, str]) -> dict[str, str]:
+    """Resolved settings of brokers and controllers in the words of ``in_effect``."""
+    bug = settings["bug"]
+    segment = {"segment_bytes": int(settings["broker.segmentBytes"])}
+    broker = Settings(values=msgspec.to_builtins(broker_settings(settings)) | segment, bug=bug)
+    controller = Settings(values=msgspec.to_builtins(controller_settings(settings)), bug=bug)
+    return in_effect("broker", broker) | in_effect("controller", controller)
+
+
+def _s(milliseconds: int) -> str:
+    return f"{milliseconds / _MS_PER_S:g}"
 
 
 def _ms(seconds: str) -> int:

@@ -95,14 +95,29 @@ def decode_record(payload: bytes) -> Record:
 
 
 class _Segment:
-    """One open file. ``starts``: where each frame begins; ``size``: where the next one will."""
+    """One file. ``starts``: where each frame begins; ``size``: where the next one will.
+
+    Only the last segment of a log is open, so that a log may have more of them than a process may have open files.
+    """
 
     def __init__(self, path: Path, base: int, starts: Sequence[int], size: int) -> None:
         self.path = path
         self.base = base
         self.starts = array("Q", starts)
         self.size = size
-        self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self.fd = -1
+        self.open()
+
+    def open(self) -> None:
+        """Open the file; fine if it is open."""
+        if self.fd < 0:
+            self.fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        """Close the file; fine if it is closed."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
 
     @property
     def end(self) -> int:
@@ -195,16 +210,17 @@ class SegmentedLog:
         """
         while len(self._segments) > 1 and self._segments[-1].base >= start:
             segment = self._segments.pop()
-            os.close(segment.fd)
+            segment.close()
             segment.path.unlink()
             _sync(self._folder)
+            self._segments[-1].open()
         if start < self.end:
             self._segments[-1].cut(start)
 
     def close(self) -> None:
         """Close the files."""
         for segment in self._segments:
-            os.close(segment.fd)
+            segment.close()
         self._segments.clear()
 
     # ------------------------------------------------------------ opening
@@ -240,14 +256,18 @@ class SegmentedLog:
         if last:
             os.fsync(segment.fd)
             _sync(self._folder)
+        else:
+            segment.close()
         self._recovered += [frame.payload for frame in frames]
         return segment.end
 
     # ------------------------------------------------------------ writing
 
     def _roll(self) -> _Segment:
-        os.fsync(self._segments[-1].fd)
-        return self._make(self._segments[-1].end)
+        full = self._segments[-1]
+        os.fsync(full.fd)
+        full.close()
+        return self._make(full.end)
 
     def _make(self, base: int) -> _Segment:
         path = self._folder / f"{base:0{_NAME_DIGITS}d}.log"

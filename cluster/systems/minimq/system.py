@@ -11,7 +11,7 @@ from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems import routing
 from cluster.systems.minimq import artefacts as modules
-from cluster.systems.minimq import config
+from cluster.systems.minimq import config, promises
 from cluster.systems.minimq import settings as keys
 from cluster.systems.minimq.bugs import BUGS
 
@@ -42,11 +42,8 @@ class MiniMQ:
         return config.topology()
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
-        """Everything: no anomaly is by design."""
-        return Promises(
-            min_in_sync=int(settings["broker.minInSyncReplicas"]), replicas_read=True,
-            progress_margin_s=config.PROGRESS_MARGIN_S,
-        )  # fmt: skip
+        """See ``promises.of``."""
+        return promises.of(settings)
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""

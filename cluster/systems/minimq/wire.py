@@ -17,8 +17,10 @@ from cluster.systems.minimq.messages import (
     Ask,
     ControllerAnswer,
     ControllerRequest,
+    GetSettings,
     MetadataPush,
     RaftMessage,
+    Settings,
 )
 
 FRAME_BYTES_MAX: Final = 16 << 20
@@ -39,14 +41,14 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
     """A client's request under a number that it chose; answered once."""
 
     number: int
-    body: ControllerRequest | BrokerRequest
+    body: ControllerRequest | BrokerRequest | GetSettings
 
 
 class Back(msgspec.Struct, frozen=True, array_like=True):
     """The answer to the ``Call`` of this number on this connection."""
 
     number: int
-    body: ControllerAnswer | BrokerAnswer
+    body: ControllerAnswer | BrokerAnswer | Settings
 
 
 NodeMessage = RaftMessage | Ask | Answer | MetadataPush | ReplicaMessage

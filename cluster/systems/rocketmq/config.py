@@ -22,7 +22,6 @@ JRAFT_PORT: Final = 9880
 GROUP: Final = "g0"
 """Name of the one replica group (RocketMQ's ``brokerName``)."""
 CONTROLLER_GROUP: Final = "controllers"
-TOPIC: Final = "chaos"
 
 PORTS: Final = {"namesrv": NAMESRV_PORT, "controller": CONTROLLER_PORT, "broker": BROKER_PORT}
 
@@ -58,7 +57,7 @@ def _broker(node: NodeInfo, home: str, view: ClusterView) -> dict[str, str]:
     wanted = shape.of(view.settings)
     values = {
         "bindAddress": node.address,
-        "brokerClusterName": "chaos-cluster",  # every cluster's name is a topic of its own: not TOPIC
+        "brokerClusterName": "chaos-cluster",  # every cluster's name is a topic of its own: not a run's
         "brokerIP1": node.address,
         "brokerIP2": node.address,
         "brokerName": GROUP,

@@ -11,18 +11,15 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.client import Definite, Indefinite
+from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.op import Completion, F, Invocation, Type
-from cluster.systems.rocketmq import config
+from chaos.core.op import F, Invocation
 from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.names import Names
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Code, Request
 from cluster.systems.rocketmq.standing import Standing
-
-GROUP: Final = "chaos-group"
-"""The group that all members are of."""
 
 REFUSED: Final = frozenset(
     {
@@ -40,16 +37,6 @@ Ask = Callable[[str, int], Awaitable[Standing]]
 """Asks a broker by name how it stands, before a point of the run's clock."""
 
 
-def pop_group(key: int) -> str:
-    """The group that pops a queue; one for each, since a group is given again what lapsed from any of its queues."""
-    return f"chaos-pop-{key}"
-
-
-def retry_topic(key: int) -> str:
-    """Where a broker puts what is to be given to that group again."""
-    return f"%RETRY%{pop_group(key)}_{config.TOPIC}"
-
-
 async def master_of(ask: Ask, node: str, deadline_ns: int) -> Standing:
     """How the broker stands. Raises Definite if it is no master."""
     stands = await ask(node, deadline_ns)
@@ -58,10 +45,18 @@ async def master_of(ask: Ask, node: str, deadline_ns: int) -> Standing:
     return stands
 
 
-async def commit(ask: Ask, link: Link, op: Invocation, node: str, deadline_ns: int) -> Completion:
+async def commit(
+    names: Names,
+    ask: Ask,
+    link: Link,
+    op: Invocation,
+    node: str,
+    deadline_ns: int,
+    received: Received,  # noqa: ARG001 - as all are
+) -> None:
     """Let the group go on at an offset."""
     before = await master_of(ask, node, deadline_ns)
-    fields = {"consumerGroup": GROUP, "topic": config.TOPIC, "queueId": op.key, "commitOffset": op.offset}
+    fields = {"consumerGroup": names.group, "topic": names.topic, "queueId": op.key, "commitOffset": op.offset}
     answer = await link.request(Request.UPDATE_CONSUMER_OFFSET, fields, deadline_ns)
     if answer.code != Code.SUCCESS:
         raise (Definite if answer.code in REFUSED else Indefinite)(said(answer.code, answer.remark))
@@ -71,21 +66,22 @@ async def commit(ask: Ask, link: Link, op: Invocation, node: str, deadline_ns: i
         raise Indefinite(f"committed, and then: {error}") from None
     if (after.master, after.epoch) != (before.master, before.epoch):
         raise Indefinite("committed, and not master of the same epoch any more")
-    return Completion(type=Type.OK, node=node)
 
 
-async def committed(ask: Ask, link: Link, op: Invocation, node: str, deadline_ns: int) -> Completion:
+async def committed(
+    names: Names, ask: Ask, link: Link, op: Invocation, node: str, deadline_ns: int, received: Received
+) -> None:
     """Where the group goes on; None where no broker was told."""
     before = await master_of(ask, node, deadline_ns)
-    fields = {"consumerGroup": GROUP, "topic": config.TOPIC, "queueId": op.key, "setZeroIfNotFound": False}
+    fields = {"consumerGroup": names.group, "topic": names.topic, "queueId": op.key, "setZeroIfNotFound": False}
     answer = await link.request(Request.QUERY_CONSUMER_OFFSET, fields, deadline_ns)
     if answer.code not in (Code.SUCCESS, Code.QUERY_NOT_FOUND):
         raise Definite(said(answer.code, answer.remark))
+    offset = answer.fields.get("offset") if answer.code == Code.SUCCESS else None
+    received.next_offset = None if offset is None else int(offset)
     after = await ask(node, deadline_ns)
     if (after.master, after.epoch) != (before.master, before.epoch):
         raise Definite("not master of the same epoch any more")
-    offset = answer.fields.get("offset") if answer.code == Code.SUCCESS else None
-    return Completion(type=Type.OK, node=node, next_offset=None if offset is None else int(offset))
 
 
 GROUP_OPERATIONS: Final = {F.COMMIT: commit, F.COMMITTED_READ: committed}
@@ -112,18 +108,42 @@ async def require(
         await asyncio.sleep(_RETRY_S)
 
 
-async def create_groups(link: Link, node: str, queues: int, deadline: Deadline, *, pops: bool) -> None:
+async def create_groups(names: Names, link: Link, node: str, popped: range, deadline: Deadline) -> None:
     """Let a broker know the groups of consumers, and where what is popped comes again: neither travels with the log.
 
     Raises:
         DeployError: it refused until the deadline.
     """
-    keys = range(queues) if pops else range(0)
-    for name in (GROUP, *map(pop_group, keys)):
+    for name in names.groups(popped):
         body = msgspec.json.encode({"groupName": name})
         await require(link, node, f"group {name}", Request.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, deadline, body)
-    for topic in map(retry_topic, keys):
+    for topic in map(names.retry_topic, popped):
         await require(link, node, f"topic {topic}", Request.UPDATE_AND_CREATE_TOPIC, topic_of(topic, 1), deadline)
+
+
+async def delete_names(names: Names, link: Link, popped: range, deadline_ns: int) -> None:
+    """Have a broker forget a run's groups and topics; fine if it does not know them.
+
+    Raises:
+        Definite, Indefinite: it refused, or did not answer; it may have forgotten some.
+    """
+    for group in names.groups(popped):
+        fields: dict[str, object] = {"groupName": group, "cleanOffset": True}
+        await _delete(link, Request.DELETE_SUBSCRIPTIONGROUP, fields, deadline_ns)
+    for topic in names.topics(popped):
+        await _delete(link, Request.DELETE_TOPIC_IN_BROKER, {"topic": topic}, deadline_ns)
+
+
+async def delete_routes(names: Names, link: Link, popped: range, deadline_ns: int) -> None:
+    """Have a name server forget the ways to a run's topics; raises as ``delete_names``."""
+    for topic in names.topics(popped):
+        await _delete(link, Request.DELETE_TOPIC_IN_NAMESRV, {"topic": topic}, deadline_ns)
+
+
+async def _delete(link: Link, code: Request, fields: Mapping[str, object], deadline_ns: int) -> None:
+    answer = await link.request(code, fields, deadline_ns)
+    if answer.code != Code.SUCCESS:
+        raise Definite(said(answer.code, answer.remark))
 
 
 def topic_of(name: str, queues: int) -> dict[str, object]:

@@ -66,6 +66,15 @@ _CONTROLLER_DEFAULTS: Final = {
 }
 
 
+TIMERS: Final = (
+    "broker.registerNameServerPeriod", "broker.controllerHeartBeatTimeoutMills", "broker.haMaxTimeSlaveNotCatchup",
+    "broker.haSendHeartbeatInterval", "broker.slaveTimeout", "broker.syncControllerMetadataPeriod",
+    "broker.syncBrokerMetadataPeriod", "broker.checkSyncStateSetPeriod", "controller.scanNotActiveBrokerInterval",
+    "controller.scanInactiveMasterInterval",
+)  # fmt: skip
+"""With the defaults of these the margin of ``no-progress`` was measured."""
+
+
 def of(shape: Shape) -> dict[str, str]:
     """Every setting of RocketMQ's that is not left to RocketMQ, by its full name."""
     replication = {

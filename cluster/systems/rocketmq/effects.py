@@ -108,11 +108,12 @@ def differences(node: str, want: Mapping[str, str], found: Mapping[str, str]) ->
     return [
         f"{node}: {key} was set to {value} and is {found.get(key, 'not known to it')}"
         for key, value in sorted(want.items())
-        if not _same(value, found.get(key))
+        if not same(value, found.get(key))
     ]
 
 
-def _same(value: str, found: str | None) -> bool:
+def same(value: str, found: str | None) -> bool:
+    """Whether two values of a setting mean the same."""
     if found is None or value == found:
         return value == found
     try:
@@ -129,22 +130,31 @@ def concluded(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) -> tu
     Raises:
         DeployError: a setting is not in effect; names node, key, wanted and found.
     """
-    proven, switches = 0, dict[str, dict[str, str]]()
+    proven = 0
     wrong: list[str] = []
     for node in view.nodes:
         for component, one in shown.get(node.name, {}).items():
             want = wanted(node, component, view)
             wrong += differences(node.name, want, one.values)
             proven += len(want)
-            for key in SWITCHES:
-                if key in one.values and key in keys.known_keys()[component]:
-                    switches.setdefault(key, {})[node.name] = one.values[key]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         raise DeployError(f"settings are not in effect: {wrong[0]}{more}; see nodes/*/node.conf and the nodes' logs")
-    ignored = {**promises.without_effect(view.settings), **_without_pool(shown, view)}
     text = f"{proven} settings proven to be in effect on {len(shown)} nodes"
-    text += "".join(f"; {name} has no effect: {why}" for name, why in sorted(ignored.items()))
+    said, data = consequences(shown, view)
+    return text + said, data
+
+
+def consequences(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) -> tuple[str, dict[str, object]]:
+    """What follows of the settings in effect: what has none, what gives safety up, and each switch as nodes show it."""
+    switches: dict[str, dict[str, str]] = {}
+    for node, of in shown.items():
+        for component, one in of.items():
+            for key in SWITCHES:
+                if key in one.values and key in keys.known_keys()[component]:
+                    switches.setdefault(key, {})[node] = one.values[key]
+    ignored = {**promises.without_effect(view.settings), **_without_pool(shown, view)}
+    text = "".join(f"; {name} has no effect: {why}" for name, why in sorted(ignored.items()))
     danger = promises.unsafe(view.settings)
     text += f"; {danger} gives safety up, and no loss is excused by that" if danger else ""
     data = {"switches": switches, "without_effect": ignored, "unsafe": danger, "warning": bool(ignored or danger)}

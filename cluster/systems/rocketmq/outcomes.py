@@ -8,6 +8,7 @@ no row names is ``info``. Every row has its test.
 import re
 from typing import Final, NamedTuple
 
+from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Type
 from cluster.systems.rocketmq.protocol import Code
 from cluster.systems.rocketmq.shape import Mode
@@ -75,6 +76,18 @@ def of_send(code: int, remark: str, mode: Mode = "controller") -> Outcome:
         if row.code == code and row.mode in (None, mode) and pattern.search(remark):
             return Outcome(row.type, row.error)
     return Outcome(Type.INFO, said(code, remark))
+
+
+def require_ok(outcome: Outcome) -> None:
+    """Raise what a client raises for an outcome that is not ok.
+
+    Raises:
+        Definite: it is fail. Indefinite: it is info.
+    """
+    if outcome.type is Type.FAIL:
+        raise Definite(outcome.error)
+    if outcome.type is not Type.OK:
+        raise Indefinite(outcome.error)
 
 
 def said(code: int, remark: str) -> str:

@@ -8,14 +8,16 @@ with it, and has another place there than in its queue. Pure but for ``Pops``.
 
 import time
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from chaos.core import payload
-from chaos.core.client import Definite, Indefinite
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.client import Definite, Indefinite, Received
+from chaos.core.op import F, Invocation, Record, Value
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.connection import Link
-from cluster.systems.rocketmq.consumers import REFUSED, Ask, master_of, pop_group, retry_topic
+from cluster.systems.rocketmq.consumers import REFUSED, Ask, master_of
+from cluster.systems.rocketmq.names import Names
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, Message, ProtocolError, Request, decode_messages
 
@@ -42,13 +44,6 @@ class Receipt(NamedTuple):
     text: str
 
 
-class Popped(NamedTuple):
-    """One message of an answer to a pop, None for a body that is not ours, with its receipt."""
-
-    record: Record
-    receipt: Receipt
-
-
 def _offsets_of(text: str) -> dict[tuple[str, int], str]:
     """``"0 3 17;1 0 4,5"`` → (mark, queue) → what stands behind."""
     parts = [entry.split(" ") for entry in text.split(";") if entry]
@@ -58,7 +53,7 @@ def _offsets_of(text: str) -> dict[tuple[str, int], str]:
         raise ProtocolError("check points that do not parse") from None
 
 
-def receipt_of(text: str, key: int) -> Receipt:
+def receipt_of(names: Names, text: str, key: int) -> Receipt:
     """The receipt in the notation that brokers and clients share.
 
     Raises:
@@ -67,32 +62,36 @@ def receipt_of(text: str, key: int) -> Receipt:
     parts = text.split(" ")
     if len(parts) != _PARTS:
         raise ProtocolError("receipt of another length")
-    topic = config.TOPIC if parts[4] == _IN_QUEUE else retry_topic(key)
+    topic = names.topic if parts[4] == _IN_QUEUE else names.retry_topic(key)
     try:
         return Receipt(topic, int(parts[6]), int(parts[7]), text)
     except ValueError:
         raise ProtocolError("receipt that does not parse") from None
 
 
-def _receipt(message: Message, answer: Answer, starts: dict[tuple[str, int], str], key: int) -> Receipt:
+def _receipt(names: Names, message: Message, answer: Answer, key: int) -> Receipt:
     own = message.properties.get(_CHECK_POINT)
     if own is not None:
-        return receipt_of(own, key)
-    start = starts.get((_IN_QUEUE, message.queue))
+        return receipt_of(names, own, key)
+    start = _offsets_of(answer.fields.get("startOffsetInfo", "")).get((_IN_QUEUE, message.queue))
     if start is None:
         raise ProtocolError("popped message without a check point")
     fields = (answer.fields[name] for name in ("popTime", "invisibleTime", "reviveQid"))
     parts = (start, *fields, _IN_QUEUE, config.GROUP, str(message.queue), str(message.offset))
-    return receipt_of(" ".join(parts), key)
+    return receipt_of(names, " ".join(parts), key)
 
 
-def parse_pop(answer: Answer, key: int, run: int) -> list[Popped]:
-    """What a pop answered; nothing if there was nothing to give.
+def parse_pop(
+    names: Names, answer: Answer, key: int, run: int, records: list[Record]
+) -> Iterator[tuple[Value, Receipt]]:
+    """The values that a pop gave, each with its receipt; nothing if there was nothing to give.
+
+    Every message is added to ``records`` first, also one that is damaged or has no receipt.
 
     Raises:
         Definite: the broker gave nothing away, and there may have been something.
         Indefinite: nobody knows.
-        ProtocolError: the answer does not parse.
+        ProtocolError: the answer does not parse from here on.
     """
     if answer.code in REFUSED:
         raise Definite(said(answer.code, answer.remark))
@@ -103,17 +102,19 @@ def parse_pop(answer: Answer, key: int, run: int) -> list[Popped]:
             raise Definite(said(answer.code, answer.remark))
         if int(answer.fields.get("restNum", "0")) > 0:  # another pop has the queue locked
             raise Definite("nothing given, and something is there")
-        return []
+        return
     if answer.code != Code.SUCCESS:
         raise Indefinite(said(answer.code, answer.remark))
-    starts = _offsets_of(answer.fields.get("startOffsetInfo", ""))
-    popped = []
     for message in decode_messages(answer.body):
-        receipt = _receipt(message, answer, starts, key)
         value = payload.decode(message.body, key, run) if message.intact else None
-        place = message.offset if receipt.topic == config.TOPIC else -1
-        popped.append(Popped(Record(place, value, message.reconsumed + 1), receipt))
-    return popped
+        place = -1
+        try:
+            receipt = _receipt(names, message, answer, key)
+            place = message.offset if receipt.topic == names.topic else -1
+        finally:
+            records.append(Record(place, value, message.reconsumed + 1))
+        if value is not None:
+            yield value, receipt
 
 
 def extended(receipt: Receipt, answer: Answer) -> Receipt:
@@ -134,31 +135,32 @@ def extended(receipt: Receipt, answer: Answer) -> Receipt:
 class Pops:
     """One client's pops, and the receipts of what it holds."""
 
-    def __init__(self, run: int, ask: Ask) -> None:
+    def __init__(self, names: Names, run: int, ask: Ask) -> None:
+        self._names = names
         self._run = run
         self._ask = ask
         self._receipts: OrderedDict[tuple[int, Value], Receipt] = OrderedDict()
 
-    async def perform(self, op: Invocation, link: Link, node: str, deadline_ns: int) -> Completion:
+    async def perform(self, op: Invocation, link: Link, node: str, deadline_ns: int, received: Received) -> None:
         """Pop, acknowledge or keep longer."""
         if op.f is F.POP:
-            return await self._pop(op, link, node, deadline_ns)
-        return await self._say(op, link, node, deadline_ns)
+            await self._pop(op, link, node, deadline_ns, received)
+        else:
+            await self._say(op, link, deadline_ns)
+            received.offset = op.offset
 
-    async def _pop(self, op: Invocation, link: Link, node: str, deadline_ns: int) -> Completion:
+    async def _pop(self, op: Invocation, link: Link, node: str, deadline_ns: int, received: Received) -> None:
         # A slave would give messages away as well, and could write no check point.
         await master_of(self._ask, node, deadline_ns)
         fields = {
-            "consumerGroup": pop_group(op.key), "topic": config.TOPIC, "queueId": op.key, "maxMsgNums": POP_MESSAGES,
+            "consumerGroup": self._names.pop_group(op.key), "topic": self._names.topic, "queueId": op.key,
+            "maxMsgNums": POP_MESSAGES,
             "invisibleTime": op.argument // NS_PER_MS, "pollTime": 0, "bornTime": time.time_ns() // NS_PER_MS,
             "initMode": _FROM_THE_BEGINNING, "order": False,
         }  # fmt: skip
         answer = await link.request(Request.POP_MESSAGE, fields, deadline_ns)
-        popped = parse_pop(answer, op.key, self._run)
-        for record, receipt in popped:
-            if record.value is not None:
-                self._keep(op.key, record.value, receipt)
-        return Completion(type=Type.OK, node=node, records=tuple(one.record for one in popped))
+        for value, receipt in parse_pop(self._names, answer, op.key, self._run, received.records):
+            self._keep(op.key, value, receipt)
 
     def _keep(self, key: int, value: Value, receipt: Receipt) -> None:
         self._receipts[key, value] = receipt
@@ -166,14 +168,14 @@ class Pops:
         if len(self._receipts) > RECEIPTS:
             self._receipts.popitem(last=False)
 
-    async def _say(self, op: Invocation, link: Link, node: str, deadline_ns: int) -> Completion:
+    async def _say(self, op: Invocation, link: Link, deadline_ns: int) -> None:
         """An ack or a new invisible time; what was said of a message needs no receipt any more."""
         assert op.value is not None
         receipt = self._receipts.pop((op.key, op.value), None)
         if receipt is None:
             raise Definite("no receipt of such a message")
         fields: dict[str, object] = {
-            "consumerGroup": pop_group(op.key), "topic": receipt.topic, "queueId": receipt.queue,
+            "consumerGroup": self._names.pop_group(op.key), "topic": receipt.topic, "queueId": receipt.queue,
             "extraInfo": receipt.text, "offset": receipt.offset,
         }  # fmt: skip
         if op.f is F.EXTEND:
@@ -184,4 +186,3 @@ class Pops:
             raise (Definite if answer.code in REFUSED else Indefinite)(said(answer.code, answer.remark))
         if op.f is F.EXTEND:
             self._keep(op.key, op.value, extended(receipt, answer))
-        return Completion(type=Type.OK, node=node, offset=op.offset)

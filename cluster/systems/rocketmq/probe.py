@@ -16,12 +16,13 @@ from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
 from chaos.core.events import Note, Observation
 from chaos.core.runinfo import NodeInfo
-from cluster.system import ClusterView, Leadership
-from cluster.systems.rocketmq import config, dledger, effects, jraft, shape
+from cluster.system import ClusterView, Confirmed, Leadership, Removal
+from cluster.systems.rocketmq import config, dledger, effects, existing, jraft, shape
 from cluster.systems.rocketmq.client import offset_of
 from cluster.systems.rocketmq.connection import Link
-from cluster.systems.rocketmq.consumers import create_groups, require, topic_of
+from cluster.systems.rocketmq.consumers import create_groups, delete_names, delete_routes, require, topic_of
 from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_connected, parse_group
+from cluster.systems.rocketmq.names import names_of
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
 from cluster.systems.rocketmq.route import NameServer
@@ -29,8 +30,8 @@ from cluster.systems.rocketmq.standing import standing
 
 _ASK_TIMEOUT_S: Final = 1.0
 _CONFIG_TIMEOUT_S: Final = 5.0
-_BEFORE: Final = f"{config.TOPIC}-before"
 _PREPARE_TIMEOUT_S: Final = 30.0
+_REMOVE_TIMEOUT_S: Final = 5.0
 _RETRY_S: Final = 0.2
 
 
@@ -46,6 +47,9 @@ class RocketMQProbe:
         self._shape = shape.of(view.settings)
         self._members = dledger.brokers(view)
         self._terms: dict[str, dledger.Member | jraft.Member] = {**dledger.controllers(view), **jraft.controllers(view)}
+        self._run_names = names_of(view)
+        pops = view.settings.get("broker.timerWheelEnable") == "true"
+        self._popped = range(view.queues) if pops else range(0)
         self._prepared = False
 
     async def prepare(self) -> None:
@@ -55,16 +59,15 @@ class RocketMQProbe:
             DeployError: a broker refused until the deadline.
             DeadlineError: the name servers did not show the topic in time.
         """
-        deadline = Deadline(f"topic {config.TOPIC} on its brokers and in the route", _PREPARE_TIMEOUT_S)
+        deadline = Deadline(f"topic {self._run_names.topic} on its brokers and in the route", _PREPARE_TIMEOUT_S)
         while not (keepers := await self._keepers()):
             deadline.check("nobody is master")
             await asyncio.sleep(_RETRY_S)
         if not self._shape.topic_on_every:
             await self._slaves_just_asked(keepers[0], deadline)
         for node in keepers:
-            await self._create_topic(node, config.TOPIC, deadline)
-            pops = self._view.settings.get("broker.timerWheelEnable") == "true"
-            await create_groups(self._links[node.name], node.name, self._view.queues, deadline, pops=pops)
+            await self._create_topic(node, self._run_names.topic, deadline)
+            await create_groups(self._run_names, self._links[node.name], node.name, self._popped, deadline)
         while (missing := await self._topic_missing()) is not None:
             deadline.check(missing)
             await asyncio.sleep(_RETRY_S)
@@ -78,8 +81,8 @@ class RocketMQProbe:
         master = self.leadership({one.node: one for one in seen}).master
         return tuple(node for node in self._brokers if node.name == master)
 
-    async def confirm(self) -> tuple[Note, ...]:
-        """See ``effects``: one note of what every node was proven to run with.
+    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
+        """See ``effects`` and ``existing``: one note of what every node was proven to run with.
 
         Raises:
             DeployError: a setting is not in effect, or a node does not say.
@@ -91,8 +94,14 @@ class RocketMQProbe:
                     shown.setdefault(node.name, {})[question.component] = await self._shown(node, question)
                 except (Definite, Indefinite, ProtocolError) as error:
                     raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
-        text, data = effects.concluded(shown, self._view)
-        return (Note(time_ns=now_ns(), name="settings-in-effect", text=text, data=data),)
+        promises, settings, view = None, dict[str, str](), self._view
+        if asked is None:
+            text, data = effects.concluded(shown, view)
+        else:
+            text, data, promises = existing.concluded(shown, view, asked)
+            settings = existing.alike(shown, view)
+        note = Note(time_ns=now_ns(), name="settings-in-effect", text=text, data=data)
+        return Confirmed(notes=(note,), settings=settings, promises=promises)
 
     async def _shown(self, node: NodeInfo, question: effects.Question) -> effects.Shown:
         link = self._servers[node.name] if question.component == "namesrv" else self._links[node.name]
@@ -114,9 +123,9 @@ class RocketMQProbe:
         They ask once in a while, so a topic made at any moment may be known everywhere at once, or long not. Another
         topic that comes first shows when they asked.
         """
-        await self._create_topic(master, _BEFORE, deadline)
+        await self._create_topic(master, self._run_names.before, deadline)
         for slave in (node for node in self._brokers if node.name != master.name):
-            while not await self._knows(slave, _BEFORE):
+            while not await self._knows(slave, self._run_names.before):
                 deadline.check(f"{slave.name} has not asked {master.name} for its topics")
                 await asyncio.sleep(_RETRY_S)
 
@@ -138,16 +147,18 @@ class RocketMQProbe:
         return missing
 
     async def _topic_missing(self) -> str | None:
+        topic = self._run_names.topic
         for name, link in self._servers.items():
-            found = await NameServer(link, config.TOPIC, self._names).ask(_soon(_ASK_TIMEOUT_S))
+            found = await NameServer(link, topic, self._names).ask(_soon(_ASK_TIMEOUT_S))
             if found is None or found.master is None or len(found.slaves) < len(self._brokers) - 1:
-                return f"{name} does not route topic {config.TOPIC} to every broker yet"
+                return f"{name} does not route topic {topic} to every broker yet"
         for broker in await self._keepers():
             try:
                 for key in range(self._view.queues):
-                    await offset_of(self._links[broker.name], Request.GET_MAX_OFFSET, key, _soon(_ASK_TIMEOUT_S))
+                    link, deadline_ns = self._links[broker.name], _soon(_ASK_TIMEOUT_S)
+                    await offset_of(link, Request.GET_MAX_OFFSET, topic, key, deadline_ns)
             except (Definite, Indefinite) as error:
-                return f"{broker.name} does not know topic {config.TOPIC}: {error}"
+                return f"{broker.name} does not know topic {topic}: {error}"
         return None
 
     async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
@@ -159,7 +170,7 @@ class RocketMQProbe:
                 return await self._observe_broker(node, asked_ns, deadline_ns)
             if node.role == "controller":
                 return await self._observe_controller(node, asked_ns, deadline_ns)
-            fields = {"topic": config.TOPIC, "acceptStandardJsonOnly": True}
+            fields = {"topic": self._run_names.topic, "acceptStandardJsonOnly": True}
             await self._ask(node, Request.GET_ROUTEINFO_BY_TOPIC, fields, deadline_ns)  # any answer will do
             return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True)
         except (Definite, Indefinite, ProtocolError) as error:
@@ -175,7 +186,9 @@ class RocketMQProbe:
                 answer = await self._ask(node, Request.GET_BROKER_HA_STATUS, {}, deadline_ns)
                 with_it = tuple(sorted({node.name, *parse_connected(answer, self._brokers)}))
             for key in range(self._view.queues if self._prepared else 0):
-                offsets[str(key)] = await offset_of(link, Request.GET_MAX_OFFSET, key, deadline_ns)
+                offsets[str(key)] = await offset_of(
+                    link, Request.GET_MAX_OFFSET, self._run_names.topic, key, deadline_ns
+                )
         except (Definite, Indefinite, ProtocolError) as problem:  # it has answered, so it is alive
             error = f"maximum offsets: {problem}"
         return Observation(
@@ -216,6 +229,22 @@ class RocketMQProbe:
         self, node: NodeInfo, code: Request, fields: Mapping[str, object], deadline_ns: int = 0, body: bytes = b""
     ) -> Answer:
         return await self._links[node.name].request(code, fields, deadline_ns or _soon(_ASK_TIMEOUT_S), body)
+
+    async def remove(self) -> Removal:
+        """Delete the run's topics and groups: at the master first, which slaves copy them from, and at name servers."""
+        seen = [await self.observe(node, _ASK_TIMEOUT_S) for node in self._view.nodes]
+        master = self.leadership({one.node: one for one in seen}).master
+        brokers = sorted(self._brokers, key=lambda node: node.name != master)
+        steps = [(node.name, delete_names, self._links[node.name]) for node in brokers]
+        steps += [(name, delete_routes, link) for name, link in self._servers.items()]
+        topic, left = self._run_names.topic, list[str]()
+        for name, delete, link in steps:
+            try:
+                await delete(self._run_names, link, self._popped, _soon(_REMOVE_TIMEOUT_S))
+            except (Definite, Indefinite, ProtocolError) as error:
+                left.append(f"topics and groups {topic}* on {name}: {error}")
+        removed = () if len(left) == len(steps) else (f"topics and groups {topic}*",)
+        return Removal(removed=removed, left=tuple(left))
 
     async def close(self) -> None:
         """Release all connections; safe to call twice."""

@@ -17,15 +17,15 @@ import msgspec
 from chaos.core import payload
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, Invocation, Type
+from chaos.core.op import Invocation
 from chaos.core.transaction import AT_ONCE, COMMITTING, WHEN_ASKED, Decision
 from cluster.systems.rocketmq.connection import Link
-from cluster.systems.rocketmq.outcomes import of_send, said
+from cluster.systems.rocketmq.names import Names
+from cluster.systems.rocketmq.outcomes import of_send, require_ok, said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request, decode_messages
 from cluster.systems.rocketmq.sending import request_fields
 from cluster.systems.rocketmq.shape import Mode
 
-GROUP: Final = "chaos-transactions"
 HEARTBEAT_S: Final = 2.0
 ANSWER_WITHIN_S: Final = 2.0
 MOST_ANSWERS: Final = 1024
@@ -39,45 +39,51 @@ _OFFSET_DIGITS: Final = 16  # a message id ends with the position in the commit 
 
 
 class _Produced(msgspec.Struct):
-    groupName: str = GROUP  # noqa: N815 - the protocol's spelling
+    groupName: str  # noqa: N815 - the protocol's spelling
 
 
 class _Heartbeat(msgspec.Struct):
     clientID: str  # noqa: N815
-    producerDataSet: tuple[_Produced, ...] = (_Produced(),)  # noqa: N815
+    producerDataSet: tuple[_Produced, ...]  # noqa: N815
     consumerDataSet: tuple[()] = ()  # noqa: N815
 
 
 class Producer:
     """One client's transactions: ``links`` lead to every broker by name."""
 
-    def __init__(self, links: Mapping[str, Link], run: int, number: int, mode: Mode) -> None:
+    def __init__(self, links: Mapping[str, Link], names: Names, run: int, number: int, mode: Mode) -> None:
         self._links = links
+        self._names = names
         self._run = run
         self._mode = mode
-        self._beat = msgspec.json.encode(_Heartbeat(clientID=f"chaos-{run:x}-{number}"))
+        self._beat = msgspec.json.encode(
+            _Heartbeat(clientID=names.producer(number), producerDataSet=(_Produced(names.transactions),))
+        )
         self._beating: asyncio.Task[None] | None = None
         self._answering: set[asyncio.Task[None]] = set()
 
-    async def transact(self, op: Invocation, node: str, deadline_ns: int) -> Completion:
+    async def transact(self, op: Invocation, node: str, deadline_ns: int) -> None:
         """Send the half message and, if the producer decides at once, say so.
 
-        Ok: the half message was acknowledged and so was what was said of it, if anything.
+        Returns if the half message was acknowledged and so was what was said of it, if anything.
         """
         assert op.value is not None
         if self._beating is None:
             self._beating = asyncio.get_running_loop().create_task(self._beat_on())
         decision = Decision(op.argument)
         key = f"{self._run:x}-{op.key}-{op.value}"
-        named = {"TRAN_MSG": "true", "PGROUP": GROUP, "UNIQ_KEY": key, _DECISION: str(int(decision))}
+        named = {"TRAN_MSG": "true", "PGROUP": self._names.transactions, "UNIQ_KEY": key, _DECISION: str(int(decision))}
         body = payload.encode(op.value, op.key, self._run, op.body_bytes)
         link = self._links[node]
         answer = await link.request(
-            Request.SEND_MESSAGE_V2, request_fields(op, GROUP, named, _HALF), deadline_ns, body
+            Request.SEND_MESSAGE_V2,
+            request_fields(op, self._names.topic, self._names.transactions, named, _HALF),
+            deadline_ns,
+            body,
         )  # fmt: skip
-        outcome = of_send(answer.code, answer.remark, self._mode)
-        if outcome.type is not Type.OK or decision not in AT_ONCE:
-            return Completion(type=outcome.type, node=node, error=outcome.error or None)
+        require_ok(of_send(answer.code, answer.remark, self._mode))
+        if decision not in AT_ONCE:
+            return
         try:
             half = {
                 "tranStateTableOffset": int(answer.fields["queueOffset"]),
@@ -86,19 +92,18 @@ class Producer:
             }  # fmt: skip
         except (KeyError, ValueError):
             raise ProtocolError("half message acknowledged without its place") from None
-        return await self._end(half, decision, node, deadline_ns)
+        await self._end(half, decision, node, deadline_ns)
 
-    async def _end(self, half: Mapping[str, object], decision: Decision, node: str, deadline_ns: int) -> Completion:
+    async def _end(self, half: Mapping[str, object], decision: Decision, node: str, deadline_ns: int) -> None:
         """Say what was decided. Once the half message is there, only ok is certain: the broker may ask again."""
         try:
             answer = await self._links[node].request(
-                Request.END_TRANSACTION, _word(half, decision, asked=False), deadline_ns
+                Request.END_TRANSACTION, self._word(half, decision, asked=False), deadline_ns
             )
         except Definite as error:
-            return Completion(type=Type.INFO, node=node, error=f"half message stored, then {error}")
+            raise Indefinite(f"half message stored, then {error}") from None
         if answer.code != Code.SUCCESS:
-            return Completion(type=Type.INFO, node=node, error=f"half message stored, then {said(answer.code, '')}")
-        return Completion(type=Type.OK, node=node)
+            raise Indefinite(f"half message stored, then {said(answer.code, '')}")
 
     def asked(self, node: str, question: Answer) -> None:
         """Hear what a broker asks of its own; only questions about transactions are answered."""
@@ -118,7 +123,14 @@ class Producer:
         deadline_ns = now_ns() + int(ANSWER_WITHIN_S * NS_PER_S)
         # Whatever becomes of it: the broker asks again until it has heard.
         with suppress(Definite, Indefinite):
-            await self._links[node].request(Request.END_TRANSACTION, _word(half, decision, asked=True), deadline_ns)
+            word = self._word(half, decision, asked=True)
+            await self._links[node].request(Request.END_TRANSACTION, word, deadline_ns)
+
+    def _word(self, half: Mapping[str, object], decision: Decision, *, asked: bool) -> dict[str, object]:
+        """The header of END_TRANSACTION."""
+        word = _COMMIT if decision in COMMITTING else _ROLLBACK
+        group = self._names.transactions
+        return {**half, "producerGroup": group, "commitOrRollback": word, "fromTransactionCheck": asked}
 
     async def _beat_on(self) -> None:
         """Tell every broker, again and again, that here is a producer: any of them may become master."""
@@ -147,9 +159,3 @@ def decision_in(question: Answer) -> Decision | None:
     except (ProtocolError, KeyError, ValueError):
         return None
     return decision if decision in (*AT_ONCE, *WHEN_ASKED) else None
-
-
-def _word(half: Mapping[str, object], decision: Decision, *, asked: bool) -> dict[str, object]:
-    """The header of END_TRANSACTION."""
-    word = _COMMIT if decision in COMMITTING else _ROLLBACK
-    return {**half, "producerGroup": GROUP, "commitOrRollback": word, "fromTransactionCheck": asked}

@@ -21,6 +21,23 @@ READABLE_AFTER_S: Final = 1.0
 REDELIVERED_WITHIN_S: Final = 30.0
 """The revive service looks at what lapsed every 1 to 3 s, for up to 10 s at a time, and its timer is a second late."""
 
+RECOVERS_WITHIN_S: Final = 80.0
+"""Four times the longest time from a heal to the next acknowledgement in the stored runs, 19 s, rounded up."""
+_NOTICED_BY: Final[Mapping[str, int]] = {
+    "broker.haHousekeepingInterval": 20_000, "broker.haMaxTimeSlaveNotCatchup": 3000, "broker.slaveTimeout": 3000,
+    "broker.checkSyncStateSetPeriod": 1000, "broker.registerNameServerPeriod": 10_000,
+    "broker.syncControllerMetadataPeriod": 1000, "broker.syncBrokerMetadataPeriod": 1000,
+    "broker.controllerHeartBeatTimeoutMills": 3000, "controller.scanNotActiveBrokerInterval": 1000,
+    "controller.scanInactiveMasterInterval": 1000,
+}  # fmt: skip
+"""What decides how soon a failure is noticed: the keys, and the values in ms with which it was measured."""
+
+CONTROLLERS_ELECT_WITHIN_S: Final = 5.0
+"""Behind the silence after which a broker is dead: two looks of a second each, an election, a busy machine."""
+
+DLEDGER_ELECTS_WITHIN_S: Final = 12.0
+"""A follower waits for three heartbeats of 2 s, then votes for up to a second at a time, again after a split vote."""
+
 _BEHIND_THE_LOG: Final = (
     "what a group committed, and who holds or acknowledged what was popped, reaches other brokers behind the log: "
     "after a failover a group may step back and be given messages again"
@@ -67,10 +84,13 @@ _STOCK: Final[Mapping[str, str]] = {
 def of(settings: Mapping[str, str]) -> Promises:
     """What holds under these resolved settings; where replicas need not agree nothing is by design."""
     # A slave refuses every pull unless it may be read, so then its own copy is out of reach.
+    within_s = RECOVERS_WITHIN_S + longer_s(settings)
     always = Promises(
         min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true",
         progress_margin_s=PROGRESS_MARGIN_S if shape.of(settings).controllers else 0.0,
         early_s=early_s(settings), redelivered_within_s=REDELIVERED_WITHIN_S,
+        recovers_within_s=within_s, rejoins_within_s=within_s if shape.of(settings).mode == "controller" else 0.0,
+        fails_over_after_s=fails_over_after_s(settings),
     )  # fmt: skip
     if _disagreement(settings) is not None:
         return always
@@ -103,6 +123,12 @@ def _other_than(settings: Mapping[str, str], safe: Mapping[str, str]) -> str | N
     return next((f"{name}={settings[name]}" for name in changed), None)
 
 
+def longer_s(settings: Mapping[str, str]) -> float:
+    """How much longer than with the harness' values it may take until a failure is noticed, in seconds."""
+    given = ((settings.get(name, ""), known) for name, known in _NOTICED_BY.items())
+    return sum(2 * max(0, int(text) - known) / 1000 for text, known in given if text.isdecimal())
+
+
 def early_s(settings: Mapping[str, str]) -> float:
     """How much before its time a broker may deliver: it rounds the time down to a multiple of its precision.
 
@@ -110,6 +136,16 @@ def early_s(settings: Mapping[str, str]) -> float:
     """
     text = settings.get("broker.timerPrecisionMs", "1000")
     return int(text) / 1000 if text.isdecimal() else 0.0
+
+
+def fails_over_after_s(settings: Mapping[str, str]) -> float:
+    """How long a master must be away for another to have taken over; 0 in the mode without failover."""
+    wanted = shape.of(settings)
+    if wanted.mode == "dledger":
+        return DLEDGER_ELECTS_WITHIN_S
+    silence = settings.get("broker.controllerHeartBeatTimeoutMills", "10000")
+    known = wanted.fails_over and silence.isdecimal()
+    return int(silence) / 1000 + CONTROLLERS_ELECT_WITHIN_S if known else 0.0
 
 
 def min_in_sync(settings: Mapping[str, str]) -> int:

@@ -8,7 +8,7 @@ frame or a message that does not parse to its last byte is a ``ProtocolError``.
 
 import struct
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -32,6 +32,9 @@ class Request(IntEnum):
     CHECK_TRANSACTION_STATE = 39
     GET_ROUTEINFO_BY_TOPIC = 105
     UPDATE_AND_CREATE_SUBSCRIPTIONGROUP = 200
+    DELETE_SUBSCRIPTIONGROUP = 207
+    DELETE_TOPIC_IN_BROKER = 215
+    DELETE_TOPIC_IN_NAMESRV = 216
     SEND_MESSAGE_V2 = 310
     GET_NAMESRV_CONFIG = 319
     EXCHANGE_BROKER_HA_INFO = 906
@@ -218,21 +221,19 @@ _HOST_BYTES: Final = {False: 8, True: 20}  # address and port
 _BODY_HEAD: Final = struct.Struct(">iqi")  # reconsume times, prepared transaction offset, body length
 
 
-def decode_messages(data: bytes) -> list[Message]:
-    """The messages of a pull answer's body.
+def decode_messages(data: bytes) -> Iterator[Message]:
+    """The messages of a pull answer's body, one after another.
 
     Raises:
-        ProtocolError: a length or a magic number is wrong; nothing of the body can be trusted then.
+        ProtocolError: a length or a magic number is wrong; nothing from there on can be trusted.
     """
-    messages = []
     position = 0
     while position < len(data):
         try:
             message, position = _decode_message(data, position)
         except (struct.error, UnicodeDecodeError, IndexError):
             raise ProtocolError("stored message that does not parse") from None
-        messages.append(message)
-    return messages
+        yield message
 
 
 def _decode_message(data: bytes, start: int) -> tuple[Message, int]:

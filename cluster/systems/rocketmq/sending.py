@@ -8,10 +8,10 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
+from chaos.core.client import Indefinite, Received
 from chaos.core.clock import now_ns
-from chaos.core.op import Completion, F, Invocation, Type
-from cluster.systems.rocketmq import config
-from cluster.systems.rocketmq.outcomes import of_send
+from chaos.core.op import F, Invocation
+from cluster.systems.rocketmq.outcomes import of_send, require_ok
 from cluster.systems.rocketmq.protocol import Answer, encode_properties
 from cluster.systems.rocketmq.shape import Mode
 
@@ -19,12 +19,12 @@ _NS_PER_MS: Final = 1_000_000
 
 
 def request_fields(
-    op: Invocation, group: str, properties: Mapping[str, str] | None = None, system_flag: int = 0
+    op: Invocation, topic: str, group: str, properties: Mapping[str, str] | None = None, system_flag: int = 0
 ) -> dict[str, object]:
     """The header of SEND_MESSAGE_V2."""
     named = {"KEYS": str(op.value), "WAIT": "true", **(properties or {})}
     return {
-        "a": group, "b": config.TOPIC, "c": "TBW102", "d": 4, "e": op.key, "f": system_flag,
+        "a": group, "b": topic, "c": "TBW102", "d": 4, "e": op.key, "f": system_flag,
         "g": time.time_ns() // _NS_PER_MS, "h": 0,  # a half message of an older time is given up unasked
         "i": encode_properties(named), "j": 0, "k": False, "l": 0, "m": False,
     }  # fmt: skip
@@ -43,12 +43,14 @@ def wall_ms(instant_ns: int) -> int:
     return -((now_ns() - instant_ns - time.time_ns()) // _NS_PER_MS)
 
 
-def completion_of(op: Invocation, node: str, answer: Answer, mode: Mode) -> Completion:
-    """What the answer to a plain or delayed send says."""
-    outcome = of_send(answer.code, answer.remark, mode)
+def note_sent(op: Invocation, answer: Answer, mode: Mode, received: Received) -> None:
+    """Note the offset in the answer to a plain or delayed send; returns if the send is ok.
+
+    Raises:
+        Definite: the broker certainly did not take it. Indefinite: nobody knows.
+    """
     told = answer.fields.get("queueOffset") if op.f is F.SEND else None
-    if outcome.type is Type.OK and op.f is F.SEND and told is None:
-        return Completion(type=Type.INFO, node=node, error="SUCCESS: without an offset")
-    return Completion(
-        type=outcome.type, node=node, error=outcome.error or None, offset=None if told is None else int(told)
-    )
+    received.offset = None if told is None else int(told)
+    require_ok(of_send(answer.code, answer.remark, mode))
+    if op.f is F.SEND and told is None:
+        raise Indefinite("SUCCESS: without an offset")
