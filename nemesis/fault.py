@@ -21,14 +21,21 @@ from nemesis.catalog import Kind
 from nemesis.inforce import InForce
 from nemesis.targets import Targets
 
+READY_TIMEOUT_S: Final = 90.0
+"""For systems that promise nothing of how soon they serve again."""
+
 
 class Scene(msgspec.Struct, frozen=True):
-    """Where a fault acts: the cluster, whom it hits, the clients' host, which it must not touch, and who else acts."""
+    """Where a fault acts: the cluster, whom it hits, the clients' host, which it must not touch, and who else acts.
+
+    ``serve_within_s``: how long a process that is started again may take until it says that it serves.
+    """
 
     cluster: Cluster
     targets: Targets
     client: Host
     in_force: InForce = msgspec.field(default_factory=InForce)
+    serve_within_s: float = READY_TIMEOUT_S
 
 
 class Fault(Protocol):

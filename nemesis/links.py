@@ -72,21 +72,14 @@ class LinkFault:
         return self._looked(self.judge, self.probes)
 
     def verify_still(self) -> Evidence:
-        """Ask every packet filter whether the rules are there, and what they dropped."""
-        outcomes = on_each(
+        """Ask every packet filter whether the rules are there, whether packets get to them, and what they dropped."""
+        found = on_each(
             self._rules,
-            lambda name: network.counters(self._hosts[name], self._run_id),
-            "the packet filter's counters",
+            lambda name: network.held(self._hosts[name], self._run_id),
+            "the packet filter's list",
             ACTION_TIMEOUT_S,
-        )
-        found = {
-            name: {(counter.rule.address, counter.rule.probability): counter.packets for counter in counters}
-            for name, counters in outcomes.good().items()
-        }
-        wanted = {
-            name: frozenset((rule.address, rule.probability) for rule in rules) for name, rules in self._rules.items()
-        }
-        return proof.chains_held(wanted, found)
+        ).check("looking at the rules")
+        return proof.rules_in_force(self._rules, found)
 
     def heal(self) -> None:
         """Remove our rules from every node that got some; the others are done even if one fails."""

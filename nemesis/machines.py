@@ -9,8 +9,9 @@ that are not machines of somebody's.
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final, Literal
 
-from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.events import Evidence
+from chaos.core.node_notes import ENDED as ENDED_BY_ITSELF
 from cluster import process
 from cluster.cluster import Node
 from cluster.host import Capability, Host, Machine, MachineState
@@ -20,8 +21,8 @@ from nemesis.disconnect import Disconnect
 from nemesis.fault import Fact, Fault, Scene, on_each, registered
 from nemesis.faults import FAULTS
 from nemesis.grudge import all_links
-from nemesis.kill import READY_TIMEOUT_S
 from nemesis.processes import ACTION_TIMEOUT_S
+from nemesis.restarts import Restarts
 
 ENDED: Final = "had ended already, so nothing was done to it"
 
@@ -33,10 +34,12 @@ class MachineFault:
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
-        self._run_id = scene.cluster.run_id
+        self._restarts = Restarts(scene.cluster.run_id, scene.serve_within_s)
+        self._wait_s = scene.serve_within_s + ACTION_TIMEOUT_S
         self._nodes: dict[str, Node] = {name: scene.cluster.nodes[name] for name in scene.targets.names}
         self._before: dict[str, MachineState] = {}
         self._in_force = scene.in_force
+        self._missing: dict[str, str] = {}
         everyone = (*scene.cluster.nodes, scene.client.name)
         self._hit = frozenset(link for link in all_links(everyone) if not self._nodes.keys().isdisjoint(link))
 
@@ -59,12 +62,22 @@ class MachineFault:
         states = on_each(
             self._nodes, lambda name: machine_of(self._nodes[name]).state(), "a look at the host", ACTION_TIMEOUT_S
         )
-        return proof.each_node(states.facts(fact))
+        return proof.each_node(states.facts(fact), {"failed": dict(self._missing)} if self._missing else None)
 
     def _with_its_process(self, name: str) -> Fact:
         """Of a host that runs again: whether its process does."""
         state = process.state(self._nodes[name])
+        if not state.alive:
+            self._missing[name] = self._why_not(name)
         return state.alive, f"runs again, pid {state.pid} {'lives' if state.alive else 'is dead'}"
+
+    def _why_not(self, name: str) -> str:
+        """Whose doing it is that the process on a host that runs again does not."""
+        return self._restarts.why_not(name, alive=False)
+
+    def _not_running(self, name: str) -> Fact:
+        self._missing[name] = "its host does not run"
+        return False, "does not run"
 
 
 class MachineKill(MachineFault):
@@ -101,18 +114,14 @@ class MachineKill(MachineFault):
 
         def start(node: Node) -> None:
             machine_of(node).start()
-            self._start_process(node)
-            process.await_ready(node, Deadline(f"{node.name} to serve again", READY_TIMEOUT_S))
+            self._restarts.bring_back(node)
 
-        self._give_back(start, "starting the host", READY_TIMEOUT_S + ACTION_TIMEOUT_S)
-
-    def _start_process(self, node: Node) -> None:
-        if not process.state(node).alive:
-            process.start(node, self._run_id)
+        self._give_back(start, "starting the host", self._wait_s)
 
     def verify_healed(self) -> Evidence:
         """Each host runs, and its process with it."""
-        return self._look(lambda name, now: self._with_its_process(name) if now.running else (False, "does not run"))
+        self._missing = {}
+        return self._look(lambda name, now: self._with_its_process(name) if now.running else self._not_running(name))
 
 
 class MachineStop(MachineKill):
@@ -133,7 +142,7 @@ class MachineRestart(MachineKill):
     def _end(self, node: Node) -> None:
         self._remember(node)
         machine_of(node).restart(process.GRACE_S)
-        self._start_process(node)
+        self._restarts.start(node)
 
     def verify(self) -> Evidence:
         """Each host that ran before is another now."""
@@ -213,12 +222,17 @@ class MachineFreeze(MachineFault):
 
     def verify_healed(self) -> Evidence:
         """Each host runs, and its process has lived through it."""
+        self._missing = {}
 
         def healed(name: str, now: MachineState) -> Fact:
             runs = now.running and not now.frozen
-            return self._with_its_process(name) if runs else (False, "does not run")
+            return self._with_its_process(name) if runs else self._not_running(name)
 
         return self._look(healed)
+
+    def _why_not(self, name: str) -> str:
+        """It lived when its host was frozen, and nothing has ended it."""
+        return ENDED_BY_ITSELF if name in self._frozen_ns else "not as it was"
 
 
 def machine_at(host: Host) -> Machine:

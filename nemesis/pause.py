@@ -7,6 +7,7 @@ The kernel of a suspended node still completes TCP handshakes, so /proc and not 
 from typing import ClassVar
 
 from chaos.core.events import Evidence
+from chaos.core.node_notes import ENDED
 from cluster import process
 from cluster.cluster import Node
 from cluster.host import Capability
@@ -49,11 +50,20 @@ class Pause(ProcessFault):
 
     def heal(self) -> None:
         """SIGCONT to every target; fine if it runs, was never stopped, or is dead."""
-        self.on_all(process.resume, "SIGCONT")
+
+        def let_go(node: Node) -> None:
+            if process.resume(node).successor is not None:
+                process.adopt(node)  # it died while stopped and something else started another: that is the node's now
+
+        self.on_all(let_go, "SIGCONT")
 
     def verify_healed(self) -> Evidence:
         """Each target runs, and is the process it was."""
-        return self.look(self._runs)
+        return self.look(self._runs, self._why_not)
+
+    def _why_not(self, name: str, now: ProcState) -> str:
+        before = self.before.get(name)
+        return ENDED if before is not None and before.alive and not now.alive else "not as it was"
 
     def _runs(self, name: str, now: ProcState) -> Fact:
         if not now.alive:

@@ -6,7 +6,7 @@ who is leader when a row's time comes is ``nemesis.targets``' business.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,8 @@ import msgspec
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.rand import stream
 from nemesis.catalog import Choice, Kind, Selector
-from nemesis.mix import NOTHING, Mix, dealt, parse_mix
+from nemesis.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix
+from nemesis.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
@@ -30,6 +31,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
     taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links. ``nodes``: whom
     it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
+    ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
     """
 
     row: int
@@ -41,6 +43,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...]
     draw: dict[str, float] = {}
     nodes: tuple[str, ...] = ()
+    follows: int = 0
+    quiet_s: float = 0.0
 
 
 def count_bounds(selector: Selector, fault: Kind, nodes: int, *, replicas: bool) -> tuple[int, int]:
@@ -95,11 +99,14 @@ def make_plan(
     seed: int,
     missing: Mapping[Kind, str] = NOTHING,
     fault_nodes: Sequence[str] = (),
+    rhythm: Rhythm = "mixed",
+    overlap: bool = True,
 ) -> tuple[Row, ...]:
-    """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24).
+    """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24); of a mix drawn lengths.
 
     ``nemesis`` is ``NAME[@role[+role]][,NAME…]`` or ``all``, ``kinds`` are ``System.roles``, ``nodes`` its
-    topology, ``missing`` what cannot be done here and why, ``fault_nodes`` whom ``fixed-`` means. A row is planned
+    topology, ``missing`` what cannot be done here and why, ``fault_nodes`` whom ``fixed-`` means. ``rhythm`` and
+    ``overlap``, whether its rows may, are those of a mix. A row is planned
     only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that another
     node or role shifts no other draw.
 
@@ -115,17 +122,68 @@ def make_plan(
         if not (math.isfinite(value) and value > 0):
             raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
     possible = possible_of(mix, topology, fault_nodes)
-    rows = int((time_limit_s + _ROUNDING_S) // (interval_s + duration_s))
-    if rows < 1:
+    if time_limit_s + _ROUNDING_S < interval_s + duration_s:
         raise UsageError(
             f"--time-limit {time_limit_s:g}: no fault fits; one takes {interval_s:g} s of health"
-            f" and {duration_s:g} s of fault"
+            f" and {duration_s:g} s of fault; give more, or --nemesis noop for none"
         )
-    times = (round(interval_s + row * (interval_s + duration_s), 9) for row in range(rows))
+    mixed = rhythm == "mixed" and (mix.every or len(mix.choices) > 1)
+    leads = deposing_choices(possible, topology)
+    names = dealt(possible, seed, leads if mix.every else ())
+    if mixed:
+        slots = mixed_slots(seed, interval_s, duration_s, time_limit_s, overlap=overlap)
+        made = named_slots(slots, names, topology, leads)
+        drawn = [one for one in made if one[0].at_s + one[0].length_s <= time_limit_s + _ROUNDING_S]
+    else:
+        drawn = list(zip(even_slots(interval_s, duration_s, time_limit_s), names, strict=False))
+    rows = [_row_in(slot, choice, topology, seed, fault_nodes) for slot, choice in drawn]
+    if mixed and any(choice.entry.fault is Kind.RESTART for choice in possible):
+        rows = [*rows, *_restarts(drawn, rows, topology, seed, interval_s, time_limit_s)]
+    return _numbered(rows)
+
+
+def _row_in(slot: Slot, choice: Choice, topology: Topology, seed: int, fixed: Sequence[str]) -> Row:
+    """The row of a slot; its number is the slot's until all are there."""
+    row = row_of(slot.number, slot.at_s, slot.length_s, choice, topology, seed, fixed)
+    return msgspec.structs.replace(row, quiet_s=slot.quiet_s)
+
+
+def _restarts(
+    drawn: Sequence[tuple[Slot, Choice]], rows: Sequence[Row], topology: Topology, seed: int, interval_s: float,
+    time_limit_s: float,
+) -> Iterator[Row]:  # fmt: skip
+    """Restarts of whom rows aimed at the leader of the replicas hit, shortly after they are healed."""
+    replica = topology.replica_role()
+    for (slot, _), row in zip(drawn, rows, strict=True):
+        when = restart_after(seed, slot, interval_s, row.duration_s)
+        if when is None or row.selector is not Selector.LEADER or replica is None or row.roles[:1] != (replica,):
+            continue
+        at_s, duration_s = when
+        crossed = any(_end_s(row) <= other.at_s < at_s + duration_s for other in rows)
+        if not crossed and at_s + duration_s <= time_limit_s + _ROUNDING_S:
+            yield Row(
+                row=0, at_s=at_s, duration_s=duration_s, name=f"{Selector.FIXED}-{Kind.RESTART}@{replica}",
+                selector=Selector.FIXED, fault=Kind.RESTART, roles=(replica,), follows=row.row,
+            )  # fmt: skip
+
+
+def _numbered(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows in order of time, numbered from 1; what follows another names it by its new number."""
+    ordered = sorted(rows, key=lambda row: (row.at_s, row.row))
+    number = {row.row: place for place, row in enumerate(ordered, 1) if row.row}
     return tuple(
-        row_of(number, at_s, duration_s, choice, topology, seed, fault_nodes)
-        for number, (at_s, choice) in enumerate(zip(times, dealt(possible, seed), strict=False), 1)
+        msgspec.structs.replace(row, row=place, follows=number[row.follows] if row.follows else 0)
+        for place, row in enumerate(ordered, 1)
     )
+
+
+QUIET_TAIL_S: Final = 0.5
+"""The load stays quiet for so long after the planned beginning of the fault, so that the fault meets an idle log."""
+
+
+def quiet_stretches(rows: Iterable[Row]) -> tuple[tuple[float, float], ...]:
+    """When the load is quiet: (from, until) in seconds after the load's start, in order of time."""
+    return tuple((row.at_s - row.quiet_s, row.at_s + QUIET_TAIL_S) for row in rows if row.quiet_s > 0)
 
 
 def lanes(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:

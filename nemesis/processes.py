@@ -1,7 +1,7 @@
 """What kill and suspend share: the targets' processes as they were before, and looks at all of them at once.
 
-A process is known by pid and start time, so neither a reused pid nor a restart by somebody else passes
-for it. The module refuses to send signals.
+A process is known by pid and start time, so neither a reused pid nor a restart by something else (a supervisor)
+passes for it. The module does not send signals.
 """
 
 from collections.abc import Callable
@@ -35,19 +35,37 @@ class ProcessFault:
         on_each(self.nodes, lambda name: action(self.nodes[name]), what, timeout_s).check(what)
 
     def remember(self, node: Node) -> ProcState:
-        """Look at a target just before it is acted on."""
-        self.before[node.name] = process.state(node)
-        return self.before[node.name]
+        """Look at a target just before it is acted on; one that something else has started anew is the target now."""
+        seen = process.state(node)
+        if seen.successor is not None and process.adopt(node) is not None:
+            seen = process.state(node)
+        self.before[node.name] = seen
+        return seen
 
     def same(self, name: str, now: ProcState) -> bool:
         """Whether it is the process that was remembered."""
         before = self.before.get(name)
         return before is not None and (now.pid, now.start_time) == (before.pid, before.start_time)
 
-    def look(self, fact: Callable[[str, ProcState], Fact]) -> Evidence:
-        """Look at /proc of all targets and put the facts together."""
+    def look(
+        self, fact: Callable[[str, ProcState], Fact], why_not: Callable[[str, ProcState], str] | None = None
+    ) -> Evidence:  # fmt: skip
+        """Look at /proc of all targets and put the facts together.
+
+        Args:
+            fact: of one target.
+            why_not: of a target that a heal did not bring back: whose doing that is, in the words of
+                ``chaos.core.node_notes``.
+        """
         states = on_each(self.nodes, lambda name: process.state(self.nodes[name]), "a look at /proc", ACTION_TIMEOUT_S)
-        return proof.each_node(states.facts(fact), {"before": _plain(self.before), "seen": _plain(states.good())})
+        facts, seen = states.facts(fact), states.good()
+        details: dict[str, object] = {"before": _plain(self.before), "seen": _plain(seen)}
+        if why_not is not None:
+            details["failed"] = {
+                name: why_not(name, seen[name]) if name in seen else "could not be looked at"
+                for name, (good, _) in facts.items() if not good
+            }  # fmt: skip
+        return proof.each_node(facts, details)
 
 
 def _plain(states: dict[str, ProcState]) -> dict[str, dict[str, object]]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.events import Evidence
-from cluster.network import Counter, Rule
+from cluster.network import Counter, Held, Rule
 from nemesis.grudge import Link
 
 MATRIX: Final = "probe-matrix"
@@ -108,39 +108,39 @@ def _thousandths(share: float | None) -> float | None:
     return None if share is None else round(share, 3)
 
 
-def chains_held(
-    wanted: Mapping[str, frozenset[tuple[str, float | None]]],
-    found: Mapping[str, Mapping[tuple[str, float | None], int]],
-) -> Evidence:
-    """Evidence that the rules are still there: node → (address, share) → packets dropped so far.
+def rules_in_force(wanted: Mapping[str, Sequence[Rule]], found: Mapping[str, Held]) -> Evidence:
+    """Evidence that the rules are still there and that packets still get to them, by node.
 
     Shares are compared to a thousandth, because the kernel keeps them as a fraction of 2^31.
     """
+    total, gone, wrong, dropped = 0, 0, list[str](), dict[str, int]()
+    for name, rules in sorted(wanted.items()):
+        held = found.get(name, Held())
+        total += len(set(rules))
+        missing = {_rounded(rule) for rule in rules} - {_rounded(one.rule) for one in held.counters}
+        gone += len(missing)
+        dropped[name] = sum(one.packets for one in held.counters)
+        hooks = sorted({rule.direction for rule in rules} & held.astray.keys())
+        if missing:
+            wrong.append(f"gone on {name}")
+        else:
+            wrong += [f"{held.astray[hook]} on {name}" for hook in hooks]
+    parts = [f"{total - gone} of {total} rules in place", f"{sum(dropped.values()):,} packets dropped", *wrong]
+    proven = total > 0 and not wrong
+    return Evidence(kind=CHAIN, proven=proven, summary=", ".join(parts), details={"dropped": dropped})
 
-    def rounded(rule: tuple[str, float | None]) -> tuple[str, float | None]:
-        return rule[0], _thousandths(rule[1])
 
-    total = sum(map(len, wanted.values()))
-    missing = {
-        name: lost
-        for name, rules in wanted.items()
-        if (lost := {rounded(rule) for rule in rules} - {rounded(rule) for rule in found.get(name, {})})
-    }
-    dropped = {name: sum(counts.values()) for name, counts in sorted(found.items())}
-    gone = sum(map(len, missing.values()))
-    summary = f"{total - gone} of {total} rules in place, {sum(dropped.values()):,} packets dropped"
-    if missing:
-        summary += f", gone on {' '.join(sorted(missing))}"
-    return Evidence(kind=CHAIN, proven=total > 0 and not missing, summary=summary, details={"dropped": dropped})
+def _rounded(rule: Rule) -> Rule:
+    return msgspec.structs.replace(rule, probability=_thousandths(rule.probability))
 
 
 def unasked(found: Sequence[Counter], asked: Sequence[Rule]) -> tuple[str, ...]:
     """The rules of a packet filter that nobody asked for, a line each."""
-    known = {(rule.address, _thousandths(rule.probability)) for rule in asked}
+    known = {_rounded(rule) for rule in asked}
     return tuple(
         f"from {one.rule.address}{'' if one.rule.probability is None else f' a share of {one.rule.probability:g}'}"
         for one in found
-        if (one.rule.address, _thousandths(one.rule.probability)) not in known
+        if _rounded(one.rule) not in known
     )
 
 

@@ -2,9 +2,9 @@
 
 Rows that overlap run side by side, in lanes: a lane is a thread, and its rows come one after the other. A node is
 under one fault of nodes at a time, and what faults of links do to each other's proofs is ``nemesis.inforce``'s.
-Looking never delays healing: proofs run beside the clock, and one that is not ready when the row ends
-counts as not given. Healing happens on every path out, in the thread of ``run`` or in ``heal_all``. The
-module refuses to choose (``nemesis.targets``) and to know what a fault does (``nemesis.fault``).
+Looking delays the healing of short rows alone, and not for long: proofs run beside the clock, and one that is not
+ready when the row ends counts as not given. Healing happens on every path out, in the thread of ``run`` or in
+``heal_all``. The module refuses to choose (``nemesis.targets``) and to know what a fault does (``nemesis.fault``).
 """
 
 import threading
@@ -22,8 +22,8 @@ from cluster.cluster import Cluster
 from cluster.host import Host
 from cluster.system import Leadership
 from nemesis.catalog import Kind
+from nemesis.fault import READY_TIMEOUT_S, Scene, one_line
 from nemesis.fault import Fault as Injectable
-from nemesis.fault import Scene, one_line
 from nemesis.faults import FAULTS
 from nemesis.inforce import InForce
 from nemesis.plan import Row, lanes
@@ -34,7 +34,11 @@ LAST_LOOK_S: Final = 2.0
 """The last look begins this long before the healing, or a quarter of the fault before it, whichever is less."""
 
 LEAST_WINDOW_S: Final = 5.0
-"""A row whose target is learned late is still begun if this much, or half of its duration, is left."""
+"""A row whose target is learned late is still begun if this much, or half of its duration, is left. A row shorter than
+this keeps its length instead: it may begin so much late, and is healed so much later."""
+
+PATIENCE_S: Final = 3.0
+"""The healing of such a short row waits at most this long for a look that is under way."""
 
 LEADER_POLL_S: Final = 0.1
 LOOK_LEFTOVER_S: Final = 30.0
@@ -44,6 +48,9 @@ HALT_S: Final = 180.0
 """How long ``heal_all`` waits for the row in progress, which heals itself."""
 
 HEAL_ATTEMPTS: Final = 3
+LOOK: Final = "look"
+"""The kind of evidence of a look that saw nothing: it could not be made, or did not end in time."""
+
 _SLICE_S: Final = 0.05
 
 Stage = Literal["inject", "active", "heal", "healed", "skipped", "broke"]
@@ -69,7 +76,7 @@ class _Look:
         """What was seen; unproven if the look has not ended."""
         spent_s = (now_ns() - self._began_ns) / NS_PER_S
         return self._evidence or Evidence(
-            kind="look", proven=False, summary=f"not looked at: the fault ended {spent_s:.1f} s into the look"
+            kind=LOOK, proven=False, summary=f"not looked at: the fault ended {spent_s:.1f} s into the look"
         )
 
     def leave(self) -> None:
@@ -82,7 +89,12 @@ def looked(verify: Callable[[], Evidence]) -> Evidence:
     try:
         return verify()
     except Exception as error:  # noqa: BLE001 - a proof that failed is a fault that is not proven, never a hidden one
-        return Evidence(kind="look", proven=False, summary=f"could not look: {one_line(error)}")
+        return Evidence(kind=LOOK, proven=False, summary=f"could not look: {one_line(error)}")
+
+
+def _stopped_early(end_ns: int) -> str:
+    """The note of a fault that is healed before its row ends."""
+    return f"stopped {max(0, end_ns - now_ns()) / NS_PER_S:.1f} s before the row's end"
 
 
 class _Injection:
@@ -107,6 +119,7 @@ class Nemesis:
         origin_ns: the instant from which ``at_s`` counts.
         client_host: where load runs; its links are probed and never touched.
         faults: the faults by kind.
+        serve_within_s: how long a process that is started again may take until it says that it serves.
 
     Raises:
         CapabilityError: a host lacks what a planned fault needs.
@@ -121,6 +134,7 @@ class Nemesis:
         origin_ns: int,
         client_host: Host,
         faults: Mapping[Kind, type[Injectable]] = FAULTS,
+        serve_within_s: float = READY_TIMEOUT_S,
     ) -> None:
         self._plan = tuple(plan)
         self._cluster = cluster
@@ -130,6 +144,7 @@ class Nemesis:
         self._origin_ns = origin_ns
         self._client = client_host
         self._faults = faults
+        self._serve_within_s = serve_within_s
         self._halt = threading.Event()
         self._idle = threading.Event()
         self._idle.set()
@@ -137,6 +152,7 @@ class Nemesis:
         self._in_force = InForce()
         self._choosing = threading.Lock()
         self._busy: dict[int, tuple[str, ...]] = {}
+        self._hit: dict[int, tuple[str, ...]] = {}
         self._stop = threading.Event()
         self._check_needs()
 
@@ -211,11 +227,17 @@ class Nemesis:
 
     def _execute(self, row: Row) -> None:
         end_ns = self._ns(row.at_s + row.duration_s)
-        last_begin_ns = end_ns - round(min(LEAST_WINDOW_S, row.duration_s / 2) * NS_PER_S)
-        targets = self._await_targets(row, last_begin_ns, end_ns)
+        if _is_short(row):
+            last_begin_ns = self._ns(row.at_s + LEAST_WINDOW_S)
+            targets = self._await_targets(row, last_begin_ns, last_begin_ns)
+            end_ns = max(end_ns, now_ns() + round(row.duration_s * NS_PER_S))
+        else:
+            last_begin_ns = end_ns - round(min(LEAST_WINDOW_S, row.duration_s / 2) * NS_PER_S)
+            targets = self._await_targets(row, last_begin_ns, end_ns)
         if targets is None:
             return
-        scene = Scene(self._cluster, targets, self._client, self._in_force)
+        self._hit[row.row] = targets.names
+        scene = Scene(self._cluster, targets, self._client, self._in_force, self._serve_within_s)
         injection = _Injection(row, targets, self._faults[row.fault](scene))
         self._unhealed.append(injection)
         still: Evidence | None = None
@@ -240,6 +262,8 @@ class Nemesis:
             if not self._wait(end_ns):
                 return None
             why = self._nobody(row)
+        elif _is_short(row):
+            why = f"could begin only {(now_ns() - self._ns(row.at_s)) / NS_PER_S:.1f} s late"
         else:
             why = f"could begin only {max(0, end_ns - now_ns()) / NS_PER_S:.1f} s before the row's end"
         self._emit(row, "skipped", now_ns(), note=why)
@@ -248,6 +272,8 @@ class Nemesis:
     def _chosen(self, row: Row) -> Targets | None:
         """Whom the row hits as things stand; a fault of nodes has them to itself until it is healed or given up."""
         leadership = self._leadership()
+        if row.follows and not row.nodes:
+            row = msgspec.structs.replace(row, nodes=self._hit.get(row.follows, ()))
         with self._choosing:
             busy = frozenset(name for number, names in self._busy.items() if number != row.row for name in names)
             targets = choose(row, self._topology, leadership, busy)
@@ -257,13 +283,15 @@ class Nemesis:
 
     def _nobody(self, row: Row) -> str:
         """Why a row had no target until its end."""
+        if row.follows and row.follows not in self._hit:
+            return f"fault {row.follows} had hit nobody"
         beside = sorted({name for number, names in dict(self._busy).items() if number != row.row for name in names})
         if row.fault.on_network or not beside:
             return "no leader was known until the row's end"
         return f"no target was free until the row's end: {' '.join(beside)} under another fault"
 
     def _inflict(self, injection: _Injection, end_ns: int) -> tuple[Evidence | None, str]:
-        """Act and look; returns at the healing's time, with the last look and a note."""
+        """Act and look; returns at the healing's time, with the last look, None if there was none, and a note."""
         row, fault = injection.row, injection.fault
         self._emit(row, "inject", now_ns(), injection.targets)
         try:
@@ -272,19 +300,25 @@ class Nemesis:
             self._emit(row, "broke", now_ns(), injection.targets, note=one_line(error))
             return None, ""
         active_ns = now_ns()
+        latest_ns = end_ns
+        if _is_short(row):
+            # What takes long to do has still its time, and what is over in a moment its looks.
+            end_ns = max(end_ns, active_ns + round(row.duration_s / 2 * NS_PER_S))
+            latest_ns = end_ns + round(PATIENCE_S * NS_PER_S)
         first = _Look(fault.verify)
         injection.looks.append(first)
-        in_time = self._wait(end_ns, first.done)
+        in_time = self._wait(latest_ns, first.done)
         self._emit(row, "active", active_ns, injection.targets, evidence=first.evidence())
         lead_ns = round(min(LAST_LOOK_S, row.duration_s / 4) * NS_PER_S)
         if not (in_time and self._wait(end_ns - lead_ns)):
-            return None, f"stopped {max(0, end_ns - now_ns()) / NS_PER_S:.1f} s before the row's end"
-        if not first.done() or now_ns() >= end_ns:
+            return None, _stopped_early(end_ns)
+        if not first.done() or now_ns() >= latest_ns:
             return None, ""
         last = _Look(fault.verify_still)
         injection.looks.append(last)
-        in_time = self._wait(end_ns, last.done)
-        still = last.evidence() if last.done() or in_time else None
+        if not self._wait(latest_ns, last.done) and not last.done():
+            return None, _stopped_early(end_ns)
+        still = last.evidence()
         self._wait(end_ns)
         return still, ""
 
@@ -296,7 +330,8 @@ class Nemesis:
                 return True
             self._emit(row, "heal", now_ns(), targets, evidence=still, note=note)
             if still is not None and not still.proven:
-                self._emit(row, "broke", now_ns(), targets, note=f"did not last: {still.summary}")
+                word = "not seen to last" if still.kind == LOOK else "did not last"
+                self._emit(row, "broke", now_ns(), targets, note=f"{word}: {still.summary}")
             said = ""
             try:
                 injection.fault.heal()
@@ -335,3 +370,7 @@ class Nemesis:
     def _note(self, text: str) -> None:
         with suppress(OSError):
             self._events.emit(Note(time_ns=now_ns(), name="nemesis", text=text))
+
+
+def _is_short(row: Row) -> bool:
+    return row.duration_s < LEAST_WINDOW_S

@@ -58,13 +58,12 @@ def choose(
     that it may take: whoever is to be left is left by all faults together (SEMANTICS 21).
     """
     busy = NOBODY if row.fault.on_network else busy
-    if row.nodes:
-        return aim(row, topology, row.nodes) if busy.isdisjoint(row.nodes) else None
-    if row.selector is Selector.LEADER:
-        led = _leaders(row, topology, leadership)
-        if led is None or (busy and not all(_room(row, role, topology, busy, led) for role in row.roles)):
+    if row.nodes or row.follows or row.selector is Selector.LEADER:
+        # Whom the row before it hit is in ``nodes`` once that is known.
+        named = row.nodes or (None if row.follows else _leaders(row, topology, leadership))
+        if named is None or (busy and not all(_room(row, role, topology, busy, named) for role in row.roles)):
             return None
-        return aim(row, topology, led)
+        return aim(row, topology, named)
     if row.fault.on_network:
         pool = tuple(name for role in row.roles for name in topology.nodes[role])
         bounds = count_bounds(row.selector, row.fault, len(pool), replicas=False)
@@ -87,10 +86,11 @@ def _most(row: Row, role: str, topology: Topology) -> int:
     return len(topology.nodes[role]) - replicas
 
 
-def _room(row: Row, role: str, topology: Topology, busy: frozenset[str], led: tuple[str, ...]) -> bool:
-    """Whether the leader of a role is free and may be taken beside those that others have."""
-    taken = sum(name in busy for name in topology.nodes[role])
-    return not any(name in busy for name in topology.nodes[role] if name in led) and taken < _most(row, role, topology)
+def _room(row: Row, role: str, topology: Topology, busy: frozenset[str], wanted: tuple[str, ...]) -> bool:
+    """Whether these nodes, as far as they are of the role, are free and may be taken beside those that others have."""
+    taken = {name for name in topology.nodes[role] if name in busy}
+    added = {name for name in topology.nodes[role] if name in wanted}
+    return taken.isdisjoint(added) and (not added or len(taken | added) <= _most(row, role, topology))
 
 
 def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
