@@ -15,18 +15,19 @@ from typing import Any
 import msgspec
 
 import chaos
-from chaos.core.clock import Deadline
+from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import ChaosError, DeployError
+from chaos.core.events import LEFT_BEHIND, OBSERVE_PERIOD_S, Note
 from chaos.core.runinfo import NodeInfo
 from chaos.experiment import Experiment
 from chaos.inside import Inside
-from chaos.messages import Answer, AskReady, ObserverSpec, Prepare
+from chaos.messages import Answer, AskReady, ObserverSpec, Prepare, Remove, Removed
 from cluster import process, reuse
 from cluster.cluster import Cluster, Node
 from cluster.host import Backend, Host, NodeSpec, check_programs
-from cluster.system import ClusterView, Launch, System
+from cluster.system import ClusterView, Launch, Removal, System
 
-OBSERVE_PERIOD_S = 1.0
+_REMOVE_TIMEOUT_S = 60.0
 
 
 class Deployed(msgspec.Struct, frozen=True):
@@ -135,11 +136,12 @@ def start_observer(experiment: Experiment, deployed: Deployed, folder: Path) -> 
 
 
 def prepare(
-    observer: Inside, timeout_s: float, interrupted: Callable[[], None], *, confirm: bool
-) -> tuple[str, ...]:
+    experiment: Experiment, observer: Inside, timeout_s: float, interrupted: Callable[[], None]
+) -> Answer:
     """Wait until the cluster is complete, create what the workload needs, and see it complete again.
 
-    ``confirm``: prove that the settings are in effect. Returns what a person should know of them.
+    The settings are proven to be in effect; on a cluster that was there before, those that somebody asked for, and
+    what holds of the others is in the answer.
 
     Raises:
         DeadlineError: not ready in time; the message says what was missing last.
@@ -147,12 +149,29 @@ def prepare(
     """
     deadline = Deadline("the cluster to be ready", timeout_s)
     _await_readiness(observer, deadline, interrupted)
-    observer.send(Prepare(confirm=confirm))
+    observer.send(Prepare(asked=asked_settings(experiment) if experiment.reuse else None))
     answer = observer.take(Answer, Deadline("the queues to be created", deadline.remaining_s()))
     if answer.text:
         raise DeployError(answer.text)
     _await_readiness(observer, deadline, interrupted)
-    return answer.warnings
+    return answer
+
+
+def asked_settings(experiment: Experiment) -> tuple[str, ...]:
+    """The settings that somebody or something asked for, by full name: all but the defaults."""
+    return tuple(name for name in experiment.settings if f"settings.{name}" in experiment.origins)
+
+
+def remove_names(observer: Inside, view: ClusterView) -> Note:
+    """Have what the run made on a cluster that goes on without it removed; the note says what became of it."""
+    try:
+        observer.send(Remove())
+        what = observer.take(Removed, Deadline("topics and groups to be removed", _REMOVE_TIMEOUT_S)).what
+    except ChaosError as error:
+        what = Removal(left=(f"topics and groups {view.mark}*: {error}",))
+    said = (("removed from the cluster", what.removed), ("left on the cluster", what.left))
+    text = "; ".join(f"{how}: {', '.join(things)}" for how, things in said if things)
+    return Note(time_ns=now_ns(), name=LEFT_BEHIND, text=text, data={"removed": what.removed, "left": what.left})
 
 
 def _await_readiness(observer: Inside, deadline: Deadline, interrupted: Callable[[], None]) -> None:

@@ -12,13 +12,14 @@ import msgspec
 import yaml
 
 from chaos.core.errors import UsageError
+from nemesis.mix_times import Rhythm
 from nemesis.sequence import SEQUENCE, Steps
 
 DEFAULTS: Final[dict[str, Any]] = {
     "system": "minimq",
     "backend": "auto",
     "workload": "queue",
-    "nemesis": "noop",
+    "nemesis": "random-partition",
     "kill": "process",
     "rate": 200.0,
     "clients": 8,
@@ -28,6 +29,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "op_timeout_s": 3.0,
     "time_limit_s": 60.0,
     "fault_interval_s": 10.0,
+    "rhythm": "mixed",
     "recovery_s": 10.0,
     "drain_deadline_s": 180.0,
     "ready_deadline_s": 180.0,
@@ -57,6 +59,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: float
     fault_interval_s: float
     fault_duration_s: float
+    rhythm: Rhythm
     recovery_s: float
     drain_deadline_s: float
     ready_deadline_s: float
@@ -74,10 +77,14 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, str]
     origins: dict[str, str]
 
-    def max_in_flight(self, operations_per_send: float) -> int:
-        """The bound on operations in flight: an open loop must outlive its own deadline in a full outage."""
-        due_per_s = self.rate * operations_per_send
-        return max(64, math.ceil(due_per_s * (self.op_timeout_s + 1) * 1.25))
+    def max_in_flight(self, operations_per_send: float, send_deadline_s: float = 0.0) -> int:
+        """The bound on operations in flight: an open loop must outlive its own deadline in a full outage.
+
+        ``send_deadline_s``: how long a send is attempted, if that is longer than ``op_timeout_s``.
+        """
+        due = self.rate * operations_per_send * (self.op_timeout_s + 1)
+        due += self.rate * max(0.0, send_deadline_s - self.op_timeout_s)
+        return max(64, math.ceil(due * 1.25))
 
 
 def beneath(defaults: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,7 @@ import msgspec
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
 from chaos.messages import Answer, Command, Report, Seen, Stats
+from cluster.cpu_share import take_precedence
 from cluster.host import Backend
 
 Message = TypeVar("Message", bound=Report)
@@ -27,9 +28,6 @@ _STATES: Final = (Stats, Seen)
 """Messages of which only the newest counts; all others wait until they are taken."""
 
 _OUT_FD: Final = 1
-
-PRIORITY: Final = -10
-"""Nice value of workers and observer where the user may set it."""
 
 
 class Inside:
@@ -145,9 +143,7 @@ def serve(
     spec_type: type[Any], body: Callable[[Any, Pipe], Awaitable[None]], log: Callable[[Any], str]
 ) -> None:
     """Run a child: read its specification, then ``body``; standard error goes to its log file."""
-    # On a machine it shares with the nodes, who measures must not wait for who is measured; only root may say so.
-    with suppress(PermissionError):
-        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
+    take_precedence()
 
     async def start() -> None:
         loop = asyncio.get_running_loop()

@@ -1,12 +1,14 @@
-"""Which engine judges a run folder.
+"""Which engine judges histories.
 
-``auto`` is Spark wherever its session starts (a Java of at least 17), and this process elsewhere, with a
-line that says why. The module refuses to change a verdict: both engines run the same kernels.
+``auto`` is this process for few rows, because Spark takes seconds to start, and for many where Spark does not start (no
+Java of at least 17); else, and where a session was started before, Spark. ``engine_note`` says which and why. Both
+engines run the same kernels and give the same verdict.
 """
 
-from collections.abc import Collection, Sequence
+import sys
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -14,11 +16,28 @@ from chaos.core import advance
 from chaos.core.errors import CapabilityError, ChaosError, UsageError
 from chaos.core.place import Place
 from chaos.core.verdict import Results
-from checkers.imported.question import Question
-from checkers.judge import Judged
+
+if TYPE_CHECKING:  # a path that is not there needs none of them
+    from checkers.imported.question import Question
+    from checkers.judge import Judged
 
 Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
+
+FEW_ROWS: Final = 1_000_000
+"""Below so many ``auto`` judges here: it takes less time than Spark's start (docs/spark.md has the measurements)."""
+
+
+class _Chosen(NamedTuple):
+    """Who judges, and why in a line for people (empty: it was asked for)."""
+
+    spark: bool
+    note: str = ""
+
+
+def _session() -> Any:
+    """The module that holds Spark's session; None as long as nothing has needed it."""
+    return sys.modules.get("spark_checkers.session")
 
 
 def aim(engine: str, master: str | None, driver_host: str | None) -> str:
@@ -37,6 +56,8 @@ def aim(engine: str, master: str | None, driver_host: str | None) -> str:
     if engine == "local":
         if master is not None:
             raise UsageError(f"--master {master}: only for Spark; leave out --engine local")
+        return engine
+    if engine == "auto" and master is None and _session() is None:
         return engine
     from spark_checkers import session
     from spark_checkers.masters import Where
@@ -73,12 +94,21 @@ def _obstacle() -> str | None:
     return None
 
 
-def _why_here(engine: str) -> str | None:
-    """Why this process judges, in a line for people (empty: it was asked to); None if Spark does."""
-    if engine == "spark":
-        return None
-    why = "" if engine == "local" else _obstacle()
-    return f"engine local: {why}" if why else why
+def _chosen(engine: str, rows: Callable[[], int]) -> _Chosen:
+    """Who judges histories of so many rows, which are counted only if that decides.
+
+    The session of a run that was just made has started during its load.
+    """
+    if engine != "auto":
+        return _Chosen(engine == "spark")
+    why, session = "its session was started before", _session()
+    if session is None or not session.is_begun():
+        count = rows()
+        if count < FEW_ROWS:
+            return _Chosen(spark=False, note=f"engine local: {count:,} rows; Spark judges from {FEW_ROWS:,} on")
+        why = f"{count:,} rows"
+    obstacle = _obstacle()
+    return _Chosen(spark=False, note=f"engine local: {obstacle}") if obstacle else _Chosen(True, f"engine spark: {why}")
 
 
 def judge_each(
@@ -98,15 +128,18 @@ def judge_each(
     Raises:
         CapabilityError: ``spark`` was asked for and cannot run here.
     """
+    from chaos.history_size import rows_of_run
     from checkers.written import written
 
-    why = _why_here(engine)
-    if why is not None:
-        answers = [_here(folder, why, only) for folder in folders]
+    if not folders:
+        return []
+    chosen = _chosen(engine, lambda: sum(map(rows_of_run, folders)))
+    if not chosen.spark:
+        answers = [_here(folder, chosen.note, only) for folder in folders]
     else:
         from spark_checkers.engine import judge_each as judged_on_spark
 
-        answers = judged_on_spark(folders, only)
+        answers = judged_on_spark(folders, only, chosen.note)
     into = [folder for folder in folders if isinstance(folder, Path)] if homes is None else homes
     assert len(into) == len(folders), "nothing is written to another file system: its runs have homes"
     return [
@@ -115,7 +148,7 @@ def judge_each(
     ]
 
 
-def _here(folder: Place, note: str, only: Collection[str]) -> Judged | ChaosError:
+def _here(folder: Place, note: str, only: Collection[str]) -> "Judged | ChaosError":
     """The verdict of one folder by this process, or why there is none."""
     from checkers import local
 
@@ -126,7 +159,7 @@ def _here(folder: Place, note: str, only: Collection[str]) -> Judged | ChaosErro
 
 
 def judge_imported(
-    paths: Sequence[Place], question: Question, engine: str = "auto", scratch: Path | None = None
+    paths: Sequence[Place], question: "Question", engine: str = "auto", scratch: Path | None = None
 ) -> list[Results | ChaosError]:
     """Judge histories that other tools recorded, on Spark all in one session and the same jobs.
 
@@ -142,15 +175,19 @@ def judge_imported(
     Raises:
         CapabilityError: ``spark`` was asked for and cannot run here.
     """
-    why = _why_here(engine)
-    if why is not None:
-        return [_imported_here(path, question, why) for path in advance.each("files", paths)]
+    from chaos.history_size import rows_of_file
+
+    if not paths:
+        return []
+    chosen = _chosen(engine, lambda: sum(map(rows_of_file, paths)))
+    if not chosen.spark:
+        return [_imported_here(path, question, chosen.note) for path in advance.each("files", paths)]
     from spark_checkers.engine import judge_imported as judged_on_spark
 
-    return judged_on_spark(paths, question, scratch)
+    return judged_on_spark(paths, question, scratch, chosen.note)
 
 
-def _imported_here(path: Place, question: Question, note: str) -> Results | ChaosError:
+def _imported_here(path: Place, question: "Question", note: str) -> Results | ChaosError:
     from checkers.imported.judge import judge as judge_file
 
     try:

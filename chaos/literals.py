@@ -78,7 +78,11 @@ class OpLiteral(_Strict, frozen=True, kw_only=True):
 
 
 class FaultLiteral(_Strict, frozen=True, kw_only=True):
-    """One fault: times of its stages; a stage without a time did not happen."""
+    """One fault: times of its stages; a stage without a time did not happen.
+
+    ``retry``: the heal before it is not proven, and a second one, at this time, is. ``lasted``: a last look just before
+    the heal saw the fault in force; false: there was no last look.
+    """
 
     id: int = 1
     name: str = "leader-partition"
@@ -87,9 +91,13 @@ class FaultLiteral(_Strict, frozen=True, kw_only=True):
     active: float | None = None
     heal: float | None = None
     healed: float | None = None
+    retry: float | None = None
     skipped: float | None = None
     proven: bool = True
+    lasted: bool = True
     mended: bool = True
+    failed: dict[str, str] = {}
+    """Of a heal that is not proven: node → ``ended``, ``silent``, or why the harness could not heal it."""
 
 
 class Reign(_Strict, frozen=True, kw_only=True):
@@ -116,11 +124,41 @@ class InSyncLiteral(_Strict, frozen=True, kw_only=True):
     end: float | None = None
 
 
+class EndedLiteral(_Strict, frozen=True, kw_only=True):
+    """A process that the harness found ended by itself. ``excuse``: why that may not be the system's doing."""
+
+    node: str
+    at: float
+    last_line: str = "out of luck"
+    excuse: str = ""
+
+
+class AnswersLiteral(_Strict, frozen=True, kw_only=True):
+    """A node that the observer asks each second. ``never`` are stretches [from, to] over which it does not answer."""
+
+    node: str
+    never: tuple[tuple[float, float], ...] = ()
+
+
+class LookLiteral(_Strict, frozen=True, kw_only=True):
+    """The harness' look at all nodes at the end of the recovery, as in ``chaos.core.node_notes.Look``.
+
+    ``since``: the beginning of the recovery, from which the nodes' waits were measured.
+    """
+
+    at: float
+    since: float = 0.0
+    dead: tuple[str, ...] = ()
+    cut: tuple[str, ...] = ()
+    waited: dict[str, float] = {}
+
+
 class DrainLiteral(_Strict, frozen=True, kw_only=True):
     """How the final reads differ from good ones. Contents are per queue, as in ``Range.got``.
 
     ``replicas``: what replicas hold of their own, by node and queue, for queues that are not named the known content;
-    null for copies that were asked for and not had. Where there is a consumer group each pass ends with a
+    null for copies that were asked for and not had; ``replicas_failed``: why the reads of a node's copies ended badly,
+    which gave the content named until then. Where there is a consumer group each pass ends with a
     committed-read: ``committed`` is its answer (by default what was committed last), None for none; queues in
     ``skip_committed`` have none. Where messages are popped a pop of each queue comes back empty ``pops_end_s`` after
     the last operation and before the final reads; None: none does.
@@ -143,6 +181,7 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
     sync_changes: bool = False
     observed: bool = True
     replicas: dict[str, dict[int, str] | None] = {}
+    replicas_failed: dict[str, str] = {}
 
 
 class RunLiteral(_Strict, frozen=True, kw_only=True):
@@ -160,6 +199,11 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     twice: tuple[str, ...] = ()
     replicas_read: bool = False
     progress_margin_s: float = 0.0
+    recovers_within_s: float = 0.0
+    rejoins_within_s: float = 0.0
+    fails_over_after_s: float = 0.0
+    quiet: tuple[tuple[float, float], ...] = ()
+    send_deadline_s: float = 0.0
     planned_faults: int | None = None
     rto_budget_s: float | None = None
     interrupted: bool = False
@@ -194,6 +238,11 @@ class HistoryLiteral(_Strict, frozen=True, kw_only=True):
     masters: tuple[Reign, ...] = (Reign(node="b1", epoch=1),)
     controllers: tuple[Reign, ...] = (Reign(node="c1", epoch=1),)
     in_sync: tuple[InSyncLiteral, ...] = ()
+    clocks: dict[str, tuple[tuple[float, float], ...]] = {}
+    """Node → how far its wall clock was ahead of the control host's, and the error, in seconds, each time."""
     drain: DrainLiteral | None = DrainLiteral()
+    ended: tuple[EndedLiteral, ...] = ()
+    answers: tuple[AnswersLiteral, ...] = ()
+    looks: tuple[LookLiteral, ...] = ()
     torn_workers: tuple[int, ...] = ()
     """Workers whose stream has no end record, as after kill -9."""

@@ -32,12 +32,11 @@ from chaos.owed import Named, together
 
 DRAIN_PASS_TIMEOUT_S = 60.0
 COPY_TIMEOUT_S = 30.0
-"""For one replica's copy of one queue."""
 _SENDS = {f.word for f in SENDS}
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts over all workers. ``sends`` and ``reads``: type word → number."""
+    """Counts over all workers. ``sends`` and ``reads``: type word → number; the others as in ``messages.Stats``."""
 
     sends: dict[str, int]
     reads: dict[str, int]
@@ -45,16 +44,22 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     worst_ack_s: float
     last_ack_ns: int
     in_flight: int
+    last_sent: dict[int, int]
+    last_acked: dict[int, int]
 
 
 class Workers:
     """All load workers of a run."""
 
-    def __init__(self, experiment: Experiment, deployed: Deployed, folder: Path, operations_per_send: float) -> None:
+    def __init__(
+        self, experiment: Experiment, deployed: Deployed, folder: Path, bound: int,
+        quiet: tuple[tuple[float, float], ...], longest_s: float,
+    ) -> None:  # fmt: skip
+        """``bound``: on operations in flight, of all; ``quiet``: see ``LoadSpec``; ``longest_s``: longest deadline."""
         self._experiment = experiment
+        self._longest_s = longest_s
         self._highest: dict[int, int] = {}
         self._owed: Named = {}
-        bound = experiment.max_in_flight(operations_per_send)
         env = child_environment(deployed.view.run_id)
         self._workers: list[Inside] = []
         for number in range(experiment.workers):
@@ -64,7 +69,7 @@ class Workers:
                 workload=experiment.workload, view=deployed.view, clients=experiment.clients,
                 rate=experiment.rate * own / experiment.clients, seed=experiment.seed,
                 op_timeout_s=experiment.op_timeout_s, max_in_flight=max(1, bound // experiment.workers),
-                body_bytes=experiment.body_bytes,
+                body_bytes=experiment.body_bytes, quiet=quiet,
             )  # fmt: skip
             argv = python_inside("chaos.worker")
             self._workers.append(Inside(deployed.backend, f"worker {number}", argv, env, spec))
@@ -86,6 +91,8 @@ class Workers:
         sends: dict[str, int] = {}
         reads: dict[str, int] = {}
         lag_s, ack_s, last_ack_ns, in_flight = 0.0, 0.0, 0, 0
+        last_sent: dict[int, int] = {}
+        last_acked: dict[int, int] = {}
         for worker in self._workers:
             stats = worker.latest(Stats)
             if stats is None:
@@ -97,11 +104,14 @@ class Workers:
             lag_s, last_ack_ns = max(lag_s, stats.worst_lag_s), max(last_ack_ns, stats.last_ack_ns)
             ack_s = max(ack_s, stats.worst_ack_s)
             in_flight += stats.in_flight
+            for newest, own in ((last_sent, stats.last_sent), (last_acked, stats.last_acked)):
+                for key, at_ns in own.items():
+                    newest[key] = max(newest.get(key, 0), at_ns)
             for key, offset in stats.highest_acked.items():
                 self._highest[key] = max(self._highest.get(key, -1), offset)
         return Totals(
             sends=sends, reads=reads, worst_lag_s=lag_s, worst_ack_s=ack_s, last_ack_ns=last_ack_ns,
-            in_flight=in_flight,
+            in_flight=in_flight, last_sent=last_sent, last_acked=last_acked,
         )  # fmt: skip
 
     def stop(self) -> None:
@@ -111,7 +121,7 @@ class Workers:
         owed = []
         for worker in self._alive():
             try:
-                until = Deadline("operations in flight to end", self._experiment.op_timeout_s * 4 + 20)
+                until = Deadline("operations in flight to end", self._longest_s * 4 + 20)
                 owed.append(worker.take(Stopped, until).owed)
             except ChaosError:
                 if not worker.ended:
@@ -146,8 +156,8 @@ class Workers:
         keys = range(self._experiment.queues)
         return [(worker, tuple(keys[position :: len(alive)])) for position, worker in enumerate(alive)]
 
-    def drain_pass(self, number: int) -> dict[int, Drained]:
-        """One pass over all queues, spread over the workers that live.
+    def drain_pass(self, number: int, timeout_s: float = DRAIN_PASS_TIMEOUT_S) -> dict[int, Drained]:
+        """One pass over all queues, spread over the workers that live; ``timeout_s`` for each queue.
 
         Raises:
             ChaosError: no worker is left, or one did not answer.
@@ -155,17 +165,19 @@ class Workers:
         shares = self._shares()
         for worker, share in shares:
             owed = {key: values for key, values in self._owed.items() if key in share}
-            worker.send(DrainPass(number=number, keys=share, timeout_s=DRAIN_PASS_TIMEOUT_S, owed=owed))
+            worker.send(DrainPass(number=number, keys=share, timeout_s=timeout_s, owed=owed))
         drained: dict[int, Drained] = {}
         for worker, share in shares:
-            deadline = Deadline(f"the final read of queues {share}", (DRAIN_PASS_TIMEOUT_S + 5) * max(1, len(share)))
+            deadline = Deadline(f"the final read of queues {share}", (timeout_s + 5) * max(1, len(share)))
             for _ in share:
                 answer = worker.take(Drained, deadline)
                 drained[answer.key] = answer
         return drained
 
-    def copies(self, nodes: Sequence[int]) -> tuple[int, int]:
+    def copies(self, nodes: Sequence[int], timeout_s: float = COPY_TIMEOUT_S) -> tuple[int, int]:
         """Have the named nodes' own copies of all queues read; returns how many could be and how many there are.
+
+        ``timeout_s``: for one node's copy of one queue.
 
         Raises:
             ChaosError: no worker is left, or one did not answer.
@@ -176,10 +188,10 @@ class Workers:
         every = [(node, key) for node in nodes for key in range(self._experiment.queues)]
         shares = [tuple(every[position :: len(alive)]) for position in range(len(alive))]
         for worker, share in zip(alive, shares, strict=True):
-            worker.send(ReadCopies(copies=share, timeout_s=COPY_TIMEOUT_S))
+            worker.send(ReadCopies(copies=share, timeout_s=timeout_s))
         read = 0
         for worker, share in zip(alive, shares, strict=True):
-            deadline = Deadline("the replicas' copies to be read", (COPY_TIMEOUT_S + 5) * max(1, len(share)))
+            deadline = Deadline("the replicas' copies to be read", (timeout_s + 5) * max(1, len(share)))
             read += worker.take(CopiesRead, deadline).ok
         return read, len(every)
 

@@ -7,7 +7,8 @@ only; operations never travel here, they go to the history. The module refuses t
 import msgspec
 
 from chaos.core.events import Observation
-from cluster.system import ClusterView
+from chaos.core.runinfo import Promises
+from cluster.system import ClusterView, Removal
 
 
 class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,6 +26,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
     op_timeout_s: float
     max_in_flight: int
     body_bytes: int
+    quiet: tuple[tuple[float, float], ...] = ()
 
 
 class ObserverSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,10 +77,10 @@ class ReadCopies(msgspec.Struct, frozen=True, kw_only=True, tag="copies"):
 class Prepare(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
     """Create what the workload needs, and see that the settings are in effect; answered by ``Answer``.
 
-    ``confirm`` false: it is somebody else's cluster, whose settings are not ours.
+    ``asked``: see ``Probe.confirm``.
     """
 
-    confirm: bool = True
+    asked: tuple[str, ...] | None = None
 
 
 class AskReady(msgspec.Struct, frozen=True, kw_only=True, tag="ready?"):
@@ -89,15 +91,23 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True, tag="observe"):
     """Begin to observe every period and to say so."""
 
 
+class Remove(msgspec.Struct, frozen=True, kw_only=True, tag="remove"):
+    """Remove what was created for the run; answered by ``Removed``."""
+
+
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Close the stream and leave."""
 
 
-Command = Load | Stop | LastPops | DrainPass | ReadCopies | Prepare | AskReady | Observe | End
+Command = Load | Stop | LastPops | DrainPass | ReadCopies | Prepare | AskReady | Observe | Remove | End
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
-    """A worker's counts so far: operation word → type word → number."""
+    """A worker's counts so far: operation word → type word → number.
+
+    By queue, in ns: ``last_sent``, when the newest send of a client that follows the route left, ``last_acked``, when
+    the newest acknowledgement of any client came.
+    """
 
     worker: int
     counts: dict[str, dict[str, int]]
@@ -106,6 +116,8 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
     worst_ack_s: float
     last_ack_ns: int
     highest_acked: dict[int, int]
+    last_sent: dict[int, int] = {}
+    last_acked: dict[int, int] = {}
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True, tag="stopped"):
@@ -144,10 +156,21 @@ class CopiesRead(msgspec.Struct, frozen=True, kw_only=True, tag="copies-read"):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """The answer to ``Prepare`` or ``AskReady``: empty text is yes. ``warnings``: what a person should know."""
+    """The answer to ``Prepare`` or ``AskReady``: empty text is yes. ``warnings``: what a person should know.
+
+    ``settings``, ``promises``: see ``Confirmed``.
+    """
 
     text: str
     warnings: tuple[str, ...] = ()
+    settings: dict[str, str] = {}
+    promises: Promises | None = None
+
+
+class Removed(msgspec.Struct, frozen=True, kw_only=True, tag="removed"):
+    """The answer to ``Remove``."""
+
+    what: Removal
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
@@ -156,4 +179,4 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
     observations: tuple[Observation, ...]
 
 
-Report = Stats | Stopped | Popped | Drained | CopiesRead | Answer | Seen
+Report = Stats | Stopped | Popped | Drained | CopiesRead | Answer | Removed | Seen

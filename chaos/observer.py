@@ -16,7 +16,7 @@ from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import EventLog, Observation
 from chaos.inside import Pipe, answered, serve
-from chaos.messages import Answer, AskReady, Command, End, Observe, ObserverSpec, Prepare, Seen
+from chaos.messages import Answer, AskReady, Command, Observe, ObserverSpec, Prepare, Remove, Removed, Seen
 from cluster.system import Probe
 
 
@@ -58,18 +58,19 @@ async def _body(spec: ObserverSpec, pipe: Pipe) -> None:
         if isinstance(command, Prepare):
             try:
                 await probe.prepare()
-                notes = await probe.confirm() if command.confirm else ()
-                for note in notes:
+                found = await probe.confirm(None if command.asked is None else frozenset(command.asked))
+                for note in found.notes:
                     log.emit(note)
-                pipe.say(Answer(text="", warnings=tuple(note.text for note in notes if note.data.get("warning"))))
+                warnings = tuple(note.text for note in found.notes if note.data.get("warning"))
+                pipe.say(Answer(text="", warnings=warnings, settings=found.settings, promises=found.promises))
             except ChaosError as error:
                 pipe.say(answered(str(error)))
         elif isinstance(command, AskReady):
             pipe.say(answered(await probe.readiness()))
         elif isinstance(command, Observe) and rounds is None:
             rounds = asyncio.ensure_future(_rounds(spec, pipe, probe, log))
-        elif isinstance(command, End):
-            break
+        elif isinstance(command, Remove):
+            pipe.say(Removed(what=await probe.remove()))
     if rounds is not None:
         rounds.cancel()
     await probe.close()

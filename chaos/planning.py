@@ -11,7 +11,7 @@ import msgspec
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
-from chaos.core.events import Fault, read_events
+from chaos.core.events import RUN_EVENTS, Fault, read_events
 from chaos.core.op import F
 from chaos.experiment import Experiment
 from chaos.workload.base import check_suited
@@ -39,7 +39,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     if e.plan is not None:
         rows = read_plan(Path(e.plan))
         if e.pin:
-            rows = pinned(rows, Path(e.plan).parent / "history" / "run.events", say)
+            rows = pinned(rows, Path(e.plan).parent / "history" / RUN_EVENTS, say)
         _check(rows, e, backend)
         return rows
     nodes = system.topology(e.settings)
@@ -69,8 +69,8 @@ def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) 
         )  # fmt: skip
     return make_plan(
         e.nemesis, system.roles, nodes, interval_s=e.fault_interval_s, duration_s=e.fault_duration_s,
-        time_limit_s=e.time_limit_s, seed=e.seed, missing=missing,
-        fault_nodes=e.fault_nodes,
+        time_limit_s=e.time_limit_s, seed=e.seed, missing=missing, fault_nodes=e.fault_nodes, rhythm=e.rhythm,
+        overlap=e.kill != "container",
     )  # fmt: skip
 
 

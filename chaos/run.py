@@ -7,7 +7,7 @@ leaves. The module refuses to decide anything that a pure function elsewhere can
 
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,27 +18,29 @@ import msgspec
 from chaos import __version__, plugins
 from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
 from chaos.core.errors import ChaosError, DeadlineError, DeployError, RunInterrupted
-from chaos.core.events import EventLog, Note
+from chaos.core.events import RUN_EVENTS, EventLog, Note, Observation
 from chaos.core.history import SCHEMA_VERSION
+from chaos.core.manifest import write_manifest
 from chaos.core.op import F
 from chaos.core.runinfo import RunInfo, write_run
 from chaos.core.verdict import Results, exit_code
-from chaos.deploy import Deployed, bring_up, on_all, prepare, start_observer
+from chaos.deploy import Deployed, bring_up, on_all, prepare, remove_names, start_observer
 from chaos.experiment import Experiment, as_yaml
 from chaos.inside import Inside
 from chaos.judging import start_early
-from chaos.load import Workers
+from chaos.load import COPY_TIMEOUT_S, DRAIN_PASS_TIMEOUT_S, Workers
 from chaos.machine import machine_facts
-from chaos.messages import End, Observe, Seen
+from chaos.messages import Observe, Seen
 from chaos.planning import mix_of, plan_of
+from chaos.recovery import Absent, Recovery
 from chaos.stopper import Stopper
 from chaos.store import make_run_folder, point
 from chaos.watching import Beat, Opening, Watcher
-from cluster import process
 from cluster.cluster import Node
 from cluster.system import Leadership, System
+from nemesis.fault import READY_TIMEOUT_S
 from nemesis.machines import faults_on
-from nemesis.plan import write_plan
+from nemesis.plan import quiet_stretches, write_plan
 from nemesis.runner import Nemesis
 
 STABLE_S = 5.0
@@ -50,6 +52,9 @@ DEPLOY_ATTEMPTS = 2
 BETWEEN_PASSES_S = 5.5
 LOST_AFTER_S = 120.0
 """Equal final reads that end below an acknowledged offset for so long prove its loss (SEMANTICS 10)."""
+
+GIVE_UP_S = 30.0
+"""So long is waited for what cannot complete, because something did not come back within the promised time."""
 
 BEAT_S = 1.0
 Say = Callable[[str], None]
@@ -69,6 +74,7 @@ class Run:
         self.mix: dict[F, float] = mix_of(experiment, self.system)
         workload: Any = plugins.load("workloads", experiment.workload)
         self.linger_s: float = workload.linger_s
+        self.send_deadline_s: float = workload.send_deadline_s
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
@@ -80,7 +86,7 @@ class Run:
         write_run(self.folder, self.info)
         (self.folder / "config.yaml").write_text(as_yaml(experiment))
         write_plan(self.plan, self.folder / "plan.jsonl")
-        self.events = EventLog(self.folder / "history" / "run.events", watcher.event)
+        self.events = EventLog(self.folder / "history" / RUN_EVENTS, watcher.event)
 
     def _first_info(self, argv: tuple[str, ...]) -> RunInfo:
         e = self.experiment
@@ -96,7 +102,7 @@ class Run:
             route_poll_interval_s=float(poll) if poll else None, rto_budget_s=e.rto_budget_s,
             promises=self.system.promises(e.settings), planned_faults=len(self.plan),
             mix={f.word: share for f, share in self.mix.items()}, body_bytes=e.body_bytes,
-            machine=machine_facts(),
+            machine=machine_facts(), quiet=quiet_stretches(self.plan), send_deadline_s=self.send_deadline_s,
         )  # fmt: skip
 
     def note(self, **changes: Any) -> None:
@@ -130,7 +136,6 @@ class Run:
                     raise
         finally:
             self._keep_notes()
-        self.note(status="ran", interrupted=self.stopper.asked.is_set())
 
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
         start_early(self.experiment.engine)
@@ -166,15 +171,25 @@ class Run:
         with self.phase("ready"):
             observer = start_observer(self.experiment, deployed, self.folder)
             undo.callback(observer.close)
+            if self.experiment.reuse:
+                undo.callback(self._remove_names, observer, deployed)
             timeout_s = self.experiment.ready_deadline_s / DEPLOY_ATTEMPTS
-            for text in prepare(observer, timeout_s, self.stopper.check_asked, confirm=not self.experiment.reuse):
+            found = prepare(self.experiment, observer, timeout_s, self.stopper.check_asked)
+            for text in found.warnings:
                 self.say(f"warning  {text}")
+            if found.promises is not None:
+                self.note(settings={**self.info.settings, **found.settings}, promises=found.promises)
             observer.send(Observe())
             observer_seen = Deadline("the first observations", 15)
             while observer.latest(Seen) is None:
                 observer_seen.check()
                 Deadline("a moment", 0.1).wait()
         return deployed, observer
+
+    def _remove_names(self, observer: Inside, deployed: Deployed) -> None:
+        note = remove_names(observer, deployed.view)
+        self.events.emit(note)
+        self.say(f"cluster  {note.text}")
 
     def _keep_notes(self) -> None:
         """What the backend saw goes into the history; what a person should know is also said."""
@@ -192,22 +207,30 @@ class Run:
 
     def _under_load(self, deployed: Deployed, observer: Inside, undo: ExitStack) -> None:
         e = self.experiment
-        workers = Workers(e, deployed, self.folder, sum(self.mix.values()))
+        bound = e.max_in_flight(sum(self.mix.values()), self.send_deadline_s)
+        longest_s = max(e.op_timeout_s, self.send_deadline_s)
+        workers = Workers(e, deployed, self.folder, bound, quiet_stretches(self.plan), longest_s)
         undo.callback(workers.kill)
         probe = self.system.probe(deployed.view)
 
-        def leadership() -> Leadership:
+        def latest() -> dict[str, Observation]:
             seen = observer.latest(Seen)
-            return probe.leadership({o.node: o for o in seen.observations} if seen is not None else {})
+            return {o.node: o for o in seen.observations} if seen is not None else {}
+
+        def leadership() -> Leadership:
+            return probe.leadership(latest())
 
         def silent() -> tuple[str, ...]:
-            seen = observer.latest(Seen)
-            return tuple(o.node for o in seen.observations if not o.alive) if seen is not None else ()
+            return tuple(name for name, seen in latest().items() if not seen.alive)
 
         origin_ns = now_ns() + NS_PER_S // 2
         self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(
-            self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host, faults_on(e.kill)
+            self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host, faults_on(e.kill),
+            self.info.promises.recovers_within_s or READY_TIMEOUT_S,
+        )  # fmt: skip
+        recovery = Recovery(
+            self.info, deployed.cluster, deployed.client_host, self.folder, self.events, self.say, e.op_timeout_s
         )
         undo.callback(nemesis.heal_all)
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
@@ -228,34 +251,37 @@ class Run:
         faults.join(timeout=max((row.duration_s for row in self.plan), default=0.0) + 120)
         with self.phase("heal"):
             nemesis.heal_all()
-        self._note_dead_nodes(deployed)
+        recovery.begin()
+        absent = Absent()
         if not self.stopper.asked.is_set():
             with self.phase("recovery"):
-                self._watch(workers, now_ns() + int(e.recovery_s * NS_PER_S), leadership, silent)
+                until_ns = now_ns() + int(e.recovery_s * NS_PER_S)
+                self._watch(workers, until_ns, leadership, silent, recovery.waiting(workers, latest, leadership))
+                recovery.look()
+                absent = recovery.absent(workers.totals(), latest(), leadership())
         workers.stop()
         self.stopper.check_insisted()
         with self.phase("settle"):
-            self._settle(leadership, len(deployed.cluster.of_role(self._replica_role())))
+            self._settle(leadership, recovery.replicas, absent)
         if F.POP in self.mix:
-            self._last_pops(workers)
-        self._drain(workers)
-        self._read_copies(workers, deployed)
+            self._last_pops(workers, absent)
+        self._drain(workers, absent)
+        self._read_copies(workers, deployed, absent)
+        recovery.look_for_ended()
         workers.end()
-        observer.send(End())
-        observer.close()
         with self.phase("collect"):
             self._collect(deployed)
 
-    def _replica_role(self) -> str:
-        return next(role for role, kind in self.system.roles.items() if kind == "replica")
-
     def _watch(
         self, workers: Workers, until_ns: int, leadership: Callable[[], Leadership],
-        silent: Callable[[], tuple[str, ...]],
+        silent: Callable[[], tuple[str, ...]], waits: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
-        """Wait for the end of a phase under load and tell how it stands; a dead worker is noted once."""
+        """Wait for the end of a phase under load and tell how it stands; a dead worker is noted once.
+
+        ``waits``: whether to go on although the time is up.
+        """
         told_ns, dead = now_ns(), set[str]()
-        while now_ns() < until_ns and not self.stopper.asked.wait(0.2):
+        while (now_ns() < until_ns or waits()) and not self.stopper.asked.wait(0.2):
             self._keep_notes()
             self.backend.check()
             for name in set(workers.dead()) - dead:
@@ -273,24 +299,15 @@ class Run:
                     )
                 )  # fmt: skip
 
-    def _note_dead_nodes(self, deployed: Deployed) -> None:
-        """Say which nodes have ended by themselves: all faults are healed, so every process should live."""
-
-        def look(node: Node) -> None:
-            if not process.state(node).alive:
-                self.events.emit(Note(time_ns=now_ns(), name="node-ended", node=node.name, text="ended by itself"))
-                self.say(f"warning  {node.name} has ended by itself; its log is in nodes/{node.name}/logs")
-
-        on_all(look, deployed.cluster.nodes.values())
-
-    def _settle(self, leadership: Callable[[], Leadership], replicas: int) -> None:
+    def _settle(self, leadership: Callable[[], Leadership], replicas: Sequence[str], absent: Absent) -> None:
         """Wait until leadership stood still and nothing is on its way any more that the workload knows of.
 
-        A complete SyncStateSet is waited for, but not for ever.
+        A complete SyncStateSet is waited for, but not for ever; and not at all once nodes did not come back in time.
         """
         e = self.experiment
-        deadline = Deadline("master, epoch and SyncStateSet to stand still", e.drain_deadline_s)
-        patience = Deadline("a complete SyncStateSet", e.drain_deadline_s / 2)
+        limit_s = min(e.drain_deadline_s, GIVE_UP_S) if absent else e.drain_deadline_s
+        deadline = Deadline("master, epoch and SyncStateSet to stand still", limit_s)
+        patience = Deadline("a complete SyncStateSet", 0.0 if absent else e.drain_deadline_s / 2)
         linger = Deadline("messages that are still on their way", self.linger_s)
         last, since_ns = leadership(), now_ns()
         while True:
@@ -303,31 +320,38 @@ class Run:
             if seen != last:
                 last, since_ns = seen, now_ns()
             stood_s = (now_ns() - since_ns) / NS_PER_S
-            complete = last.master is not None and len(last.sync_state_set) >= replicas
+            complete = last.master is not None and len(last.sync_state_set) >= len(replicas)
             if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()) and linger.expired():
                 return
 
-    def _last_pops(self, workers: Workers) -> None:
+    def _last_pops(self, workers: Workers, absent: Absent) -> None:
         """Pop until nothing can come any more or the time is up; which it was, the checks decide."""
+        limit_s = self.experiment.drain_deadline_s
         with self.phase("pops"):
-            unended = workers.last_pops(self.experiment.drain_deadline_s)
+            unended = workers.last_pops(min(limit_s, GIVE_UP_S) if absent.queues else limit_s)
         for key, why in sorted(unended.items()):
             self.say(f"warning  queue {key} was not popped to its end: {why}")
         self.stopper.check_insisted()
 
-    def _drain(self, workers: Workers) -> None:
-        """Pairs of passes until two agree or the time is up; which it was, the checks decide."""
+    def _drain(self, workers: Workers, absent: Absent) -> None:
+        """Pairs of passes until two agree or the time is up; which it was, the checks decide.
+
+        Where queues did not recover, reads that fail are given up early: they cannot complete.
+        """
         deadline = Deadline("two equal final reads", self.experiment.drain_deadline_s)
-        number, pause_s = 1, BETWEEN_PASSES_S
+        hopeless = Deadline("final reads of queues that did not recover", GIVE_UP_S)
+        number, pause_s, timeout_s = 1, BETWEEN_PASSES_S, GIVE_UP_S / 3 if absent.queues else DRAIN_PASS_TIMEOUT_S
         try:
             with self.phase("drain"):
-                before, equal_since_ns = workers.drain_pass(1), now_ns()
+                before, equal_since_ns = workers.drain_pass(1, timeout_s), now_ns()
                 while True:
                     self.stopper.insisted.wait(pause_s)
                     self.stopper.check_insisted()
                     number, began_ns = number + 1, now_ns()
-                    after = workers.drain_pass(number)
+                    after = workers.drain_pass(number, timeout_s)
                     why = workers.differ(before, after)
+                    if why is not None and absent.queues:
+                        hopeless.check(why)
                     if why is None:
                         why = workers.short(after)
                         if why is None or began_ns - equal_since_ns > LOST_AFTER_S * NS_PER_S:
@@ -342,7 +366,7 @@ class Run:
         else:
             self.say(f"drained  {self.experiment.queues} queues in {number} passes")
 
-    def _read_copies(self, workers: Workers, deployed: Deployed) -> None:
+    def _read_copies(self, workers: Workers, deployed: Deployed, absent: Absent) -> None:
         """Have every replica's own copy read; what could not be read is in the history, and the checks' business."""
         replicas = [i for i, node in enumerate(deployed.view.nodes) if self.system.roles[node.role] == "replica"]
         if F.REPLICA not in self.operations or len(replicas) < 2:  # noqa: PLR2004 - one has nothing to differ from
@@ -350,7 +374,7 @@ class Run:
         self.stopper.check_insisted()
         try:
             with self.phase("replicas"):
-                read, wanted = workers.copies(replicas)
+                read, wanted = workers.copies(replicas, GIVE_UP_S / 3 if absent.nodes else COPY_TIMEOUT_S)
         except ChaosError as error:
             self.say(f"warning  the replicas were not all read: {error}")
         else:
@@ -403,18 +427,21 @@ def run(
     this, say = Run(experiment, backend, argv, watcher), watcher.say
     say(f"run      {this.folder}")
     with this.stopper.listening():
+        ending: dict[str, Any] = {"status": "crashed", "error": "ended from outside"}
         try:
             this.execute()
+            ending = {"status": "ran"}
         except ChaosError as last:
             error = this.broke or last
             say(f"{'left' if isinstance(error, RunInterrupted) else 'broke':<8} {error}")
-            interrupted = this.stopper.asked.is_set()
-            this.note(status="crashed", error=str(error), broke=error.exit_code, interrupted=interrupted)
+            ending = {"status": "crashed", "error": str(error), "broke": error.exit_code}
         except Exception as error:
-            this.note(status="crashed", error=f"{type(error).__name__}: {error}")
+            ending = {"status": "crashed", "error": f"{type(error).__name__}: {error}"}
             raise
         finally:
             this.events.close()
+            write_manifest(this.folder)  # before the status: a run that says that it is over has one
+            this.note(interrupted=this.stopper.asked.is_set(), **ending)
         loaded = any((this.folder / "history").glob("w*.ops"))
         if not loaded:
             return this.folder, None, this.info.broke or DeployError.exit_code

@@ -18,11 +18,11 @@ from chaos import plugins
 from chaos.control import Ask, Done, Door, NodeStatus
 from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import ChaosError, UsageError
-from chaos.core.events import Event, EventLog, Fault
-from chaos.deploy import Deployed, bring_up, prepare, start_observer
+from chaos.core.events import RUN_EVENTS, Event, EventLog, Fault
+from chaos.deploy import Deployed, bring_up, prepare, remove_names, start_observer
 from chaos.experiment import Experiment
 from chaos.inside import Inside
-from chaos.messages import End, Observe, Seen
+from chaos.messages import Observe, Seen
 from chaos.stopper import Stopper
 from cluster import process
 from cluster.cluster import Node
@@ -78,7 +78,7 @@ class Standing:
         self._injected: _Injected | None = None
         self._count = 0
         self._door: Door | None = None
-        self._events = EventLog(folder / "history" / "run.events", self._told)
+        self._events = EventLog(folder / "history" / RUN_EVENTS, self._told)
 
     def execute(self) -> None:
         """Deploy, serve the door until somebody says down or interrupts, heal, take everything down.
@@ -97,8 +97,9 @@ class Standing:
             self._deployed: Deployed = bring_up(e, self._system, self._backend, self.folder, artefacts, undo)
             self._observer: Inside = start_observer(e, self._deployed, self.folder)
             undo.callback(self._observer.close)
-            asked = self._stopper.check_asked
-            for text in prepare(self._observer, e.ready_deadline_s, asked, confirm=not e.reuse):
+            if e.reuse:
+                undo.callback(self._remove_names)
+            for text in prepare(e, self._observer, e.ready_deadline_s, self._stopper.check_asked).warnings:
                 self._say(f"warning  {text}")
             self._observer.send(Observe())
             first = Deadline("every node to be observed", FIRST_LOOK_S)
@@ -112,7 +113,11 @@ class Standing:
             while not self._stopper.asked.wait(_TICK_S):
                 self._keep_notes()
                 self._backend.check()
-            self._observer.send(End())
+
+    def _remove_names(self) -> None:
+        note = remove_names(self._observer, self._deployed.view)
+        self._events.emit(note)
+        self._say(f"cluster  {note.text}")
 
     def _close_door(self) -> None:
         if self._door is not None:
@@ -183,7 +188,7 @@ class Standing:
             self._stages.clear()
         self._injected = _Injected(row, nemesis)
         self._injected.thread.start()
-        stage = self._await(("active", "broke", "skipped", "healed"), IN_FORCE_TIMEOUT_S)
+        stage, *_ = self._await(("active", "broke", "skipped", "healed"), IN_FORCE_TIMEOUT_S)
         self._injected.targets = stage.targets
         return _said_of(stage, say)
 
@@ -206,12 +211,13 @@ class Standing:
             Deadline("a moment", _TICK_S).wait()
         return row
 
-    def _await(self, stages: tuple[str, ...], timeout_s: float) -> Fault:
+    def _await(self, stages: tuple[str, ...], timeout_s: float) -> list[Fault]:
+        """The events so far that are of these stages, in order, as soon as there is one."""
         deadline = Deadline(f"the fault to be {stages[0]}", timeout_s)
         with self._seen:
             while True:
-                found = next((event for event in self._stages if event.stage in stages), None)
-                if found is not None:
+                found = [event for event in self._stages if event.stage in stages]
+                if found:
                     return found
                 deadline.check()
                 self._seen.wait(min(1.0, deadline.remaining_s()))
@@ -221,7 +227,8 @@ class Standing:
             say("no fault is in force")
             return Done()
         self._heal()
-        return _said_of(self._await(("healed",), IN_FORCE_TIMEOUT_S), say)
+        *_, last = self._await(("healed",), IN_FORCE_TIMEOUT_S)  # a heal that is not proven is tried again
+        return _said_of(last, say)
 
     def _heal(self) -> None:
         """Heal what is in force; safe when nothing is."""
@@ -234,6 +241,8 @@ class Standing:
 
 def _state(node: Node) -> str:
     state = process.state(node)
+    if state.successor is not None:
+        return f"running as pid {state.successor.pid}, started by something else"
     return _STATES.get((state.alive, state.stopped), "dead")
 
 

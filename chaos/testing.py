@@ -8,6 +8,7 @@ from the raw stream to the verdict. The module refuses to judge.
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -18,8 +19,10 @@ import yaml
 from chaos import __version__
 from chaos.core.clock import NS_PER_S, boot_id
 from chaos.core.errors import HistoryError
-from chaos.core.events import EventLog, Evidence, Fault, Observation, Phase
+from chaos.core.events import CLOCK_SKEW, RUN_EVENTS, Event, EventLog, Evidence, Fault, Note, Observation, Phase
 from chaos.core.history import SCHEMA_VERSION
+from chaos.core.manifest import write_manifest
+from chaos.core.node_notes import Look, ended_note, look_note
 from chaos.core.op import HOLDS, SENDS, Completion, F, Invocation, Record, Type, Value
 from chaos.core.recorder import OP_SIZE, Recorder
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
@@ -72,6 +75,7 @@ NODES: Final = (
 TIMEOUT_S: Final = 3.0
 DRAIN_CLIENT: Final = 900
 DROPPED: Final = ("3 of 40 probes across the cut arrived", "all probes across the cut dropped")
+STILL: Final = "all rules in place"
 ARRIVED: Final = ("3 of 40 probes still dropped", "all probes arrive again")
 
 
@@ -264,7 +268,8 @@ def _copies(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin
                 act = _act(msgspec.structs.replace(base, fail="refused"), 300_000 + number * 1000 + key)
             else:
                 asked = Range(got=contents.get(key, known), min=drain.min.get(key, 0))
-                act = _act(msgspec.structs.replace(base, drain=asked), 300_000 + number * 1000 + key)
+                op = msgspec.structs.replace(base, drain=asked, fail=drain.replicas_failed.get(node))
+                act = _act(op, 300_000 + number * 1000 + key)
             invocation = msgspec.structs.replace(act.invocation, f=F.REPLICA, argument=position)
             out.append(act._replace(invocation=invocation))
     return out
@@ -316,16 +321,28 @@ def _fault_events(fault: FaultLiteral) -> Iterator[Fault]:
     if fault.skipped is not None:
         yield Fault(time_ns=_ns(fault.skipped), id=fault.id, name=fault.name, stage="skipped", note="no leader known")
     seen = Evidence(kind="matrix", proven=fault.proven, summary=DROPPED[fault.proven])
-    gone = Evidence(kind="matrix", proven=fault.mended, summary=ARRIVED[fault.mended])
+    still = Evidence(kind="packet-filter", proven=True, summary=STILL) if fault.lasted else None
+    gone = Evidence(
+        kind="matrix", proven=fault.mended, summary=ARRIVED[fault.mended], details={"failed": dict(fault.failed)}
+    )
+    once = gone if fault.retry is None else Evidence(kind="matrix", proven=False, summary=ARRIVED[False])
     stages: tuple[tuple[Literal["inject", "active", "heal", "healed"], float | None, Evidence | None], ...] = (
         ("inject", fault.inject, None), ("active", fault.active if fault.active is not None else fault.inject, seen),
-        ("heal", fault.heal, None), ("healed", fault.healed if fault.healed is not None else fault.heal, gone),
+        ("heal", fault.heal, still), ("healed", fault.healed if fault.healed is not None else fault.heal, once),
+        ("heal", fault.retry, None), ("healed", fault.retry, gone),
     )  # fmt: skip
     for stage, at, evidence in stages:
         if at is not None:
             yield Fault(
                 time_ns=_ns(at), id=fault.id, name=fault.name, stage=stage, targets=fault.targets, evidence=evidence
             )
+
+
+def _clock_notes(literal: HistoryLiteral) -> Iterator[Note]:
+    for node, seen in literal.clocks.items():
+        for ahead_s, error_s in seen:
+            data = {"ahead_ns": round(ahead_s * NS_PER_S), "error_ns": round(error_s * NS_PER_S)}
+            yield Note(time_ns=_ns(0), name=CLOCK_SKEW, node=node, data=data)
 
 
 def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation]:
@@ -357,11 +374,26 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
             )  # fmt: skip
 
 
+def _node_events(literal: HistoryLiteral, end_s: float) -> Iterator[Observation | Note]:
+    """What is said of nodes' processes and answers."""
+    for one in literal.answers:
+        for second in range(int(end_s) + 1):
+            alive = not any(first <= second <= last for first, last in one.never)
+            yield Observation(time_ns=_ns(second), asked_ns=_ns(second), node=one.node, alive=alive)
+    for gone in literal.ended:
+        yield ended_note(_ns(gone.at), gone.node, gone.last_line, gone.excuse)
+    for look in literal.looks:
+        shown = Look(
+            time_ns=_ns(look.at), since_ns=_ns(look.since), dead=look.dead, cut=look.cut, waited=look.waited
+        )  # fmt: skip
+        yield look_note(shown)
+
+
 def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:
-    """Make a run folder (which must not exist) of a literal: run.json, streams and events."""
+    """Make a run folder (which must not exist) of a literal: run.json, streams, events and the manifest."""
     acts = acts_of(literal)
     times = [(act.complete_ns - ORIGIN_NS) / NS_PER_S for act in acts]
-    times += [at for fault in literal.faults for at in (fault.inject, fault.heal, fault.healed) if at is not None]
+    times += [at for one in literal.faults for at in (one.inject, one.heal, one.healed, one.retry) if at is not None]
     load_end_s = float(int(max(times, default=0.0)) + 1)
     drain = literal.drain
     if drain is not None and (pops := _last_pops(literal, drain, acts, load_end_s)):
@@ -377,20 +409,23 @@ def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:
     (folder / "history").mkdir(parents=True)
     write_streams(acts, folder / "history", workers=workers, torn=literal.torn_workers)
     write_run(folder, run_info(literal.run, literal.name, workers=workers, faults=literal.faults))
-    log = EventLog(folder / "history" / "run.events")
+    log = EventLog(folder / "history" / RUN_EVENTS)
     log.emit(Phase(time_ns=_ns(0), name="load", edge="start"))
-    for fault in literal.faults:
-        for event in _fault_events(fault):
-            log.emit(event)
+    told: Iterator[Event] = chain(_clock_notes(literal), *map(_fault_events, literal.faults))
+    for event in told:
+        log.emit(event)
     if drain is None or drain.observed:
         for observation in _observations(literal, end_s):
             log.emit(observation)
+    for said in _node_events(literal, end_s):
+        log.emit(said)
     log.emit(Phase(time_ns=_ns(load_end_s), name="load", edge="end"))
     if drain is not None:
         log.emit(Phase(time_ns=_ns(begin_s), name="drain", edge="start"))
         if drain.ended:
             log.emit(Phase(time_ns=_ns(end_s), name="drain", edge="end"))
     log.close()
+    write_manifest(folder)
 
 
 def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[FaultLiteral, ...] = ()) -> RunInfo:
@@ -407,7 +442,10 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
             allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync,
             redelivered_within_s=run.redelivered_within_s, early_s=run.early_s, twice=run.twice,
             replicas_read=run.replicas_read, progress_margin_s=run.progress_margin_s,
+            recovers_within_s=run.recovers_within_s, rejoins_within_s=run.rejoins_within_s,
+            fails_over_after_s=run.fails_over_after_s,
         ),
+        quiet=run.quiet, send_deadline_s=run.send_deadline_s,
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
         interrupted=run.interrupted,
     )  # fmt: skip

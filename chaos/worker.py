@@ -54,7 +54,7 @@ class Worker:
         workload = plugins.load("workloads", spec.workload)
         load = LoadSpec(
             queues=spec.view.queues, clients=spec.clients, seed=spec.seed, body_bytes=spec.body_bytes,
-            op_timeout_s=spec.op_timeout_s, operations=self._system.operations(spec.view.settings),
+            op_timeout_s=spec.op_timeout_s, operations=self._system.operations(spec.view.settings), quiet=spec.quiet,
         )  # fmt: skip
         self._workload: Workload = workload(load)
         self._turns = Turns(self._workload)
@@ -68,6 +68,8 @@ class Worker:
         self._worst_lag_ns = 0
         self._worst_ack_ns = 0
         self._last_ack_ns = 0
+        self._last_sent: dict[int, int] = {}
+        self._last_acked: dict[int, int] = {}
         self._highest: dict[int, int] = {}
         self._owed = Owed()
 
@@ -113,6 +115,8 @@ class Worker:
             return
         number, time_ns = self._recorder.invoke(op, arrival.client, due_ns, pinned=pinned)
         self._worst_lag_ns = max(self._worst_lag_ns, time_ns - due_ns)
+        if op.f in SENDS and not pinned:
+            self._last_sent[op.key] = time_ns
         task = asyncio.ensure_future(self._perform(arrival.client, op, number, time_ns))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -129,7 +133,7 @@ class Worker:
             self._free[client].append(op.process)
         self._owed.learn(op, done)
         if done.type is Type.OK and op.f in SENDS:
-            self._last_ack_ns = ended_ns
+            self._last_ack_ns = self._last_acked[op.key] = ended_ns
             self._worst_ack_ns = max(self._worst_ack_ns, ended_ns - sent_ns)
             if done.offset is not None:
                 self._highest[op.key] = max(self._highest.get(op.key, -1), done.offset)
@@ -146,6 +150,7 @@ class Worker:
             worker=self._spec.worker, counts=self._counts, in_flight=len(self._tasks),
             worst_lag_s=worst / NS_PER_S, worst_ack_s=slowest / NS_PER_S,
             last_ack_ns=self._last_ack_ns, highest_acked=self._highest,
+            last_sent=self._last_sent, last_acked=self._last_acked,
         )  # fmt: skip
 
     async def report(self) -> None:

@@ -1,10 +1,11 @@
 """What must hold before a verdict means anything; judged first (SEMANTICS 12).
 
-Enough traffic of each kind, every fault proven and healed, the drain complete, the load dispatched
-when it was due, sane clocks. One breach makes the answer unknown, with the reason. The module refuses
-to excuse a breach.
+Enough traffic of each kind, a fault injected if any was planned, every fault proven and healed, the drain complete,
+the load dispatched when it was due, sane clocks. One breach makes the answer unknown, with the reason. The module does
+not excuse a breach.
 """
 
+from collections import Counter
 from typing import Final
 
 import msgspec
@@ -12,16 +13,20 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import FINAL, SENDS, F, Type
+from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.campaign import missing_failover
 from checkers.drain import drain_of
-from checkers.findings import Finding, anomaly, counted, examples, incomplete, numbers
+from checkers.findings import Finding, anomaly, counted, examples, incomplete, listed, numbers
 from checkers.kernel import Context, QueueShard
+from checkers.missing_nodes import is_explained
 
 ENOUGH: Final = 10
 """Ok operations of each kind in the mix, below which a run shows nothing of that kind."""
 
 LAG_NS: Final = NS_PER_S // 4
 LATE_SHARE: Final = 0.01
+SKIP_REASONS: Final = 2
 
 
 class Traffic(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +63,35 @@ def _little(traffic: Traffic, context: Context) -> list[str]:
     ]
 
 
+def _reasons(context: Context) -> str:
+    """Why faults were skipped: the most frequent reasons, a few."""
+    notes = Counter(fault.note or "no reason was recorded" for fault in context.timeline.faults if fault.skipped)
+    return listed([note for note, _ in notes.most_common(SKIP_REASONS)])
+
+
+def skipped_words(context: Context) -> str:
+    """``3 of 9 faults were skipped: no leader was known until the row's end``; empty if none was."""
+    faults = context.timeline.faults
+    skipped = sum(fault.skipped for fault in faults)
+    if not skipped:
+        return ""
+    of_all = counted(max(context.run.planned_faults, len(faults)), "fault")
+    return f"{skipped} of {of_all} {'was' if skipped == 1 else 'were'} skipped: {_reasons(context)}"
+
+
+def _no_fault(context: Context) -> list[str]:
+    """Faults were planned, and none was injected: the run shows nothing of faults."""
+    planned, faults = max(context.run.planned_faults, len(context.timeline.faults)), context.timeline.faults
+    if not planned or context.timeline.injected():
+        return []
+    text = f"{counted(planned, 'fault')} {'was' if planned == 1 else 'were'} planned and none was injected"
+    skipped = sum(fault.skipped for fault in faults)
+    if not skipped:
+        return [text]
+    who = "it was" if planned == 1 else "all were" if skipped == planned else f"{skipped} of them were"
+    return [f"{text}: {who} skipped ({_reasons(context)})"]
+
+
 def _unproven(context: Context) -> list[str]:
     faults = context.timeline.faults
     out = []
@@ -67,11 +101,11 @@ def _unproven(context: Context) -> list[str]:
             continue
         if not fault.proven:
             out.append(f"{name} is not proven: {fault.note or fault.evidence or 'it was not looked at'}")
-        elif not fault.healed:
+        elif not fault.healed and not is_explained(fault, context):
             why = fault.heal_evidence or fault.note or "it was not looked at"
             out.append(f"the heal of {name} is not proven: {why}")
     missing = context.run.planned_faults - len(faults)
-    if missing > 0:
+    if missing > 0 and context.timeline.injected():
         out.append(f"{context.run.planned_faults} faults were planned, {len(faults)} happened or were skipped")
     return out
 
@@ -95,6 +129,8 @@ def _undrained(traffic: Traffic, context: Context) -> tuple[list[str], int]:
 
 def ended(context: Context) -> str:
     """Why the run has no ended drain (SEMANTICS 11); empty if it has."""
+    if context.run.status in UNFINISHED:
+        return "the run was killed, or goes on"
     if not context.timeline.drain_ended:
         return "the run has no ended drain"
     cut = [stream.worker for stream in context.streams if not stream.ended]
@@ -108,8 +144,9 @@ class AssumptionsKernel:
 
     name = "assumptions"
     help = (
-        "enough traffic, faults proven, drain complete, load dispatched in time, clocks sane "
-        "(too-little-traffic, fault-unproven, drain-incomplete, dispatch-lag, clock)"
+        "enough traffic, faults injected and proven, leaders deposed, drain complete, load dispatched in time, "
+        "clocks sane "
+        "(too-little-traffic, no-fault, fault-unproven, no-failover, drain-incomplete, dispatch-lag, clock)"
     )
 
     def examine(self, shard: QueueShard, context: Context) -> Traffic:
@@ -153,7 +190,9 @@ class AssumptionsKernel:
         clock = [f"{counted(traffic.backwards, 'time')} went backwards"] if traffic.backwards else []
         breaches: dict[str, tuple[list[str], int | None]] = {
             "too-little-traffic": (_little(traffic, context), None),
+            "no-fault": (_no_fault(context), None),
             "fault-unproven": (_unproven(context), None),
+            "no-failover": ([why] if (why := missing_failover(context)) is not None else [], None),
             "drain-incomplete": _undrained(traffic, context),
             "dispatch-lag": (lag, not_sent + behind),
             "clock": (clock, traffic.backwards),

@@ -1,8 +1,9 @@
 """Which replicas were certainly away, and when: by faults alone, as far as these were proven.
 
 A process that was killed, stopped or suspended, and a host that was taken off the network, takes nothing in from the
-end of the fault's act to the beginning of its heal; both ends were looked at from outside. The module refuses to
-conclude anything from cuts and loss, which let through what was under way, and from a fault that was not proven.
+end of the fault's act to the beginning of its first heal; both ends were looked at from outside. The module concludes
+nothing from cuts and loss, which let through what was under way, and nothing from a fault that was not seen to begin
+and to last.
 """
 
 from typing import Final, NamedTuple
@@ -41,7 +42,9 @@ def replicas_away(context: Context) -> list[Away]:
     run = context.run
     out = []
     for fault in context.timeline.injected():
-        if not fault.proven or fault.active_ns is None or fault.heal_ns is None or kind_of(fault) not in _AWAY:
+        if not (fault.proven and fault.lasted) or kind_of(fault) not in _AWAY:
+            continue
+        if fault.active_ns is None or fault.heal_ns is None:
             continue
         for position, node in enumerate(run.nodes):
             if node.name in fault.targets and run.roles.get(node.role) == "replica":

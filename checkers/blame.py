@@ -55,9 +55,9 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
     after = [fault for fault in faults if node in fault.targets and (fault.inject_ns or 0) > last_ns]
     if later and after:
         before = [fault for fault in begun if node in fault.targets or _on_links(fault)]
-        gone_ns = first_ns - (before[-1].healed_ns or 0) if before else NEVER_NS
+        gone_ns = first_ns - before[-1].in_force_until_ns() if before else NEVER_NS
         if gone_ns < (after[0].inject_ns or 0) - last_ns:
-            return Blame(before[-1], hit=False, during=False)
+            return Blame(before[-1], hit=False, during=_in_force(before[-1], first_ns))
         return Blame(after[0], hit=True, during=True)
     return Blame(begun[-1], hit=False, during=_in_force(begun[-1], first_ns)) if begun else None
 
@@ -68,7 +68,7 @@ def _on_links(fault: FaultSpan) -> bool:
 
 
 def _in_force(fault: FaultSpan, at_ns: int) -> bool:
-    return fault.healed_ns is None or fault.healed_ns >= at_ns
+    return fault.in_force_until_ns() >= at_ns
 
 
 def verb_of(blame: Blame) -> str:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 Column = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 _BYTE: Final = 1 << 8

@@ -14,6 +14,7 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import FINAL, POPS, F, Type
+from checkers.clocks import replicas_skew
 from checkers.columns import Ints, among
 from checkers.findings import counted, node_name
 from checkers.kernel import Context, QueueShard
@@ -84,6 +85,9 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
     delayed = scheduled[among(log.type[scheduled], (Type.OK, Type.INFO))]
     if not log.operations.none_above("argument", delayed, began_ns):
         return "the first pass began before the time of a delayed message"
+    skew = replicas_skew(context)
+    if not log.operations.none_above("argument", delayed, began_ns - skew.late_ns):
+        return f"the first pass began before the time of a delayed message by the brokers' clocks, which {skew}"
     return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
 
 

@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from chaos.core.history import workers_of
+from chaos.core.history import StreamFacts, workers_of
+from chaos.core.manifest import NAME, Manifest, read_manifest
 from chaos.core.place import Remote, of_each
 from checkers.event_files import holders
 from checkers.shards import TABLES, facts_of, workers_in
 
-_WORDS: Final = ("run.json", "plan.jsonl", "config.yaml")
+_WORDS: Final = ("run.json", "plan.jsonl", "config.yaml", NAME)
 
 
 def has_tables(folder: Remote) -> bool:
@@ -30,11 +31,17 @@ def has_tables(folder: Remote) -> bool:
     made = [{path.stem for path in (history / name).glob("w*.parquet")} for name, _ in TABLES]
     if not all({f"w{worker}" for worker in workers} <= names for names in made):
         return False
-    facts = of_each(partial(facts_of, history), workers, far=True)
+    manifest = read_manifest(folder)
+    facts = of_each(partial(facts_of, history, manifest=manifest), workers, far=True)
     return all(
-        known is not None and (known.ended or worker not in streams)
+        known is not None and (known.ended or worker not in streams or _is_of(known, manifest))
         for worker, known in zip(workers, facts, strict=True)
     )
+
+
+def _is_of(facts: StreamFacts, manifest: Manifest | None) -> bool:
+    """Whether tables were made of a stream as it was when the run was over."""
+    return manifest is not None and all(manifest.of_history(name) == own for name, own in facts.made_of.items())
 
 
 def fetch_words(folder: Remote, home: Path) -> None:
@@ -52,8 +59,8 @@ def fetch_words(folder: Remote, home: Path) -> None:
             file.copy_to(home / file.name)
     (home / "history").mkdir()
     history = folder / "history"
-    for file in holders(history):
-        file.copy_to(home / "history" / file.name)
+    for one in holders(history, read_manifest(folder)):
+        one.copy_to(home / "history" / one.name)
 
 
 def fetch_streams(folder: Remote, home: Path) -> None:

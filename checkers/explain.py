@@ -11,8 +11,11 @@ from typing import Final
 
 import msgspec
 
+from chaos.core.runinfo import Promises
 from chaos.core.verdict import Anomaly
+from checkers.assumptions import skipped_words
 from checkers.blame import blamed, fault_words, standing, verb_of
+from checkers.campaign import campaign_words
 from checkers.findings import ASSUMED, EXAMPLES, Finding, Range, counted, listed, seconds_text
 from checkers.kernel import Context
 from checkers.loss import APART_NS, Cluster
@@ -22,7 +25,7 @@ STRENGTH: Final = (
     "never-redelivered", "redelivered-after-ack", "early-redelivery", "lost-commit", "early-delivery", "replica-fork",
     "min-in-sync", "dual-master", "epoch-regression", "order", "nonlinearizable-offset", "nonmonotonic-send",
     "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail",
-    "no-progress", "rto-budget", "unseen",
+    "did-not-come-back", "no-recovery", "no-progress", "rto-budget", "unseen",
 )  # fmt: skip
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-write": ("lost acknowledged message", "lost acknowledged messages"),
@@ -49,6 +52,8 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "int-poll-skip": ("read that passed over a record", "reads that passed over records"),
     "poll-skip": ("read that left out a record", "reads that left out records"),
     "stale-tail": ("stale strong read", "stale strong reads"),
+    "did-not-come-back": ("node that did not come back", "nodes that did not come back"),
+    "no-recovery": ("queue that did not recover in time", "queues that did not recover in time"),
     "no-progress": ("silence under a fault on controllers", "silences under faults on controllers"),
     "rto-budget": ("fault over the RTO budget", "faults over the RTO budget"),
     "unseen": ("message read by nobody", "messages read by nobody"),
@@ -115,7 +120,7 @@ def _again(clusters: Sequence[Cluster], context: Context) -> str:
         return ""
     most = max(twice, key=lambda cluster: (cluster.twice, -cluster.key))
     giver = most.twice_node
-    epoch = context.timeline.epoch_of(giver, most.last_ack_ns)
+    epoch = context.timeline.epoch_of(giver, most.twice_ns)
     claims = [claim for claim in context.timeline.claims if claim.node == giver and claim.epoch == epoch]
     since = ""
     if claims:
@@ -153,7 +158,7 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
         key=own[0].key, node=own[0].node, count=sum(one.count for one in own),
         first_ack_ns=min(one.first_ack_ns for one in own), last_ack_ns=max(one.last_ack_ns for one in own),
         first_value=own[0].first_value, first_offset=own[0].first_offset, twice=0, twice_first=0, twice_last=0,
-        twice_node="",
+        twice_node="", twice_ns=0,
     )  # fmt: skip
     verb = "message was lost" if count == 1 else "messages were lost"
     where = f" of queue {whole.key}" if context.run.queues > 1 else ""
@@ -191,7 +196,13 @@ def sentence_invalid(anomalies: Mapping[str, Anomaly], clusters: Sequence[Cluste
     else:
         text = f"{_headline(first, anomalies[first])}."
     also = ", ".join(_counted(name, anomalies[name]) for name in others)
-    return f"{text} Also: {also}." if also else text
+    return f"{text} Also: {also}. {_campaign(context)}" if also else f"{text} {_campaign(context)}"
+
+
+def _campaign(context: Context) -> str:
+    """``9 faults, 4 failovers.`` as a sentence."""
+    words = campaign_words(context)
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def sentence_valid(acked: int, anomalies: Mapping[str, Anomaly], compared: bool | None, context: Context) -> str:
@@ -203,8 +214,11 @@ def sentence_valid(acked: int, anomalies: Mapping[str, Anomaly], compared: bool 
         compared: whether replicas were compared, None if there was nothing to compare.
         context: faults and queues.
     """
+    words = campaign_words(context)
     faults = len(context.timeline.injected())
-    under = f" under {counted(faults, 'fault')}" if faults else ""
+    skipped = skipped_words(context)
+    under = (f" under {words}" if faults else "") + (f" ({skipped})" if skipped else "")
+    asked = "" if context.timeline.faults or context.run.planned_faults else f"; {words}"
     order = " in order" if DISORDERED.isdisjoint(anomalies) else ""
     twice = " or given twice" if "duplicate" not in anomalies else ""
     did = listed([_counted(name, one) for name, one in sorted(anomalies.items(), key=lambda item: rank(item[0]))])
@@ -212,12 +226,18 @@ def sentence_valid(acked: int, anomalies: Mapping[str, Anomaly], compared: bool 
         f"All {counted(acked, 'acknowledged message')} of {counted(context.run.queues, 'queue')} "
         f"{'was' if acked == 1 else 'were'} read back{order}{under}; nothing was lost{twice}"
         f"{f'; as the system may: {did}' if did else ''}"
-        f"{'; replicas were not compared' if compared is False else ''}."
+        f"{'; replicas were not compared' if compared is False else ''}{asked}{not_held_to(context.run.promises)}."
     )
 
 
-def sentence_unknown(reasons: Sequence[str]) -> str:
+def not_held_to(promises: Promises) -> str:
+    """What the system was not held to, since the settings that it rests on were not proven; empty if there is none."""
+    return f"; the system was not held to {listed(promises.not_taken)}" if promises.not_taken else ""
+
+
+def sentence_unknown(reasons: Sequence[str], context: Context) -> str:
     """The first sentence of a run that nobody can judge: the first reasons, and how many more there are."""
     shown = "; ".join(reasons[:REASONS])
     more = len(reasons) - REASONS
-    return f"Unknown: {shown}." if more <= 0 else f"Unknown: {shown}; and {counted(more, 'more reason')}."
+    rest = "" if more <= 0 else f"; and {counted(more, 'more reason')}"
+    return f"Unknown: {shown}{rest}. {_campaign(context)}"

@@ -6,7 +6,6 @@ enough for a doubt, and a doubt is all that a promise needs.
 
 import numpy as np
 
-from chaos.core.history import NEVER_NS
 from checkers.columns import Ints, Mask
 from checkers.kernel import Context
 
@@ -21,8 +20,7 @@ def failed_over(context: Context, since_ns: Ints, until_ns: Ints) -> Mask:
     """
     out = np.zeros(len(since_ns), dtype=np.bool_)
     for fault in context.timeline.injected():
-        healed_ns = NEVER_NS if fault.healed_ns is None else fault.healed_ns
-        out |= ((fault.inject_ns or 0) <= until_ns) & (healed_ns >= since_ns)
+        out |= ((fault.inject_ns or 0) <= until_ns) & (fault.in_force_until_ns() >= since_ns)
     begun = sorted(claim.first_ns for claim in context.timeline.claims if claim.kind == "replica")
     # The first claim is the one under which the load began.
     moments = np.asarray(begun[1:], dtype=np.int64)

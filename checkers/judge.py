@@ -16,7 +16,8 @@ from chaos.core.errors import HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Results, Steady, merged
 from checkers import explain
-from checkers.assumptions import Traffic, ended, named_counts
+from checkers.assumptions import Traffic, ended, named_counts, skipped_words
+from checkers.campaign import failovers
 from checkers.findings import Finding, Findings, added
 from checkers.kernel import Context, QueueShard
 from checkers.loss import LossSummary
@@ -133,11 +134,8 @@ def fault_result(
 ) -> FaultResult:
     """The row of one fault: its life, what it stopped and what it cost."""
     injected = span.inject_ns is not None
-    return FaultResult(
-        id=span.id, name=span.name, targets=span.targets, description=span.description, proven=span.proven,
-        healed=span.healed, skipped=span.skipped, inject_ns=span.inject_ns, active_ns=span.active_ns,
-        heal_ns=span.heal_ns, healed_ns=span.healed_ns, evidence=span.evidence, heal_evidence=span.heal_evidence,
-        note=span.note, rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
+    return msgspec.structs.replace(
+        span.row(), rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
         lost=toll.lost if toll is not None else 0, rpo_span_s=toll.span_s if toll is not None else None,
         not_ok=times.not_ok.get(span.id, 0), steady=steadied,
     )  # fmt: skip
@@ -172,17 +170,22 @@ def _not_ended(row: CheckResult, why: str) -> CheckResult:
 
 
 def _sentence(results: Results, summaries: dict[str, Any], context: Context) -> str:
-    if results.valid is False:
-        loss = summaries["no-loss"]
-        clusters = loss.clusters if isinstance(loss, LossSummary) else ()
-        return explain.sentence_invalid(results.anomalies, clusters, context)
-    if results.valid == UNKNOWN:
-        return explain.sentence_unknown(results.reason.split("; "))
+    if results.valid is not True:
+        skipped = skipped_words(context) if context.timeline.injected() else ""  # without any fault a reason tells it
+        return f"{_why_not_valid(results, summaries, context)}{f' {skipped}.' if skipped else ''}"
     loss = summaries["no-loss"]
     acked = loss.examined if isinstance(loss, LossSummary) else 0
     copies = summaries["replicas"]
     compared = bool(copies.examined) if isinstance(copies, ReplicaSummary) and copies.asked else None
     return explain.sentence_valid(acked, results.anomalies, compared, context)
+
+
+def _why_not_valid(results: Results, summaries: dict[str, Any], context: Context) -> str:
+    if results.valid == UNKNOWN:
+        return explain.sentence_unknown(results.reason.split("; "), context)
+    loss = summaries["no-loss"]
+    clusters = loss.clusters if isinstance(loss, LossSummary) else ()
+    return explain.sentence_invalid(results.anomalies, clusters, context)
 
 
 def conclude(
@@ -218,16 +221,16 @@ def conclude(
         engine=engine, engine_note=engine_note, checks=tuple(rows), anomalies=anomalies,
         faults=() if only else tuple(_fault(span, summaries, steadied, context) for span in context.timeline.faults),
         counts=named_counts(traffic) if isinstance(traffic, Traffic) else {}, interrupted=context.run.interrupted,
-        availability=availability(served), latency=latencies(served, context),
+        availability=availability(served), latency=latencies(served, context), failovers=failovers(context),
     )  # fmt: skip
     curves = summaries[SERIES.name]
     series = SERIES.series(None if isinstance(curves, Broken) else curves, context)
     sentence = _sentence(results, summaries, context)
     if only:
-        judged_rows = ", ".join(row.name for row in rows)
+        judged_rows, skipped = ", ".join(row.name for row in rows), skipped_words(context)
         sentence = (
             f"{sentence} Only this was judged: {judged_rows}."
             if results.valid is not True
-            else (f"Valid as far as it was judged: {judged_rows}.")
+            else f"Valid as far as it was judged: {judged_rows}.{f' {skipped}.' if skipped else ''}"
         )
     return Judged(msgspec.structs.replace(results, sentence=sentence), series)

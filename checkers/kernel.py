@@ -50,11 +50,17 @@ class QueueShard:
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What every kernel may know beside its shard: small, and the same in every executor."""
+    """What every kernel may know beside its shard: small, and the same in every executor.
+
+    ``whole``: nothing that was recorded is missing. It may be where a run was killed before it could say what it had
+    recorded: its streams and events may have been cut off since, at any place. Then that something was not recorded
+    proves nothing (SEMANTICS 11).
+    """
 
     run: RunInfo
     streams: tuple[StreamFacts, ...]
     timeline: Timeline
+    whole: bool = True
 
 
 Summary = TypeVar("Summary")

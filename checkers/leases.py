@@ -45,7 +45,9 @@ class Leases:
     ``extends`` are ops, with the vid and the delivery that they are about in ``ack_vid``, ``ack_of`` and so on.
     """
 
-    def __init__(self, shard: QueueShard) -> None:
+    def __init__(self, shard: QueueShard, spread_ns: int = 0) -> None:
+        """``spread_ns``: so much the clocks differ by which brokers begin and end a holder's time."""
+        self._spread_ns = spread_ns
         self._log = log = shard.log
         own, reads = shard.operations, shard.reads
         self.pops: Ints = np.flatnonzero(log.f == F.POP)
@@ -94,8 +96,9 @@ class Leases:
         late leaves a doubt about everything that happens to its message later.
         """
         log, span = self._log, self._span
-        first = self.invoke + span[self.op]
-        last = self.complete + span[self.op]
+        spread = self._spread_ns
+        first = self.invoke + span[self.op] - spread
+        last = self.complete + span[self.op] + spread
         doubt = np.zeros(log.values + 1, dtype=np.bool_)
         tried = (self.extend_of >= 0) & np.isin(log.type[self.extends], PERHAPS)
         ops, of = self.extends[tried], self.extend_of[tried]
@@ -104,10 +107,11 @@ class Leases:
         said = np.bincount(of, minlength=len(first))
         once = in_time & (said[of] == 1)
         least = first.copy()
-        np.minimum.at(least, of, log.invoke[ops] + span[ops])
-        least[of[once]] = log.invoke[ops[once]] + span[ops[once]]
+        np.minimum.at(least, of, log.invoke[ops] + span[ops] - spread)
+        least[of[once]] = log.invoke[ops[once]] + span[ops[once]] - spread
         answered = np.where(log.complete[ops] == NEVER_NS, log.deadline[ops], log.complete[ops])
-        np.maximum.at(last, of, np.maximum(answered, log.deadline[ops] * (log.type[ops] == Type.INFO)) + span[ops])
+        until = np.maximum(answered, log.deadline[ops] * (log.type[ops] == Type.INFO)) + span[ops]
+        np.maximum.at(last, of, until + spread)
         return least, last, doubt
 
     @property
@@ -163,7 +167,9 @@ class Leases:
         log = self._log
         open_pops = self.pops[log.type[self.pops] == Type.INFO]
         ended = np.where(log.complete[open_pops] == NEVER_NS, 0, log.complete[open_pops])
-        return int((np.maximum(ended, log.deadline[open_pops]) + self._span[open_pops]).max(initial=0))
+        if not len(open_pops):
+            return 0
+        return int((np.maximum(ended, log.deadline[open_pops]) + self._span[open_pops]).max()) + self._spread_ns
 
     def again(self) -> tuple[Ints, Ints]:
         """Deliveries of a message that was given before, and the one before, by invocation."""

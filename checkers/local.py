@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache, partial
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
@@ -22,9 +22,10 @@ from chaos.core.errors import ChaosError
 from chaos.core.memory import keep_freed
 from chaos.core.place import Place, Remote, of_each
 from chaos.core.verdict import Results
+from checkers.evidence import context_of, evidence_of
 from checkers.judge import Judged, Part, conclude, examine, together
 from checkers.kernel import Context
-from checkers.shards import Tables, grouped, load_shard, load_timeline, materialise, run_of, tables_of, workers_in
+from checkers.shards import Tables, grouped, load_shard, load_timeline, materialise, tables_of
 from checkers.written import written
 
 SMALL: Final = 1_000_000
@@ -42,9 +43,15 @@ def new_judging() -> str:
     return uuid4().hex
 
 
-@lru_cache(maxsize=2)
-def _tables(history: Place, _judging: str) -> Tables:
-    return tables_of(history)
+_opened: dict[str, Tables] = {}
+
+
+def _tables(history: Place, judging: str, context: Context) -> Tables:
+    """Opened once for a judging, and forgotten with the next."""
+    if judging not in _opened:
+        _opened.clear()
+        _opened[judging] = tables_of(history, context.streams)
+    return _opened[judging]
 
 
 def examined(history: Place, context: Context, judging: str, keys: Sequence[int], only: Collection[str] = ()) -> Part:
@@ -60,7 +67,7 @@ def examined(history: Place, context: Context, judging: str, keys: Sequence[int]
     Raises:
         HistoryError: if a table is damaged or of another version.
     """
-    tables = _tables(history, judging)
+    tables = _tables(history, judging, context)
     part = together(examine(load_shard(tables, key, lazily=bool(only)), context, only) for key in keys)
     assert part is not None, "a group has a queue"
     return part
@@ -91,11 +98,11 @@ def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
         ChaosError: if a process that judged was killed.
         HistoryError: if the folder holds no history, or one that was altered.
     """
-    run, history = run_of(folder), folder / "history"
-    workers = workers_in(history)
-    each = of_each(partial(materialise, history), workers, far=isinstance(history, Remote))
-    made = list(advance.as_made("streams", each, len(workers)))
-    context = Context(run=run, streams=tuple(one.facts for one in made), timeline=load_timeline(history, run))
+    evidence = evidence_of(folder)
+    history, workers = evidence.history, evidence.workers
+    make = partial(materialise, history, manifest=evidence.manifest)
+    made = list(advance.as_made("streams", of_each(make, workers, far=isinstance(history, Remote)), len(workers)))
+    context = context_of(evidence, made, load_timeline(history, evidence.run, evidence.manifest))
     groups = grouped({key for one in made for key in one.keys})
     examine_group = partial(examined, history, context, new_judging(), only=tuple(only))
     processes = min(len(os.sched_getaffinity(0)), len(groups))

@@ -245,6 +245,15 @@ class Log(Operations):
         """Per operation: the offset behind the last one that a read covers."""
         return np.maximum(np.where(self.next >= 0, self.next, self.begin), self.last_record + 1)
 
+    @cached_property
+    def covered_from(self) -> Ints:
+        """Per operation: the first offset that a read covers; what lies below the broker's minimum was removed."""
+        return np.maximum(self.begin, self.min)
+
+    def passing(self, reads: Ints, offset: int) -> Ints:
+        """Those of some reads that cover an offset (SEMANTICS 6)."""
+        return reads[(self.covered_from[reads] <= offset) & (self.end[reads] > offset)]
+
     def tails(self, reads: Ints) -> Ints:
         """Where the log ended for strong reads."""
         out, following = self.max[reads], self.next[reads]

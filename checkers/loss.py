@@ -52,7 +52,8 @@ class Losses(msgspec.Struct, frozen=True):
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """The lost messages of one queue that one node had acknowledged in one stretch of time.
 
-    ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again.
+    ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again, ``twice_ns``: when it
+    did so first.
     """
 
     key: int
@@ -66,6 +67,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     twice_first: int
     twice_last: int
     twice_node: str
+    twice_ns: int
 
 
 class LossSummary(Findings, frozen=True, kw_only=True):
@@ -77,7 +79,7 @@ class LossSummary(Findings, frozen=True, kw_only=True):
 
 def _covering(log: Log, reads: Ints, offsets: Ints, weight: Ints, none: int) -> Ints:
     """For each of the ascending offsets the largest weight of a read that covers it."""
-    lo = np.searchsorted(offsets, log.begin[reads])
+    lo = np.searchsorted(offsets, log.covered_from[reads])
     hi = np.searchsorted(offsets, log.end[reads])
     return stabbed(lo, hi, weight, len(offsets), none=none)
 
@@ -139,8 +141,9 @@ def _losses(shard: QueueShard, context: Context) -> Losses:
     else:
         missing = ~seen
         certain = np.zeros(len(missing), dtype=np.bool_)
-    open_question = np.flatnonzero(missing & ~certain & (offset >= 0))
-    if len(open_question):
+    # Without an acknowledged offset it may still come at a place further on.
+    open_question = np.flatnonzero(missing & ~certain & log.told[log.acked])
+    if len(open_question) and context.whole:  # else a read that left no record may have returned it
         order = open_question[np.argsort(offset[open_question], kind="stable")]
         reads = log.ok_reads
         passed = _covering(log, reads, offset[order], log.complete[reads], -1)
@@ -172,13 +175,15 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Clus
     twice, other = _others(log, vids)
     again = place[twice]
     by_send = log.sends[other[other < len(log.sends)]]
-    givers = log.node[by_send[log.type[by_send] == Type.OK]]
+    acks = by_send[log.type[by_send] == Type.OK]
+    givers = log.node[acks]
     giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
     return Cluster(
         key=shard.key, node=node_name(context, node), count=len(vids), first_ack_ns=int(acked_ns.min()),
         last_ack_ns=int(acked_ns.max()), first_value=log.value(int(vids[first])),
         first_offset=int(place[first]), twice=len(twice), twice_first=int(again.min(initial=1 << 62)),
         twice_last=int(again.max(initial=-1)), twice_node=node_name(context, giver) if giver >= 0 else "",
+        twice_ns=int(log.complete[acks[givers == giver]].min()) if giver >= 0 else 0,
     )  # fmt: skip
 
 
@@ -206,7 +211,7 @@ def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
             ops.append(told(shard, context, again))
             if log.type[again] == Type.OK:
                 fate += f", acknowledged by {node_name(context, int(log.node[again]))} at {when(shard, context, again)}"
-    covering = log.ok_reads[(log.begin[log.ok_reads] <= offset) & (log.end[log.ok_reads] > offset)]
+    covering = log.passing(log.ok_reads, offset)
     after = covering[log.complete[covering] > log.complete[op]]
     if len(after):
         ops.append(told(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))

@@ -7,11 +7,9 @@ message, whatever anybody says of a set. The module refuses to judge an acknowle
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
-from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import CheckResult, Example
 from checkers.away import Away, replicas_away
 from checkers.blame import actor_of, when
@@ -30,10 +28,7 @@ from checkers.findings import (
     told,
 )
 from checkers.kernel import Context, QueueShard
-from checkers.timeline import InSync
-
-DOUBT_NS: Final = 2 * NS_PER_S
-"""A successor of a controller may lead for this long before an observer hears of it."""
+from checkers.timeline import HEARD_NS, InSync
 
 
 def too_few(context: Context) -> list[InSync]:
@@ -44,7 +39,7 @@ def too_few(context: Context) -> list[InSync]:
     trusted = of_masters or [
         one
         for one in timeline.in_sync
-        if not any(claim.epoch > one.epoch and claim.first_ns <= one.last_ns + DOUBT_NS for claim in terms)
+        if not any(claim.epoch > one.epoch and claim.first_ns <= one.last_ns + HEARD_NS for claim in terms)
     ]
     return sorted(
         (one for one in trusted if len(one.members) < minimum), key=lambda one: (one.master, one.first_ns, one.node)

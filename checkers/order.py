@@ -1,7 +1,8 @@
 """Order inside reads and along processes; records that a read passes over (SEMANTICS 8).
 
-The names are those of the reference checker for Kafka histories. Only ok reads are judged. The module
-refuses to compare operations of different processes: ``checkers.linearizable`` does.
+The names are those of the reference checker for Kafka histories. What a read returned is judged whatever became of the
+read; what it passed over only if it was ok. The module does not compare operations of different processes:
+``checkers.linearizable`` does.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,9 +40,9 @@ def _first_known(log: Log, after: Ints, before: Ints) -> Ints:
 def _inner(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     """Rows that go back, their reads; rows behind a passed record, and that record."""
     offset, op = log.row_offset, log.row_op
-    same, step = (op[1:] == op[:-1]) & log.row_ok[1:], np.diff(offset)
+    same, step = op[1:] == op[:-1], np.diff(offset)
     back = np.flatnonzero(same & (step <= 0)) + 1
-    wide = np.flatnonzero(same & (step > 1)) + 1
+    wide = np.flatnonzero(same & log.row_ok[1:] & (step > 1)) + 1
     passed = _first_known(log, offset[wide - 1], offset[wide])
     gone = np.maximum(log.min[op[wide]], 0)
     skip = (passed >= 0) & (passed >= gone)
@@ -50,18 +51,16 @@ def _inner(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
 
 def _edges(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     """Reads that returned a record below their beginning; reads that passed a record at either end."""
+    given = log.read_ops[log.row_count[log.read_ops] > 0]
+    below = given[log.lowest_record[given] < log.begin[given]]
     reads = log.ok_reads
     some = reads[log.row_count[reads] > 0]
     first = log.row_offset[log.row_start[some]]
-    lowest = log.lowest_record[some]
-    below = lowest < log.begin[some]
-    floor = np.maximum(log.min[some], 0)
-    head = _first_known(log, np.maximum(log.begin[some], floor) - 1, first)
-    from_last = np.where(log.row_count[reads] > 0, log.last_record[reads], log.begin[reads] - 1)
-    tail = _first_known(log, np.maximum(from_last, np.maximum(log.min[reads], 0) - 1), log.end[reads])
+    head = _first_known(log, log.covered_from[some] - 1, first)
+    tail = _first_known(log, np.maximum(log.last_record, log.covered_from - 1)[reads], log.end[reads])
     passed = np.concatenate((head[head >= 0], tail[tail >= 0]))
     ops = np.concatenate((some[head >= 0], reads[tail >= 0]))
-    return lowest[below], some[below], passed, ops
+    return log.lowest_record[below], below, passed, ops
 
 
 class OrderKernel:

@@ -17,6 +17,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.blame import actor_of, when
+from checkers.clocks import replicas_skew
 from checkers.columns import Ints, Mask
 from checkers.drain import drain_of
 from checkers.failover import failed_over
@@ -42,9 +43,13 @@ NO_EMPTY: Final = "no pop came back empty after the last heal"
 
 
 class PopSummary(Findings, frozen=True, kw_only=True):
-    """Findings, how many pops there were, and why the last pops of a queue do not show that nothing is left."""
+    """Findings, how many pops there were, and why the last pops of a queue do not show that nothing is left.
+
+    ``undecided``: deliveries that were early, or not, by less than the brokers' clocks may differ.
+    """
 
     asked: int = 0
+    undecided: int = 0
     unended: dict[int, str] = msgspec.field(default_factory=dict)
 
 
@@ -57,12 +62,12 @@ class Again(NamedTuple):
 
 
 class _Queue:
-    """One queue while it is looked at."""
+    """One queue while it is looked at, by clocks that differ by up to ``spread_ns``."""
 
-    def __init__(self, shard: QueueShard, context: Context) -> None:
+    def __init__(self, shard: QueueShard, context: Context, spread_ns: int) -> None:
         self.shard, self.context = shard, context
         self.log = shard.log
-        self.leases = Leases(shard)
+        self.leases = Leases(shard, spread_ns)
         self.last = _last_empty(shard, context)
         self.last_ns = int(self.log.invoke[self.last]) if self.last >= 0 else NOBODY
         self._return_ns = int(context.run.promises.redelivered_within_s * NS_PER_S)
@@ -79,9 +84,12 @@ class _Queue:
         return offsets[offsets >= 0]
 
     def undelivered(self) -> Ints:
-        """Acknowledged messages that nobody was given, by offset; none while a pop that nobody heard may have them."""
+        """Acknowledged messages that nobody was given, by offset; none while a pop may have them that nobody heard.
+
+        Nor where the record of a pop may have been cut off.
+        """
         log, leases = self.log, self.leases
-        if self._unheard > self.last_ns:
+        if self._unheard > self.last_ns or not self.context.whole:
             return np.zeros(0, dtype=np.int64)
         sends = log.sends[log.acked]
         damaged = np.unique(leases.place[leases.damaged])
@@ -97,7 +105,7 @@ class _Queue:
 
     def never_again(self) -> Ints:
         """Those of them that were due to be given again before the last empty pop, and that it did not find."""
-        if self._unheard > self.last_ns:
+        if self._unheard > self.last_ns or not self.context.whole:
             return np.zeros(0, dtype=np.int64)
         open_vids = self.unacknowledged()
         return open_vids[self.leases.over_ns[open_vids] + self._return_ns <= self.last_ns]
@@ -135,6 +143,11 @@ class _Queue:
         bad = (leases.complete[rows] < leases.earliest[before]) & (leases.complete[before] < leases.earliest[rows])
         bad &= ~leases.doubtful[vid] & (leases.acked_ns[vid] >= leases.invoke[rows])
         return Again(rows[bad], before[bad], self._excused(rows[bad], before[bad]))
+
+
+def _accused(queue: _Queue) -> int:
+    """How many deliveries should not have been and are covered by no promise."""
+    return sum(int(np.count_nonzero(~again.excused)) for again in (queue.after_ack(), queue.early()))
 
 
 def _last_empty(shard: QueueShard, context: Context) -> int:
@@ -237,7 +250,8 @@ class PopKernel:
         asked = int((shard.log.f == F.POP).sum())
         if not asked:
             return PopSummary(unended={shard.key: NO_EMPTY})
-        queue = _Queue(shard, context)
+        spread_ns = replicas_skew(context).spread_ns
+        queue = _Queue(shard, context, spread_ns)
         gone, never = queue.undelivered(), queue.never_again()
         found = findings(
             len(shard.log.acked),
@@ -255,6 +269,7 @@ class PopKernel:
         why = queue.unended()
         return PopSummary(
             examined=found.examined, found=added(found.found, strays(shard, context, queue.leases)), asked=asked,
+            undecided=_accused(_Queue(shard, context, 0)) - _accused(queue) if spread_ns else 0,
             unended={shard.key: why} if why else {},
         )  # fmt: skip
 
@@ -262,7 +277,8 @@ class PopKernel:
         """Add two queues."""
         return PopSummary(
             examined=left.examined + right.examined, found=added(left.found, right.found),
-            asked=left.asked + right.asked, unended={**left.unended, **right.unended},
+            asked=left.asked + right.asked, undecided=left.undecided + right.undecided,
+            unended={**left.unended, **right.unended},
         )  # fmt: skip
 
     def conclude(self, summary: PopSummary | None, context: Context) -> CheckResult | None:
@@ -274,8 +290,15 @@ class PopKernel:
             self.name, summary, context, noun="acknowledged message",
             clean="each was given until it was acknowledged, to one at a time",
         )  # fmt: skip
-        if row.valid is not True or not summary.unended:
+        if row.valid is not True or not (summary.unended or summary.undecided):
             return row
+        if not summary.unended:
+            noun, many = ("delivery", "was") if summary.undecided == 1 else ("deliveries", "were")
+            reason = (
+                f"{summary.undecided} {noun} {many} too early only if the brokers' clocks agree, and they "
+                f"{replicas_skew(context)}"
+            )
+            return msgspec.structs.replace(row, valid=UNKNOWN, found="early or not cannot be told", reason=reason)
         whys = sorted(set(summary.unended.values()))
         keys = {why: [key for key, own in summary.unended.items() if own == why] for why in whys}
         reason = listed([f"{numbers('queue', keys[why])} was not popped to its end: {why}" for why in whys])

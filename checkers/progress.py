@@ -30,6 +30,7 @@ from checkers.findings import (
     told,
 )
 from checkers.kernel import Context, QueueShard
+from checkers.quiet import QUIET_RATE, quiet_ns
 from checkers.service import Sent, sent_of, silences
 from checkers.timeline import FaultSpan
 
@@ -48,12 +49,13 @@ class ProgressSummary(Findings, frozen=True, kw_only=True):
 
 
 class Silence(NamedTuple):
-    """The longest one of a queue under a fault: the send that it began with, and its length."""
+    """The longest one of a queue under a fault: the send that it began with, its length, how much is the load's."""
 
     fault: FaultSpan
     send: int
     length_ns: int
     acked: bool
+    quiet_ns: int
 
 
 def of_controllers(fault: FaultSpan, context: Context) -> bool:
@@ -79,7 +81,7 @@ def _until(fault: FaultSpan, context: Context) -> tuple[int, int, int]:
             ends = min(ends, inject_ns)
             cut = cut if alone else min(cut, inject_ns)
         elif not alone:
-            begin = max(begin, NEVER_NS if other.healed_ns is None else other.healed_ns)
+            begin = max(begin, other.in_force_until_ns())
     return begin, ends, cut
 
 
@@ -98,9 +100,14 @@ def longest_under(fault: FaultSpan, sent: Sent, context: Context, margin_ns: int
     if not len(under):
         return None
     clipped = np.minimum(lengths[under], cut - sent.invoke[under])
-    worst = int(under[np.argmax(clipped)])
+    began = sent.invoke[under]
+    # While a tenth is sent, ten times as long passes until the next send can be acknowledged.
+    quiet = ((1.0 - QUIET_RATE) * quiet_ns(context, began, began + clipped)).astype(np.int64)
+    longest = int(np.argmax(clipped - quiet))
+    worst = int(under[longest])
     acked = bool(sent.invoke[worst] < sent.acks[-1]) if len(sent.acks) else False
-    return Silence(fault, worst, int(clipped.max()), acked and int(sent.invoke[worst] + lengths[worst]) <= cut)
+    until_acked = acked and int(sent.invoke[worst] + lengths[worst]) <= cut
+    return Silence(fault, worst, int(clipped[longest]), until_acked, int(quiet[longest]))
 
 
 def _lagged(shard: QueueShard, from_ns: int, to_ns: int) -> bool:
@@ -144,7 +151,7 @@ class ProgressKernel:
             if fault.proven and of_controllers(fault, context)
             and (one := longest_under(fault, sent, context, margin_ns)) is not None
         ]  # fmt: skip
-        over = [one for one in seen if one.length_ns > margin_ns]
+        over = [one for one in seen if one.length_ns - one.quiet_ns > margin_ns and context.whole]
         lagged = [
             _lagged(shard, int(sent.invoke[one.send]), int(sent.invoke[one.send]) + one.length_ns) for one in over
         ]

@@ -18,6 +18,7 @@ from checkers.order import OrderKernel
 from checkers.phantom import PhantomKernel
 from checkers.pop import PopKernel
 from checkers.progress import ProgressKernel
+from checkers.recovery import RecoveryKernel
 from checkers.replicas import ReplicasKernel
 from checkers.rpo import RpoKernel
 from checkers.rto import RtoKernel
@@ -40,6 +41,7 @@ KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
     EarlyKernel(),
     ReplicasKernel(),
     MinInSyncKernel(),
+    RecoveryKernel(),
     ProgressKernel(),
     RtoKernel(),
     RpoKernel(),

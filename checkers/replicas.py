@@ -1,11 +1,14 @@
 """Replicas compared after the drain: one offset, one content, whoever is asked (SEMANTICS 15).
 
 Every replica's own copy of a queue is read once the final reads are complete. Where two of them cover an offset and
-differ there, the log has forked, even if no client ever met it. A copy that ends earlier lags: it is told, and is no
-fork. The module refuses to compare copies of a queue whose final reads are not complete, since the cluster may still
-be changing them, and to take a copy that was not read for an equal one.
+differ there, the log has forked, even if no client ever met it; so has a copy that gives a record with a number not
+above the one before. A copy that ends earlier lags: it is told, and is no fork. A copy whose read ended badly is
+compared at the offsets that it gave, and says nothing of any other. The module does not compare copies of a queue whose
+final reads are not complete, since the cluster may still be changing them, nor takes a copy that was not read for an
+equal one.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
@@ -56,7 +59,11 @@ class ReplicaSummary(Findings, frozen=True, kw_only=True):
 
 
 class Copy(NamedTuple):
-    """One replica's copy: the operation that read it, and its rows by offset; ``end``: behind the last one covered."""
+    """One replica's copy: the operation that read it, and its rows by offset; ``end``: behind the last one covered.
+
+    ``whole``: the read of it was ok; else it covers only the offsets that it gave. ``misnumbered``: the rows, as (the
+    highest offset before, offset, content), whose offset is not above all before it; they are not among the others.
+    """
 
     node: int
     op: int
@@ -64,6 +71,8 @@ class Copy(NamedTuple):
     end: int
     offsets: Ints
     content: Ints
+    whole: bool
+    misnumbered: list[tuple[int, int, int]]
 
 
 class Copies(NamedTuple):
@@ -86,10 +95,12 @@ def _copy(shard: QueueShard, op: int) -> Copy:
     offsets = reads["offset"][mine]
     content = (reads["writer"][mine].astype(np.int64) << _SHIFT) | reads["sequence"][mine]
     content = np.where(reads["writer"][mine] < 0, DAMAGED, content)
-    order = np.argsort(offsets, kind="stable")
-    begin = int(log.begin[op])
-    end = max(int(log.next[op]), begin, int(offsets.max(initial=-1)) + 1)
-    return Copy(int(own["argument"][op]), op, begin, end, offsets[order], content[order])
+    begin, whole = int(log.begin[op]), bool(log.type[op] == Type.OK)
+    before = np.maximum.accumulate(np.concatenate(([begin - 1], offsets)))[:-1]
+    risen = offsets > before
+    odd = zip(before[~risen].tolist(), offsets[~risen].tolist(), content[~risen].tolist(), strict=True)
+    end = max(int(log.next[op]), begin, int(offsets.max(initial=-1)) + 1) if whole else begin
+    return Copy(int(own["argument"][op]), op, begin, end, offsets[risen], content[risen], whole, list(odd))
 
 
 def side_by_side(copies: list[Copy]) -> Copies:
@@ -166,10 +177,26 @@ class _Teller:
                 yield from (told(self._shard, self._context, int(send)) for send in sent[:1])
 
 
+def _misnumbered(shard: QueueShard, context: Context, copies: list[Copy]) -> Iterator[Example]:
+    """The rows of copies that have a number not above the one before, in words."""
+    for copy in copies:
+        who = actor(context, node_name(context, copy.node), int(shard.log.complete[copy.op]))
+        for before, offset, content in copy.misnumbered:
+            place = f"behind offset {before}" if before >= copy.begin else f"though it begins at offset {copy.begin}"
+            yield who.example(
+                f"after the drain {who.subject} gave {_said(content)} as offset {offset} of queue {shard.key}, {place}",
+                key=shard.key, offset=offset, value=_said(content) if content >= 0 else None,
+                ops=(told(shard, context, copy.op, around=offset) | {
+                    "count": len(copy.offsets) + len(copy.misnumbered),
+                    "records": [f"{offset}={_said(content) if content >= 0 else '?'}"],
+                },),
+            )  # fmt: skip
+
+
 def _short(copies: Copies, context: Context) -> dict[str, int]:
     """The records that each copy ends before."""
     out = {}
-    for copy in copies.copies:
+    for copy in (one for one in copies.copies if one.whole):
         missing = len(copies.offsets) - int(np.searchsorted(copies.offsets, copy.end))
         if missing:
             out[node_name(context, copy.node)] = missing
@@ -192,9 +219,10 @@ class ReplicasKernel:
         for node in _replicas(context):
             ops = asked[own["argument"][asked] == node]
             read = ops[log.type[ops] == Type.OK]
-            if len(read):
-                copies.append(_copy(shard, int(read[-1])))
-            else:
+            begun = ops[own["count"][ops] > 0]
+            if len(read) or len(begun):
+                copies.append(_copy(shard, int(read[-1] if len(read) else begun[-1])))
+            if not len(read):
                 why = str(own["error"][ops[-1]] or "no answer") if len(ops) else "it was not asked"
                 unread[node_name(context, node), why] = (shard.key,)
         summary = ReplicaSummary(asked=len(asked), unread=unread)
@@ -202,16 +230,19 @@ class ReplicasKernel:
         too_early = any(int(log.invoke[copy.op]) < int(log.complete[drained.last]) for copy in copies)
         if not drained.complete or too_early:
             return msgspec.structs.replace(summary, uncompared=(shard.key,))
-        if len(copies) < _TWO:
+        odd = [offset for copy in copies for _, offset, _ in copy.misnumbered]
+        if len(copies) < _TWO and not odd:
             return summary
         laid = side_by_side(copies)
         forked = np.flatnonzero(laid.forked)
+        places = np.union1d(laid.offsets[forked], np.array(odd, dtype=np.int64))
         teller = _Teller(shard, context, laid)
+        apart = (teller.example(int(at)) for at in forked[:EXAMPLES])
         found = findings(
-            len(copies),
+            sum(copy.whole for copy in copies),
             replica_fork=Finding(
-                count=len(forked), ranges=ranges_of(shard.key, laid.offsets[forked]),
-                examples=examples(teller.example(int(at)) for at in forked[:EXAMPLES]),
+                count=len(places), ranges=ranges_of(shard.key, places),
+                examples=examples(itertools.chain(apart, _misnumbered(shard, context, copies))),
             ),
         )  # fmt: skip
         return msgspec.structs.replace(

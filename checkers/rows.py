@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from chaos.core.errors import HistoryError
 from chaos.core.place import AHEAD_BYTES, of_each
 from checkers.columns import Column, Ints, distinct
-from checkers.table import Table
+from checkers.table import Table, remedy
 
 Order = Callable[[Mapping[str, Column]], Ints | None]
 """The order in which the rows of some columns belong; None if it is the one they have."""
@@ -81,7 +81,10 @@ class _Part:
         out: dict[str, Column] = {}
         for name in names:
             if table is not None and found[name] is None:
-                out[name] = _column(table[name].chunks, schema.field(name).type)
+                kind = schema.field(name).type
+                if table[name].null_count and not pa.types.is_dictionary(kind):
+                    raise HistoryError(f"{self.table.path}: column {name} has empty cells; {remedy(self.table.path)}")
+                out[name] = _column(table[name].chunks, kind)
             else:
                 out[name] = np.full(size, found[name], dtype=schema.field(name).type.to_pandas_dtype())
         return out
@@ -129,9 +132,23 @@ def _column(chunks: list[pa.Array], kind: pa.DataType) -> Column:
         if pa.types.is_dictionary(chunk.type) and chunk.null_count == len(chunk):
             arrays.append(np.full(len(chunk), None, dtype=object))
         else:
-            plain = chunk.cast(pa.string()) if pa.types.is_dictionary(chunk.type) else chunk
-            arrays.append(plain.to_numpy(zero_copy_only=False))
+            arrays.append(_array(chunk))
     return arrays[0] if len(arrays) == 1 else np.concatenate([_empty(kind), *arrays])
+
+
+def _array(chunk: pa.Array) -> Column:
+    """A chunk as an array; not by ``to_numpy``, which loads pandas and so takes longer than a small run's verdict."""
+    if pa.types.is_dictionary(chunk.type):
+        words = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
+        codes, there = chunk.indices, np.from_dlpack(chunk.is_valid().cast(pa.uint8()))
+        stored = np.frombuffer(codes.buffers()[1], dtype=codes.type.to_pandas_dtype())[codes.offset :][: len(codes)]
+        told: Column = words[np.where(there == 1, stored, len(words) - 1)]
+        return told
+    if pa.types.is_string(chunk.type):
+        return np.array(chunk.to_pylist(), dtype=object)
+    if pa.types.is_boolean(chunk.type):
+        return np.from_dlpack(chunk.cast(pa.uint8())).astype(np.bool_)
+    return np.from_dlpack(chunk)
 
 
 class Columns(Mapping[str, Column]):

@@ -21,6 +21,7 @@ from checkers.blame import fault_name
 from checkers.columns import Ints, Mask, runs
 from checkers.findings import Finding, anomaly, counted, examples, listed, node_name, seconds_text, told
 from checkers.kernel import Context, QueueShard
+from checkers.quiet import QUIET_RATE, is_ok_in_time
 from checkers.timeline import FaultSpan
 
 IN_A_ROW: Final = 3
@@ -31,6 +32,7 @@ ON_ITS_WAY_NS: Final = NS_PER_S // 4
 
 KINDS: Final = (*SENDS, F.POLL, F.READ, F.SLAVE_READ)
 BUDGETED: Final = tuple(f.word for f in KINDS if f is not F.SLAVE_READ)
+_SENT: Final = frozenset(f.word for f in SENDS)
 _RANK: Final = {f.word: rank for rank, f in enumerate(KINDS)}
 
 
@@ -148,6 +150,7 @@ def not_ok_under(bad: Ints, context: Context) -> dict[int, int]:
 def _resolution_s(context: Context, f: str, lag_ns: int) -> float:
     run = context.run
     per_queue = run.rate * run.mix.get(f, 1.0) / max(1, run.queues)
+    per_queue *= QUIET_RATE if run.quiet and f in _SENT else 1.0
     return max(1 / per_queue if per_queue > 0 else 0.0, run.op_timeout_s, lag_ns / NS_PER_S)
 
 
@@ -179,7 +182,8 @@ class RtoKernel:
                 continue
             looked += len(ops)
             lags[f.word] = int(lag[ops].max())
-            attempts = Attempts(f.word, shard.key, log.invoke[ops], log.complete[ops], log.type[ops] == Type.OK)
+            served = is_ok_in_time(log, ops, context)
+            attempts = Attempts(f.word, shard.key, log.invoke[ops], log.complete[ops], served)
             for fault, rto, inside, ender in touched(attempts, context):
                 late = bool((lag[ops][inside] > LAG_NS).any())
                 node = node_name(context, int(log.node[ops[ender]])) if ender >= 0 else ""
@@ -188,7 +192,7 @@ class RtoKernel:
                 longest[key] = worse(longest[key], one) if key in longest else one
                 if longest[key] is one and _over(one, context.run.rto_budget_s):
                     first = int(np.flatnonzero(inside)[0])
-                    around = (*ops[np.flatnonzero(log.type[ops[:first]] == Type.OK)[-1:]], ops[first])
+                    around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
                     around = (*around, *([ops[ender]] if ender >= 0 else []))
                     shown[key] = tuple(told(shard, context, int(op)) for op in around)
         bad = np.sort(log.invoke[(log.type != Type.OK) & ~np.isin(log.f, FINAL)])
@@ -236,7 +240,7 @@ class RtoKernel:
                 worst = one if worst is None else worse(worst, one)
                 coarse |= budget_s is not None and one.resolution_s > budget_s
             late = [one for one in own if _over(one, budget_s)]
-            if late:
+            if late and context.whole:
                 over.append(_over_example(context, fault, late, budget_s or 0.0, _shown(summary, fault.id, late[0])))
         found = f"worst {worst.f} {_length(worst)}" if worst is not None and worst.seconds is not None else "no outage"
         valid: Valid = True

@@ -14,9 +14,10 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import SENDS, F, Type
 from chaos.core.verdict import Availability, Latency, Steady
-from checkers.columns import Ints, Mask
+from checkers.columns import Floats, Ints, Mask
 from checkers.histogram import BUCKETS, bucket_of, quantile
 from checkers.kernel import Context, QueueShard
+from checkers.quiet import QUIET_RATE, is_ok_in_time, quiet_ns
 from checkers.timeline import FaultSpan
 
 CONSUMED: Final = (int(F.POLL), int(F.READ), int(F.SLAVE_READ))
@@ -88,8 +89,7 @@ def _window_of(context: Context, invoke: Ints) -> Ints:
     """Per instant the row of the last fault that was in force, 0 for none."""
     row = np.zeros(len(invoke), dtype=np.int64)
     for number, fault in enumerate(_windows(context), 1):
-        end = NEVER_NS if fault.healed_ns is None else fault.healed_ns
-        row[(invoke >= (fault.inject_ns or 0)) & (invoke <= end)] = number
+        row[(invoke >= (fault.inject_ns or 0)) & (invoke <= fault.in_force_until_ns())] = number
     return row
 
 
@@ -141,7 +141,9 @@ class ServiceKernel:
 
     def examine(self, shard: QueueShard, context: Context) -> ServiceSummary:
         """Look at one queue."""
-        return summary_of(shard.key, sent_of(shard), *self._given(shard), context)
+        sent = sent_of(shard)
+        served = sent._replace(ok=is_ok_in_time(shard.log, sent.ops, context))
+        return summary_of(shard.key, served, *self._given(shard), context)
 
     def _given(self, shard: QueueShard) -> tuple[Ints, Ints]:
         """The invocation of each acknowledged send, and the answer of the first read that gave it to a consumer."""
@@ -212,10 +214,18 @@ def _in_force(fault: FaultSpan, at_ns: int) -> bool:
     return (fault.inject_ns or 0) <= at_ns < (NEVER_NS if fault.heal_ns is None else fault.heal_ns)
 
 
+def _rate_shares(context: Context, steps: int, step_ns: int) -> Floats:
+    """For each step the share of the rate that was sent: below 1 where the load was quiet on purpose."""
+    begin = context.timeline.origin_ns + np.arange(steps, dtype=np.int64) * step_ns
+    shares: Floats = 1.0 - (1.0 - QUIET_RATE) * quiet_ns(context, begin, begin + step_ns) / step_ns
+    return shares
+
+
 def steady(summary: ServiceSummary | None, context: Context) -> dict[int, Steady]:
     """For each fault that was healed: how long after the heal began acknowledgements came as fast as before all faults.
 
-    As fast: over five seconds nine tenths of the median second before the first fault. A fault is left out where there
+    As fast: over five seconds nine tenths of the median second before the first fault, less where the load was quiet
+    (seconds with a quiet moment are left out of the median). A fault is left out where there
     was too little before the first one to compare with, too little time behind its heal, or another in force then.
     """
     faults = context.timeline.injected()
@@ -224,8 +234,10 @@ def steady(summary: ServiceSummary | None, context: Context) -> dict[int, Steady
     _, step_ns = _grid(context)
     origin_ns, acked = context.timeline.origin_ns, summary.acked
     before = acked[1 : max(1, ((faults[0].inject_ns or 0) - origin_ns) // step_ns)]
-    enough = STEADY_SHARE * STEADY_S * float(np.median(before)) if len(before) >= LEAST_HEALTHY_S else 0.0
-    if not enough:
+    rate = _rate_shares(context, len(acked), step_ns)
+    whole = before[rate[1 : 1 + len(before)] == 1.0]
+    usual = STEADY_SHARE * float(np.median(whole)) if len(whole) >= LEAST_HEALTHY_S else 0.0
+    if not usual:
         return {}
     last = int(np.flatnonzero(summary.due)[-1])
     out = {}
@@ -237,8 +249,9 @@ def steady(summary: ServiceSummary | None, context: Context) -> dict[int, Steady
         end = (following[0] - origin_ns) // step_ns if following else last
         if end - begin < STEADY_S:
             continue
-        sums = np.convolve(acked[begin:end], np.ones(STEADY_S, dtype=np.int64), mode="valid")
-        reached = np.flatnonzero(sums >= enough)
+        five = np.ones(STEADY_S, dtype=np.int64)
+        sums = np.convolve(acked[begin:end], five, mode="valid")
+        reached = np.flatnonzero(sums >= usual * np.convolve(rate[begin:end], five, mode="valid"))
         if not len(reached):
             out[fault.id] = Steady(reached=False, seconds=None)
             continue

@@ -17,12 +17,13 @@ from chaos.core.errors import HistoryError
 from chaos.core.history import (
     OPERATIONS,
     READ_ROWS,
-    SCHEMA_VERSION,
+    READABLE,
     StreamFacts,
     materialise_stream,
     read_stream,
     workers_of,
 )
+from chaos.core.manifest import STREAM_SUFFIXES, Manifest, check_document, compare, copy_again, sum_of
 from chaos.core.place import Place, Remote, of_each
 from chaos.core.runinfo import RunInfo, read_run
 from checkers.columns import Column, Ints, are_distinct, starts_of
@@ -63,9 +64,10 @@ def run_of(folder: Place) -> RunInfo:
     run = read_run(folder)
     if not (folder / "history").is_dir():
         raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
-    if run.schema_version != SCHEMA_VERSION:
+    if run.schema_version not in READABLE:
+        reads = " and ".join(map(str, READABLE))
         raise HistoryError(
-            f"{folder}: its history has schema version {run.schema_version}, and this chaos reads {SCHEMA_VERSION}; "
+            f"{folder}: its history has schema version {run.schema_version}, and this chaos reads {reads}; "
             f"check it with the chaos that wrote it, {run.chaos_version}"
         )
     return run
@@ -84,56 +86,86 @@ def _tables(history: Place, name: str, workers: Iterable[int]) -> list[Place]:
     return [listed.get(file, history / name / file) for file in names]
 
 
-def _is_fresh(history: Path, worker: int) -> bool:
+def _streams(history: Place, worker: int) -> dict[str, Place]:
+    """The files of a worker's stream that are there."""
+    files = [history / f"w{worker}{suffix}" for suffix in STREAM_SUFFIXES]
+    return {path.name: path for path in files if path.exists()}
+
+
+def _is_fresh(history: Path, worker: int, facts: StreamFacts | None, manifest: Manifest | None) -> bool:
+    """Whether a worker's tables are there and no stream is newer, or another, than that of which they were made."""
     tables = [history / name / f"w{worker}.parquet" for name, _ in TABLES]
     if not all(path.exists() for path in tables):
         return False
+    streams = _streams(history, worker)
+    if streams and (facts is None or (manifest is not None and not facts.tables)):
+        return False
+    made_of = {} if facts is None else facts.made_of
+    if any(name in made_of and made_of[name].size != path.stat().st_size for name, path in streams.items()):
+        return False
     made_ns = min(path.stat().st_mtime_ns for path in tables)
-    raw = [path for path in history.glob(f"w{worker}.*") if path.suffix in {".ops", ".reads", ".errors"}]
-    return all(path.stat().st_mtime_ns <= made_ns for path in raw)
+    return all(path.stat().st_mtime_ns <= made_ns for path in streams.values())
 
 
-def facts_of(history: Place, worker: int) -> StreamFacts | None:
+def facts_of(history: Place, worker: int, manifest: Manifest | None = None) -> StreamFacts | None:
     """What is known of the stream behind tables that exist already; None where nobody wrote it down.
 
     Raises:
-        HistoryError: it was written and cannot be read.
+        HistoryError: it was written and cannot be read, or was altered.
     """
     path = history / f"w{worker}.facts.json"
     if not path.exists():
         return None
     try:
-        return msgspec.json.decode(path.read_bytes(), type=StreamFacts)
-    except msgspec.DecodeError as error:
+        data = path.read_bytes()
+        facts = msgspec.json.decode(data, type=StreamFacts)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: {error}; {remedy(path)}") from None
+    check_document(path, data, must=manifest is not None)
+    if manifest is not None:
+        compare(path, sum_of(data), manifest.of_history(path.name))
+    return facts
 
 
-def _facts(history: Place, worker: int) -> StreamFacts:
-    found, path = facts_of(history, worker), history / f"w{worker}.facts.json"
-    if found is None and isinstance(history, Path) and (history / f"w{worker}.ops").exists():
+def _must_be_of(path: Place, facts: StreamFacts, manifest: Manifest) -> None:
+    """Hold what tables were made of against the manifest."""
+    if manifest.of_history(path.name) is not None:
+        return  # a history without streams: the manifest proves the facts themselves
+    wanted = {name: manifest.of_history(name) for name in (f"w{facts.worker}{suffix}" for suffix in STREAM_SUFFIXES)}
+    if not facts.tables or facts.made_of != wanted:
+        raise HistoryError(f"{path}: its tables were made of other streams than the manifest names; {remedy(path)}")
+
+
+def _facts(history: Place, worker: int, manifest: Manifest | None) -> StreamFacts:
+    found, path = facts_of(history, worker, manifest), history / f"w{worker}.facts.json"
+    if found is None and manifest is None and isinstance(history, Path) and _streams(history, worker):
         found = read_stream(history, worker).facts
     if found is None:
-        raise HistoryError(f"{path}: missing, and there is no stream to learn it from")
+        raise HistoryError(f"{path}: missing, and there is no stream to learn it from; {copy_again(path)}")
+    if manifest is not None:
+        _must_be_of(path, found, manifest)
     return found
 
 
-def materialise(history: Place, worker: int) -> Materialised:
+def materialise(history: Place, worker: int, manifest: Manifest | None = None) -> Materialised:
     """Make one worker's tables if they are missing or older than the stream; only look at them elsewhere.
+
+    Args:
+        history: the folder ``history``.
+        worker: its number.
+        manifest: what the files must be; None where the run left none.
 
     Raises:
         HistoryError: if the stream or the tables were altered.
     """
-    if isinstance(history, Path) and not _is_fresh(history, worker):
-        facts = materialise_stream(history, worker)
-        partial = history / f"w{worker}.facts.partial"
-        partial.write_bytes(msgspec.json.encode(facts))
-        partial.rename(history / f"w{worker}.facts.json")
-    facts = _facts(history, worker)
+    if isinstance(history, Path) and not _is_fresh(history, worker, facts_of(history, worker), manifest):
+        materialise_stream(history, worker, manifest)
+    facts = _facts(history, worker, manifest)
     keys: set[int] = set()
     for (name, _), rows in zip(TABLES, (facts.operations, facts.reads), strict=True):
         (path,) = _tables(history, name, [worker])
-        table = Table(path)
-        if isinstance(path, Remote) and table.rows != rows:  # copied at different times
+        table = Table(path, facts.tables.get(name))
+        if table.rows != rows:  # copied at different times
             told = f"w{worker}.facts.json tells of {rows}"
             raise HistoryError(f"{path}: {table.rows} rows, and {told}; {remedy(path)}")
         keys |= table.keys()
@@ -160,15 +192,20 @@ def _by_read(reads: Mapping[str, Column]) -> Ints | None:
     return np.lexsort((position, number, worker))
 
 
-def tables_of(history: Place) -> Tables:
+def tables_of(history: Place, streams: Iterable[StreamFacts] = ()) -> Tables:
     """The tables of a history, opened once for all queues that are looked at here.
+
+    Args:
+        history: the folder ``history``.
+        streams: what is known of the workers' streams, and so what their tables must be.
 
     Raises:
         HistoryError: if one is damaged or missing.
     """
-    workers = workers_in(history)
+    workers, known = workers_in(history), {facts.worker: facts.tables for facts in streams}
     paths = [path for name, _ in TABLES for path in _tables(history, name, workers)]
-    tables = list(of_each(Table, paths, far=isinstance(history, Remote)))
+    sums = [known.get(worker, {}).get(name) for name, _ in TABLES for worker in workers]
+    tables = list(of_each(lambda one: Table(*one), zip(paths, sums, strict=True), far=isinstance(history, Remote)))
     return Tables(tables[: len(workers)], tables[len(workers) :])
 
 
@@ -198,10 +235,10 @@ def grouped(keys: Iterable[int]) -> list[list[int]]:
     return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
-def load_timeline(history: Place, run: RunInfo) -> Timeline:
+def load_timeline(history: Place, run: RunInfo, manifest: Manifest | None = None) -> Timeline:
     """Sum up the events.
 
     Raises:
-        HistoryError: if they cannot be read.
+        HistoryError: if they cannot be read, or were altered.
     """
-    return timeline_of(events_of(history), run)
+    return timeline_of(events_of(history, manifest), run)

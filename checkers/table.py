@@ -4,7 +4,8 @@ A table is one Parquet file with a row group for each queue or more. Of it are r
 and row groups that somebody wants: never all of it. The module refuses to know what a column means.
 """
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -15,9 +16,12 @@ import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
 from chaos.core.place import Place, Remote
+from chaos.core.tables import TableSum, footer_size
 from checkers.columns import Ints
 
 _ANY: Final = (-(1 << 31), (1 << 31) - 1)
+_END_BYTES: Final = 1 << 16
+"""Read of the end of a table; a longer footer is read again."""
 
 
 class _Footer(NamedTuple):
@@ -38,21 +42,44 @@ def _key_range(file: pq.ParquetFile, group: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=256)
-def _read_footer(path: Place, _size: int, _changed_ns: int) -> _Footer:
+def _read_footer(path: Place, size: int, _changed_ns: int, known: TableSum | None) -> _Footer:
     """Worked out once for all queues of a table: it has a row group for each of them."""
-    with opened(path) as file:
+    if known is not None and size != known.size:
+        raise HistoryError(f"{path}: {size} bytes, and its facts tell of {known.size}; {remedy(path)}")
+    end = _end_of(path, size, _END_BYTES)
+    length = footer_size(end)
+    if len(end) < length <= size:
+        end = _end_of(path, size, length)
+    end = end[-length:] if length else end
+    if known is not None and zlib.crc32(end) != known.footer:
+        raise HistoryError(f"{path}: the checksum of its footer is another; it was altered; {remedy(path)}")
+    try:
+        file = pq.ParquetFile(pa.BufferReader(end))
         ranges = [_key_range(file, group) for group in range(file.num_row_groups)]
-        lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
-        names = {name: at for at, name in enumerate(file.schema_arrow.names)}
-        return _Footer(file.metadata, names, lowest, highest)
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise _unreadable(path, error) from None
+    lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
+    names = {name: at for at, name in enumerate(file.schema_arrow.names)}
+    return _Footer(file.metadata, names, lowest, highest)
 
 
-def _footer(path: Place) -> _Footer:
+def _end_of(path: Place, size: int, length: int) -> bytes:
+    """The last bytes of a file."""
+    try:
+        with path.source() if isinstance(path, Remote) else path.open("rb") as file:
+            file.seek(max(0, size - length))
+            data: bytes = file.read()
+            return data
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _footer(path: Place, known: TableSum | None) -> _Footer:
     try:
         stat = path.stat()
     except OSError as error:
         raise _unreadable(path, error) from None
-    return _read_footer(path, stat.st_size, stat.st_mtime_ns)
+    return _read_footer(path, stat.st_size, stat.st_mtime_ns, known)
 
 
 def _unreadable(path: Place, error: Exception) -> HistoryError:
@@ -67,21 +94,6 @@ def remedy(path: Place) -> str:
     return "remove the tables and check again"
 
 
-def opened(path: Place) -> pq.ParquetFile:
-    """A table; of one that is on another file system its footer is read, and later the ranges that are asked for.
-
-    Raises:
-        HistoryError: it is damaged or missing.
-    """
-    try:
-        if isinstance(path, Remote):
-            system, name = path.at()
-            return pq.ParquetFile(name, filesystem=system)
-        return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise _unreadable(path, error) from None
-
-
 class Table:
     """A worker's table, opened once for all queues that are looked at here.
 
@@ -89,15 +101,16 @@ class Table:
 
     Args:
         path: the file.
+        known: what it must be, if that is known.
 
     Raises:
-        HistoryError: it is damaged or missing.
+        HistoryError: it is damaged, missing or another.
     """
 
-    def __init__(self, path: Place) -> None:
+    def __init__(self, path: Place, known: TableSum | None = None) -> None:
         self.path = path
         self.far = isinstance(path, Remote)
-        self.footer = _footer(path)
+        self.footer = _footer(path, known)
 
     @property
     def rows(self) -> int:
@@ -115,7 +128,7 @@ class Table:
 
     def reader(self) -> pq.ParquetFile:
         """Who reads it; he keeps the bytes that he read last, so not longer than a queue is looked at."""
-        return pq.ParquetFile(self._source, metadata=self.footer.metadata)
+        return pq.ParquetFile(self._source, metadata=self.footer.metadata, page_checksum_verification=True)
 
     def keys(self) -> set[int]:
         """The queues that occur."""
@@ -133,9 +146,31 @@ class Table:
             HistoryError: they are damaged, or the file system does not give them.
         """
         try:
-            return reader.read_row_groups(groups, columns=list(names))
+            table = reader.read_row_groups(groups, columns=list(names))
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.path, error) from None
+        wanted = sum(self.footer.metadata.row_group(group).num_rows for group in groups)
+        if table.num_rows != wanted:  # pages carry checksums, their headers do not
+            raise HistoryError(f"{self.path}: {table.num_rows} rows where {wanted} must be; {remedy(self.path)}")
+        return table
+
+    def batches(
+        self, reader: pq.ParquetFile, groups: Sequence[int], rows: int, names: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of some row groups, so many at a time; all columns if none are named.
+
+        Raises:
+            HistoryError: they are damaged.
+        """
+        left = sum(self.footer.metadata.row_group(group).num_rows for group in groups)
+        try:
+            for batch in reader.iter_batches(rows, row_groups=list(groups), columns=names):
+                left -= batch.num_rows
+                yield batch
+        except (pa.ArrowException, OSError) as error:
+            raise _unreadable(self.path, error) from None
+        if left:
+            raise HistoryError(f"{self.path}: rows are missing in it; {remedy(self.path)}")
 
     def bounds(self, name: str, group: int) -> tuple[int, int] | None:
         """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""

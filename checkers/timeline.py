@@ -12,18 +12,29 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import Event, Fault, Observation, Phase
+from chaos.core.events import CLOCK_SKEW, DID_NOT_LAST, OBSERVE_PERIOD_S, Event, Fault, Note, Observation, Phase
 from chaos.core.history import NEVER_NS
 from chaos.core.runinfo import RunInfo
+from chaos.core.verdict import FaultResult
+from checkers.node_states import NodeStates, failed_of, node_states
 
 LEADING: Final = ("master", "leader")
+
+HEARD_NS: Final = 2 * round(OBSERVE_PERIOD_S * NS_PER_S)
+"""What a node says is heard at most this much later: it is asked every period, and answers within another."""
 
 DECIDED_NS: Final = 2 * NS_PER_S
 """So near to a master's claim a controller's statement of its epoch must be for the claim to be of that epoch."""
 
 
 class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
-    """The life of one fault. Times are CLOCK_MONOTONIC ns, None where a stage was not reached."""
+    """The life of one fault. Times are CLOCK_MONOTONIC ns, None where a stage was not reached.
+
+    A heal that is not proven is tried again: ``heal_ns`` is when the first one began, ``healed_ns`` when the proven one
+    ended, or the last one if none is proven. ``proven``: the fault was seen to take effect, and no look saw otherwise.
+    ``lasted``: a look just before the first heal saw it still in force.
+    ``failed``: of a heal that was not proven, see ``node_states.failed_of``.
+    """
 
     id: int
     name: str
@@ -34,15 +45,38 @@ class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
     heal_ns: int | None = None
     healed_ns: int | None = None
     proven: bool = False
+    lasted: bool = False
     healed: bool = False
     skipped: bool = False
     evidence: str = ""
     heal_evidence: str = ""
     note: str = ""
+    failed: dict[str, str] = {}
+
+    def in_force_until_ns(self) -> int:
+        """When it had ceased for certain: NEVER_NS if nobody healed it, or if who looked did not see it healed.
+
+        A heal that nobody looked at is taken at its word: other tools write no more than that.
+        """
+        if self.healed_ns is None or (self.heal_evidence and not self.healed):
+            return NEVER_NS
+        return self.healed_ns
+
+    def row(self) -> FaultResult:
+        """Its row of the fault table, without what it stopped and what it cost."""
+        return FaultResult(
+            id=self.id, name=self.name, targets=self.targets, description=self.description, proven=self.proven,
+            healed=self.healed, skipped=self.skipped, inject_ns=self.inject_ns, active_ns=self.active_ns,
+            heal_ns=self.heal_ns, healed_ns=self.healed_ns, evidence=self.evidence, heal_evidence=self.heal_evidence,
+            note=self.note,
+        )  # fmt: skip
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A node said that it leads: one stretch of one epoch (term for controllers)."""
+    """A node said that it leads: one stretch of one epoch (term for controllers).
+
+    ``not_before_ns``, ``not_after_ns``: when the node last said otherwise before it, and first said otherwise after it.
+    """
 
     role: str
     kind: str
@@ -51,6 +85,17 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int
     first_ns: int
     last_ns: int
+    not_before_ns: int = -1
+    not_after_ns: int = NEVER_NS
+
+    def distance_ns(self, at_ns: int) -> int | None:
+        """How far from an instant it was heard: 0 within it, None if too far, or if the node said otherwise between."""
+        if self.first_ns <= at_ns <= self.last_ns:
+            return 0
+        if not self.not_before_ns < at_ns < self.not_after_ns:
+            return None
+        distance_ns = self.first_ns - at_ns if at_ns < self.first_ns else at_ns - self.last_ns
+        return distance_ns if distance_ns <= HEARD_NS else None
 
 
 class Stretch(msgspec.Struct, frozen=True):
@@ -82,7 +127,10 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     """The run beside its operations.
 
     ``statements``: (node, what) → stretches in order of time; what is role, epoch, master or SyncStateSet.
-    ``in_sync``: who was in sync, by speaker and time. ``drain_ended``: the phase of the final reads ended well.
+    ``in_sync``: who was in sync, by speaker and time. ``clocks``: node → each comparison of its wall clock with the
+    control host's, as (ns ahead, error in ns). ``drain_ended``: the phase of the final reads ended well.
+    ``loaded``: the load began.
+    ``nodes``: what is known of each node's process and answers.
     """
 
     origin_ns: int
@@ -93,6 +141,9 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     statements: dict[str, dict[str, tuple[Stretch, ...]]]
     in_sync: tuple[InSync, ...]
     observed: int
+    loaded: bool
+    nodes: NodeStates = NodeStates()
+    clocks: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def seconds(self, at_ns: int) -> float:
         """Seconds since the load began."""
@@ -114,30 +165,27 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def epoch_of(self, node: str, at_ns: int) -> int | None:
-        """The epoch in which a replica led at a time, as far as observations tell.
+        """The epoch in which a replica led at a time, None if no claim was heard near enough.
 
-        A claim that was last heard shortly before still counts; else the next one to be heard does,
-        because a new master works before the observer asks it.
+        The nearest claim counts, also one heard afterwards: a new master works before the observer asks it.
         """
-        own = [claim for claim in self.claims if claim.node == node and claim.kind == "replica"]
-        before = [claim for claim in own if claim.first_ns <= at_ns <= claim.last_ns + 2 * NS_PER_S]
-        if before:
-            return max(before, key=lambda claim: claim.first_ns).epoch
-        after = [claim for claim in own if claim.first_ns > at_ns]
-        if after:
-            return min(after, key=lambda claim: claim.first_ns).epoch
-        return max(own, key=lambda claim: claim.last_ns).epoch if own else None
+        own = (claim for claim in self.claims if claim.node == node and claim.kind == "replica")
+        near = [(far, claim.first_ns, claim.epoch) for claim in own if (far := claim.distance_ns(at_ns)) is not None]
+        return min(near)[2] if near else None
 
     def controller_at(self, at_ns: int) -> str | None:
         """The controller that was the active one at a time, as far as it was heard: of several, of the newest term."""
-        own = [claim for claim in self.claims if claim.kind == "controller" and claim.first_ns <= at_ns]
-        own = [claim for claim in own if at_ns <= claim.last_ns + 2 * NS_PER_S]
+        heard = [claim for claim in self.claims if claim.kind == "controller" and claim.first_ns <= at_ns]
+        own = [claim for claim in heard if claim.distance_ns(at_ns) is not None]
         return max(own, key=lambda claim: (claim.epoch, claim.first_ns)).node if own else None
 
 
-def _fault_spans(events: Iterable[Fault]) -> tuple[FaultSpan, ...]:
+def fault_spans(events: Iterable[Event]) -> tuple[FaultSpan, ...]:
+    """The faults that events tell of, by number; the events are in order of time."""
     spans: dict[int, FaultSpan] = {}
     for event in events:
+        if not isinstance(event, Fault):
+            continue
         span = spans.get(event.id, FaultSpan(id=event.id, name=event.name))
         seen = event.evidence
         changes: dict[str, Any] = {
@@ -149,14 +197,17 @@ def _fault_spans(events: Iterable[Fault]) -> tuple[FaultSpan, ...]:
         elif event.stage == "active":
             changes |= {"active_ns": event.time_ns, "proven": seen is not None and seen.proven}
             changes["evidence"] = seen.summary if seen is not None else "no evidence"
-        elif event.stage == "heal":
-            changes["heal_ns"] = event.time_ns
-        elif event.stage == "healed":
+        elif event.stage == "heal" and span.heal_ns is None:
+            changes |= {"heal_ns": event.time_ns, "lasted": seen is not None and seen.proven}
+        elif event.stage == "healed" and not span.healed:
             changes |= {"healed_ns": event.time_ns, "healed": seen is not None and seen.proven}
-            changes["heal_evidence"] = seen.summary if seen is not None else "no evidence"
+            changes |= {"failed": failed_of(seen), "heal_evidence": seen.summary if seen is not None else "no evidence"}
+            early = seen.details.get(DID_NOT_LAST, {}) if seen is not None else {}
+            if early:
+                changes["note"] = "broke: did not last: " + ", ".join(f"{node} {how}" for node, how in early.items())
         elif event.stage == "skipped":
             changes["skipped"] = True
-        else:
+        elif event.stage == "broke":
             changes |= {"proven": False, "note": f"broke: {event.note}"}
         spans[event.id] = msgspec.structs.replace(span, **changes)
     # A fault that broke after it was looked at stays unproven, whatever had been seen.
@@ -238,9 +289,11 @@ def _claims(observations: list[Observation], roles: dict[str, str], kinds: dict[
     open_claims: dict[str, Claim] = {}
     done: list[Claim] = []
     words: dict[str, tuple[int, int]] = {}
+    spoke_ns: dict[str, int] = {}
     for seen in observations:
         if not seen.alive or seen.role is None:
             continue
+        before_ns, spoke_ns[seen.node] = spoke_ns.get(seen.node, -1), seen.time_ns
         last = open_claims.get(seen.node)
         kind = kinds.get(seen.node, "other")
         epoch = seen.epoch
@@ -253,11 +306,11 @@ def _claims(observations: list[Observation], roles: dict[str, str], kinds: dict[
             open_claims[seen.node] = msgspec.structs.replace(last, last_ns=seen.time_ns)
             continue
         if last is not None:
-            done.append(open_claims.pop(seen.node))
+            done.append(msgspec.structs.replace(open_claims.pop(seen.node), not_after_ns=seen.time_ns))
         if leads and epoch is not None:
             open_claims[seen.node] = Claim(
                 role=roles.get(seen.node, ""), kind=kind, subject=seen.subject if kind == "replica" else None,
-                node=seen.node, epoch=epoch, first_ns=seen.time_ns, last_ns=seen.time_ns,
+                node=seen.node, epoch=epoch, first_ns=seen.time_ns, last_ns=seen.time_ns, not_before_ns=before_ns,
             )  # fmt: skip
     return tuple(sorted([*done, *open_claims.values()], key=lambda claim: (claim.first_ns, claim.node)))
 
@@ -292,6 +345,15 @@ def _same_set(left: InSync, right: InSync) -> bool:
     )  # fmt: skip
 
 
+def _clocks(events: Iterable[Event]) -> dict[str, tuple[tuple[int, int], ...]]:
+    out: dict[str, tuple[tuple[int, int], ...]] = {}
+    for event in events:
+        if isinstance(event, Note) and event.name == CLOCK_SKEW and event.node is not None:
+            seen = (int(event.data["ahead_ns"]), int(event.data["error_ns"]))
+            out[event.node] = (*out.get(event.node, ()), seen)
+    return out
+
+
 def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
     """Sum up the events of a run, which are in order of time."""
     observations = sorted(
@@ -304,9 +366,12 @@ def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
         origin_ns=run.origin_ns,
         end_ns=max((event.time_ns for event in events), default=run.origin_ns),
         drain_ended=bool(drain) and drain[-1].edge == "end" and drain[-1].ok,
-        faults=_fault_spans(event for event in events if isinstance(event, Fault)),
+        faults=fault_spans(events),
         claims=_claims(observations, roles, kinds),
         statements=_statements(observations, kinds),
         in_sync=_in_sync(observations),
         observed=len(observations),
+        loaded=any(isinstance(event, Phase) and event.name == "load" for event in events),
+        nodes=node_states(events),
+        clocks=_clocks(events),
     )

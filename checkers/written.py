@@ -5,15 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from chaos.core.manifest import write_checked
 from chaos.core.verdict import Anomaly, Results
 from checkers.judge import Judged
-
-
-def _whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(content)
-    partial.rename(path)
 
 
 def _explanation(name: str, anomaly: Anomaly) -> str:
@@ -40,6 +34,6 @@ def _write_anomalies(folder: Path, results: Results) -> None:
 def written(folder: Path, judged: Judged) -> Results:
     """Write a verdict into its run folder, replacing an earlier one; the results that stand there now."""
     _write_anomalies(folder, judged.results)
-    _whole(folder / "series.json", msgspec.json.encode(judged.series) + b"\n")
-    _whole(folder / "results.json", msgspec.json.format(msgspec.json.encode(judged.results), indent=1) + b"\n")
+    write_checked(folder / "series.json", msgspec.json.encode(judged.series))
+    write_checked(folder / "results.json", msgspec.json.format(msgspec.json.encode(judged.results), indent=1))
     return judged.results

@@ -5,6 +5,7 @@ Pure. The module refuses to know how the data is shown; ``reports.html`` and ``r
 
 import shlex
 
+from chaos.core.events import LEFT_BEHIND, Note
 from chaos.core.verdict import exit_code
 from reports import words
 from reports.context import assumptions, config_line, environment, outcome_counts
@@ -109,4 +110,11 @@ def notices_of(parts: Parts) -> tuple[str, ...]:
         out.append(f"The run broke: {parts.run.error}")
     if parts.results is not None and parts.results.engine_note:
         out.append(parts.results.engine_note)
+    if (not_taken := parts.run.promises.not_taken) and (parts.results is None or parts.results.valid is not True):
+        out.append(f"The system was not held to {' and '.join(not_taken)}.")  # the sentence of a valid run says it
+    out += [
+        f"Left on the cluster: {', '.join(left)}."
+        for event in parts.events
+        if isinstance(event, Note) and event.name == LEFT_BEHIND and (left := event.data.get("left"))
+    ]
     return tuple(out)

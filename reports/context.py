@@ -21,7 +21,7 @@ from reports.trace import SENT
 SHARE_OF_RATE: Final = 0.95
 """Below this share of the asked rate the page marks the figure; whether it matters, the checks decide."""
 
-ENDED: Final = ("node-ended", "worker-ended")
+ENDED: Final = ("node-ended", "node-restarted", "worker-ended")
 """Notes of the harness about a process that should live."""
 
 PROVEN: Final = "settings-in-effect"
@@ -93,7 +93,7 @@ def _faults(run: RunInfo, faults: Sequence[FaultResult]) -> Assumption:
     text = f"{run.planned_faults} planned, {len(done)} done, {proven} proven, {healed} healed"
     if len(faults) > len(done):
         text += f", {len(faults) - len(done)} skipped"
-    whole = proven == healed == len(done) and len(faults) == run.planned_faults
+    whole = proven == healed == len(done) == run.planned_faults
     return Assumption(name="faults", tone="good" if whole else "warn", text=text)
 
 

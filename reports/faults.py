@@ -18,6 +18,12 @@ from reports.spread import SpreadRow, scale_of, spread_of, spread_row
 from reports.timeline import kind_of
 from reports.trace import SENT
 
+FAILOVERS = 8
+"""Changes of leadership that are named."""
+
+QUIET = 8
+"""Quiet stretches that are named."""
+
 
 def rto_words(rto: Rto) -> str:
     """``none``, ``never`` or a duration."""
@@ -102,6 +108,25 @@ def _heal_word(fault: FaultResult) -> str:
     return "not healed" if fault.healed_ns is not None else "healing not recorded"
 
 
+def failover_lines(parts: Parts) -> list[str]:
+    """The changes of leadership, who led when; nothing where there were none."""
+    changes = parts.results.failovers if parts.results is not None else ()
+    if not changes:
+        return []
+    shown = [f"{one.node} in epoch {one.epoch} from {words.at(words.since(one.at_ns, parts.run.origin_ns))}"
+             for one in changes[:FAILOVERS]]  # fmt: skip
+    more = f" and {words.count(len(changes) - FAILOVERS)} more" if len(changes) > FAILOVERS else ""
+    return [f"failovers: {words.count(len(changes))} ({', '.join(shown)}{more})"]
+
+
+def quiet_lines(parts: Parts) -> list[str]:
+    """When a tenth of the sends was due on purpose; nothing where the load was steady."""
+    stretches = parts.run.quiet
+    shown = ", ".join(f"{begin:.1f} to {end:.1f} s" for begin, end in stretches[:QUIET])
+    more = f" and {words.count(len(stretches) - QUIET)} more" if len(stretches) > QUIET else ""
+    return [f"quiet load, a tenth of the sends: {shown}{more}"] if stretches else []
+
+
 def rto_lines(faults: Sequence[FaultResult], budget: float | None) -> list[str]:
     """Recovery times over all faults, a line for the kinds of operation of which the same is to be said."""
     alike: dict[str, list[str]] = {}
@@ -124,7 +149,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
         ]
         if any(cell.tone != "none" for cell in cells):
             table.append((by_id[fault.id], tuple(cell for cell in cells if cell.tone != "none")))
-    lines = rto_lines(faults, budget)
+    lines = [*failover_lines(parts), *quiet_lines(parts), *rto_lines(faults, budget)]
     if faults and parts.results is not None:
         lines += [line for line in [steady_line(faults)] if line]
         lost = sum(fault.lost for fault in faults)

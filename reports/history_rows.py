@@ -7,7 +7,6 @@ say anything in words.
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
-from checkers.shards import materialise, run_of, workers_in
+from checkers.evidence import evidence_of
+from checkers.shards import materialise
+from checkers.table import Table
 
 BATCH_ROWS: Final = 8192
 
@@ -50,20 +51,17 @@ class Operation(NamedTuple):
     row: dict[str, Any]
 
 
-def tables_of(folder: Path, name: str) -> list[Path]:
-    """The Parquet files of one table, made from the streams where they are missing or older.
+def tables_of(folder: Path, name: str) -> list[Table]:
+    """The files of one table, made from the streams where they are missing or older.
 
     Raises:
         HistoryError: the folder holds no history, one that was altered, or one of another version.
     """
-    run_of(folder)
-    history = folder / "history"
-    workers = workers_in(history)
-    if not workers:
+    evidence = evidence_of(folder)
+    if not evidence.workers:
         raise HistoryError(f"{folder}: it has no operations; the run ended before its load")
-    for worker in workers:
-        materialise(history, worker)
-    return [history / name / f"w{worker}.parquet" for worker in workers]
+    made = [materialise(evidence.history, worker, evidence.manifest).facts for worker in evidence.workers]
+    return [Table(evidence.history / name / f"w{facts.worker}.parquet", facts.tables.get(name)) for facts in made]
 
 
 def _groups(file: pq.ParquetFile, wanted: Wanted) -> Iterator[int]:
@@ -93,9 +91,9 @@ def _overlaps(span: tuple[int, int] | None, wanted: Wanted) -> bool:
     return not before and not after
 
 
-def _rows(file: pq.ParquetFile, group: int, wanted: Wanted) -> Iterator[Operation]:
+def _rows(table: Table, file: pq.ParquetFile, group: int, wanted: Wanted) -> Iterator[Operation]:
     """The wanted rows of one row group, in time order (the order in which they are stored)."""
-    for batch in file.iter_batches(batch_size=BATCH_ROWS, row_groups=[group]):
+    for batch in table.batches(file, [group], BATCH_ROWS):
         first_ns = batch["invoke_ns"][0].as_py() if batch.num_rows else 0
         if wanted.to_ns is not None and first_ns > wanted.to_ns:
             return
@@ -115,32 +113,35 @@ def _filtered(batch: pa.RecordBatch, wanted: Wanted) -> pa.RecordBatch:
     return batch.filter(masks[0]) if masks else batch
 
 
-def operations(paths: Iterable[Path], wanted: Wanted) -> Iterator[Operation]:
-    """The wanted operations of these tables in order of their invocation, streamed."""
-    with ExitStack() as stack:
-        streams = []
-        for path in paths:
-            file = stack.enter_context(pq.ParquetFile(path))
-            streams += [_rows(file, group, wanted) for group in _groups(file, wanted)]
-        yield from heapq.merge(*streams, key=lambda one: one[:3])
+def operations(tables: Iterable[Table], wanted: Wanted) -> Iterator[Operation]:
+    """The wanted operations of these tables in order of their invocation, streamed.
+
+    Raises:
+        HistoryError: a table is damaged.
+    """
+    streams = []
+    for table in tables:
+        file = table.reader()
+        streams += [_rows(table, file, group, wanted) for group in _groups(file, wanted)]
+    yield from heapq.merge(*streams, key=lambda one: one[:3])
 
 
-def reads_of(paths: Iterable[Path], *, key: int | None, value: tuple[int, int] | None, offset: int | None) -> set[
+def reads_of(tables: Iterable[Table], *, key: int | None, value: tuple[int, int] | None, offset: int | None) -> set[
     tuple[int, int]
 ]:  # fmt: skip
     """(worker, op) of every read that returned a value, or anything at an offset. One of the two is given."""
     wanted = Wanted(keys=frozenset() if key is None else frozenset({key}))
     columns = ["worker", "op", "key", *(["writer", "sequence"] if value else ["offset"])]
     found: set[tuple[int, int]] = set()
-    for path in paths:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(BATCH_ROWS * 8, row_groups=list(_groups(file, wanted)), columns=columns):
-                if value is not None:
-                    mask = pc.and_(pc.equal(batch["writer"], value[0]), pc.equal(batch["sequence"], value[1]))
-                else:
-                    mask = pc.equal(batch["offset"], offset)
-                if key is not None:
-                    mask = pc.and_(mask, pc.equal(batch["key"], key))
-                hits = batch.filter(mask)
-                found |= set(zip(hits["worker"].to_pylist(), hits["op"].to_pylist(), strict=True))
+    for table in tables:
+        file = table.reader()
+        for batch in table.batches(file, list(_groups(file, wanted)), BATCH_ROWS * 8, columns):
+            if value is not None:
+                mask = pc.and_(pc.equal(batch["writer"], value[0]), pc.equal(batch["sequence"], value[1]))
+            else:
+                mask = pc.equal(batch["offset"], offset)
+            if key is not None:
+                mask = pc.and_(mask, pc.equal(batch["key"], key))
+            hits = batch.filter(mask)
+            found |= set(zip(hits["worker"].to_pylist(), hits["op"].to_pylist(), strict=True))
     return found

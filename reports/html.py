@@ -7,10 +7,9 @@ template engine or, inside the page's data, by ``embedded``; the page's own poli
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from reports import words
@@ -18,6 +17,9 @@ from reports.build import report_data
 from reports.folder import read_parts
 from reports.model import ReportData
 from reports.trace import WIDTH
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
 
 REPORT: Final = "report.html"
 _ASSETS: Final = Path(__file__).with_name("assets")
@@ -65,7 +67,7 @@ def marked(text: str) -> Markup:
     return Markup("").join(Markup(part) for part in parts)  # noqa: S704 - each part was escaped
 
 
-def template(name: str) -> tuple[Template, Markup]:
+def template(name: str) -> "tuple[Template, Markup]":
     """One of the package's own templates, and the style of all pages."""
     return _environment().get_template(name), Markup(_text("report.css"))  # noqa: S704 - our own file
 
@@ -76,7 +78,9 @@ def _text(name: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # a summary needs no page
+
     environment = Environment(
         loader=PackageLoader("reports", "assets"),
         autoescape=True,

@@ -146,8 +146,10 @@ def _sentence(plan: MatrixPlan, rows: Sequence[CellRow], counts: dict[str, int])
     left = len(plan.jobs) - len(rows)
     parts += [f"{left} {PENDING}"] if left else []
     faults, lost = sum(row.proven for row in rows), sum(row.lost for row in rows)
+    planned, skipped = sum(row.planned for row in rows), sum(row.skipped for row in rows)
+    left_out = f" {skipped} of {words.plural(planned, 'planned fault')} skipped," if skipped else ""
     return (
-        f"{words.plural(len(plan.jobs), 'run')}: {', '.join(parts)}. {words.plural(faults, 'fault')} proven,"
+        f"{words.plural(len(plan.jobs), 'run')}: {', '.join(parts)}. {words.plural(faults, 'fault')} proven,{left_out}"
         f" {words.plural(lost, 'acknowledged message')} lost."
     )
 

@@ -6,17 +6,18 @@ is blank, a node that did not answer says so, a step without an ok operation has
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import Event, Fault, Observation, Phase
+from chaos.core.events import Event, Observation, Phase
 from chaos.core.op import SENDS, F, Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.series import Points, Series
 from chaos.core.verdict import FaultResult
+from checkers.timeline import fault_spans
 
 LEADING: Final = frozenset({"master", "leader", "primary", "active"})
 BLIND_PERIODS: Final = 3.5
@@ -101,32 +102,8 @@ def kind_of(name: str) -> str:
 
 
 def folded(events: Iterable[Event]) -> tuple[FaultResult, ...]:
-    """The fault table of a run that was never judged: what its events say of each fault."""
-    rows: dict[int, dict[str, Any]] = {}
-    for event in events:
-        if not isinstance(event, Fault):
-            continue
-        row = rows.setdefault(
-            event.id, {"id": event.id, "name": event.name, "targets": (), "description": "", "note": ""}
-        )
-        row["targets"] = event.targets or row["targets"]
-        row["description"] = event.description or row["description"]
-        row["note"] = event.note or row["note"]
-        if event.stage in ("inject", "active", "heal", "healed"):
-            row[f"{event.stage}_ns"] = event.time_ns
-        row["skipped"] = event.stage == "skipped" or row.get("skipped", False)
-        if event.evidence is not None:
-            at = ("evidence", "proven") if event.stage == "active" else ("heal_evidence", "healed")
-            row[at[0]], row[at[1]] = event.evidence.summary, event.evidence.proven
-    absent = {
-        "proven": False,
-        "healed": False,
-        "inject_ns": None,
-        "active_ns": None,
-        "heal_ns": None,
-        "healed_ns": None,
-    }
-    return tuple(FaultResult(**{**absent, **row}) for row in rows.values())
+    """The fault table of a run that was never judged: what its events, in order of time, say of each fault."""
+    return tuple(span.row() for span in fault_spans(events))
 
 
 def bands(faults: Sequence[FaultResult], origin_ns: int, end: float) -> tuple[Band, ...]:

@@ -180,10 +180,22 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
         return f"{f}{_consumed(op, f) or why}{node}"
     start, stop = covered(op)
     if kind != "ok":
-        return f"{f}{'' if start is None else f' from {start}'}{why}{node}"
+        return f"{f}{'' if start is None else f' from {start}'}{_given_before(op, why, around)}{node}"
     if start is None or stop is None or stop <= start:
         return f"{f}{'' if start is None else f' from {start}'}: nothing{node}"
     return f"{f} {start}…{stop - 1}{_returned(op, around)}{node}"
+
+
+def _given_before(op: dict[str, Any], why: str, around: int | None) -> str:
+    """What a read that ended badly had returned at the offset that matters, and why it ended."""
+    shown = None if around is None else _shown(op).get(around)
+    return why if shown is None else f": {shown}, then{why.removeprefix(':') or ' no answer'}"
+
+
+def _shown(op: dict[str, Any]) -> dict[int, str]:
+    """The records listed of a read: offset → ``offset=value``."""
+    texts = map(str, op.get("records") or ())
+    return {int(place): text for text in texts if (place := text.partition("=")[0])}
 
 
 def _consumed(op: dict[str, Any], f: str) -> str:
@@ -191,9 +203,11 @@ def _consumed(op: dict[str, Any], f: str) -> str:
     if f in ("commit", "committed-read"):
         return f" {op.get('offset')}" if f == "commit" else f" → {op.get('committed', 'none')}"
     about = f" {op['value']}" if op.get("value") else ""
+    given = " ".join(map(str, op.get("records") or ()))
     if op.get("type") != "ok":
-        return f"{about}: {op['error']}" if about and op.get("error") else about
-    return about or f": {' '.join(map(str, op.get('records', []))) or 'nothing'}"
+        about = about or (f": {given}, then" if given else "")
+        return f"{about}{':' if not given else ''} {op['error']}" if about and op.get("error") else about
+    return about or f": {given or 'nothing'}"
 
 
 def _sent_words(op: dict[str, Any]) -> str:
@@ -217,7 +231,7 @@ def _returned(op: dict[str, Any], around: int | None) -> str:
     records, (start, stop) = op.get("records"), covered(op)
     if around is None or records is None or start is None or stop is None or not start <= around < stop:
         return ""
-    shown = {int(text.partition("=")[0]): text for text in map(str, records)}
+    shown = _shown(op)
     if around in shown:
         return f": {shown[around]}"
     # Only some of the records are listed: one is missing for certain only between two that are.
@@ -231,7 +245,9 @@ def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:
     if position == 0 or (example.value is not None and op.get("value") == example.value):
         return True
     start, stop = covered(op)
-    if example.offset is None or op.get("type") != "ok" or start is None or stop is None:
+    if op.get("type") != "ok":
+        return example.offset is not None and example.offset in _shown(op)
+    if example.offset is None or start is None or stop is None:
         return False
     return start <= example.offset < stop
 

@@ -10,17 +10,18 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError
 from chaos.core.place import Place
-from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results
+from checkers.evidence import Evidence, context_of, evidence_of
 from checkers.imported.question import Question
 from checkers.judge import Judged, Part, conclude, together
 from checkers.kernel import Context
 from checkers.local import new_judging
-from checkers.shards import grouped, run_of, workers_in
+from checkers.shards import grouped
 from spark_checkers.files import judged, room_for, verdicts
 from spark_checkers.rounds import performed
 from spark_checkers.session import session
@@ -44,64 +45,72 @@ def _run(tasks: Sequence[Task]) -> list[Any]:
     return performed(len(tasks), table, [task.limit_s for task in tasks])
 
 
-def _contexts(folders: Sequence[Place], runs: Sequence[RunInfo]) -> list[tuple[Context, list[int]] | Failed]:
+_Found = tuple[Context, list[int]] | Failed | ChaosError
+
+
+def _contexts(each: Sequence[Evidence]) -> list[_Found]:
     """The first job: tables and timelines. Per folder the context and the queues, or what went wrong."""
     tasks: list[Task] = []
     owner: list[int] = []
-    for i, (folder, run) in enumerate(zip(folders, runs, strict=True)):
-        history = folder.absolute() / "history"  # where the task runs, another folder may be the current one
-        tasks += [Task("stream", history, worker) for worker in workers_in(history)]
-        tasks.append(Task("events", history, 0, pickle.dumps(run)))
+    for i, evidence in enumerate(each):
+        manifest, events = pickle.dumps(evidence.manifest), pickle.dumps((evidence.run, evidence.manifest))
+        tasks += [Task("stream", evidence.history, worker, manifest) for worker in evidence.workers]
+        tasks.append(Task("events", evidence.history, 0, events))
         owner += [i] * (len(tasks) - len(owner))
     answers = _run(tasks)
-    out: list[tuple[Context, list[int]] | Failed] = []
-    for i, run in enumerate(runs):
+    out: list[_Found] = []
+    for i, evidence in enumerate(each):
         own = [one for one, number in zip(answers, owner, strict=True) if number == i]
         failed = [one for one in own if isinstance(one, Failed)]
         if failed:
             out.append(failed[0])
             continue
         *made, timeline = own
-        context = Context(run=run, streams=tuple(one.facts for one in made), timeline=timeline)
-        out.append((context, sorted({key for one in made for key in one.keys})))
+        try:
+            context = context_of(evidence, made, timeline)
+        except ChaosError as error:
+            out.append(error)
+        else:
+            out.append((context, sorted({key for one in made for key in one.keys})))
     return out
 
 
-def _run_of(folder: Place) -> RunInfo | ChaosError:
+def _evidence_of(folder: Place) -> Evidence | ChaosError:
     try:
-        return run_of(folder)
+        return evidence_of(folder.absolute())  # where a task runs, another folder may be the current one
     except ChaosError as error:
         return error
 
 
-def judge_each(folders: Sequence[Place], only: Collection[str] = ()) -> list[Judged | ChaosError]:
+def judge_each(
+    folders: Sequence[Place], only: Collection[str] = (), note: str = ""
+) -> list[Judged | ChaosError]:
     """Judge several folders in one session and two jobs, without writing the verdicts.
 
     Executors open their own tables, also those of another file system, which is to hold them already.
 
     A folder that holds no history, or an altered one, yields its error and disturbs no other. ``only``: the checks
-    that are asked for, by name; all if none is named.
+    that are asked for, by name; all if none is named. ``note``: why on Spark, in a line for people.
 
     Raises:
         CapabilityError: Spark cannot run here.
     """
-    runs = [_run_of(folder) for folder in folders]
-    readable = [(folder, run) for folder, run in zip(folders, runs, strict=True) if not isinstance(run, ChaosError)]
-    found = iter(_judged([folder for folder, _ in readable], [run for _, run in readable], tuple(only)))
-    return [run if isinstance(run, ChaosError) else next(found) for run in runs]
+    each = [_evidence_of(folder) for folder in folders]
+    found = iter(_judged([one for one in each if isinstance(one, Evidence)], tuple(only), note))
+    return [one if isinstance(one, ChaosError) else next(found) for one in each]
 
 
-def _judged(folders: Sequence[Place], runs: Sequence[RunInfo], only: tuple[str, ...]) -> list[Judged | ChaosError]:
+def _judged(each: Sequence[Evidence], only: tuple[str, ...], note: str) -> list[Judged | ChaosError]:
     """The two jobs over folders that can be read."""
-    contexts = _contexts(folders, runs)
+    contexts = _contexts(each)
     tasks: list[Task] = []
     owner: list[int] = []
     for i, found in enumerate(contexts):
-        if not isinstance(found, Failed):
+        if isinstance(found, tuple):
             context, keys = found
-            history, groups = folders[i].absolute() / "history", grouped(keys)
-            judging = new_judging()
-            tasks += [Task("queues", history, 0, pickle.dumps((context, judging, group, only))) for group in groups]
+            groups, judging = grouped(keys), new_judging()
+            shared = [pickle.dumps((context, judging, group, only)) for group in groups]
+            tasks += [Task("queues", each[i].history, 0, one) for one in shared]
             owner += [i] * len(groups)
     answers = _run(tasks)
     out: list[Judged | ChaosError] = []
@@ -109,18 +118,20 @@ def _judged(folders: Sequence[Place], runs: Sequence[RunInfo], only: tuple[str, 
         own = [one for one, number in zip(answers, owner, strict=True) if number == i]
         failed = found if isinstance(found, Failed) else next((one for one in own if isinstance(one, Failed)), None)
         try:
+            if isinstance(found, ChaosError):
+                raise found
             if failed is not None:
                 raise error_of(failed)
-            assert not isinstance(found, Failed)
+            assert isinstance(found, tuple)
             part = together(part for part in own if isinstance(part, Part))
-            out.append(conclude(part, found[0], "spark", only=only))
+            out.append(conclude(part, found[0], "spark", note, only=only))
         except ChaosError as error:
             out.append(error)
     return out
 
 
 def judge_imported(
-    paths: Sequence[Place], question: Question, scratch: Path | None = None
+    paths: Sequence[Place], question: Question, scratch: Path | None = None, note: str = ""
 ) -> list[Results | ChaosError]:
     """Judge files that other tools wrote: one task a file, several jobs and many tasks for a large one.
 
@@ -131,10 +142,18 @@ def judge_imported(
         question: what is asked of them.
         scratch: a folder that all executors reach, for the parts of large files; None: the system's temporary one for
             a local master, else beside each file.
+        note: why on Spark, in a line for people.
 
     Raises:
         CapabilityError: Spark cannot run here.
     """
     master = session().sparkContext.master
     files = [judged(path.absolute(), question, room_for(path.absolute(), master, scratch)) for path in paths]
-    return verdicts(files, _run)
+    return [_noted(found, note) for found in verdicts(files, _run)]
+
+
+def _noted(found: Results | ChaosError, note: str) -> Results | ChaosError:
+    if isinstance(found, ChaosError):
+        return found
+    both = "; ".join(text for text in (note, found.engine_note) if text)
+    return msgspec.structs.replace(found, engine_note=both)

@@ -220,6 +220,11 @@ def _quietly() -> None:
         return  # whoever needs the session gets the same error, then with somebody listening
 
 
+def is_begun() -> bool:
+    """Whether the session of this process is up, or was begun to be started."""
+    return _held.early is not None or _held.session is not None
+
+
 def start_early() -> None:
     """Begin to start the session in the background; ``session`` then waits for it."""
     if _held.early is None:

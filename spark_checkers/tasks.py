@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.place import Place, place
-from chaos.core.runinfo import RunInfo
 
 TASKS: Final = pa.schema([
     ("number", pa.int64()),
@@ -64,8 +63,9 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
             ``imported`` (judge a file that another tool wrote); any other names a step of judging one that is large.
         history: the run's history folder, or that file.
         key: the worker, or a number of the step's own.
-        context: the run for ``events``, the context, the name of the judging, the queues and the names of checks for
-            ``queues``, the question for ``imported``, what is called for a step.
+        context: the manifest for ``stream``, the run and the manifest for ``events``, what is called for a step, the
+            question for ``imported``; for ``queues`` the context, the name of the judging, the queues and the names of
+            checks.
     """
     from checkers.local import begin, examined
     from checkers.shards import load_timeline, materialise, workers_in
@@ -77,10 +77,9 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
     if callable(context):
         return context()
     if kind == "stream":
-        return materialise(history, key)
+        return materialise(history, key, context)
     if kind == "events":
-        assert isinstance(context, RunInfo)
-        return load_timeline(history, context)
+        return load_timeline(history, *context)
     shared, judging, keys, only = context
     seen = len(workers_in(history))
     if seen != len(shared.streams):  # a folder that is not shared, or not yet: part of a history is none

@@ -38,7 +38,8 @@ def as_object(path: str, results: Results) -> dict[str, object]:
     }
 
 
-WORST_FIRST = (1, 255, 2, 254, 130, 0)
+WORST_FIRST = (1, 255, 254, 2, 130, 0)
+"""An anomaly is one whatever else went wrong. What could not be judged comes before what was judged and is unknown."""
 
 
 @click.command("check")
@@ -46,7 +47,8 @@ WORST_FIRST = (1, 255, 2, 254, 130, 0)
 @click.option("--format", "format_name", type=click.Choice(FORMATS), default="chaos", show_default=True,
               help="Who wrote the histories; all but chaos are files.")
 @click.option("--model", help="What was tested: kafka, log, register, mutex, set, … (not for chaos).")
-@click.option("--engine", type=click.Choice(["auto", "spark", "local"]), default="auto", show_default=True)
+@click.option("--engine", type=click.Choice(["auto", "spark", "local"]), default="auto", show_default=True,
+              help="What runs the checks; auto is local below a million rows, else Spark if it starts.")
 @click.option("--master", envvar="CHAOS_SPARK_MASTER", show_envvar=True,
               help="Where Spark runs: local[N], spark://HOST:PORT, yarn, …; means --engine spark.  [default: local[2]]")
 @click.option("--driver-host", help="Address at which executors reach us.  [default: that on the route to the master]")
@@ -74,8 +76,9 @@ def check_command(
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
     Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
-    and disturbs no other. The worst exit code wins. A path may be a URI (s3://, gs://, hdfs://, abfs://, file://): it
-    is read where it is, and nothing is written there.
+    and disturbs no other. The exit code is the first of these that any path has: 1 invalid, 255 a check broke,
+    254 it cannot be read, 2 unknown, 130 the run was interrupted, 0 valid. A path may be a URI (s3://, gs://,
+    hdfs://, abfs://, file://): it is read where it is, and nothing is written there.
     """
     from chaos.judging import aim
 
@@ -91,7 +94,8 @@ def check_command(
     elif checks:
         raise UsageError("--check: only for run folders; a file is held against its --model")
     else:
-        codes = _files(paths, format_name, engine, scratch, given, as_json=as_json)
+        far = master is not None and not master.startswith("local")
+        codes = _files(paths, format_name, engine, scratch, given, far=far, as_json=as_json)
     assert set(codes) <= set(WORST_FIRST)
     return min(codes, key=WORST_FIRST.index)
 
@@ -110,6 +114,8 @@ def _refused(text: str, error: ChaosError) -> int:
 
 def _asked(texts: tuple[str, ...]) -> frozenset[str]:
     """The checks that are named."""
+    if not texts:
+        return frozenset()
     from chaos.plugins import did_you_mean
     from checkers.registry import described
 
@@ -140,32 +146,44 @@ def _runs(
 def _run(text: str, store: Path, scratch: Path | None, master: str | None, until_told: ExitStack) -> _Run | ChaosError:
     """Where a run is judged: one of another file system there, or here if tables have to be made, gone afterwards."""
     from chaos.store import find_run
+
+    try:
+        where = place(text)
+        if not isinstance(where, Remote):
+            folder = find_run(text if "://" not in text else str(where), store)
+            return _Run(folder, folder)
+        return _far_run(text, where, scratch, master, until_told)
+    except ChaosError as error:
+        return error
+    except OSError as error:
+        return HistoryError(f"{text}: {error.strerror}")
+
+
+def _far_run(text: str, where: Remote, scratch: Path | None, master: str | None, until_told: ExitStack) -> _Run:
+    """A run of another file system.
+
+    Raises:
+        ChaosError: it cannot be judged.
+    """
     from checkers.elsewhere import fetch_streams, fetch_words, has_tables
     from checkers.shards import run_of
     from spark_checkers.masters import Where
 
-    where = place(text)
-    if not isinstance(where, Remote):
-        folder = find_run(text if "://" not in text else str(where), store)
-        return _Run(folder, folder)
-    try:
-        if not where.exists():
-            return HistoryError(f"{text}: there is no such folder")
-        run_of(where)
-        there = has_tables(where)
-        if not there and scratch is None and master is not None and not Where(master).local:
-            raise UsageError(
-                f"{text}: it has streams without whole tables; add --scratch FOLDER, which executors of "
-                f"--master {master} reach, to fetch them to"
-            )
-        top = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=None if there else scratch))
-        home = Path(top) / (where.name or "run")
-        home.mkdir()
-        fetch_words(where, home)
-        if not there:
-            fetch_streams(where, home)
-    except HistoryError as error:
-        return error
+    if not where.exists():
+        raise HistoryError(f"{text}: there is no such folder")
+    run_of(where)
+    there = has_tables(where)
+    if not there and scratch is None and master is not None and not Where(master).local:
+        raise UsageError(
+            f"{text}: it has streams without whole tables; add --scratch FOLDER, which executors of "
+            f"--master {master} reach, to fetch them to"
+        )
+    top = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=None if there else scratch))
+    home = Path(top) / (where.name or "run")
+    home.mkdir()
+    fetch_words(where, home)
+    if not there:
+        fetch_streams(where, home)
     how = "read where it is" if there else "streams without whole tables, fetched to be judged here"
     click.echo(f"chaos: {text}: {how}; the verdict is printed, not written there", err=True)
     return _Run(where if there else home, home)
@@ -174,12 +192,14 @@ def _run(text: str, store: Path, scratch: Path | None, master: str | None, until
 def _runs_at_hand(
     paths: tuple[str, ...], runs: list[_Run | ChaosError], engine: str, only: frozenset[str], *, as_json: bool
 ) -> list[int]:
+    known = [run for run in runs if isinstance(run, _Run)]
+    if not known:
+        return [_refused(text, run) for text, run in zip(paths, runs, strict=True) if isinstance(run, ChaosError)]
     from chaos.core.runinfo import read_run
     from chaos.judging import judge_each
     from reports.html import render
     from reports.text import rows_of, summary
 
-    known = [run for run in runs if isinstance(run, _Run)]
     with Bar(sys.stderr) as bar, advance.listening(bar):
         judged = iter(judge_each([run.where for run in known], engine, only, [run.home for run in known]))
     codes = []
@@ -200,8 +220,12 @@ def _runs_at_hand(
         elif isinstance(place(text), Remote):
             click.echo(summary(run.home, text))
         else:
-            render(run.home)
-            click.echo(summary(run.home))
+            try:
+                render(run.home)
+            except HistoryError as error:  # the verdict does not need what the page does
+                codes[-1] = _refused(text, error)
+            else:
+                click.echo(summary(run.home))
     return codes
 
 
@@ -214,9 +238,25 @@ def _value(text: str) -> str | int:
     return Keyword(text) if text.startswith(":") else text
 
 
+def _file(text: str, *, far: bool) -> Place | ChaosError:
+    """Where a file is, if it is there. ``far``: only executors of a cluster may see it; they say so if they do not."""
+    try:
+        where = place(text)
+        return where if far or where.is_file() else HistoryError(f"{text}: there is no such file")
+    except ChaosError as error:
+        return error
+    except OSError as error:
+        return HistoryError(f"{text}: {error.strerror}")
+
+
 def _files(
-    paths: tuple[str, ...], format_name: str, engine: str, scratch: Path | None, given: dict[str, Any], *, as_json: bool
-) -> list[int]:
+    paths: tuple[str, ...], format_name: str, engine: str, scratch: Path | None, given: dict[str, Any], *,
+    far: bool, as_json: bool,
+) -> list[int]:  # fmt: skip
+    seen = [_file(text, far=far) for text in paths]
+    files = [file for file in seen if not isinstance(file, ChaosError)]
+    if not files:
+        return [_refused(text, file) for text, file in zip(paths, seen, strict=True) if isinstance(file, ChaosError)]
     from chaos.judging import judge_imported
     from checkers.imported.question import Question, model_for
     from reports.imported import figures_object, summary
@@ -225,9 +265,10 @@ def _files(
         given["init"] = _value(given["init"])
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
     with Bar(sys.stderr) as bar, advance.listening(bar):
-        found = judge_imported([place(text) for text in paths], question, engine, scratch)
+        judged = iter(judge_imported(files, question, engine, scratch))
     codes = []
-    for text, results in zip(paths, found, strict=True):
+    for text, file in zip(paths, seen, strict=True):
+        results = file if isinstance(file, ChaosError) else next(judged)
         if isinstance(results, ChaosError):
             codes.append(_refused(text, results))
             continue

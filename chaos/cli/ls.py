@@ -38,6 +38,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 def listed(folder: Path, back: int) -> Listed:
     """One run; what cannot be read is said in its line and hides no other."""
+    from chaos.core.manifest import read_checked
     from chaos.core.runinfo import read_run
 
     try:
@@ -47,13 +48,11 @@ def listed(folder: Path, back: int) -> Listed:
     valid: Valid | None = None
     sentence = run.error or ""
     try:
-        verdict = msgspec.json.decode((folder / "results.json").read_bytes(), type=_Verdict)
-    except FileNotFoundError:
-        pass
-    except msgspec.DecodeError as error:
-        sentence = f"results.json: {error}"
+        verdict = read_checked(folder / "results.json", _Verdict)
+    except HistoryError as error:
+        sentence = str(error)
     else:
-        valid, sentence = verdict.valid, verdict.sentence
+        valid, sentence = (None, sentence) if verdict is None else (verdict.valid, verdict.sentence)
     return Listed(
         back=back, id=run.id, path=str(folder), began=run.origin_utc[:19], status=run.status, system=run.system,
         workload=run.workload, nemesis=run.nemesis, valid=valid, sentence=sentence,

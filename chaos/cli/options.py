@@ -103,7 +103,13 @@ _LOAD: Final = (
     _option("time_limit_s", "Seconds of load with faults.", "-t", "--limit-time", type=float),
     _option("fault_interval_s", "Healthy seconds before each fault.", "-i", type=float),
     _option("fault_duration_s", "Seconds of a fault; by default the interval.", type=float),
-    _option("recovery_s", "Seconds of load after the last heal.", type=float),
+    _option(
+        "rhythm",
+        "How a mix of faults goes: mixed: lengths drawn from 0.5, 2, 8 s and --fault-duration, some at once, the load"
+        " quiet before some; even: all of --fault-duration, one after the other.",
+        type=click.Choice(["mixed", "even"]),
+    ),
+    _option("recovery_s", "Least seconds of load after the last heal.", type=float),
     _option("drain_deadline_s", "Seconds the final reads may take, at least 120.", type=float),
     _option("rto_budget_s", "A longer recovery makes the run invalid, seconds.", type=float),
     _option("engine", "What runs the checks.", type=click.Choice(["auto", "spark", "local"])),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -12,7 +12,10 @@ from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_option
 from chaos.core.errors import UsageError
 from chaos.experiment import DEFAULTS, Experiment
 
-_DECIDES_PLAN = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s")
+if TYPE_CHECKING:
+    from nemesis.plan import Row
+
+_DECIDES_PLAN = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s", "rhythm")
 
 
 @click.command("plan")
@@ -53,14 +56,21 @@ def plan_command(as_json: bool, **options: Any) -> int:
     for line in told:
         click.echo(line)
     cells = [
-        (str(row.row), f"{row.at_s:g}", f"{row.at_s + row.duration_s:g}", row.name,
-         targets.description if targets else f"the leader of {' and '.join(row.roles)}, as observed then")
+        (str(row.row), f"{row.at_s - row.quiet_s:g}" if row.quiet_s else "", f"{row.at_s:g}",
+         f"{row.at_s + row.duration_s:g}", row.name, targets.description if targets else _later(row))
         for row, targets in zip(rows, known, strict=True)
     ]  # fmt: skip
     if cells:
-        for line in aligned([("ROW", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), *cells]):
+        for line in aligned([("ROW", "QUIET FROM s", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), *cells]):
             click.echo(line)
     return 0
+
+
+def _later(row: "Row") -> str:
+    """Whom a row hits whose targets only the run will know."""
+    if row.follows:
+        return f"whom row {row.follows} hit"
+    return f"the leader of {' and '.join(row.roles)}, as observed then"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -35,14 +35,15 @@ def sought(text: str, folder: Path, key: int | None) -> Sought:
         return Sought(key=key, value=(int(match[1]), int(match[2])))
     if re.fullmatch(r"\d+", text):
         return Sought(key=key, offset=int(text))
+    from chaos.core.manifest import read_checked
     from chaos.core.verdict import Results
     from chaos.plugins import did_you_mean
 
     name, _, number = text.partition("/")
-    path = folder / "results.json"
-    if not path.is_file():
+    results = read_checked(folder / "results.json", Results)
+    if results is None:
         raise UsageError(f"--around {text}: the run was not judged; see chaos check {folder}")
-    anomalies = msgspec.json.decode(path.read_bytes(), type=Results).anomalies
+    anomalies = results.anomalies
     if name not in anomalies:
         known = did_you_mean(name, anomalies) or "; there are none"
         raise UsageError(f"--around {text}: no offset, no value as 3:17, and no anomaly of this run{known}")
@@ -121,7 +122,7 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     first_ns, last_ns = wanted.from_ns, wanted.to_ns
     events = [
         event
-        for event in read_events_of(folder / "history")
+        for event in read_events_of(folder, run)
         if (first_ns is None or event.time_ns >= first_ns) and (last_ns is None or event.time_ns <= last_ns)
         and (node is None or history_text.about_node(event, node))
     ]  # fmt: skip

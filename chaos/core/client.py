@@ -1,17 +1,21 @@
 """The protocol between a workload and a system's client.
 
-A client makes exactly one attempt per operation and answers before the operation's deadline. It
-never retries, never swallows: what it cannot know is ``info``. (An idempotent send is one operation of
-several attempts; each is a call of its own, and ``chaos.attempts`` makes them, not the client.)
-``Definite`` and ``Indefinite`` are for client code that is easier to write with exceptions; ``settled``
-turns them into completions.
+A client makes exactly one attempt per operation and answers before the operation's deadline. It never retries and
+never swallows: what it cannot know is ``info``. (An idempotent send is one operation of several attempts; each is a
+call of its own, and ``chaos.attempts`` makes them, not the client.)
+
+A client notes each answer in ``Received`` as soon as it has it, page by page. It returns if the operation took effect,
+and raises ``Definite`` if it certainly did not. ``settled`` makes the completion of both, so that what a client was
+given is recorded however the operation ends.
 """
 
 import asyncio
 from typing import Protocol
 
+import msgspec
+
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, Invocation, Type
+from chaos.core.op import Completion, Invocation, Record, Type
 
 
 class Definite(Exception):  # noqa: N818 - the field's word
@@ -22,14 +26,39 @@ class Indefinite(Exception):  # noqa: N818 - the field's word
     """Nobody knows whether the operation took effect."""
 
 
+class Received(msgspec.Struct):
+    """What the client of one operation was given so far. The fields are those of ``Completion``."""
+
+    node: str | None = None
+    offset: int | None = None
+    next_offset: int | None = None
+    min_offset: int | None = None
+    max_offset: int | None = None
+    records: list[Record] = []
+
+    def completion(self, kind: Type, error: str | None = None) -> Completion:
+        """The completion of an operation that ended in this way."""
+        return Completion(
+            type=kind, node=self.node, offset=self.offset, next_offset=self.next_offset, min_offset=self.min_offset,
+            max_offset=self.max_offset, records=tuple(self.records), error=error,
+        )  # fmt: skip
+
+
 class Client(Protocol):
     """One logical client of a system: its connections and its idea of the route."""
 
     pinned_to: str | None
     """The node this client stays on whatever the route says, or None if it follows the route."""
 
-    async def invoke(self, op: Invocation) -> Completion:
-        """Try the operation once and say what became of it."""
+    async def invoke(self, op: Invocation, received: Received) -> None:
+        """Try the operation once; returning means ok.
+
+        ``received`` is filled as answers come. It may be read at any time: the caller cancels at the deadline.
+
+        Raises:
+            Definite: the operation certainly did not take effect.
+            Indefinite: nobody knows. Any other exception means the same.
+        """
         ...
 
     async def refresh(self) -> None:
@@ -42,18 +71,20 @@ class Client(Protocol):
 
 
 async def settled(client: Client, op: Invocation) -> Completion:
-    """``client.invoke`` under the operation's own deadline, with exceptions turned into outcomes.
+    """Invoke an operation under its own deadline; the completion carries all that the client was given.
 
     A deadline, and anything unforeseen, is ``info``: a wrong ``fail`` breaks every verdict.
     """
+    received = Received()
     try:
         async with asyncio.timeout(max(0.0, (op.deadline_ns - now_ns()) / NS_PER_S)):
-            return await client.invoke(op)
+            await client.invoke(op, received)
     except Definite as error:
-        return Completion(type=Type.FAIL, error=str(error))
+        return received.completion(Type.FAIL, str(error))
     except TimeoutError:
-        return Completion(type=Type.INFO, error="no answer before the deadline")
+        return received.completion(Type.INFO, "no answer before the deadline")
     except Indefinite as error:
-        return Completion(type=Type.INFO, error=str(error))
+        return received.completion(Type.INFO, str(error))
     except Exception as error:  # noqa: BLE001 - whatever a client library raises, nobody knows what happened
-        return Completion(type=Type.INFO, error=f"{type(error).__name__}: {error}"[:200])
+        return received.completion(Type.INFO, f"{type(error).__name__}: {error}"[:200])
+    return received.completion(Type.OK)

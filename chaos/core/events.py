@@ -1,19 +1,38 @@
 """Faults, observations and phases: the part of a history that no client did.
 
 One JSON object a line, written as it happens (``history/*.events``), by the harness and by the
-observer alike, each stamped with the run's one clock. The module refuses to interpret them.
+observer alike, each stamped with the run's one clock. Each ends with a checksum of all lines so
+far. The module refuses to interpret them.
 """
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
+from chaos.core.checksums import found_checksum, is_unaltered, with_checksum
 from chaos.core.clock import now_ns
+from chaos.core.errors import HistoryError
 from chaos.core.place import Place
+
+OBSERVE_PERIOD_S: Final = 1.0
+"""The observer asks every node once in so many seconds, and waits less than that for the answer."""
+
+DID_NOT_LAST: Final = "did-not-last"
+"""In the details of the evidence of a healing: node → how the fault had ended there before it was healed."""
+
+CLOCK_SKEW: Final = "clock-skew"
+"""The note of a host's wall clock against the control host's: ``ahead_ns`` and ``error_ns`` in its data."""
+
+LEFT_BEHIND: Final = "left-behind"
+"""The note of what a run left on a cluster that goes on without it, and of what it removed there."""
+
+RUN_EVENTS: Final = "run.events"
+"""The file of a run's own events; the observer has another."""
 
 
 class Phase(msgspec.Struct, frozen=True, kw_only=True, tag="phase"):
@@ -48,8 +67,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     """A stage in the life of one planned fault.
 
     Stages: ``inject`` (acting began), ``active`` (acting ended and was looked at: ``evidence``),
-    ``heal`` (undoing began), ``healed`` (undone and looked at: ``evidence``), ``skipped`` (no target
-    until the row's end: counted, not unproven), ``broke`` (acting raised; ``note`` says what).
+    ``heal`` (undoing began; ``evidence``: the last look before it, None if there was none), ``healed`` (undone and
+    looked at: ``evidence``; until it is proven ``heal`` and ``healed`` come again), ``skipped`` (no target until the
+    row's end: counted, not unproven), ``broke`` (acting raised, or the last look did not see the fault; ``note`` says
+    what).
     """
 
     time_ns: int
@@ -110,10 +131,14 @@ class EventLog:
         self._told = told
         self._encoder = msgspec.json.Encoder()
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._writing = threading.Lock()
+        self._checksum = 0
 
     def emit(self, event: Event) -> None:
         """Write one event; O_APPEND makes a line whole."""
-        os.write(self._fd, self._encoder.encode(event) + b"\n")
+        with self._writing:
+            line, self._checksum = with_checksum(self._encoder.encode(event), self._checksum)
+            os.write(self._fd, line + b"\n")
         if self._told is not None:
             with suppress(Exception):
                 self._told(event)
@@ -129,9 +154,26 @@ class EventLog:
             os.close(fd)
 
 
-def read_events(path: Place) -> Iterator[Event]:
-    """Yield the events of one file; a torn last line (no newline) is left out."""
+def read_events(path: Place, data: bytes | None = None) -> Iterator[Event]:
+    """Yield the events of one file; a torn last line (no newline) is left out.
+
+    Args:
+        path: the file.
+        data: its content, where it was read already.
+
+    Raises:
+        HistoryError: a line is damaged, or is not the one that was written there.
+    """
     decoder = msgspec.json.Decoder(Event)
-    data = path.read_bytes()
-    for line in data[: data.rfind(b"\n") + 1].splitlines():
-        yield decoder.decode(line)
+    data = path.read_bytes() if data is None else data
+    lines = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
+    chained = any(found_checksum(line) is not None for line in lines[:2])  # an older chaos wrote none
+    previous = 0
+    for number, line in enumerate(lines, 1):
+        if chained and not is_unaltered(line, previous):
+            raise HistoryError(f"{path}:{number}: its checksum is missing or wrong; the file was altered")
+        previous = found_checksum(line) or 0
+        try:
+            yield decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise HistoryError(f"{path}:{number}: an event that cannot be read: {error}") from None

@@ -5,7 +5,7 @@ row per fault stage, observation, phase edge and note. Types, sort order and the
 column are in docs/history.md and here; ``SCHEMA_VERSION`` changes with them. Rows of one file are
 sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``), so that a shard is (file, row groups).
 
-The module refuses to judge: a torn tail is cut and counted, a missing completion is ``info``.
+The module refuses to judge: a missing completion is ``info``.
 """
 
 from pathlib import Path
@@ -17,31 +17,23 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chaos.core.checksums import crc32
-from chaos.core.errors import HistoryError
 from chaos.core.events import Event, read_events
+from chaos.core.manifest import FileSum, Manifest, compare, sum_of, sum_of_file, write_checked
 from chaos.core.op import FINAL, SENDS, VALUED, Type
 from chaos.core.place import Place
-from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE, OP_SIZE, READ_SIZE
-from chaos.core.tables import TableFile
+from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE
+from chaos.core.streams import read_records
+from chaos.core.tables import TableFile, TableSum, sum_of_table
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
+READABLE: Final = (2, SCHEMA_VERSION)
+"""Version 2 has no manifest and no checksums but those of the streams' records."""
+
 NEVER_NS: Final = np.iinfo(np.int64).max
 """``complete_ns`` of an operation nobody knows the end of."""
 
 LONG_READ: Final = 1 << 14
 """A final read of so many records has a row group of its own."""
-
-_OP: Final = np.dtype([
-    ("crc", "<u4"), ("sequence", "<u4"), ("time_ns", "<i8"), ("op", "<u4"), ("type", "u1"), ("f", "u1"),
-    ("client", "<u2"), ("process", "<u4"), ("key", "<i4"), ("a", "<i8"), ("b", "<i8"), ("c", "<i8"),
-    ("ref", "<u4"), ("node", "<i2"), ("flags", "<u2"), ("argument", "<i8"),
-])  # fmt: skip
-_READ: Final = np.dtype([
-    ("crc", "<u4"), ("op", "<u4"), ("offset", "<i8"), ("writer", "<i4"), ("flags", "<u4"), ("sequence", "<i8"),
-])  # fmt: skip
-assert _OP.itemsize == OP_SIZE
-assert _READ.itemsize == READ_SIZE
 
 OPERATIONS: Final = pa.schema([
     ("worker", pa.int16()),  # (worker, op) is the identity of an operation
@@ -96,7 +88,9 @@ class StreamFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the reader learned of one worker's stream beside its rows.
 
     ``ended``: the stream has its END record. ``torn_bytes``: what lay behind the last whole record.
-    ``last_sequence``: per writer, the highest sequence number recorded as invoked.
+    ``last_sequence``: per writer, the highest sequence number recorded as invoked. ``made_of``: the files of the
+    stream, by name; ``tables``: those that were made of it, by the name of their folder. Both are empty where an older
+    chaos wrote the facts.
     """
 
     worker: int
@@ -105,6 +99,8 @@ class StreamFacts(msgspec.Struct, frozen=True, kw_only=True):
     reads: int
     torn_bytes: int
     last_sequence: dict[int, int]
+    made_of: dict[str, FileSum] = {}
+    tables: dict[str, TableSum] = {}
 
 
 class Stream(NamedTuple):
@@ -115,56 +111,29 @@ class Stream(NamedTuple):
     facts: StreamFacts
 
 
-def _whole(path: Path, dtype: np.dtype[np.void], *, numbered: bool) -> tuple[npt.NDArray[np.void], int]:
-    """The records before the first torn one, and the bytes behind them that are not zero."""
-    data = path.read_bytes() if path.exists() else b""
-    size = dtype.itemsize
-    records = np.frombuffer(data, dtype=dtype, count=len(data) // size)
-    filled = records["crc"] != 0
-    count = len(records) if filled.all() else int(np.argmin(filled))
-    raw = np.frombuffer(data, dtype=np.uint8, count=count * size).reshape(count, size)
-    torn = np.flatnonzero(crc32(raw[:, 4:]) != records["crc"][:count])
-    count = int(torn[0]) if len(torn) else count
-    if numbered and count and not np.array_equal(records["sequence"][:count], np.arange(1, count + 1, dtype="<u4")):
-        wrong = int(np.argmax(records["sequence"][:count] != np.arange(1, count + 1, dtype="<u4")))
-        raise HistoryError(f"{path}: record {wrong + 1} carries another number; the file was altered")
-    rest = np.frombuffer(data, dtype=np.uint8)[count * size :]
-    nonzero = np.flatnonzero(rest)
-    return records[:count], int(nonzero[-1]) + 1 if len(nonzero) else 0
-
-
-def read_stream(folder: Path, worker: int) -> Stream:
+def read_stream(folder: Path, worker: int, manifest: Manifest | None = None) -> Stream:
     """Read and pair one worker's files.
+
+    Args:
+        folder: the folder ``history``.
+        worker: its number.
+        manifest: what the files must be; None where the run left none.
 
     Raises:
         HistoryError: if the files were altered (not merely cut off).
     """
-    records, torn_ops = _whole(folder / f"w{worker}.ops", _OP, numbered=True)
-    read_records, torn_reads = _whole(folder / f"w{worker}.reads", _READ, numbered=False)
-    errors_path = folder / f"w{worker}.errors"
-    errors = ["", *errors_path.read_text(errors="replace").split("\n")[:-1]] if errors_path.exists() else [""]
-    invoked = records[records["type"] == Type.INVOKE]
-    completed = records[(records["type"] >= Type.OK) & (records["type"] <= Type.NOT_SENT)]
-    if len(invoked) and not np.array_equal(invoked["op"], np.arange(1, len(invoked) + 1, dtype="<u4")):
-        raise HistoryError(f"{folder}/w{worker}.ops: operation numbers do not ascend by one; the file was altered")
-    if len(completed) and (completed["op"].min() < 1 or completed["op"].max() > len(invoked)):
-        raise HistoryError(f"{folder}/w{worker}.ops: a completion without its invocation; the file was altered")
-    if len(np.unique(completed["op"])) != len(completed):
-        raise HistoryError(f"{folder}/w{worker}.ops: an operation completed twice; the file was altered")
-    operations = _pair(invoked, completed, worker, errors)
-    reads = _reads(operations, read_records, worker)
+    records = read_records(folder, worker, manifest)
+    invoked = records.invoked
+    operations = _pair(invoked, records.completed, worker, records.errors)
+    reads = _reads(operations, records.rows, worker)
     sends = invoked[np.isin(invoked["f"], SENDS)]
     last: dict[int, int] = {}
     for writer in np.unique(sends["ref"]):
         last[int(writer)] = int(sends["b"][sends["ref"] == writer].max())
     facts = StreamFacts(
-        worker=worker,
-        ended=bool(len(records)) and int(records["type"][-1]) == Type.END,
-        operations=len(invoked),
-        reads=reads.num_rows,
-        torn_bytes=torn_ops + torn_reads,
-        last_sequence=last,
-    )
+        worker=worker, ended=records.ended, operations=len(invoked), reads=reads.num_rows,
+        torn_bytes=records.torn_bytes, last_sequence=last, made_of=records.made_of,
+    )  # fmt: skip
     return Stream(_sorted(operations), _sorted(reads), facts)
 
 
@@ -219,12 +188,8 @@ def _pair(invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker
 
 
 def _reads(operations: pa.Table, records: npt.NDArray[np.void], worker: int) -> pa.Table:
-    """Read rows joined with their operation; rows of an operation without a completion are left out."""
+    """Rows of completed reads joined with their operation."""
     at = records["op"].astype(np.int64) - 1
-    known = at < operations.num_rows
-    records, at = records[known], at[known]
-    done = operations["complete_ns"].to_numpy()[at] != NEVER_NS
-    records, at = records[done], at[done]
     starts = np.flatnonzero(np.r_[True, at[1:] != at[:-1]]) if len(at) else np.zeros(0, dtype=np.int64)
     position = np.arange(len(at)) - np.repeat(starts, np.diff(np.r_[starts, len(at)]))
     damaged = (records["flags"] & FLAG_DAMAGED) != 0
@@ -289,25 +254,62 @@ def write_by_key(table: pa.Table, path: Path) -> None:
     partial.rename(path)
 
 
-def materialise_stream(history: Path, worker: int) -> StreamFacts:
-    """Turn one worker's stream into ``operations/w<n>.parquet`` and ``reads/w<n>.parquet``."""
-    stream = read_stream(history, worker)
+def write_facts(history: Path, facts: StreamFacts) -> None:
+    """Write down what was learned of a stream whose tables are complete."""
+    tables = {name: sum_of_table(history / name / f"w{facts.worker}.parquet") for name in ("operations", "reads")}
+    path = history / f"w{facts.worker}.facts.json"
+    write_checked(path, msgspec.json.encode(msgspec.structs.replace(facts, tables=tables)))
+
+
+def materialise_stream(history: Path, worker: int, manifest: Manifest | None = None) -> None:
+    """Turn one worker's stream into ``operations/w<n>.parquet``, ``reads/w<n>.parquet`` and ``w<n>.facts.json``.
+
+    Raises:
+        HistoryError: if the stream was altered.
+    """
+    stream = read_stream(history, worker, manifest)
     for name, table in (("operations", stream.operations), ("reads", stream.reads)):
         (history / name).mkdir(exist_ok=True)
         write_by_key(table, history / name / f"w{worker}.parquet")
-    return stream.facts
+    write_facts(history, stream.facts)
 
 
-def all_events(history: Place) -> list[Event]:
-    """The events of every ``*.events`` file, in order of time."""
+EVENT_TABLE: Final = "events.parquet"
+EVENT_FACTS: Final = "events.facts.json"
+
+
+class EventFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the table of events must be, and the files that it was made of, by name."""
+
+    table: FileSum
+    made_of: dict[str, FileSum]
+
+
+def all_events(history: Place, manifest: Manifest | None = None) -> tuple[list[Event], dict[str, FileSum]]:
+    """The events of every ``*.events`` file, in order of time, and what these files are.
+
+    Raises:
+        HistoryError: a file was altered.
+    """
     files: list[Place] = sorted(history.glob("*.events"), key=str)
-    events = [event for path in files for event in read_events(path)]
-    return sorted(events, key=lambda event: event.time_ns)
+    events: list[Event] = []
+    made_of: dict[str, FileSum] = {}
+    for path in files:
+        data = path.read_bytes()
+        made_of[path.name] = sum_of(data)
+        if manifest is not None:
+            compare(path, made_of[path.name], manifest.of_history(path.name))
+        events += read_events(path, data)
+    return sorted(events, key=lambda event: event.time_ns), made_of
 
 
-def materialise_events(history: Path) -> int:
-    """Merge the ``*.events`` files into ``events.parquet``; returns the number of rows."""
-    events = all_events(history)
+def materialise_events(history: Path, manifest: Manifest | None = None) -> list[Event]:
+    """Merge the ``*.events`` files into ``events.parquet``; returns them in order of time.
+
+    Raises:
+        HistoryError: a file was altered.
+    """
+    events, made_of = all_events(history, manifest)
     encoder = msgspec.json.Encoder()
     rows = {
         "time_ns": [event.time_ns for event in events],
@@ -318,8 +320,10 @@ def materialise_events(history: Path) -> int:
     }
     partial = history / "events.partial"
     pq.write_table(pa.table(rows, schema=EVENTS), partial)
-    partial.rename(history / "events.parquet")
-    return len(events)
+    facts = EventFacts(table=sum_of_file(partial), made_of=made_of)
+    partial.rename(history / EVENT_TABLE)
+    write_checked(history / EVENT_FACTS, msgspec.json.encode(facts))
+    return events
 
 
 def workers_of(history: Place) -> list[int]:

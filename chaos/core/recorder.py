@@ -62,9 +62,9 @@ class _Mapped:
         os.close(self._fd)
 
 
-def _sealed(body: bytes) -> bytes:
-    """Put the CRC of everything behind the first four bytes into the first four bytes."""
-    return _CRC.pack(zlib.crc32(memoryview(body)[4:])) + body[4:]
+def _sealed(body: bytes, place: int = 0) -> bytes:
+    """Put the CRC of everything behind the first four bytes into the first four bytes; it begins with ``place``."""
+    return _CRC.pack(zlib.crc32(memoryview(body)[4:], place)) + body[4:]
 
 
 class Recorder:
@@ -83,6 +83,7 @@ class Recorder:
         self._errors: dict[str, int] = {}
         self._nodes = {name: position for position, name in enumerate(nodes)}
         self._sequence = 0
+        self._rows = 0
         self._op = 0
 
     def _store(self, *fields: int) -> None:
@@ -110,7 +111,8 @@ class Recorder:
         """Store a completion (its read records first); returns its time. ``at_ns`` as in ``invoke``."""
         time_ns = now_ns() if at_ns is None else at_ns
         for record in done.records:
-            self._reads.append(_read_record(number, record))
+            self._rows += 1
+            self._reads.append(_sealed(_read_record(number, record), self._rows))
         self._store(
             time_ns, number, done.type, op.f, client, op.process, len(done.records),
             _known(done.offset if op.value is not None else done.next_offset),
@@ -149,5 +151,5 @@ def _known(number: int | None) -> int:
 def _read_record(number: int, record: Record) -> bytes:
     flags = min(record.attempt, 0xFFFF) << ATTEMPT_SHIFT
     if record.value is None:
-        return _sealed(READ.pack(0, number, record.offset, NONE, flags | FLAG_DAMAGED, NONE))
-    return _sealed(READ.pack(0, number, record.offset, record.value.writer, flags, record.value.sequence))
+        return READ.pack(0, number, record.offset, NONE, flags | FLAG_DAMAGED, NONE)
+    return READ.pack(0, number, record.offset, record.value.writer, flags, record.value.sequence)

@@ -1,14 +1,20 @@
 """``run.json``: what a checker, a report or a person must know of a run beside its history."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from chaos.core.errors import HistoryError
+from chaos.core.manifest import check_document, write_checked
 from chaos.core.place import Place
 
 Status = Literal["planned", "running", "ran", "checked", "crashed"]
+UNFINISHED: Final = ("planned", "running")
+"""What a run says that was killed before it could say how it ended."""
+
+CHECKSUMS_SINCE: Final = 3
+"""The schema version from which on ``run.json`` carries a checksum and a run that is over left a manifest."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +37,13 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     ``redelivered_within_s``: how long after its time a popped message that nobody acknowledged may take to be given
     again (SEMANTICS 20).
     ``early_s``: so much before its time a delayed message may be given to somebody (SEMANTICS 20).
+    ``recovers_within_s``: so long after the last heal every node serves again and every queue takes sends again (17a);
+    0 promises nothing. ``rejoins_within_s``: so long after it every replica is back in the SyncStateSet; 0 likewise.
+    ``fails_over_after_s``: when a leader of the replicas is away from everybody for so long, another has been made
+    leader; 0: none ever is, or nothing is said of it (SEMANTICS 12).
     ``twice``: if given, a promise of ``duplicate`` covers only sends of these kinds.
+    ``not_taken``: what the system would promise and is not held to here, because the settings that it rests on are not
+    proven to be in effect; a phrase each.
     """
 
     allowed: dict[str, str] = {}
@@ -41,7 +53,11 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     progress_margin_s: float = 0.0
     redelivered_within_s: float = 0.0
     early_s: float = 0.0
+    recovers_within_s: float = 0.0
+    rejoins_within_s: float = 0.0
+    fails_over_after_s: float = 0.0
     twice: tuple[str, ...] = ()
+    not_taken: tuple[str, ...] = ()
 
 
 class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +94,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     planned_faults: int
     mix: dict[str, float]
     body_bytes: int
+    quiet: tuple[tuple[float, float], ...] = ()  # when the load was a tenth: from, until; seconds since origin_ns
+    send_deadline_s: float = 0.0  # of sends that are attempted for longer than op_timeout_s; 0: there are none
     machine: dict[str, Any] = {}
     timings_s: dict[str, float] = {}
     error: str | None = None
@@ -93,15 +111,16 @@ def read_run(folder: Place) -> RunInfo:
     """
     path = folder / "run.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=RunInfo)
+        data = path.read_bytes()
+        run = msgspec.json.decode(data, type=RunInfo)
     except FileNotFoundError:
         raise HistoryError(f"{folder}: no run.json; name a run folder that `chaos run` made") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: {error}") from None
+    check_document(path, data, must=run.schema_version >= CHECKSUMS_SINCE)
+    return run
 
 
 def write_run(folder: Path, run: RunInfo) -> None:
     """Write ``run.json`` whole or not at all."""
-    partial = folder / "run.json.partial"
-    partial.write_bytes(msgspec.json.format(msgspec.json.encode(run), indent=1) + b"\n")
-    partial.rename(folder / "run.json")
+    write_checked(folder / "run.json", msgspec.json.format(msgspec.json.encode(run), indent=1))

@@ -6,9 +6,11 @@ decoded in half the time). Who writes ends a row group with each queue, and with
 wants that alone reads that alone. The module refuses to read.
 """
 
+import zlib
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -17,6 +19,27 @@ ROWS: Final = 1 << 20
 
 _PLAIN: Final = frozenset(("f", "type", "node", "pinned"))
 _LOW: Final = frozenset(("worker", "client", "key", "writer", "count", "attempt", "error"))
+
+
+class TableSum(msgspec.Struct, frozen=True):
+    """A table's length in bytes, and the CRC-32 of its footer; the pages carry their own."""
+
+    size: int
+    footer: int
+
+
+def footer_size(end: bytes) -> int:
+    """How many bytes a Parquet file's footer has, by the file's last 8 bytes, which belong to it; 0 if that is none."""
+    return int.from_bytes(end[-8:-4], "little") + 8 if end[-4:] == b"PAR1" else 0
+
+
+def sum_of_table(path: Path) -> TableSum:
+    """Of a table that was just written."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(size - 8)
+        file.seek(size - footer_size(file.read()))
+        return TableSum(size, zlib.crc32(file.read()))
 
 
 class TableFile:
@@ -32,7 +55,7 @@ class TableFile:
         self._schema = schema
         self._writer = pq.ParquetWriter(
             path, schema, compression="lz4", use_dictionary=[name for name in schema.names if name in _LOW],
-            column_encoding=steps,
+            column_encoding=steps, write_page_checksum=True,
         )  # fmt: skip
         self._waiting: list[pa.Table] = []
         self.rows = 0

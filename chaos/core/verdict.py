@@ -141,6 +141,14 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     max_ms: float | None
 
 
+class Failover(msgspec.Struct, frozen=True, kw_only=True):
+    """A change of leadership: who was first heard, at ``at_ns`` (CLOCK_MONOTONIC), to lead in a later epoch."""
+
+    node: str
+    epoch: int
+    at_ns: int
+
+
 class KindResult(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the operations of one kind in an imported history.
 
@@ -208,5 +216,6 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[KindResult, ...] = ()
     absent: dict[str, str] = {}
     origin_ns: int | None = None
+    failovers: tuple[Failover, ...] = ()
     interrupted: bool = False
     schema_version: int = 1

@@ -11,13 +11,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from chaos import __version__
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import ChaosError, UsageError
-from chaos.core.events import EventLog, Observation, Phase
-from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFacts, materialise_events
+from chaos.core.events import RUN_EVENTS, EventLog, Observation, Phase
+from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFacts, materialise_events, write_facts
+from chaos.core.manifest import write_manifest
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
 from chaos.core.tables import TableFile
 from chaos.generate.fates import WRITERS, Fates
@@ -71,7 +70,7 @@ def write_worker(plan: Plan, history: Path, worker: int) -> StreamFacts:
     facts = StreamFacts(
         worker=worker, ended=True, operations=operations.rows, reads=reads.rows, torn_bytes=0, last_sequence=last
     )
-    (history / f"w{worker}.facts.json").write_bytes(msgspec.json.encode(facts))
+    write_facts(history, facts)
     return facts
 
 
@@ -91,7 +90,7 @@ def _observations(plan: Plan) -> Iterator[Observation]:
 
 
 def _write_events(plan: Plan, history: Path) -> None:
-    log = EventLog(history / "run.events")
+    log = EventLog(history / RUN_EVENTS)
     load_ns = ORIGIN_NS + plan.load_ns
     log.emit(Phase(time_ns=ORIGIN_NS, name="load", edge="start"))
     for observation in _observations(plan):
@@ -149,6 +148,7 @@ def write(plan: Plan, folder: Path, argv: tuple[str, ...], processes: int) -> tu
         facts = _write_all(plan, history, processes)
         _write_events(plan, history)
         write_run(partial, run_of(plan, folder.name, argv))
+        write_manifest(partial)
         partial.rename(folder)
     except OSError as error:  # a full disk
         raise ChaosError(f"--output {folder}: {error}; nothing of it is left") from error

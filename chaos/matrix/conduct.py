@@ -181,7 +181,7 @@ def deadline_s(job: Job) -> float:
 def line(row: CellRow, number: int, total: int, rest_s: float) -> str:
     """What is said of a job that is done."""
     sends = spread_of(row.rto.get("send", ()))
-    faults = f"{row.proven} of {row.planned} faults"
+    faults = f"{row.proven} of {row.planned} faults" + (f" ({row.skipped} skipped)" if row.skipped else "")
     recovery = f", send RTO {words.seconds(sends.median)}" if sends.median is not None else ""
     why = f": {row.sentence if row.verdict == 'invalid' else row.reason}" if row.verdict != "valid" else ""
     return (

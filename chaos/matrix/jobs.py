@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.cells import NEVER, CellRow, Recovery, Verdict
+from chaos.core.manifest import read_checked
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.verdict import FaultResult, Results
 from chaos.matrix.model import Job, load_s
@@ -99,8 +100,7 @@ def recoveries(faults: Sequence[FaultResult]) -> dict[str, tuple[Recovery, ...]]
 
 
 def _results(folder: Path | None) -> Results | None:
-    path = folder / "results.json" if folder is not None else None
-    return msgspec.json.decode(path.read_bytes(), type=Results) if path is not None and path.exists() else None
+    return read_checked(folder / "results.json", Results) if folder is not None else None
 
 
 def _verdict(code: int) -> Verdict:

@@ -18,7 +18,6 @@ from chaos.core.cells import MatrixPlan, Planned
 from chaos.core.errors import UsageError
 from chaos.core.rand import stream
 from chaos.experiment import DEFAULTS
-from nemesis.catalog import NOOP
 from nemesis.mix import kinds_of
 from nemesis.sequence import UNTIL, Steps, round_s, rounds, scaled
 
@@ -187,7 +186,8 @@ def shrunk(config: Config, scale: float) -> Config:
 def restarts(config: Config) -> bool:
     """Whether a fault of this run ends nodes that are then started again."""
     steps: Steps | None = config.values.get("sequence")
-    texts = [str(config.values.get("nemesis", NOOP))] if steps is None else [step.nemesis for step in steps.steps]
+    named = str(config.values.get("nemesis", DEFAULTS["nemesis"]))
+    texts = [named] if steps is None else [step.nemesis for step in steps.steps]
     return any(kind.restarts for text in texts for kind in kinds_of(text))
 
 

@@ -29,6 +29,7 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a workload is made for: the same in every worker of a run.
 
     ``operations``: the kinds that the system's clients make. ``op_timeout_s``: the deadline of one operation.
+    ``quiet``: when a tenth of the sends is due: (from, until) in seconds after the load's start.
     """
 
     queues: int
@@ -37,6 +38,7 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     body_bytes: int
     op_timeout_s: float
     operations: frozenset[F]
+    quiet: tuple[tuple[float, float], ...] = ()
 
 
 class Workload(Protocol):
@@ -49,6 +51,8 @@ class Workload(Protocol):
     """Kinds without which the workload is not what its name says."""
     idempotent: bool
     """Whether a send is attempted until it is answered, one at a time per client and queue."""
+    send_deadline_s: float
+    """How long a send is attempted where that is longer than the deadline of one operation; 0 where it is not."""
     invisible_s: float
     """For how long nobody else is given what a client popped; 0 where nobody pops."""
     linger_s: float

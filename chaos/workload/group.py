@@ -34,6 +34,8 @@ STEPS_OF_REST: Final = 10
 """So many steps a member lets pass after it was not told where the group goes on: a slave refuses at once."""
 
 MEMBERS_DO: Final = (F.POLL, F.COMMIT, F.COMMITTED_READ)
+STEPS: Final = (F.POLL, F.COMMIT)
+"""What members do mostly; they ask where the group goes on when they take a queue over."""
 
 
 class _Membership(msgspec.Struct):
@@ -52,9 +54,11 @@ class GroupWorkload(QueueWorkload):
 
     name = "group"
     mix: Mapping[F, float] = {
-        F.SEND: 1.0, F.POLL: 0.5, F.COMMIT: 0.2, F.COMMITTED_READ: 0.01, F.READ: 0.08, F.SLAVE_READ: 0.08,
+        F.SEND: 1.0, F.POLL: 0.5, F.COMMIT: 0.2, F.COMMITTED_READ: 0.15, F.READ: 0.08, F.SLAVE_READ: 0.08,
     }  # fmt: skip
-    """Of what members do these are the most: how often they are given the chance, all together."""
+    """Polls and commits are the most that members do: how often they are given the chance, all together. Where the
+    group goes on every client asks as often as this says, beside members that take a queue over: one that is pinned
+    asks a deposed master too."""
     needs = frozenset({F.SEND, F.DRAIN, *MEMBERS_DO})
 
     def __init__(self, spec: LoadSpec) -> None:
@@ -79,8 +83,8 @@ class GroupWorkload(QueueWorkload):
 
     def _streams(self, clients: list[int], rate: float) -> list[Iterator[Arrival]]:
         """The open loop of everybody, and for each queue the moments at which its member may take a step."""
-        shares = {f: share for f, share in self._mix.items() if f not in MEMBERS_DO}
-        steps = sum(self._mix[f] for f in MEMBERS_DO) * rate * self._clients / len(clients) / self._queues
+        shares = {f: share for f, share in self._mix.items() if f not in STEPS}
+        steps = sum(self._mix[f] for f in STEPS) * rate * self._clients / len(clients) / self._queues
         return [
             *(self._of_kind(f, clients, rate * share) for f, share in shares.items()),
             *(self._steps(key, frozenset(clients), steps) for key in range(self._queues)),
@@ -97,6 +101,10 @@ class GroupWorkload(QueueWorkload):
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for this arrival; a member's step is a committed-read, a poll or a commit."""
+        if arrival.f is F.COMMITTED_READ:
+            return Invocation(
+                process=process, f=F.COMMITTED_READ, key=arrival.key, deadline_ns=now_ns + self._timeout_ns
+            )
         if arrival.f is not F.POLL:
             return super().invocation(arrival, process, now_ns)
         held = self._membership(arrival)

@@ -11,8 +11,9 @@ The module is pure: ``chaos.attempts`` makes the attempts and keeps the turns.
 
 import msgspec
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, F, Invocation, Type
-from chaos.workload.base import LoadSpec
+from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.queue import QueueWorkload
 
 
@@ -28,10 +29,20 @@ class IdempotentWorkload(QueueWorkload):
 
     name = "idempotent"
     idempotent = True
+    send_deadline_s = 15.0
+    """Longer than most failovers take, so that attempts of one send reach the old and the new master."""
 
     def __init__(self, spec: LoadSpec) -> None:
         super().__init__(spec)
+        self._send_ns = int(max(self.send_deadline_s, spec.op_timeout_s) * NS_PER_S)
         self._producers: dict[tuple[int, int], _Producer] = {}
+
+    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
+        """What to ask for; a send is attempted for longer than another operation."""
+        op = super().invocation(arrival, process, now_ns)
+        if op is None or arrival.f is not F.SEND:
+            return op
+        return msgspec.structs.replace(op, deadline_ns=now_ns + self._send_ns)
 
     def stamped(self, client: int, op: Invocation) -> Invocation:
         """The send under its producer's name and next number."""

@@ -20,6 +20,10 @@ STRONG_READ_WINDOW: Final = 64
 """A strong read during the load begins this many offsets below the last end its client saw."""
 
 
+QUIET_OF: Final = 10
+"""In a quiet stretch one of so many sends is due; reads go on."""
+
+
 class QueueWorkload:
     """Sends, weak polls, strong reads and slave reads on several queues, then a full drain."""
 
@@ -27,6 +31,7 @@ class QueueWorkload:
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     idempotent = False
+    send_deadline_s = 0.0
     invisible_s = 0.0
     linger_s = 0.0
 
@@ -37,6 +42,7 @@ class QueueWorkload:
         self._seed = spec.seed
         self._body_bytes = spec.body_bytes
         self._timeout_ns = int(spec.op_timeout_s * NS_PER_S)
+        self._quiet = tuple((int(begin * NS_PER_S), int(end * NS_PER_S)) for begin, end in spec.quiet)
         self._sequence: dict[int, int] = {}
         self._cursor: dict[tuple[int, int], int] = {}
         self._end: dict[tuple[int, int], int] = {}
@@ -65,8 +71,13 @@ class QueueWorkload:
         label = ",".join(map(str, clients))
         when = stream(self._seed, "when", f.word, label)
         who = stream(self._seed, "who", f.word, label)
-        for at_ns in staggered(when, per_s):
-            yield Arrival(at_ns, f, who.choice(clients), who.randrange(self._queues))
+        for number, at_ns in enumerate(staggered(when, per_s)):
+            arrival = Arrival(at_ns, f, who.choice(clients), who.randrange(self._queues))
+            if f not in SENDS or number % QUIET_OF == 0 or not self._is_quiet(at_ns):
+                yield arrival
+
+    def _is_quiet(self, at_ns: int) -> bool:
+        return any(begin <= at_ns < end for begin, end in self._quiet)
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for this arrival; counts the sequence number of a send."""

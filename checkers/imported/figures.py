@@ -151,7 +151,7 @@ def _context(load: Load, faults: Faults, seconds: float, span: tuple[int, int]) 
     run = nowhere(queues, rate=rate, mix=shares)  # a kind that knows of no queues has its whole rate on each
     timeline = Timeline(
         origin_ns=span[0], end_ns=span[1], drain_ended=False, faults=faults.spans, claims=(), statements={},
-        in_sync=(), observed=0,
+        in_sync=(), loaded=True, observed=0,
     )  # fmt: skip
     return Context(run=run, streams=(), timeline=timeline)
 

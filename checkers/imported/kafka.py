@@ -10,6 +10,7 @@ import numpy as np
 
 from chaos.core.formats import registry as formats
 from chaos.core.formats.kafka import KafkaHistory
+from chaos.core.formats.missing import Missing, undone
 from chaos.core.place import Place
 from chaos.core.verdict import Anomaly, Example, Results
 from checkers.imported.figures import Losses, figures
@@ -19,6 +20,7 @@ from checkers.imported.question import Question
 from checkers.imported.telling import results
 from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.losses import losses
+from checkers.kafka.names import STANDS
 from checkers.kafka.rows import Records
 from checkers.kafka.told import EXAMPLES, told
 
@@ -51,6 +53,12 @@ def answer(history: KafkaHistory, question: Question, engine: str) -> Results:
     return told_of(verdict, history, question, engine)
 
 
+def may_be_undone(verdict: KafkaVerdict, missing: Missing) -> frozenset[str]:
+    """The anomalies that more of the history may undo; each occurrence of some rests on a send that may yet fail."""
+    unsure = {name for name, one in verdict.anomalies.items() if one.count == one.unsure}
+    return undone(verdict.anomalies, STANDS, missing) | unsure
+
+
 def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, engine: str) -> Results:
     """A verdict in the shape of ``results.json``."""
     anomalies = told(verdict, history.columns, sub_via=question.sub_via, ww_deps=question.ww_deps)
@@ -62,5 +70,5 @@ def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, en
     return results(
         model=question.model, engine=engine, valid=verdict.valid, reason=verdict.reason, cut_off=history.cut_off,
         anomalies={name: _plain(one) for name, one in anomalies.items()}, examined=examined, counts=verdict.examined,
-        figures=told_beside,
+        figures=told_beside, undone=may_be_undone(verdict, history.missing),
     )  # fmt: skip

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from chaos.core.formats import kafka as kafka_format
 from chaos.core.formats import kafka_parts
 from chaos.core.formats.kafka import KafkaHistory
-from chaos.core.formats.kafka_columns import KafkaColumns, Mops, Ops, partners
+from chaos.core.formats.kafka_columns import NO_KEY, KafkaColumns, Mops, Ops, partners
 from chaos.core.formats.kafka_parts import Part, bucket_of
 from chaos.core.verdict import Results
 from checkers.columns import Ints
@@ -155,12 +155,12 @@ def _apart(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int]) -> A
     for one, (base, base_of_messages) in zip(parts, bases, strict=False):
         row, mops = kafka_parts.messages_of(one.part, group)
         named = mops.key >= 0
-        numbers = np.array([ids.get((type(key), key), -1) for key in one.part.keys], dtype=np.int32)
+        numbers = np.array([*(ids.get((type(key), key), NO_KEY) for key in one.part.keys), NO_KEY], dtype=np.int32)
         told: list[Any] = [
             mops.op + base,
             mops.kind,
             mops.mop,
-            numbers[mops.key],
+            numbers[mops.key],  # NO_KEY is -1, the last; a part may have no other
             mops.value,
             mops.offset,
             row + base_of_messages,

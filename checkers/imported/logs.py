@@ -11,6 +11,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.formats import registry as formats
+from chaos.core.formats.missing import UNDONE, Missing, Stands, undone
 from chaos.core.formats.operations import Operation
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
@@ -38,6 +39,22 @@ KERNELS: Final = (
     LinearizableKernel(), DuplicatesKernel(), FailedReadKernel(), OffsetsKernel(), OrderKernel(), PhantomKernel(),
 )  # fmt: skip
 """What decides whether a log is linearizable: no more, no less (compared with a state-machine search)."""
+
+STANDS: Final[Stands] = {
+    "duplicate": Missing.ANY,
+    "inconsistent-offsets": Missing.ANY,
+    "phantom": UNDONE,  # its append may be in a line that is missing
+    "G1a": Missing.ANY,
+    "nonlinearizable-offset": Missing.ANY,
+    "stale-tail": Missing.ANY,
+    "nonmonotonic-send": Missing.ANY,
+    "int-nonmonotonic-poll": Missing.ANY,
+    "nonmonotonic-poll": Missing.ANY,
+    "int-poll-skip": Missing.ANY,
+    "poll-skip": Missing.ANY,
+    "corrupt": Missing.ANY,
+}
+"""What may be missing of a log for an anomaly to stand: offsets that were shown stay what they are."""
 
 
 def _records(operation: Operation) -> list[tuple[int, Any]]:
@@ -181,7 +198,8 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     }
     return results(
         model=question.model, engine=engine, valid=validity(anomalies), anomalies=anomalies, reason="",
-        cut_off=operations.cut_off, examined=f"{len(operations.items)} operations of {len(logs)} logs",
+        cut_off=operations.cut_off, undone=undone(anomalies, STANDS, operations.missing),
+        examined=f"{len(operations.items)} operations of {len(logs)} logs",
         figures=figures(of_operations(operations.items, question.model), operations.others, None),
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.formats import registry as formats
+from chaos.core.formats.missing import Missing, undone
 from chaos.core.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from chaos.core.op import Type
 from chaos.core.place import Place
@@ -45,6 +46,17 @@ def _call(operation: Operation) -> Call:
     )  # fmt: skip
 
 
+_UNNAMED = frozenset({"read", "get", "dequeue", "drain", "generate", "acquire", "release"})
+"""Kinds whose invocations name no value."""
+
+
+def _undone(found: Iterable[str], model: str, operations: Operations) -> frozenset[str]:
+    """The anomalies that more of the history may undo: any, if it may yet say what an open operation wrote."""
+    secret = any(not one.answered and one.argument is None and one.f not in _UNNAMED for one in operations.items)
+    missing = Missing.ANY if secret else operations.missing
+    return undone(found, registry.MODELS[model].stands, missing)
+
+
 def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, Calls]]:
     """Keys with their operations, in order of their first; one object without a key where keys mean nothing."""
     if question.model in _KEYED_TOGETHER and not question.independent:
@@ -61,8 +73,9 @@ def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, 
 def _rules(operations: Operations, question: Question) -> Rules:
     return Rules(
         nil_means=question.nil_means or operations.nil_means, init=question.init,
-        fail_observes=operations.failed_cas_observes, blind_takes=question.format != "jepsen", strict=question.strict,
-        linearizable=question.linearizable,
+        fail_observes=operations.failed_cas_observes,
+        blind_takes=question.format != "jepsen" or operations.cut_off is not None,  # what is open may yet be answered
+        strict=question.strict, linearizable=question.linearizable,
     )  # fmt: skip
 
 
@@ -89,7 +102,7 @@ def _answers(
     model: str, objects: Iterable[tuple[Any, Calls]], rules: Rules, budget: Budget
 ) -> Iterator[tuple[Any, Answer]]:
     """What the model says of each object; the first that has no order is explained."""
-    check = registry.MODELS[model]
+    check = registry.MODELS[model].check
     explained = False
     for key, calls in objects:
         answer = check(calls, rules, budget)
@@ -140,7 +153,8 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     several = f" of {len(objects)} objects" if len(objects) != 1 else ""
     return results(
         model=question.model, engine=engine, valid=answer.valid, anomalies=anomalies, reason=answer.reason,
-        cut_off=operations.cut_off, examined=f"{len(operations.items)} operations{several}",
+        cut_off=operations.cut_off, undone=_undone(anomalies, model, operations),
+        examined=f"{len(operations.items)} operations{several}",
         figures=figures(
             of_operations(operations.items, model), operations.others, _losses(model, objects),
             untold="a drain did not end" if model == "total-queue" else f"{question.model} tells of no lost messages",

@@ -17,6 +17,7 @@ from chaos.core.verdict import UNKNOWN, Valid
 from checkers.columns import Ints
 from checkers.kafka import explain, graph, kernel
 from checkers.kafka.cycles import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
+from checkers.kafka.first_circle import named
 from checkers.kafka.found import Case, Cases, Found
 from checkers.kafka.kernel import Options, Summary
 from checkers.kafka.log import Values
@@ -35,11 +36,12 @@ KEEP: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class KafkaAnomaly:
-    """All occurrences of one name. ``count`` is exact; ``cases`` are the first of them."""
+    """All occurrences of one name. ``count`` is exact; ``cases`` are the first of them; ``unsure`` as of ``Found``."""
 
     count: int
     allowed: bool
     cases: tuple[Case, ...] = ()
+    unsure: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def conclude(
         there = graph_of(records, graph.together(summary.ww), graph.together(summary.wr), budget)
     except OverBudgetError as over:
         reason = f"cycles were not looked for: {over.edges:,} dependencies between records, the budget is {budget:,}"
-    strong = parts(there) if there is not None else []
+    strong = named(there, parts(there)) if there is not None else []
     for part in strong:
         for name in part.kinds:
             found.setdefault(name, Found()).count += 1
@@ -129,7 +131,8 @@ def conclude(
         found["empty-transaction-graph"] = Found(1, [] if keep == 0 else [Case((), (first,))])
     covered = allowed(sub_via, ww_deps=ww_deps, strict=strict)
     anomalies = {
-        name: KafkaAnomaly(one.count, name in covered, tuple(one.cases)) for name, one in sorted(found.items())
+        name: KafkaAnomaly(one.count, name in covered, tuple(one.cases), one.unsure)
+        for name, one in sorted(found.items())
     }
     valid, reason = _valid(anomalies, reason)
     return KafkaVerdict(

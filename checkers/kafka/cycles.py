@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from chaos.core.op import Type
 from checkers.columns import Ints, Mask
@@ -34,11 +32,26 @@ class OverBudgetError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """One edge. ``why``: ww, wr or realtime. ``key``: the log's id, -1 for real time. Rows of records."""
+
+    source: int
+    target: int
+    why: str
+    key: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
-    """A strongly connected part of the graph. ``members``: its records, ascending. ``kinds``: what cycles it holds."""
+    """A strongly connected part of the graph. ``members``: its records, ascending. ``kinds``: what cycles it holds.
+
+    ``circle``: of sends and real time, where the reference's explanation of it gave it another name
+    (``first_circle``); else empty.
+    """
 
     members: Ints
     kinds: tuple[str, ...]
+    circle: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +119,9 @@ def _chain(graph: Graph) -> tuple[Ints, Ints]:
 
 def _labels(size: int, nodes: int, *edges: tuple[Ints, Ints]) -> tuple[Ints, Mask]:
     """The strongly connected part of each of the first ``nodes`` nodes, and whether it has several of them."""
+    from scipy.sparse import coo_array  # takes as long to load as all the rest, and few histories need it
+    from scipy.sparse.csgraph import connected_components
+
     source, target = (np.concatenate(columns) for columns in zip(*edges, strict=True))
     matrix = coo_array((np.ones(len(source), dtype=np.int8), (source, target)), shape=(size, size)).tocsr()
     count, label = connected_components(matrix, directed=True, connection="strong")

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from chaos.core.formats.kafka_columns import KafkaColumns, Mop
-from checkers.kafka.cycles import Graph, Part
+from checkers.kafka.cycles import Graph, Part, Step
 from checkers.kafka.found import Case
-from checkers.kafka.paths import Step, cycle
+from checkers.kafka.paths import cycle
 from checkers.kafka.rows import Records
 
 Body = tuple[Any, ...]
@@ -187,7 +187,8 @@ def cycles(graph: Graph, parts: tuple[Part, ...], limit: int) -> dict[str, list[
         for name, level in zip(part.kinds[::2], part.kinds[1::2], strict=True):
             if len(out.get(name, ())) >= limit:
                 continue
-            steps = cycle(graph, part, name)
+            renamed = part.circle and level == "strong-PL-1-cycle-exists"
+            steps = list(part.circle) if renamed else cycle(graph, part, name)
             if steps:
                 ops = tuple(int(graph.records.index[step.source]) for step in steps)
                 case = Case(tuple(reason(graph.records, step) for step in steps), ops)

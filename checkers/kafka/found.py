@@ -24,10 +24,14 @@ class Case:
 
 @dataclass(slots=True)
 class Found:
-    """All occurrences of one name: ``count`` is exact, ``cases`` are the first of them."""
+    """All occurrences of one name: ``count`` is exact, ``cases`` are the first of them.
+
+    ``unsure``: how many of them a failure of a send that is still open would undo.
+    """
 
     count: int = 0
     cases: list[Case] = field(default_factory=list)
+    unsure: int = 0
 
 
 @dataclass(slots=True)
@@ -37,19 +41,21 @@ class Cases:
     keep: int | None = None
     found: dict[str, Found] = field(default_factory=dict)
 
-    def add(self, name: str, which: Iterable[Any] | Ints, tell: Callable[[int], Case]) -> None:
+    def add(self, name: str, which: Iterable[Any] | Ints, tell: Callable[[int], Case], unsure: int = 0) -> None:
         """Count occurrences, and write the first of them out.
 
         Args:
             name: the anomaly.
             which: what ``tell`` needs to know of each (a row, a value).
             tell: makes the case of one.
+            unsure: how many of them a failure of an open send would undo.
         """
         rows = which.tolist() if isinstance(which, np.ndarray) else list(which)
         if not rows:
             return
         found = self.found.setdefault(name, Found())
         found.count += len(rows)
+        found.unsure += unsure
         found.cases += [tell(one) for one in (rows if self.keep is None else rows[: self.keep])]
 
     def merge(self, other: "Cases") -> "Cases":
@@ -58,5 +64,6 @@ class Cases:
         for name in sorted(self.found.keys() | other.found.keys()):
             left, right = self.found.get(name, Found()), other.found.get(name, Found())
             cases = sorted([*left.cases, *right.cases], key=lambda case: (case.ops, repr(case.body)))
-            both.found[name] = Found(left.count + right.count, cases if self.keep is None else cases[: self.keep])
+            kept = cases if self.keep is None else cases[: self.keep]
+            both.found[name] = Found(left.count + right.count, kept, left.unsure + right.unsure)
         return both

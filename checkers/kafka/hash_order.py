@@ -1,11 +1,16 @@
-"""Which of several values the reference checker picks: the first of a Clojure set.
+"""The orders in which the reference checker walks its hash sets and hash maps.
 
 Where an offset holds two values the version order needs one of them, and any choice is as good; the reference takes
 the first in its hash set's order. The same choice makes indices, and so all that is counted in indices, comparable.
-Source: Murmur3 for 64 bits as in ``clojure.lang.Murmur3``; a hash trie orders its entries by five bits at a time.
+Where it searches a graph for a circle, the order of its graph's maps decides which one it meets first.
+Sources: Murmur3 for 64 bits as in ``clojure.lang.Murmur3``; a hash trie orders its entries by five bits at a time.
+``io.lacuna.bifurcan.Map`` mixes the bits once more, and lists the entries of a node before those below it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 _M = 0xFFFFFFFF
 
@@ -36,3 +41,34 @@ def _path(value: int) -> tuple[int, ...]:
 def first_of(values: Iterable[int]) -> int:
     """The value that comes first in a Clojure set of these."""
     return min(values, key=_path)
+
+
+def _mixed(value: int) -> int:
+    """Bifurcan's hash of a record with this index."""
+    h = _hash(value)
+    h ^= _M if h >> 31 else 0  # the upper half of a negative number, extended to 64 bits
+    h ^= (h >> 20) ^ (h >> 12)
+    return h ^ (h >> 7) ^ (h >> 4)
+
+
+def as_mapped(values: Mapping[int, Value]) -> list[Value]:
+    """The values in the order in which a map of Bifurcan lists them.
+
+    Args:
+        values: by the index of the record that is their key.
+    """
+    return _listed([(_mixed(index), value) for index, value in values.items()], 0)
+
+
+def _listed(entries: list[tuple[int, Value]], shift: int) -> list[Value]:
+    if shift > 30:  # noqa: PLR2004 - no bits are left: the same hash
+        return [value for _, value in entries]
+    slots: dict[int, list[tuple[int, Value]]] = {}
+    for entry in entries:
+        slots.setdefault((entry[0] >> shift) & 31, []).append(entry)
+    ordered = [slots[slot] for slot in sorted(slots)]
+    out = [slot[0][1] for slot in ordered if len(slot) == 1]
+    for slot in ordered:
+        if len(slot) > 1:
+            out += _listed(slot, shift + 5)
+    return out

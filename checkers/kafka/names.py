@@ -7,6 +7,8 @@ look at a history.
 
 from typing import Final, Literal
 
+from chaos.core.formats.missing import UNDONE, Missing, Stands
+
 Via = Literal["assign", "subscribe"]
 
 MISSED: Final = frozenset({"nonlinearizable-offset", "stale-tail", "phantom"})
@@ -25,6 +27,32 @@ CYCLES: Final = (
     "G0", "G0-process", "G0-realtime", "G1c", "G1c-process", "G1c-realtime",
     "PL-1-cycle-exists", "PL-2-cycle-exists", "strong-PL-1-cycle-exists", "strong-PL-2-cycle-exists",
 )  # fmt: skip
+
+STANDS: Final[Stands] = {
+    "duplicate": Missing.ANY,
+    "inconsistent-offsets": Missing.ANY,
+    "lost-write": UNDONE,  # a later poll may return it
+    "unseen": UNDONE,
+    "G1a": Missing.ANY,
+    "precommitted-read": Missing.ANY,
+    "int-poll-skip": Missing.ANY,
+    "int-nonmonotonic-poll": Missing.ANY,
+    "int-send-skip": Missing.ANY,
+    "int-nonmonotonic-send": Missing.ANY,
+    "poll-skip": Missing.LATER,  # an assignment between the two polls may be missing
+    "nonmonotonic-poll": Missing.LATER,
+    "nonmonotonic-send": Missing.LATER,
+    "nonlinearizable-offset": Missing.LATER,
+    "stale-tail": Missing.LATER,
+    "phantom": UNDONE,  # its send may follow; then it is a circle with real time
+    "empty-transaction-graph": UNDONE,
+    **dict.fromkeys(CYCLES, Missing.LATER),
+}
+"""What may be missing of a history for an anomaly to stand. Offsets that were shown stay; new ones only add to them.
+
+Where a message that comes later changes an index that an anomaly rests on, it is a duplicate, or its offset
+inconsistent. A value is sent once.
+"""
 
 
 def allowed(via: Via, *, ww_deps: bool, strict: bool) -> frozenset[str]:

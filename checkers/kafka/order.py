@@ -183,6 +183,7 @@ def sends(log: Log, cases: Cases) -> None:
         pair = (log.value(int(runs.last[then[i]])), log.value(int(runs.first[now[i]])))
         return Case((key, pair, int(after[i] - before[i]), ops), ops, key)
 
-    cases.add("nonmonotonic-send", back, tell)
+    still = shard.records.open[runs.op]
+    cases.add("nonmonotonic-send", back, tell, int((still[now[back]] | still[then[back]]).sum()))
 
 

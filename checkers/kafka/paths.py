@@ -6,14 +6,13 @@ cycle found so far is the answer.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from chaos.core.op import Type
 from checkers.columns import Ints
-from checkers.kafka.cycles import Graph, Part
+from checkers.kafka.cycles import Graph, Part, Step
 from checkers.kafka.rows import NEVER
 
 STEPS: Final = 300_000
@@ -21,16 +20,6 @@ STEPS: Final = 300_000
 
 
 _LEAST: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One edge. ``why``: ww, wr or realtime. ``key``: the log's id, -1 for real time. Rows of records."""
-
-    source: int
-    target: int
-    why: str
-    key: int = -1
 
 
 class _Search:

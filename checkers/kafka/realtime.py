@@ -76,7 +76,8 @@ def nonlinearizable(log: Log, cases: Cases) -> Seen:
         places = [(log.offset(int(log.offset_at[at])), log.value(int(log.picked[at]))) for at in (low, higher)]
         return Case((key, *places, ops), ops, key)
 
-    cases.add("nonlinearizable-offset", np.arange(len(late)), tell)
+    still = records.open[log.writer[log.picked[late]]]
+    cases.add("nonlinearizable-offset", np.arange(len(late)), tell, int(still.sum()))
     return seen
 
 

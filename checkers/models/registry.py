@@ -4,17 +4,29 @@ The module refuses to read files and to schedule: it is given objects and answer
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
+from chaos.core.formats.missing import UNDONE, Missing, Stands
 from checkers.models import bags, fifo, full_set, kv, mutex, order, register, unordered
 from checkers.models.calls import Calls
 from checkers.models.finding import EXAMPLES, Answer, Found, show
+from checkers.models.placing import NAME
 from checkers.models.rules import Budget, Rules
 
-Model = Callable[[Calls, Rules, Budget], Answer]
+Check = Callable[[Calls, Rules, Budget], Answer]
 
 
-def _either(counted: Model, linear: Model) -> Model:
+class Model(NamedTuple):
+    """A model: how operations are judged, and what stands of that where the history goes on.
+
+    ``stands``: of each anomaly that it can find, the most that may be missing of a history for it to stand.
+    """
+
+    check: Check
+    stands: Stands
+
+
+def _either(counted: Check, linear: Check) -> Check:
     """A model with two readings: what Jepsen's checker of its name counts, or linearizability."""
 
     def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
@@ -24,18 +36,30 @@ def _either(counted: Model, linear: Model) -> Model:
 
 
 MODELS: Final[Mapping[str, Model]] = {
-    "register": register.check,
-    "cas-register": register.check,
-    "kv": kv.check,
-    "mutex": mutex.check,
-    "set": _either(bags.final_set, unordered.linear_set),
-    "set-full": full_set.full_set,
-    "queue": _either(bags.plain_queue, unordered.linear_queue),
-    "total-queue": bags.total_queue,
-    "fifo-queue": fifo.check,
-    "counter": bags.counter,
-    "unique-ids": bags.unique_ids,
-    "order": order.check,
+    "register": Model(register.check, {NAME: Missing.LATER}),
+    "cas-register": Model(register.check, {NAME: Missing.LATER}),
+    "kv": Model(kv.check, {NAME: Missing.LATER}),
+    "mutex": Model(mutex.check, {NAME: Missing.LATER}),
+    "set": Model(  # the last read alone decides, and there may be a later one
+        _either(bags.final_set, unordered.linear_set),
+        {"lost-write": UNDONE, "phantom": UNDONE, NAME: Missing.LATER},
+    ),
+    "set-full": Model(  # a later read may show what is gone; an element is added once
+        full_set.full_set,
+        {"lost-write": UNDONE, "stale-read": Missing.ANY, "duplicate": Missing.ANY, "phantom": Missing.DELIVERIES},
+    ),
+    "queue": Model(  # what is given counts when it was given, what is put in when that began
+        _either(bags.plain_queue, unordered.linear_queue),
+        {"phantom": Missing.DELIVERIES, "duplicate": Missing.DELIVERIES, NAME: Missing.DELIVERIES},
+    ),
+    "total-queue": Model(  # nobody asks when anything was put in or came out
+        bags.total_queue,
+        {"lost-write": UNDONE, "phantom": UNDONE, "duplicate": UNDONE},
+    ),
+    "fifo-queue": Model(fifo.check, {NAME: Missing.LATER}),
+    "counter": Model(bags.counter, {"out-of-bounds": Missing.DELIVERIES}),
+    "unique-ids": Model(bags.unique_ids, {"duplicate": Missing.ANY}),
+    "order": Model(order.check, {"order": Missing.DELIVERIES}),
 }
 
 

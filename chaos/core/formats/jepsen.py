@@ -8,12 +8,14 @@ The module refuses to judge. Conventions are Jepsen's: a read of nil says nothin
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.formats import edn, plain_text, text
+from chaos.core.formats.missing import Missing
 from chaos.core.formats.operations import Operations, paired
 from chaos.core.formats.records import Event, Records
 from chaos.core.op import Type
@@ -172,5 +174,9 @@ def read(path: Place, *, independent: bool = False) -> Operations:
         HistoryError: naming file, line and fault.
     """
     reader = EventReader(path)
-    operations, others = paired(path, reader, independent=independent)
-    return Operations(items=operations, others=others, cut_off=reader.cut_off)
+    events = list(reader)
+    index = [event.index for event in events if event.index is not None]
+    ordered = len(index) < len(events) or all(a <= b for a, b in pairwise(index))
+    operations, others = paired(path, events, independent=independent)
+    missing = Missing.LATER if ordered else Missing.ANY
+    return Operations(items=operations, others=others, cut_off=reader.cut_off, missing=missing)

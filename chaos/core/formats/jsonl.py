@@ -14,6 +14,7 @@ import msgspec
 
 from chaos.core.formats.jepsen import frozen
 from chaos.core.formats.lines import Lines
+from chaos.core.formats.missing import Missing
 from chaos.core.formats.operations import NEVER, Operation, Operations
 from chaos.core.op import Type
 from chaos.core.place import Place
@@ -28,8 +29,9 @@ def read(path: Place) -> Operations:
     Raises:
         HistoryError: naming file, line and fault.
     """
-    lines = Lines(path, _operation)
-    return Operations(items=sorted(lines, key=lambda operation: operation.invoke), cut_off=lines.cut_off)
+    lines = Lines(path, _operation, is_closed=lambda _: True)
+    items = sorted(lines, key=lambda operation: operation.invoke)
+    return Operations(items=items, cut_off=lines.cut_off, missing=Missing.ANY)
 
 
 def _operation(line: str, number: int) -> Operation:

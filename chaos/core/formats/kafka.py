@@ -20,8 +20,16 @@ import numpy as np
 from chaos.core.errors import HistoryError
 from chaos.core.formats import kafka_text, text
 from chaos.core.formats.jepsen import EventReader
-from chaos.core.formats.kafka_columns import KafkaColumns, concatenate, in_index_order, numbered, reordered
+from chaos.core.formats.kafka_columns import (
+    KafkaColumns,
+    concatenate,
+    in_index_order,
+    is_in_index_order,
+    numbered,
+    reordered,
+)
 from chaos.core.formats.kafka_rows import Rows
+from chaos.core.formats.missing import Missing
 from chaos.core.formats.records import Event
 from chaos.core.place import Place
 
@@ -30,12 +38,14 @@ from chaos.core.place import Place
 class KafkaHistory:
     """``columns`` as far as the file could be read; ``cut_off`` says where it ends too early, or None.
 
-    ``others``: the records that no client made (nemeses), in the order of the file.
+    ``missing``: what may then be missing. ``others``: the records that no client made (nemeses), in the order of the
+    file.
     """
 
     columns: KafkaColumns
     cut_off: str | None
     others: tuple[Event, ...] = ()
+    missing: Missing = Missing.LATER
 
 
 def read(path: Place, *, processes: int | None = None) -> KafkaHistory:
@@ -78,7 +88,9 @@ def joined(parts: Sequence[KafkaHistory]) -> KafkaHistory:
             raise HistoryError(f"records follow where {part.cut_off}")
     cut_off = full[-1].cut_off if full else None
     others = tuple(event for part in parts for event in part.others)
-    return KafkaHistory(numbered(in_index_order(concatenate([part.columns for part in parts]))), cut_off, others)
+    columns = concatenate([part.columns for part in parts])
+    missing = Missing.LATER if is_in_index_order(columns) else Missing.ANY
+    return KafkaHistory(numbered(in_index_order(columns)), cut_off, others, missing)
 
 
 def read_range(path: Place, lo: int = 0, hi: int | None = None) -> KafkaHistory:

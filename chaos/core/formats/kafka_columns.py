@@ -232,6 +232,12 @@ def _appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[Int
     return order, places
 
 
+def is_in_index_order(columns: KafkaColumns) -> bool:
+    """Whether records stand in the order of their index; positions count if any record has none."""
+    index = columns.ops.index
+    return bool((index == NONE).any()) or bool((index[1:] >= index[:-1]).all())
+
+
 def in_index_order(columns: KafkaColumns) -> KafkaColumns:
     """The same history with ``ops`` ascending by index; positions instead, if any record has none."""
     ops, mops = columns.ops, columns.mops

@@ -14,6 +14,7 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from chaos.core.formats.lines import Lines
+from chaos.core.formats.missing import Missing
 from chaos.core.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from chaos.core.formats.records import Event
 from chaos.core.op import Type
@@ -35,11 +36,13 @@ def read(path: Place) -> Operations:
         HistoryError: naming file, line and fault.
     """
     reader = _Reader()
-    lines = Lines(path, reader.line)
+    lines = Lines(path, reader.line, is_closed=lambda _: False)
     for _ in lines:
         pass
     operations = sorted(reader.operations, key=lambda operation: operation.invoke)
-    return Operations(items=operations, others=reader.faults, cut_off=lines.cut_off)
+    return Operations(
+        items=operations, others=reader.faults, cut_off=lines.cut_off, missing=Missing.DELIVERIES
+    )
 
 
 class _Reader:

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from chaos.core.errors import HistoryError
+from chaos.core.formats.missing import Missing
 from chaos.core.formats.records import Event
 from chaos.core.op import Type
 from chaos.core.place import Place
@@ -55,14 +56,15 @@ class Operations(msgspec.Struct, kw_only=True):
     """A whole history of paired operations, ascending by ``invoke``.
 
     ``others``: records that no client made (nemeses, faults), as they stand. ``cut_off``: where the file ends too
-    early, or None. ``nil_means``: what the notation's own tool takes a read of nil for, any value or none; a checker's
-    default. ``failed_cas_observes``: whether that tool takes a failed compare-and-set for the observation of another
-    value (Porcupine does, Knossos does not).
+    early, or None; ``missing``: what may then be missing. ``nil_means``: what the notation's own tool takes a read of
+    nil for, any value or none; a checker's default. ``failed_cas_observes``: whether that tool takes a failed
+    compare-and-set for the observation of another value (Porcupine does, Knossos does not).
     """
 
     items: list[Operation]
     others: list[Event] = []
     cut_off: str | None = None
+    missing: Missing = Missing.LATER
     nil_means: NilMeans = "any"
     failed_cas_observes: bool = False
 

@@ -28,7 +28,7 @@ def read(path: Place) -> Operations:
     Raises:
         HistoryError: naming file, line and fault.
     """
-    lines = Lines(path, _event)
+    lines = Lines(path, _event, is_closed=lambda line: line.lstrip().startswith(b"{"))
     operations, others = paired(path, lines)
     return Operations(
         items=operations, others=others, cut_off=lines.cut_off, nil_means="absent", failed_cas_observes=True
