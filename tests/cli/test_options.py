@@ -36,17 +36,33 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_plan_is_what_a_run_would_do_and_leaves_nothing(tmp_path: Path) -> None:
-    rows = planned("--nemesis", "random-partition,leader-kill", "--time-limit", "80")
+    mix = ("--nemesis", "random-partition,leader-kill", "--time-limit", "80", "--rhythm", "even")
+    rows = planned(*mix)
     assert len(rows) == 4
     assert [(row["at_s"], row["duration_s"]) for row in rows] == [(10, 10), (30, 10), (50, 10), (70, 10)]
     for row in rows:
         assert (row["targets"] is None) == (row["name"] == "leader-kill"), "who leads is not known before"
-    table = chaos("plan", *QUICK, "--nemesis", "random-partition,leader-kill", "--time-limit", "80").output
+    table = chaos("plan", *QUICK, *mix).output
     for row in rows:
         said = row["description"] or "the leader of broker, as observed then"
         assert f"{row['name']:<16}  {said}\n" in table
     assert list(tmp_path.iterdir()) == []
     assert planned("--nemesis", "noop") == []
+    assert {row["name"] for row in planned()} == {"random-partition"}, "no fault at all must be asked for"
+
+
+def test_the_plan_of_a_mix_shows_where_the_load_is_quiet_and_whom_a_row_follows() -> None:
+    mix = ("--nemesis", "all", "--time-limit", "150", "--fault-interval", "8", "--seed", "2")
+    rows, table = planned(*mix), chaos("plan", *QUICK, *mix).output
+    quiet = [row for row in rows if row["quiet_s"]]
+    following = [row for row in rows if row["follows"]]
+    assert quiet
+    assert following
+    for row in quiet:
+        assert f"{row['at_s'] - row['quiet_s']:g}" in table
+    for row in following:
+        assert rows[row["follows"] - 1]["name"].startswith("leader-")
+        assert f"whom row {row['follows']} hit" in table
 
 
 def test_the_letters_of_openchaos_mean_what_they_meant() -> None:

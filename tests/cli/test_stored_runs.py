@@ -158,6 +158,7 @@ def test_show_reads_only_the_shards_it_needs(store: Path, monkeypatch: pytest.Mo
     import pyarrow as pa
 
     from chaos.core import history
+    from checkers.table import Table
     from reports import history_rows
 
     row = dict.fromkeys(history.OPERATIONS.names, 0) | {"pinned": False, "error": "x"}
@@ -171,9 +172,9 @@ def test_show_reads_only_the_shards_it_needs(store: Path, monkeypatch: pytest.Mo
     read: list[int] = []
     whole = history_rows._rows
 
-    def noted(file: object, group: int, wanted: history_rows.Wanted) -> object:
+    def noted(table: Table, file: object, group: int, wanted: history_rows.Wanted) -> object:
         read.append(group)
-        return whole(file, group, wanted)
+        return whole(table, file, group, wanted)
 
     monkeypatch.setattr(history_rows, "_rows", noted)
     for wanted, groups, ops in [
@@ -184,5 +185,5 @@ def test_show_reads_only_the_shards_it_needs(store: Path, monkeypatch: pytest.Mo
         (history_rows.Wanted(), [0, 1, 2], [1, 11, 21, 2, 12, 22]),
     ]:
         read.clear()
-        assert [one.op for one in history_rows.operations([path], wanted)] == ops
+        assert [one.op for one in history_rows.operations([Table(path)], wanted)] == ops
         assert read == groups

@@ -25,8 +25,10 @@ def lost_values(ran: Ran) -> list[str]:
 
 
 def test_acknowledging_before_the_replicas_loses_messages_in_four_of_five_seeds(tmp_path: Path) -> None:
-    red = []
+    red: list[int] = []
     for seed in range(1, 6):
+        if len(red) == 4:
+            break  # the fifth decides nothing any more
         store = tmp_path / str(seed)
         argv = argv_of([*KILL, "--set", "allAckInSyncStateSet=false", "--seed", str(seed)], store)
         done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
@@ -252,6 +254,6 @@ def test_kill_9_leaves_the_machine_as_before_and_a_history_that_is_judged(starte
     for engine in ("spark", "local"):
         argv = [*argv_of([], store)[:3], "check", str(folder), "--engine", engine, "--json"]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
-        assert done.returncode in (1, 2), done.stdout + done.stderr
-        assert '"valid":true' not in done.stdout.replace(" ", "")
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert "cut off" in json.loads(done.stdout)["reason"], done.stdout
     assert not list(folder.glob("nodes/*/store")), "what the brokers stored is gone"

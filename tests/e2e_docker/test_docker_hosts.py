@@ -3,14 +3,17 @@
 import io
 import ipaddress
 import os
+import subprocess
+import sys
 import tarfile
+import textwrap
 from pathlib import Path
 
 import pytest
 from host_support import make, until
 
 from chaos.core.errors import CapabilityError, UsageError
-from cluster import docker_reap, records
+from cluster import cpu_share, docker_reap, records
 from cluster.addressing import NETWORK
 from cluster.docker import DockerBackend
 from cluster.docker_engine import connect
@@ -163,3 +166,40 @@ def test_a_container_that_is_stopped_lets_its_processes_end_in_order(sandbox, en
     engine.api.stop(f"chaos-{up.run_id}-b1", timeout=20)
     assert Path(home, "asked").read_text() == "asked to end\n"
     assert engine.api.inspect_container(f"chaos-{up.run_id}-b1")["State"]["ExitCode"] == 0
+
+
+def test_what_the_harness_runs_has_the_larger_share(sandbox, engine, tmp_path):
+    """From within a group of its own, as on machines whose services and sessions have one each."""
+    up = sandbox("b1")
+    shares = {}
+    for name in ("b1", "client"):
+        facts = engine.api.inspect_container(f"chaos-{up.run_id}-{name}")
+        shares[name] = facts["HostConfig"]["CpuShares"] or 1024
+    assert shares == {"b1": 1024, "client": cpu_share.SHARES}
+    version_1, own = cpu_share.cpu_group(Path("/proc/self/cgroup").read_text())
+    mount = cpu_share.mount_of(Path("/proc/mounts").read_text(), version_1=version_1)
+    if mount is None or own != "/":
+        pytest.skip("this test is in a control group itself, or there are none")
+    assert not any(name == "cgroup" for name in up.backend._namespaces), "without a group there is none to leave"
+    group = Path(mount, f"chaos-test-{os.getpid()}")
+    group.mkdir()
+    code = textwrap.dedent(
+        """
+        import subprocess, sys
+        from pathlib import Path
+        from cluster.docker import DockerBackend
+        from cluster.host import NodeSpec, hosts_up
+        Path(sys.argv[1], "cgroup.procs").write_text("0")
+        backend = DockerBackend()
+        with hosts_up(backend, sys.argv[2], [NodeSpec(name="b1", role="x")], Path(sys.argv[3])):
+            print(backend.popen_inside(["cat", "/proc/self/cgroup"], {}).communicate(timeout=20)[0].decode())
+        """
+    )
+    try:
+        (tmp_path / "work").mkdir(exist_ok=True)
+        argv = [sys.executable, "-c", code, str(group), f"share-{os.getpid()}", str(tmp_path / "work")]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "docker" in cpu_share.cpu_group(done.stdout.strip())[1], done.stdout
+    finally:
+        group.rmdir()

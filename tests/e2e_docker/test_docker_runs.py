@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from host_support import make
-from run_support import FAULTS, check_run
+from run_support import FAULTS, ROCKETMQ_FAULTS, check_run
 
 from cluster import docker_reap
 from cluster.docker_engine import RUN, connect
@@ -48,22 +48,22 @@ def test_minimq_is_valid_on_docker_under_partitions(tmp_path):
 @pytest.mark.backends
 @pytest.mark.parametrize("nemesis", FAULTS)
 def test_minimq_is_valid_on_docker(tmp_path, nemesis):
-    valid_run(tmp_path, "--nemesis", nemesis, "--time-limit", "60", "--fault-interval", "10", "--rate", "100")
+    valid_run(tmp_path, "--nemesis", nemesis, "--time-limit", "30", "--fault-interval", "5", "--rate", "100")
 
 
 @pytest.mark.backends
 @pytest.mark.parametrize("nemesis", FAULTS)
 def test_rocketmq_is_valid_on_docker(tmp_path, nemesis):
-    options = ("--set", "client.routing=follow", "--time-limit", "80", "--fault-interval", "20")
+    options = ("--set", "client.routing=follow", *ROCKETMQ_FAULTS)
     valid_run(tmp_path, "--system", "rocketmq", "--nemesis", nemesis, *options)
 
 
 @pytest.mark.backends
 def test_minimq_is_valid_whatever_is_done_to_its_containers(tmp_path):
     nemeses = "random-kill,random-stop,leader-restart,major-suspend,random-disconnect"
-    options = ("--kill", "container", "--time-limit", "100", "--fault-interval", "10", "--rate", "100")
+    options = ("--kill", "container", "--time-limit", "50", "--fault-interval", "5", "--rate", "100")
     info = valid_run(tmp_path, "--nemesis", nemeses, *options)
-    assert info["planned_faults"] == 5
+    assert info["planned_faults"] >= 5
 
 
 @pytest.mark.e2e

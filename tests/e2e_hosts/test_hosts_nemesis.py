@@ -17,7 +17,7 @@ from host_support import BACKENDS, make
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.events import EventLog, Fault, read_events
 from chaos.core.runinfo import NodeInfo
-from cluster import network, process, wire
+from cluster import matrix, network, process, wire
 from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
 from cluster.system import Launch, Leadership
@@ -464,14 +464,46 @@ def test_a_fault_that_somebody_undoes_did_not_last(healthy, tmp_path, nemesis):
     assert events[4].evidence.proven
 
 
-def test_rules_that_somebody_removes_did_not_last(healthy, tmp_path):
+def filtered(*change):
+    """A change of a host's packet filter that somebody else makes."""
+    return lambda host: host.run(network.variant(host), "-w", "5", *change, timeout_s=10).check()
+
+
+def arrives(cluster, source, target):
+    """How many of 20 probes pass one link."""
+    hosts = {name: cluster.nodes[name].host for name in (source, target)}
+    return matrix.measure(hosts, 20, [(source, target)]).received[source, target]
+
+
+@pytest.mark.parametrize(
+    ("nemesis", "somebody", "said"),
+    [
+        ("leader-partition@broker", lambda host: network.clear(host, RUN), "gone on b1"),
+        ("leader-partition@broker", filtered("-F", "INPUT"), "nothing in INPUT leads to them on b1"),
+        ("leader-loss@broker", filtered("-F", "INPUT"), "nothing in INPUT leads to them on b1"),
+        (
+            "leader-partition@broker", filtered("-I", "INPUT", "-s", "198.18.0.0/15", "-j", "ACCEPT"),
+            "a rule in INPUT accepts packets before them on b1",
+        ),
+    ],
+    ids=["the rules are gone", "no jump to the cut", "no jump to the loss", "accepted before the cut"],
+)  # fmt: skip
+def test_rules_that_somebody_takes_out_of_force_did_not_last(healthy, tmp_path, nemesis, somebody, said):
     cluster, _ = healthy
-    with Run(healthy, tmp_path, "leader-partition@broker", 4) as run:
-        in_force(run)
-        network.clear(cluster.nodes["b1"].host, RUN)
-        events = run.finish()
+    host = cluster.nodes["b1"].host
+    try:
+        with Run(healthy, tmp_path, nemesis, 6) as run:
+            in_force(run)
+            assert arrives(cluster, "b2", "b1") < 20
+            somebody(host)
+            assert arrives(cluster, "b2", "b1") == 20, "it makes a difference"
+            events = run.finish()
+    finally:
+        filtered("-F", "INPUT")(host)
     assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"]
-    assert "gone on b1" in events[3].note
+    assert events[3].note.startswith("did not last: ")
+    assert events[3].note.endswith(said)
+    assert events[4].evidence.proven
 
 
 def test_a_target_that_is_dead_already_is_recorded_and_healed(healthy, tmp_path):

@@ -1,5 +1,6 @@
 """Nodes as processes: what they keep through kill -9, and what strangers, full disks and silence do to them."""
 
+import asyncio
 import contextlib
 import resource
 import signal
@@ -8,8 +9,17 @@ import socket
 import pytest
 from minimq_nodes import BROKERS, CONTROLLERS, NODES, QUEUES, TOPIC, Client, Nodes, until
 
+from chaos.core import payload
+from chaos.core.client import settled
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.op import F, Invocation, Record, Type, Value
+from chaos.core.runinfo import NodeInfo
+from cluster.system import ClusterView
+from cluster.systems.minimq import client as minimq_client
 from cluster.systems.minimq.broker_messages import GetReplica, Poll, Produce, Read, Rejected
 from cluster.systems.minimq.messages import Accepted, CreateTopic, GetMetadata, GetStatus, Refused, Status
+from cluster.systems.minimq.rpc import Link
+from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.minimq.wire import FRAME_BYTES_MAX, PORT, Call, Hello, frame
 
 pytestmark = pytest.mark.e2e
@@ -73,6 +83,57 @@ def test_a_suspended_follower_and_leader_stop_the_cluster_for_a_moment_only(node
     nodes.complete()
     until(lambda: set(numbered(0, 200)) <= set(nodes.bodies(follower, Poll)), "the follower to catch up")
     until(lambda: nodes.ask(leader, GetStatus()).role == "follower", "the old leader to follow")
+
+
+class InterruptedLink(Link):
+    """The way to one node; something happens once between a page that it answered and the next question."""
+
+    def __init__(self, address, between):
+        super().__init__(address)
+        self.between = between
+
+    async def ask(self, request, deadline_ns):
+        answer = await super().ask(request, deadline_ns)
+        if isinstance(request, Read) and self.between is not None:
+            between, self.between = self.between, None
+            await asyncio.to_thread(between)
+        return answer
+
+
+def test_a_master_that_is_deposed_between_two_pages_leaves_the_first_with_the_reader(nodes, monkeypatch):
+    monkeypatch.setattr(minimq_client, "READ_RECORDS", 20)
+    view = ClusterView(
+        run_id="run", settings=MiniMQ().resolve({"client.routing": "follow"}), queues=QUEUES,
+        nodes=tuple(
+            NodeInfo(name=name, role="controller" if name in CONTROLLERS else "broker", address=address)
+            for name, address in nodes.addresses.items()
+        ),
+    )  # fmt: skip
+    master = nodes.up()
+    run = payload.run_hash(view.run_id)
+    nodes.produce([master], [payload.encode(Value(1, n), 0, run, 50) for n in range(30)])
+    others = [name for name in BROKERS if name != master]
+
+    def depose():
+        nodes.signal(master, signal.SIGSTOP)
+        nodes.produce(others, [b"by another master"])
+        nodes.signal(master, signal.SIGCONT)
+        until(lambda: f"{master} follower of" in nodes.log(master), "the old master to follow")
+
+    async def read():
+        client = minimq_client.MiniMQClient(view, 0, 1, seed=1)
+        client._topic = TOPIC
+        client._links[master] = InterruptedLink(nodes.addresses[master], depose)
+        op = Invocation(process=1, f=F.READ, key=0, offset=0, deadline_ns=now_ns() + 60 * NS_PER_S)
+        try:
+            return await settled(client, op)
+        finally:
+            await client.close()
+
+    done = asyncio.run(read())
+    assert (done.type, done.node, done.error) == (Type.FAIL, master, "rejected: not-master")
+    assert done.records == tuple(Record(n, Value(1, n)) for n in range(20))
+    assert (done.next_offset, done.max_offset) == (20, 30)
 
 
 STRANGERS = {

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from host_support import make
-from run_support import FAULTS
+from run_support import FAULTS, ROCKETMQ_FAULTS
 from ssh_containers import ContainerLab, containers
 from ssh_support import valid_run
 
@@ -14,11 +14,14 @@ from cluster.docker_image import packages_for
 
 OPTIONS = {
     "minimq": ("--time-limit", "30", "--fault-interval", "5", "--rate", "100"),
-    "rocketmq": ("--set", "client.routing=follow", "--time-limit", "80", "--fault-interval", "20"),
+    "rocketmq": ("--set", "client.routing=follow", *ROCKETMQ_FAULTS),
 }
+NEMESES = {"minimq": FAULTS, "rocketmq": FAULTS[2:]}
+"""RocketMQ under the other faults is on machines that are namespaces."""
 
 
-@pytest.fixture(scope="module", params=OPTIONS)
+
+@pytest.fixture(scope="module")
 def place(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[str, ContainerLab]]:  # fmt: skip
@@ -32,7 +35,9 @@ def place(
 
 
 @pytest.mark.backends
-@pytest.mark.parametrize("nemesis", FAULTS)
+@pytest.mark.parametrize(
+    ("place", "nemesis"), [(system, nemesis) for system in OPTIONS for nemesis in NEMESES[system]], indirect=["place"]
+)
 def test_a_system_is_valid_on_containers_with_sshd(place, nemesis, monkeypatch):
     monkeypatch.setenv("CHAOS_CACHE", str(Path.home() / ".cache" / "chaos"))  # Maven takes minutes
     system, lab = place

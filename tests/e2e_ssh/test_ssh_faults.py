@@ -84,6 +84,18 @@ def test_no_partition_cuts_the_harness_off(lab):
     assert matrix.measure(hosts, 5).complete() == seen.received.keys()
 
 
+def test_rules_to_which_somebody_removes_the_jump_are_seen_to_be_out_of_force(lab):
+    hosts = lab().up()
+    one, link = hosts["b1"], ("b2", "b1")
+    network.apply(one, "run-1", [Rule(hosts["b2"].address)])
+    assert network.held(one, "run-1").astray == {}
+    assert matrix.measure(hosts, 5, [link]).received[link] == 0
+    one.run(network.variant(one), "-F", "INPUT", timeout_s=20).check()
+    assert matrix.measure(hosts, 5, [link]).received[link] == 5
+    assert network.held(one, "run-1").astray == {"INPUT": "nothing in INPUT leads to them"}
+    network.clear(one, "run-1")
+
+
 def test_a_harness_killed_during_a_partition_leaves_nodes_that_heal_themselves(lab):
     made = lab()
     work = made.folder / "work"

@@ -30,19 +30,27 @@ def _times(rng, ready, client):
     return tuple(round(at, 4) for at in (effect, invoke, complete))
 
 
-def _read(rng, kind, log, cursor):
-    there = [record for record in log if record[0] >= cursor]
+def _read(rng, kind, log, cursor, minimum):
+    """A read as a broker answers it; from below its minimum it goes on there, with records or without any."""
+    start = max(cursor, minimum)
+    there = [record for record in log if record[0] >= start]
     if kind != "read":
         there = there[: rng.randint(0, len(there))]
-    end = there[-1][0] + 1 if there else cursor
+    end = there[-1][0] + 1 if there else start
     if kind == "read":
-        end = max([offset + 1 for offset, _ in log], default=0)
+        end = max([minimum, *(offset + 1 for offset, _ in log)])
     got = " ".join(f"{offset}={value}" for offset, value in there)
-    return Range(begin=cursor, got=got, next=max(end, cursor), max=end if kind == "read" else None), end
+    return Range(
+        begin=cursor, got=got, next=max(end, start), max=end if kind == "read" else None, min=minimum or None
+    )  # fmt: skip
 
 
-def model(seed):
-    """A valid history of one or two queues."""
+def model(seed, *, retention=False):
+    """A history of one or two queues of a log that does nothing wrong.
+
+    With ``retention`` the log's minimum moves up from time to time. Acknowledged messages that are removed before any
+    read returned them are unseen.
+    """
     rng = random.Random(seed)
     queues, clients = rng.randint(1, 2), rng.randint(2, 5)
     failover_s = rng.choice([None, 2.0])
@@ -51,11 +59,14 @@ def model(seed):
     logs = {key: [] for key in range(queues)}
     ends = dict.fromkeys(range(queues), 0)
     late, ops, sequence = [], [], 0
+    minimum = dict.fromkeys(range(queues), 0)
     for effect, invoke, complete, client in plan:
         for landing in [one for one in late if one[0] <= effect]:
             late.remove(landing)
             _append(rng, logs, ends, landing[1], landing[2])
         key = rng.randrange(queues)
+        if retention and rng.random() < 0.2:
+            minimum[key] = rng.randint(minimum[key], ends[key])
         node = "b2" if failover_s is not None and effect > failover_s else "b1"
         base = OpLiteral(at=(invoke, complete), to=key, p=processes[client], client=client, node=node)
         if rng.random() < 0.6:
@@ -67,7 +78,7 @@ def model(seed):
         else:
             kind = rng.choice(["poll", "read", "slave_read"])
             visible = logs[key] if kind == "read" else logs[key][: rng.randint(0, len(logs[key]))]
-            asked, _ = _read(rng, kind, visible, rng.randint(0, ends[key]) if kind != "poll" else 0)
+            asked = _read(rng, kind, visible, rng.randint(0, ends[key]) if kind != "poll" else 0, minimum[key])
             ops.append(msgspec.structs.replace(base, **{kind: asked}))
     for _, key, value in sorted(late, key=itemgetter(0)):
         _append(rng, logs, ends, key, value)
@@ -77,16 +88,26 @@ def model(seed):
     masters = (Reign(node="b1", epoch=1),)
     if failover_s is not None:
         masters = (Reign(node="b1", epoch=1, end=3.0), Reign(node="b2", epoch=2, start=2.0))
-    last = {key: max((offset + 1 for offset, _ in log), default=0) for key, log in logs.items()}
+    last = {key: max([minimum[key], *(offset + 1 for offset, _ in log)]) for key, log in logs.items()}
+    logs = {key: [one for one in log if one[0] >= minimum[key]] for key, log in logs.items()}
+    unseen = _never_read(ops, minimum)
     return HistoryLiteral(
         name=f"model-{seed}", rules=(1,), about="made by the model", ops=tuple(ops), masters=masters,
         faults=() if failover_s is None else (FaultLiteral(inject=1.5, heal=3.0),),
-        run=RunLiteral(queues=queues, replicas_read=True), expect=Expected(valid=True),
+        run=RunLiteral(queues=queues, replicas_read=True),
+        expect=Expected(valid="unknown", anomalies={"unseen": unseen}) if unseen else Expected(valid=True),
         drain=DrainLiteral(
-            final={key: _text(log) for key, log in logs.items()}, max=last, node=masters[-1].node, wait_s=12.0,
-            replicas=_copies(rng, logs),
+            min=minimum, final={key: _text(log) for key, log in logs.items()}, max=last, node=masters[-1].node,
+            wait_s=12.0, replicas=_copies(rng, logs),
         ),
     )  # fmt: skip
+
+
+def _never_read(ops, minimum):
+    """How many acknowledged messages were removed before a read returned them."""
+    shown = {(op.to, value) for op in ops for asked in (op.poll, op.read, op.slave_read) if asked is not None
+             for _, value in records(asked.got)}  # fmt: skip
+    return sum(op.ok is not None and op.ok < minimum[op.to] and (op.to, op.send) not in shown for op in ops)
 
 
 def _copies(rng, logs):
@@ -160,12 +181,14 @@ def _extend(literal, key, value):
     return msgspec.structs.replace(literal, drain=drain)
 
 
+def without(literal, send):
+    """Remove what one operation sent from every read."""
+    return _with_records(literal, lambda key, own: [one for one in own if not (key == send.to and one[1] == send.send)])
+
+
 def drop_an_acknowledged_message(rng, literal):
     """Remove one acknowledged message from every read."""
-    op = rng.choice(_acked(literal))
-    return _with_records(
-        literal, lambda key, own: [one for one in own if not (key == op.to and one[1] == op.send)]
-    ), "lost-write"
+    return without(literal, rng.choice(_acked(literal))), "lost-write"
 
 
 def swap_offsets_against_real_time(rng, literal):

@@ -144,12 +144,14 @@ class Cluster(Simulation):
         self.arrival()
         self.run(int(plan_args["time_limit_s"] * 1000), until)
         self.loading = False
+        self.told.load_end_ms = self.now_ms
 
     def fault(self, row, places, end_ms):
         targets = choose(row, places, self.leadership())
         if targets is not None:
             self.inject(row.fault, targets)
             self.at(end_ms - self.now_ms, self.heal, row.fault, targets)
+            self.told.healed_ms = max(end_ms, self.told.healed_ms or 0)
         elif self.now_ms + 500 < end_ms:
             self.at(100, self.fault, row, places, end_ms)
 
@@ -306,6 +308,7 @@ class Cluster(Simulation):
                 self.drain_queue(queue, 0, [], drained)
             self.run(DEADLINE_MS)
         self.told.drained = drained if len(drained) == QUEUES else None
+        self.told.in_sync = self.leadership().sync_state_set
         return self.told
 
     def drain_queue(self, queue, asked, seen, drained):

@@ -7,6 +7,8 @@ from collections import defaultdict
 from itertools import pairwise
 
 DEADLINE_MS = 3000
+RECOVERS_MS = 4000
+REPLICAS = 3
 SLACK_MS = 2
 """Two moments that are no further apart have no order: the simulation's clock is coarse."""
 
@@ -27,6 +29,8 @@ class Told:
         self.sets = []  # (when, master, epoch, sss_epoch, size)
         self.corrupt = 0
         self.drained = None  # queue -> values
+        self.healed_ms = self.load_end_ms = None  # of the last fault, of the load
+        self.in_sync = None  # who is, once all has settled
 
     def told(self, queue, offset, value):
         self.at[queue, offset].add(value)
@@ -57,6 +61,8 @@ def anomalies(told, *, min_in_sync=2, rto_budget_ms=None):
         ),
         "min-in-sync": _below_minimum(told, min_in_sync),
         "lost-commit": _lost_commit(told),
+        "no-recovery": _no_recovery(told),
+        "did-not-come-back": told.in_sync is not None and len(told.in_sync) < REPLICAS,
         "rto-budget": rto_budget_ms is not None and _longest_outage(told) > rto_budget_ms,
     }  # fmt: skip
     return {name for name, holds in found.items() if holds}
@@ -98,6 +104,13 @@ def _lost_commit(told):
             if over and not any(tried[2] + DEADLINE_MS + SLACK_MS > done[2] for tried in writes):
                 return True
     return False
+
+
+def _no_recovery(told):
+    """Nothing acknowledged since the last heal, though the load went on."""
+    if told.healed_ms is None or told.load_end_ms - told.healed_ms < RECOVERS_MS:
+        return False
+    return not any(ack[4] >= told.healed_ms for ack in told.acks)
 
 
 def _longest_outage(told):

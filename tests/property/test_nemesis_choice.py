@@ -30,7 +30,7 @@ def specs(brokers, controllers):
 
 
 def plan(nemesis, brokers, controllers, seed=1, **times):
-    times = {"interval_s": 10, "duration_s": 5, "time_limit_s": 100} | times
+    times = {"interval_s": 10, "duration_s": 5, "time_limit_s": 100, "rhythm": "even"} | times
     if "fixed-" in nemesis:
         times["fault_nodes"] = ("c1",) if nemesis.endswith("@controller") else ("b1",)
     return make_plan(nemesis, KINDS, specs(brokers, controllers), seed=seed, **times)

@@ -122,6 +122,17 @@ def test_any_file_in_ranges_is_judged_as_a_whole(records, layout, size, question
         assert same(verdict, whole(path, question))
 
 
+def test_a_range_that_names_no_log_is_judged_as_the_others():
+    first = {"index": 0, "time": 0, "type": Keyword(":invoke"), "process": 0, "f": Keyword(":send"), "value": None,
+             "rebalance-log": ({Keyword(":keys"): (1, 7)},)}  # fmt: skip
+    last = {**first, "index": 1, "value": ((Keyword(":poll"), {}),)}
+    del last["rebalance-log"]
+    with written(LAYOUTS["lines"](edn_lines([first, last]))) as path:
+        question = Question(format="jepsen", model="kafka")
+        verdict, _ = in_ranges(path, question, 60)
+        assert same(verdict, whole(path, question))
+
+
 @FEWER
 @given(kafka_history().filter(bool), st.integers(20, 500), st.data())
 def test_a_file_that_is_cut_off_says_so_alike(records, size, data):

@@ -70,7 +70,7 @@ def test_an_offset_is_forked_where_two_copies_that_cover_it_differ(made):
         begin, end = min([first, *records]), max([last, *(offset + 1 for offset in records)])
         offsets = np.array(sorted(records), dtype=np.int64)
         content = np.array([records[offset] for offset in sorted(records)], dtype=np.int64)
-        copies.append(Copy(n, n, begin, end, offsets, content))
+        copies.append(Copy(n, n, begin, end, offsets, content, whole=True, misnumbered=[]))
         covers.append((records, begin, end))
     laid = side_by_side(copies)
     found = set(laid.offsets[laid.forked].tolist())

@@ -457,10 +457,10 @@ def write(folder: Path, kind: str, points: int = 6000) -> Path:
     history.mkdir(parents=True)
     write_run(folder, run_info(kind))
     written = (
-        {"harness": [*phases(kind)], "observer": []}
+        {"run": [*phases(kind)], "observer": []}
         if kind == "empty"
         else {
-            "harness": [
+            "run": [
                 *phases(kind),
                 *fault_events(kind),
                 Note(time_ns=ns(33.0), name="pressure", text="cpu some 12 %"),

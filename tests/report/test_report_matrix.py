@@ -54,6 +54,8 @@ def test_the_page_has_a_table_a_pair_of_axes_with_links_to_the_runs():
     assert made.sentence == (
         "4 runs: 1 valid, 1 invalid, 1 unknown, 1 not done. 9 faults proven, 2 acknowledged messages lost."
     )
+    skipped = view(PLAN, [row(0, proven=1, skipped=2)])
+    assert "1 fault proven, 2 of 3 planned faults skipped, 0 acknowledged" in skipped.sentence
     (table,) = made.tables
     assert (table.title, table.columns) == ("fault × mode", ("x", "y"))
     kill, loss = table.rows

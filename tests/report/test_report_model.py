@@ -8,7 +8,7 @@ import synthetic
 
 from chaos.core.errors import HistoryError
 from chaos.core.events import Note
-from chaos.core.verdict import Anomaly, CheckResult, Results
+from chaos.core.verdict import Anomaly, CheckResult, Failover, Results
 from reports import context, words
 from reports.build import report_data
 from reports.findings import anomaly_views
@@ -100,6 +100,26 @@ def test_recovery_lines_and_rows(reports_by_kind: dict[str, ReportData]) -> None
     assert reports_by_kind["valid"].recovery.lines[-1] == "RPO: 0 acknowledged messages lost"
 
 
+def test_failovers_and_quiet_stretches_are_named(folders: dict[str, Path]) -> None:
+    parts = read_parts(folders["valid"])
+    assert parts.results is not None
+    plain = report_data(parts).recovery.lines
+    assert not any(line.startswith(("failovers", "quiet")) for line in plain)
+    changes = tuple(
+        Failover(node=f"b{epoch % 3 + 1}", epoch=epoch, at_ns=parts.run.origin_ns + epoch * 10**10)
+        for epoch in range(2, 12)
+    )
+    parts = msgspec.structs.replace(
+        parts, results=msgspec.structs.replace(parts.results, failovers=changes),
+        run=msgspec.structs.replace(parts.run, quiet=((6.0, 8.5),)),
+    )  # fmt: skip
+    failovers, quiet, *others = report_data(parts).recovery.lines
+    assert failovers.startswith("failovers: 10 (b3 in epoch 2 from 20.0 s, b1 in epoch 3 from 30.0 s, ")
+    assert failovers.endswith("and 2 more)")
+    assert quiet == "quiet load, a tenth of the sends: 6.0 to 8.5 s"
+    assert tuple(others) == plain
+
+
 def test_anomalies_with_one_cause_stand_under_their_headline(reports_by_kind: dict[str, ReportData]) -> None:
     lost, stale = reports_by_kind["invalid"].anomalies
     assert (lost.name, lost.count, lost.weight, [part.name for part in lost.parts]) == (
@@ -132,6 +152,24 @@ def test_chains_and_rings_of_causes_lose_nobody() -> None:
     shown = {view.name: [part.name for part in view.parts] for view in anomaly_views(results, (), (), {})}
     assert sorted([*shown, *(name for parts in shown.values() for name in parts)]) == sorted(found)
     assert shown["c"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("skipped", "text"),
+    [
+        (3, "3 planned, 0 done, 0 proven, 0 healed, 3 skipped"),
+        (1, "3 planned, 2 done, 2 proven, 2 healed, 1 skipped"),
+    ],
+)
+def test_skipped_faults_are_not_as_it_should_be(folders: dict[str, Path], skipped: int, text: str) -> None:
+    parts = read_parts(folders["valid"])
+    assert parts.results is not None
+    faults = tuple(
+        msgspec.structs.replace(fault, skipped=True, proven=False, healed=False) if i < skipped else fault
+        for i, fault in enumerate(parts.results.faults)
+    )
+    (said,) = (one for one in context.assumptions(parts, faults) if one.name == "faults")
+    assert (said.text, said.tone) == (text, "warn")
 
 
 def test_assumptions_carry_figures(reports_by_kind: dict[str, ReportData]) -> None:

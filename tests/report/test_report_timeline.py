@@ -116,6 +116,10 @@ def test_faults_of_a_run_that_was_never_judged_come_from_its_events() -> None:
     assert (first.proven, first.evidence, first.heal_ns, first.targets) == (True, "all dropped", None, ("b1",))
     assert second.skipped
     assert second.inject_ns is None
+    (healing,) = timeline.folded(
+        [*events[:2], Fault(time_ns=ns(5), id=1, name="leader-kill", stage="heal", evidence=proof)]
+    )
+    assert (healing.healed, healing.heal_evidence, healing.heal_ns) == (False, "", ns(5)), "a last look is no heal"
     (band,) = timeline.bands((first, second), synthetic.ORIGIN, 30.0)
     assert (band.start, band.end, band.healed, band.kind) == (1.0, 30.0, 30.0, "kill")
 

@@ -96,10 +96,19 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
         ({"f": "read", "type": "ok", "from": 0, "next": 7, "records": []}, "read 0…6"),
         ({"f": "read", "type": "fail", "from": 3, "error": "not master"}, "read from 3: not master"),
         ({"f": "drain", "type": "info", "from": None, "error": "deadline"}, "drain: deadline"),
+        (
+            {"f": "read", "type": "fail", "from": 3, "next": 9, "records": ["7=1:1"], "error": "not master any more"},
+            "read from 3: 7=1:1, then not master any more",
+        ),
+        (
+            {"f": "poll", "type": "info", "from": 3, "next": 9, "records": ["6=1:1"], "error": "deadline"},
+            "poll from 3: deadline",
+        ),
         ({"f": "send", "type": "info", "value": "1:2", "offset": 9}, "send 1:2 → ?"),
         ({"f": "pop", "type": "ok", "records": ["3=1:1", "=1:0"], "node": "b1"}, "pop: 3=1:1 =1:0 (b1)"),
         ({"f": "pop", "type": "ok", "records": []}, "pop: nothing"),
         ({"f": "pop", "type": "fail", "error": "not master"}, "pop: not master"),
+        ({"f": "pop", "type": "info", "records": ["=1:0"], "error": "reset"}, "pop: =1:0, then reset"),
         ({"f": "ack", "type": "ok", "value": "1:1", "node": "b1"}, "ack 1:1 (b1)"),
         ({"f": "extend", "type": "info", "value": "1:1", "error": "deadline"}, "extend 1:1: deadline"),
         (
@@ -116,6 +125,14 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
 )
 def test_operations_in_words(op: dict[str, Any], said: str) -> None:
     assert trace.op_words(op, around=7) == said
+
+
+@pytest.mark.parametrize(("records", "guilty"), [(["7=1:1", "8=1:2"], True), (["6=1:0"], False), (["=1:1"], False)])
+def test_a_read_that_ended_badly_is_guilty_of_what_it_returned(records: list[str], guilty: bool) -> None:
+    read = {**send(2, 2.0, 2.1), "f": "read", "type": "fail", "value": None, "from": 3, "next": 9, "records": records}
+    picture = trace.trace(example(send(1, 1.0, 1.1), read, offset=7), [], [])
+    assert picture is not None
+    assert [bar.guilty for bar in picture.bars if bar.label.startswith("read")] == [guilty]
 
 
 def test_an_operation_without_end_reaches_the_edge_and_is_open() -> None:

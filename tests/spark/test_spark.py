@@ -14,6 +14,7 @@ from log_model import MUTATIONS, model
 
 import chaos.core.events
 import chaos.core.history
+import chaos.core.streams
 import checkers.event_files
 import checkers.judge
 import checkers.rows
@@ -94,13 +95,14 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
         raise AssertionError("rows were touched in the driver")
 
     for module, names in (
+        (chaos.core.streams, ("read_records",)),
         (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
         (chaos.core.events, ("read_events",)),
         (checkers.shards, ("load_shard", "load_timeline", "materialise", "read_stream", "materialise_stream",
                            "events_of", "tables_of", "Table", "_facts")),
-        (checkers.event_files, ("events_of", "all_events", "materialise_events", "opened")),
+        (checkers.event_files, ("events_of", "all_events", "materialise_events", "_texts")),
         (checkers.rows, ("Rows", "Table")),
-        (checkers.table, ("Table", "opened", "_footer", "_read_footer")),
+        (checkers.table, ("Table", "_end_of", "_footer", "_read_footer")),
         (checkers.judge, ("examine",)),
     ):  # fmt: skip
         for name in names:
@@ -170,10 +172,26 @@ def test_a_task_that_breaks_is_a_broken_harness(tmp_path):
     assert "broke on Spark" in str(error)
 
 
-def test_auto_is_spark_here(tmp_path):
+def test_auto_is_spark_where_its_session_was_begun(tmp_path):
     write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
     results = judging.judge(tmp_path / "run", "auto")
-    assert (results.engine, results.engine_note, results.valid) == ("spark", "", True)
+    note = "engine spark: its session was started before"
+    assert (results.engine, results.engine_note, results.valid) == ("spark", note, True)
+
+
+def test_auto_is_spark_for_many_rows(tmp_path):
+    """In a process without a session; for few rows it starts none."""
+    write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
+    code = (
+        "import sys; from pathlib import Path; from chaos import judging; judging.FEW_ROWS = int(sys.argv[2]); "
+        "r = judging.judge(Path(sys.argv[1]), 'auto'); print(r.engine, '|', r.engine_note)"
+    )
+    for few, note in ((1, "spark | engine spark: 15 rows"), (16, "local | engine local: ")):
+        done = subprocess.run(
+            [sys.executable, "-c", code, tmp_path / "run", str(few)],
+            capture_output=True, text=True, timeout=180, check=True,
+        )  # fmt: skip
+        assert done.stdout.startswith(note)
 
 
 def test_nothing_is_printed(tmp_path):

@@ -11,10 +11,10 @@ import pytest
 
 from chaos import attempts
 from chaos.attempts import BUSY, Turns
-from chaos.core.client import Definite, Indefinite
+from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, F, Invocation, Type, Value
-from chaos.workload.base import LoadSpec
+from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.idempotent import IdempotentWorkload
 from cluster.systems.minimq import broker_rules
 
@@ -31,17 +31,17 @@ class Broker:
         self.under_way = self.most_under_way = 0
         self._fate = fate
 
-    async def invoke(self, op: Invocation) -> Completion:
+    async def invoke(self, op: Invocation, received: Received) -> None:
         self.asked.append((op.producer, op.producer_sequence))
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
             await asyncio.sleep(0)
-            return self._answer(self._fate(len(self.asked)), op)
+            received.offset = self._answer(self._fate(len(self.asked)), op)
         finally:
             self.under_way -= 1
 
-    def _answer(self, fate: str, op: Invocation) -> Completion:
+    def _answer(self, fate: str, op: Invocation) -> int:
         if fate == "refused":
             raise Definite("not master")
         if fate == "lost":
@@ -55,7 +55,7 @@ class Broker:
             self.log.append(op.value)
         if fate == "taken, answer lost":
             raise Indefinite("reset")
-        return Completion(type=Type.OK, offset=before[op.producer_sequence])
+        return before[op.producer_sequence]
 
     async def refresh(self) -> None: ...
 
@@ -66,6 +66,14 @@ def workload() -> IdempotentWorkload:
     return IdempotentWorkload(LoadSpec(
         queues=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F)
     ))  # fmt: skip
+
+
+def test_a_send_is_attempted_for_longer_than_a_failover_takes_and_other_operations_are_not() -> None:
+    it = workload()
+    send, poll = (it.invocation(Arrival(0, f, 0, 0), 0, 0) for f in (F.SEND, F.POLL))
+    assert send is not None
+    assert poll is not None
+    assert (send.deadline_ns, poll.deadline_ns) == (15 * NS_PER_S, 3 * NS_PER_S)
 
 
 def sends(count: int, timeout_s: float = 30.0, first: int = 0) -> list[Invocation]:

@@ -3,7 +3,7 @@
 import pytest
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import Fault, Observation
+from chaos.core.events import Evidence, Fault, Observation
 from chaos.literals import RunLiteral
 from chaos.testing import ORIGIN_NS, run_info
 from checkers.blame import actor, blamed, fault_name, standing
@@ -22,7 +22,8 @@ def context_of(faults=(), said=()):
     for number, name, targets, start, end in faults:
         events.append(Fault(time_ns=ns(start), id=number, name=name, stage="inject", targets=targets))
         if end is not None:
-            events.append(Fault(time_ns=ns(end), id=number, name=name, stage="healed", targets=targets))
+            gone = Evidence(kind="matrix", proven=True, summary="all probes arrive again")
+            events.append(Fault(time_ns=ns(end), id=number, name=name, stage="healed", targets=targets, evidence=gone))
     events += [
         Observation(time_ns=ns(at_s), asked_ns=ns(at_s), node=node, alive=True, role=role, epoch=epoch)
         for at_s, node, role, epoch in said
@@ -110,6 +111,12 @@ def test_for_a_loss_the_nearer_of_the_fault_before_and_the_fault_after_is_named(
     assert blamed(both, "b1", ns(at_s), ns(at_s)).fault.id == 1, "what came later did nothing yet"
 
 
+def test_for_a_loss_under_a_fault_of_links_that_is_still_in_force_it_is_told_so():
+    both = context_of([(1, "random-loss", ("b2",), 5.0, 10.0), (2, "leader-kill", ("b1",), 20.0, 25.0)])
+    blame = blamed(both, "b1", ns(7.0), ns(7.1), later=True)
+    assert (blame.fault.id, blame.hit, blame.during) == (1, False, True)
+
+
 def test_for_a_loss_after_a_fault_of_links_that_one_is_named_whoever_was_its_target():
     both = context_of([(1, "random-loss", ("b2",), 20.0, 40.0), (2, "random-loss", ("b1",), 100.0, 120.0)])
     assert blamed(both, "b1", ns(41.0), ns(41.2), later=True).fault.id == 1
@@ -121,4 +128,10 @@ def test_the_active_controller_is_the_one_of_the_newest_term_that_was_heard_late
     told = [(at_s, "c1", "leader", 1) for at_s in (1, 2, 3, 4, 5)] + [(at_s, "c2", "leader", 2) for at_s in (4, 5, 6)]
     timeline = context_of(said=told).timeline
     asked = {0.5: None, 1: "c1", 3.5: "c1", 4: "c2", 7.9: "c2", 8.1: None}
+    assert {at_s: timeline.controller_at(ns(at_s)) for at_s in asked} == asked
+
+
+def test_a_controller_that_said_that_it_follows_is_not_the_active_one():
+    timeline = context_of(said=[(1, "c1", "leader", 1), (2, "c1", "leader", 1), (3, "c1", "follower", 2)]).timeline
+    asked = {2.9: "c1", 3: None, 3.5: None}
     assert {at_s: timeline.controller_at(ns(at_s)) for at_s in asked} == asked

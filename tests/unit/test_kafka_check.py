@@ -47,6 +47,20 @@ def test_with_ww_the_late_offset_is_a_cycle_with_real_time():
     }  # fmt: skip
 
 
+def test_a_circle_with_real_time_is_named_after_a_poll_that_says_the_same():
+    """The reference explains the step from record 1 to record 3 by the poll: no step needs it."""
+    both = polled(3, {"a": [[3, 2], [5, 1]]})
+    records = history(acked(0, "a", 5, 1), polled(2, {"a": [[5, 1]]}), acked(1, "a", 3, 2), both)
+    verdict = check(columns(records), ww_deps=True)
+    assert verdict.valid is True
+    assert names(verdict) == {"G1c-realtime": 1, "nonlinearizable-offset": 1, "strong-PL-1-cycle-exists": 1}
+    (case,) = verdict.anomalies["G1c-realtime"].cases
+    assert set(case.body) == {
+        "record 1 sent 1 to log a, which record 3 polled", "record 3 ended before record 5 began",
+        "record 5 sent 2 to log a just before record 1 sent 1",
+    }  # fmt: skip
+
+
 def test_offsets_of_sends_that_overlap_may_have_any_order():
     records = history(
         invoke(0, send("a", 1)), invoke(1, send("a", 2)), acked(0, "a", 5, 1)[1:], acked(1, "a", 3, 2)[1:],

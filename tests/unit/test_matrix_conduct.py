@@ -3,12 +3,13 @@
 import fcntl
 import json
 
+import msgspec
 import pytest
 
 from chaos.core.cells import read_rows
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import parse
-from chaos.matrix.conduct import clear, conduct
+from chaos.matrix.conduct import clear, conduct, line
 from chaos.matrix.model import jobs_of, only, plan_of
 from chaos.matrix.read import matrix_of
 
@@ -26,6 +27,14 @@ def conducted(folder, wanted=JOBS):
     said: list[str] = []
     code = conduct(plan_of(MATRIX, JOBS, 1.0), JOBS, wanted, folder, said.append, stop_on_invalid=False)
     return code, said
+
+
+def test_the_line_of_a_run_says_how_many_of_its_faults_were_skipped(tmp_path):
+    conducted(tmp_path / "m", only(JOBS, "no-such"))
+    (row,) = read_rows(tmp_path / "m")
+    some = msgspec.structs.replace(row, planned=9, proven=6, skipped=3)
+    assert ", 6 of 9 faults (3 skipped), " in line(some, 1, 1, 0.0)
+    assert "skipped" not in line(msgspec.structs.replace(row, planned=9, proven=9), 1, 1, 0.0)
 
 
 def test_a_run_that_cannot_begin_is_a_row_that_says_why_and_the_next_is_done(tmp_path):

@@ -35,6 +35,7 @@ from cluster.systems.minimq.rpc import Link
 from cluster.systems.minimq.wire import Back, Call, Frames, Hello, frame
 
 RUN = payload.run_hash("run")
+TOPIC = view_of().mark
 HELLO = frame(Hello())
 
 
@@ -110,7 +111,7 @@ class Broker:
 
 
 def stored_as(offset, value, key=0):
-    return data_record(7, QueueKey("chaos", key), offset, payload.encode(value, key, RUN), "", -1)
+    return data_record(7, QueueKey(TOPIC, key), offset, payload.encode(value, key, RUN), "", -1)
 
 
 def run(broker, *ops, number=0, routing="follow"):
@@ -196,23 +197,81 @@ def test_an_end_beyond_the_last_record_says_that_nothing_is_between(broker):
 
 
 @pytest.mark.parametrize("f", [F.READ, F.DRAIN])
-def test_a_strong_read_over_a_change_of_epoch_fails(broker, f):
-    broker.epochs = [7, 8]
+def test_a_strong_read_over_a_change_of_epoch_fails_with_what_it_was_given(broker, f):
+    broker.epochs = [7, 7, 8]
     done = run(broker, op(f, offset=0 if f is F.READ else None))
-    assert done == Completion(type=Type.FAIL, node="b1", error="not master of the same epoch any more")
+    assert (done.type, done.node, done.error) == (Type.FAIL, "b1", "not master of the same epoch any more")
+    given = 25 if f is F.READ else 20  # a drain's first answer is that of its offsets
+    assert [record.offset for record in done.records] == [*range(given)]
+    assert (done.next_offset, done.max_offset) == (given, 25)
 
 
 def test_a_strong_read_whose_end_steps_back_fails(broker):
     answers = [Polled(records=(stored_as(0, Value(1, 0)),), end=9, epoch=7), Polled(records=(), end=3, epoch=7)]
     broker.polled = lambda _at, _count: answers.pop(0)
     done = run(broker, op(F.READ, offset=0))
-    assert (done.type, done.records, done.error) == (Type.FAIL, (), "not master of the same epoch any more")
+    assert (done.type, done.error) == (Type.FAIL, "not master of the same epoch any more")
+    assert (done.records, done.next_offset, done.max_offset) == ((Record(0, Value(1, 0)),), 1, 9)
 
 
 def test_a_strong_read_that_is_not_taken_further_fails(broker):
     broker.polled = lambda _at, _count: Polled(records=(stored_as(0, Value(1, 0)),), end=9, epoch=7)
     done = run(broker, op(F.READ, offset=5))
     assert (done.type, done.error) == (Type.FAIL, "the broker gave only records below the offset asked for")
+    assert (done.records, done.next_offset) == ((Record(0, Value(1, 0)),), 5)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind", "error"),
+    [
+        (Rejected(reason="not-master", master="b2"), Type.FAIL, "rejected: not-master"),
+        (messages.Indefinite(reason="stepped-down"), Type.INFO, "indefinite: stepped-down"),
+        (Produced(offset=1, epoch=7), Type.INFO, "unexpected answer: Produced"),
+        (b"\x00\x00\x00\x01\xc1", Type.INFO, "malformed answer"),
+        (None, Type.INFO, "no answer before the deadline"),
+    ],
+)
+@pytest.mark.parametrize("f", [F.READ, F.DRAIN, F.REPLICA])
+def test_a_read_that_ends_badly_has_what_it_was_given(broker, f, ending, kind, error):
+    serve, asked = broker.polled, []
+
+    def polled(at, count):
+        asked.append(at)
+        return serve(at, count) if len(asked) <= 2 else ending
+
+    broker.polled = polled
+    position = [node.name for node in view_of().nodes].index("b1")
+    offset, timeout_s = 0 if f is F.READ else None, 2 if ending is None else 5
+    done = run(broker, op(f, timeout_s, offset=offset, argument=position))
+    assert (done.type, done.node) == (kind, "b1")
+    assert done.error is not None
+    assert done.error.startswith(error)
+    assert done.records == tuple(Record(n, Value(1, n)) for n in range(20))
+    assert (done.next_offset, done.max_offset) == (20, 25)
+
+
+@pytest.mark.parametrize("f", [F.READ, F.DRAIN, F.REPLICA, F.POLL])
+def test_a_read_that_was_refused_at_once_was_given_nothing(broker, f):
+    broker.answer = lambda request: (
+        broker.metadata() if isinstance(request, GetMetadata) else Rejected(reason="not-master", master="b2")
+    )
+    position = [node.name for node in view_of().nodes].index("b1")
+    done = run(broker, op(f, offset=7 if f is F.READ else None, argument=position))
+    assert done == Completion(type=Type.FAIL, node="b1", error="rejected: not-master")
+
+
+def test_a_copy_that_gives_what_lies_below_ends_there(broker):
+    answers = [[stored_as(n, Value(1, n)) for n in range(3)], [stored_as(1, Value(1, 9))]]
+    broker.polled = lambda _at, _count: Polled(records=tuple(answers.pop(0)), end=9, epoch=7)
+    done = run(broker, op(F.REPLICA, argument=3))
+    assert (done.type, done.next_offset, done.max_offset) == (Type.OK, 3, 9)
+    assert done.records == (*(Record(n, Value(1, n)) for n in range(3)), Record(1, Value(1, 9)))
+
+
+def test_a_poll_that_gives_what_lies_below_is_answered(broker):
+    broker.polled = lambda _at, _count: Polled(records=(stored_as(0, Value(1, 0)),), end=9, epoch=7)
+    done = run(broker, op(F.POLL, offset=5))
+    assert (done.type, done.records, done.next_offset) == (Type.OK, (Record(0, Value(1, 0)),), 5)
 
 
 # ---------------------------------------------------------------- polls and sends
@@ -238,7 +297,7 @@ def test_a_reader_goes_on_behind_the_highest_record(broker):
 
 
 def test_a_damaged_body_is_no_value(broker):
-    broken = data_record(7, QueueKey("chaos", 0), 0, b"x" * 50, "", -1)
+    broken = data_record(7, QueueKey(TOPIC, 0), 0, b"x" * 50, "", -1)
     broker.polled = lambda _at, _count: Polled(records=(broken, stored_as(1, Value(1, 1), key=3)), end=2, epoch=7)
     assert run(broker, op(F.POLL, offset=0)).records == (Record(0, None), Record(1, None))
 

@@ -22,7 +22,7 @@ def test_every_setting_is_there_and_no_other():
 
 
 def test_every_request_of_a_client_is_there():
-    controllers = (messages.GetMetadata, messages.CreateTopic, messages.GetStatus)
+    controllers = (messages.GetMetadata, messages.CreateTopic, messages.GetStatus, messages.GetSettings)
     asked = {kind.__name__ for kind in (*get_args(BrokerRequest), *controllers)}
     assert set(re.findall(r"^\| `(\w+)` \| (?!meaning|reason)[^`|]*\| `\w+`", PAGE, re.MULTILINE)) == asked
 

@@ -26,8 +26,9 @@ from cluster.systems.minimq.wire import Back, Call, Frames, Hello, frame
 from cluster.systems.routing import Route
 
 BROKERS = ("b1", "b2", "b3")
+TOPIC = view_of().mark
 METADATA = Metadata(
-    version=9, topics={"chaos": 4},
+    version=9, topics={TOPIC: 4},
     group=Group(
         brokers=tuple(Registered(broker=name, incarnation="1") for name in BROKERS),
         master="b2", epoch=3, sync_state_set=("b3", "b2"), sss_epoch=7,
@@ -42,12 +43,12 @@ def status(role="leader", metadata=METADATA, term=5):
 def replica(role, ends=(5, 6, 0, 1)):
     return ReplicaStatus(
         role=role, epoch=3, master="b2", sync_state_set=("b3", "b2", "b1"), sss_epoch=8, end=12, held=12, confirmed=11,
-        queue_ends={"chaos": ends} if ends else {},
+        queue_ends={TOPIC: ends} if ends else {},
     )  # fmt: skip
 
 
 def test_a_master_speaks_for_its_group():
-    seen = of_broker("b2", replica("master"), 1, 2)
+    seen = of_broker("b2", replica("master"), TOPIC, 1, 2)
     assert (seen.role, seen.epoch, seen.master, seen.subject) == ("master", 3, "b2", "brokers")
     assert (seen.sync_state_set, seen.sync_state_set_epoch) == (("b1", "b2", "b3"), 8)
     assert seen.max_offsets == {"0": 5, "1": 6, "2": 0, "3": 1}
@@ -55,13 +56,13 @@ def test_a_master_speaks_for_its_group():
 
 @pytest.mark.parametrize(("role", "word"), [("follower", "slave"), ("none", "none")])
 def test_who_is_not_master_claims_nothing(role, word):
-    seen = of_broker("b1", replica(role), 1, 2)
+    seen = of_broker("b1", replica(role), TOPIC, 1, 2)
     assert (seen.alive, seen.role, seen.epoch, seen.master, seen.sync_state_set) == (True, word, None, None, None)
     assert seen.max_offsets is not None
 
 
 def test_a_broker_without_topics_has_no_offsets():
-    assert of_broker("b1", replica("none", ends=()), 1, 2).max_offsets is None
+    assert of_broker("b1", replica("none", ends=()), TOPIC, 1, 2).max_offsets is None
 
 
 def test_a_leading_controller_names_the_master():
@@ -132,7 +133,7 @@ def nodes():
     complete = Group(
         brokers=METADATA.group.brokers, master="b2", epoch=3, sync_state_set=BROKERS, sss_epoch=8
     )  # fmt: skip
-    made.answers["c1"] = lambda _: status(metadata=Metadata(version=10, topics={"chaos": 4}, group=complete))
+    made.answers["c1"] = lambda _: status(metadata=Metadata(version=10, topics={TOPIC: 4}, group=complete))
     return made
 
 
@@ -177,7 +178,7 @@ def test_the_topic_has_to_be_known_once_it_was_created(nodes):
         nodes.answers[name] = lambda request, before=before: created(request) or before(request)
     assert nodes.probed(prepared) is None
     nodes.answers["b3"] = lambda _: replica("follower", ends=())
-    assert nodes.probed(prepared) == "b3 does not know topic chaos"
+    assert nodes.probed(prepared) == f"b3 does not know topic {TOPIC}"
 
 
 def test_the_topic_is_asked_for_until_a_controller_leads(nodes):
@@ -192,11 +193,11 @@ def test_the_topic_is_asked_for_until_a_controller_leads(nodes):
     for name in ("c1", "c2", "c3"):
         nodes.answers[name] = answer
     nodes.probed(MiniMQProbe.prepare)
-    assert set(asked) == {CreateTopic(topic="chaos", queues=4)}
+    assert set(asked) == {CreateTopic(topic=TOPIC, queues=4)}
 
 
 def test_a_topic_of_another_shape_is_refused_at_once(nodes):
     for name in ("c1", "c2", "c3"):
         nodes.answers[name] = lambda _: Refused(reason="topic-exists")
-    with pytest.raises(DeployError, match="topic chaos with 4 queues was not created: topic-exists"):
+    with pytest.raises(DeployError, match=f"topic {TOPIC} with 4 queues was not created: topic-exists"):
         nodes.probed(MiniMQProbe.prepare)

@@ -94,5 +94,12 @@ def test_followers_are_read_on_purpose_unless_told_otherwise():
 def test_nothing_is_by_design_whatever_the_settings(given):
     system = MiniMQ()
     assert system.promises(system.resolve(given)) == Promises(
-        min_in_sync=2, replicas_read=True, progress_margin_s=2.0
+        min_in_sync=2, replicas_read=True, progress_margin_s=2.0, recovers_within_s=30.0, rejoins_within_s=30.0,
+        fails_over_after_s=3.5,
     )  # fmt: skip
+
+
+def test_later_notice_makes_the_promised_recovery_longer():
+    system = MiniMQ()
+    later = system.promises(system.resolve({"brokerTimeout": "5.5", "lagMax": "1", "routePollInterval": "2"}))
+    assert (later.recovers_within_s, later.rejoins_within_s) == (40.0, 40.0)

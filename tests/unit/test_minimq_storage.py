@@ -1,5 +1,7 @@
 """The log on disk: every torn tail is cut, everything else that is wrong is said."""
 
+from pathlib import Path
+
 import pytest
 
 from cluster.systems.minimq import storage
@@ -89,6 +91,26 @@ def test_a_full_segment_is_followed_by_another(tmp_path):
     paths = written(tmp_path, [b"%03d" % n for n in range(10)], segment_bytes=60)
     assert [path.name for path in paths] == [f"{base:020d}.log" for base in (0, 3, 6, 9)]
     assert read(tmp_path, segment_bytes=60) == [b"%03d" % n for n in range(10)]
+
+
+def test_only_the_last_segment_is_open_whatever_was_rolled_recovered_or_cut(tmp_path):
+    def opened():
+        return [path.name for fd in Path("/proc/self/fd").iterdir() if (path := target(fd)).parent == tmp_path]
+
+    def target(fd):
+        try:
+            return fd.readlink()
+        except FileNotFoundError:
+            return Path()  # the listing's own
+
+    with SegmentedLog(tmp_path, segment_bytes=60) as log:
+        log.append([b"%03d" % n for n in range(10)])
+        assert opened() == [f"{9:020d}.log"]
+    with SegmentedLog(tmp_path, segment_bytes=60) as log:
+        assert opened() == [f"{9:020d}.log"]
+        log.truncate(4)
+        assert opened() == [f"{3:020d}.log"]
+    assert opened() == []
 
 
 @pytest.mark.parametrize("start", range(11))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cluster.network import Counter, Held, Rule
 from nemesis import proof
 from nemesis.grudge import all_links, complement, components, links
 
@@ -105,20 +106,38 @@ def test_a_healed_network_delivers_everything_and_holds_no_rule():
     assert not proof.whole(frozenset(), {}, N, {}).evidence.proven
 
 
+def held(**packets):
+    """A filter that holds INPUT rules, by the last number of the address, with what they dropped."""
+    return Held(tuple(Counter(Rule(f"10.0.0.{last[1:]}"), count, 0) for last, count in packets.items()))
+
+
 def test_rules_that_are_still_there():
-    wanted = {"b1": frozenset({("10.0.0.2", None), ("10.0.0.3", None)}), "b2": frozenset({("10.0.0.1", 0.8)})}
+    wanted = {"b1": (Rule("10.0.0.2"), Rule("10.0.0.3")), "b2": (Rule("10.0.0.1", "INPUT", 0.8),)}
     found = {
-        "b1": {("10.0.0.2", None): 1000, ("10.0.0.3", None): 10},
-        "b2": {("10.0.0.1", 0.79999999981): 3},
+        "b1": held(_2=1000, _3=10),
+        "b2": Held((Counter(Rule("10.0.0.1", "INPUT", 0.79999999981), 3, 0),)),
     }
-    seen = proof.chains_held(wanted, found)
+    seen = proof.rules_in_force(wanted, found)
     assert seen.proven
     assert seen.summary == "3 of 3 rules in place, 1,013 packets dropped"
-    assert not proof.chains_held(wanted, {"b1": found["b1"]}).proven
-    less = proof.chains_held(wanted, found | {"b1": {("10.0.0.2", None): 5}})
+    assert not proof.rules_in_force(wanted, {"b1": found["b1"]}).proven
+    less = proof.rules_in_force(wanted, found | {"b1": held(_2=5)})
     assert (less.proven, less.summary) == (False, "2 of 3 rules in place, 8 packets dropped, gone on b1")
-    assert not proof.chains_held(wanted, found | {"b2": {("10.0.0.1", 0.5): 3}}).proven, "another share"
-    assert not proof.chains_held({}, {}).proven
+    for other in (Rule("10.0.0.1", "INPUT", 0.5), Rule("10.0.0.1", "OUTPUT", 0.8)):
+        assert not proof.rules_in_force(wanted, found | {"b2": Held((Counter(other, 3, 0),))}).proven
+    assert not proof.rules_in_force({}, {}).proven
+
+
+def test_rules_that_packets_no_longer_get_to():
+    astray = {"INPUT": "nothing in INPUT leads to them", "OUTPUT": "nothing in OUTPUT leads to them"}
+    found = {"b1": Held(held(_2=5).counters, astray)}
+    seen = proof.rules_in_force({"b1": (Rule("10.0.0.2"),)}, found)
+    assert not seen.proven
+    assert seen.summary == "1 of 1 rules in place, 5 packets dropped, nothing in INPUT leads to them on b1"
+    only_output = {"b1": Held(held(_2=5).counters, {"OUTPUT": astray["OUTPUT"]})}
+    assert proof.rules_in_force({"b1": (Rule("10.0.0.2"),)}, only_output).proven, "no rule of it is for OUTPUT"
+    sent = Held((Counter(Rule("10.0.0.2", "OUTPUT"), 5, 0),), {"OUTPUT": astray["OUTPUT"]})
+    assert not proof.rules_in_force({"b1": (Rule("10.0.0.2", "OUTPUT"),)}, {"b1": sent}).proven
 
 
 def test_nodes_are_told_one_by_one_the_wrong_ones_first():

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
@@ -12,7 +13,8 @@ from chaos.core.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.host import Capability, NodeSpec
 from cluster.system import Launch, Leadership
-from nemesis.catalog import Kind
+from nemesis import runner
+from nemesis.catalog import Kind, Selector
 from nemesis.fault import Outcomes, on_each, registered
 from nemesis.plan import make_plan
 from nemesis.runner import Nemesis
@@ -20,6 +22,7 @@ from nemesis.sequence import Step, Steps, plan_steps
 
 KINDS = {"broker": "replica", "controller": "controller"}
 LAUNCH = Launch(argv=("true",), env={}, files={}, ready_pattern="", logs=(), data=())
+BRIEF_S = 0.3
 SHORT_S = 1.0
 """A row that ends by itself; one that a busy machine begins later than half of it is skipped."""
 
@@ -50,6 +53,7 @@ class Kept:
     calls: list[str]
     on_act: Callable[[], None]
     on_verify: Callable[[], None]
+    on_still: Callable[[], None]
     on_heal: Callable[[], None]
     lasts = True
 
@@ -70,6 +74,7 @@ class Kept:
 
     def verify_still(self):
         self.calls.append("still")
+        type(self).on_still()
         return self._seen(self.lasts and self.in_force >= set(self.names), "still taken")
 
     def heal(self):
@@ -86,7 +91,7 @@ def kept():
     class Mine(Kept):
         in_force: set[str] = set()  # noqa: RUF012 - a class of this test alone
         calls: list[str] = []  # noqa: RUF012
-        on_act = on_verify = on_heal = staticmethod(lambda: None)
+        on_act = on_verify = on_still = on_heal = staticmethod(lambda: None)
 
     return Mine
 
@@ -102,11 +107,15 @@ def cluster(capabilities=frozenset(Capability)):
 class Bench:
     """One nemesis run in a thread, and what it wrote."""
 
-    def __init__(self, fault, tmp_path, nemesis="leader-kill", leadership=None, rows=1, **changes):
+    def __init__(self, fault, tmp_path, nemesis="leader-kill", leadership=None, rows=1, follow=False, **changes):
         specs = [NodeSpec(name=node.name, role=node.info.role) for node in cluster().nodes.values()]
         times = {"interval_s": 0.1, "duration_s": SHORT_S, "time_limit_s": rows * (0.1 + SHORT_S)} | changes
         self.plan = make_plan(nemesis, KINDS, specs, seed=1, **times)
         assert len(self.plan) == rows
+        if follow:
+            first, second = self.plan
+            after = {"name": "fixed-kill@broker", "selector": Selector.FIXED, "follows": 1}
+            self.plan = (first, msgspec.structs.replace(second, **after))
         self.path = tmp_path / "run.events"
         self.log = EventLog(self.path)
         self.stop = threading.Event()
@@ -179,7 +188,8 @@ def test_the_active_event_is_stamped_when_acting_ended_not_when_it_was_looked_at
     assert events[1].evidence.proven
 
 
-def test_a_look_that_takes_too_long_does_not_delay_the_healing(kept, tmp_path):
+def test_a_look_that_takes_too_long_does_not_delay_the_healing(kept, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "LEAST_WINDOW_S", SHORT_S)  # so that a row of this length is not short
     gate = threading.Event()
     kept.on_verify = staticmethod(lambda: gate.wait(20) and None)
     kept.on_heal = staticmethod(gate.set)
@@ -190,6 +200,58 @@ def test_a_look_that_takes_too_long_does_not_delay_the_healing(kept, tmp_path):
     assert "not looked at" in events[1].evidence.summary
     assert events[2].evidence is None, "no second look while the first one runs"
     assert events[3].evidence.proven
+
+
+def test_a_short_row_is_healed_once_it_was_looked_at(kept, tmp_path):
+    def look():
+        threading.Event().wait(2 * BRIEF_S)
+        kept.calls.append("looked")
+
+    kept.on_verify = staticmethod(look)
+    with Bench(kept, tmp_path, duration_s=BRIEF_S, time_limit_s=0.1 + BRIEF_S) as bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+    assert kept.calls == ["act", "looked", "still", "heal"]
+    assert all(event.evidence.proven for event in events[1:])
+
+
+def test_a_short_row_does_not_wait_for_ever_for_a_look(kept, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "PATIENCE_S", BRIEF_S)
+    gate = threading.Event()
+    kept.on_verify = staticmethod(lambda: gate.wait(20) and None)
+    kept.on_heal = staticmethod(gate.set)
+    with Bench(kept, tmp_path, duration_s=BRIEF_S, time_limit_s=0.1 + BRIEF_S) as bench:
+        events = bench.finish()
+    assert not events[1].evidence.proven
+    assert "not looked at" in events[1].evidence.summary
+
+
+def test_a_short_row_begins_late_and_keeps_its_length(kept, tmp_path):
+    asked: list[int] = []
+
+    def leadership():
+        asked.append(now_ns())
+        return Leadership(master="b2" if asked[-1] > asked[0] + 2 * BRIEF_S * NS_PER_S else None)
+
+    with Bench(kept, tmp_path, duration_s=BRIEF_S, time_limit_s=0.1 + BRIEF_S, leadership=leadership) as bench:
+        inject, _, heal, _ = bench.finish()
+    assert inject.time_ns > bench.origin_ns + (0.1 + 2 * BRIEF_S) * NS_PER_S
+    assert heal.time_ns >= inject.time_ns + BRIEF_S * NS_PER_S
+
+
+def test_a_row_that_follows_another_hits_whom_that_one_hit(kept, tmp_path):
+    seen = [Leadership(master="b2")]
+    kept.on_heal = staticmethod(lambda: seen.__setitem__(0, Leadership(master="b3")))
+    with Bench(kept, tmp_path, rows=2, follow=True, leadership=lambda: seen[0]) as bench:
+        events = bench.finish()
+    assert [event.targets for event in events] == [("b2",)] * 8
+
+
+def test_a_row_that_follows_one_that_hit_nobody_is_skipped(kept, tmp_path):
+    with Bench(kept, tmp_path, rows=2, follow=True, leadership=Leadership) as bench:
+        events = bench.finish()
+    assert [(event.id, event.stage) for event in events] == [(1, "skipped"), (2, "skipped")]
+    assert events[1].note == "fault 1 had hit nobody"
 
 
 def test_no_leader_until_the_rows_end_is_skipped_and_the_next_row_runs(kept, tmp_path):
@@ -318,6 +380,29 @@ def test_a_fault_that_does_not_last_is_broke(kept, tmp_path):
     assert not events[2].evidence.proven
     assert events[3].note == "did not last: still taken"
     assert events[4].note == "", "what a reader keeps last is why it broke"
+
+
+def test_a_last_look_that_does_not_end_in_time_has_not_seen_the_fault_last(kept, tmp_path):
+    gate = threading.Event()
+    kept.on_still = staticmethod(lambda: gate.wait(20) and None)
+    kept.on_heal = staticmethod(gate.set)
+    with Bench(kept, tmp_path) as bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "broke", "healed"]
+    assert not events[2].evidence.proven
+    assert events[3].note.startswith("not seen to last: not looked at: the fault ended ")
+
+
+def test_a_last_look_that_somebody_stops_says_so_and_shows_nothing(kept, tmp_path):
+    gate = threading.Event()
+    kept.on_heal = staticmethod(gate.set)
+    bench = Bench(kept, tmp_path, duration_s=2, time_limit_s=2.1)
+    kept.on_still = staticmethod(lambda: bench.stop.set() or (gate.wait(20) and None))
+    with bench:
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+    assert events[2].evidence is None
+    assert events[2].note.startswith("stopped ")
 
 
 def test_a_heal_that_fails_is_tried_again_by_heal_all(kept, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.core.errors import UsageError
 from cluster.host import ControlLink
-from cluster.network import Counter, Rule, chain, parsed, program
+from cluster.network import Counter, Held, Rule, chain, parsed, program
 
 
 def test_a_program_fills_one_chain_and_touches_no_other():
@@ -49,15 +49,44 @@ def test_chain_names_fit_and_differ(run_id):
 
 def test_counters_are_read_from_the_listing():
     listing = (
+        "-P INPUT ACCEPT -c 0 0\n"
         "-N CHAOS-x\n"
+        "-N CHAOS-xy\n"
+        "-A INPUT -c 20 1200 -j CHAOS-xy\n"
+        "-A INPUT -c 20 1200 -j CHAOS-x\n"
+        "-A INPUT -s 198.18.0.13/32 -c 0 0 -j DROP\n"
+        "-A OUTPUT -c 20 1200 -j CHAOS-x\n"
+        "-A CHAOS-xy -s 198.18.0.14/32 -c 0 0 -j DROP\n"
         "-A CHAOS-x -s 198.18.0.9/32 -p tcp -m tcp --dport 22 -c 5 6 -j RETURN\n"
         "-A CHAOS-x -s 198.18.0.10/32 -c 12 720 -j DROP\n"
         "-A CHAOS-x -s 198.18.0.11/32 -m statistic --mode random --probability 0.79999999981 -c 3 4 -j DROP\n"
         "-A CHAOS-x -d 198.18.0.12/32 -c 0 0 -j DROP\n"
     )
-    assert parsed(listing) == (
+    counters = (
         Counter(Rule("198.18.0.10"), 12, 720),
         Counter(Rule("198.18.0.11", "INPUT", 0.8), 3, 4),
         Counter(Rule("198.18.0.12", "OUTPUT"), 0, 0),
     )
-    assert parsed("") == ()
+    assert parsed(listing, "CHAOS-x") == Held(counters, {})
+    assert parsed("", "CHAOS-x").counters == ()
+
+
+ACCEPTED = "a rule in INPUT accepts packets before them"
+
+
+@pytest.mark.parametrize(
+    ("lines", "astray"),
+    [
+        ([], "nothing in INPUT leads to them"),
+        (["-A INPUT -c 0 0 -j CHAOS-xy"], "nothing in INPUT leads to them"),
+        (["-A INPUT -p tcp -c 0 0 -j CHAOS-x"], "nothing in INPUT leads to them"),
+        (["-A INPUT -p tcp -c 0 0 -j ACCEPT", "-A INPUT -c 0 0 -j CHAOS-x"], ACCEPTED),
+        (["-A INPUT -c 0 0 -j RETURN", "-A INPUT -c 0 0 -j CHAOS-x"], ACCEPTED),
+        (["-A INPUT -i lo -c 0 0 -j ACCEPT", "-A INPUT -c 0 0 -j CHAOS-x"], ""),
+        (["-A INPUT -c 0 0 -j CHAOS-x", "-A INPUT -c 0 0 -j ACCEPT"], ""),
+        (["-A INPUT -c 0 0 -j theirs", "-A INPUT -p udp -c 0 0 -j DROP", "-A INPUT -c 0 0 -j CHAOS-x"], ""),
+    ],
+)
+def test_rules_that_packets_do_not_get_to_are_told(lines, astray):
+    found = parsed("\n".join([*lines, "-A OUTPUT -c 0 0 -j CHAOS-x"]), "CHAOS-x").astray
+    assert found == ({"INPUT": astray} if astray else {})

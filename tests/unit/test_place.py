@@ -137,7 +137,8 @@ def test_streams_without_tables_are_fetched(tmp_path):
     assert check(uri, "--engine", "local", "--scratch", str(shared))[0] == 1
     assert not list(shared.iterdir())
     try:
-        with pytest.raises(UsageError, match="add --scratch FOLDER"):
-            raise check(uri, "--master", "spark://127.0.0.1:1")[3]
+        code, out, err, _ = check(uri, "--master", "spark://127.0.0.1:1")
+        assert (code, out) == (254, "")
+        assert "add --scratch FOLDER" in err
     finally:
         session.stop()  # other tests judge here

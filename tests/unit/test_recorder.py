@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from chaos.core.errors import HistoryError
 from chaos.core.history import NEVER_NS, materialise_stream, read_stream
 from chaos.core.op import Completion, F, Invocation, Record, Type, Value
-from chaos.core.recorder import OP_SIZE, Recorder
+from chaos.core.recorder import OP_SIZE, READ_SIZE, Recorder
 
 
 def send(process: int, sequence: int, key: int = 0) -> Invocation:
@@ -66,14 +67,92 @@ def test_every_cut_of_the_file_reads_as_a_prefix(tmp_path: Path) -> None:
         before = facts.operations
 
 
-def test_a_damaged_record_ends_the_readable_part(tmp_path: Path) -> None:
+def damaged(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def killed(folder: Path) -> None:
+    """Take the end of a stream away."""
+    path = folder / "w0.ops"
+    path.write_bytes(path.read_bytes()[:-OP_SIZE])
+
+
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize(("name", "size"), [("w0.ops", OP_SIZE), ("w0.reads", READ_SIZE)])
+def test_a_damaged_record_with_others_behind_it_is_an_alteration(
+    tmp_path: Path, name: str, size: int, *, ended: bool
+) -> None:
+    """Whoever was killed had stored nothing behind the record that it was storing."""
     written(tmp_path)
-    data = bytearray((tmp_path / "w0.ops").read_bytes())
-    data[OP_SIZE * 3 + 20] ^= 0xFF
-    (tmp_path / "w0.ops").write_bytes(data)
+    if not ended:
+        killed(tmp_path)
+    damaged(tmp_path / name, 20)
+    with pytest.raises(HistoryError, match=rf"{name}: record 1, at byte 0, is damaged and others follow"):
+        read_stream(tmp_path, 0)
+
+
+def test_the_last_record_of_a_killed_writer_may_be_torn(tmp_path: Path) -> None:
+    written(tmp_path)
+    killed(tmp_path)
+    before = read_stream(tmp_path, 0).facts
+    damaged(tmp_path / "w0.ops", (tmp_path / "w0.ops").stat().st_size - 1)
     facts = read_stream(tmp_path, 0).facts
-    assert not facts.ended
-    assert facts.torn_bytes > 0
+    assert (before.torn_bytes, facts.ended, facts.operations) == (0, False, before.operations)
+    assert 0 < facts.torn_bytes <= OP_SIZE
+
+
+def test_a_read_whose_records_were_cut_off_has_no_completion(tmp_path: Path) -> None:
+    written(tmp_path)
+    killed(tmp_path)
+    assert read_stream(tmp_path, 0).reads.num_rows == 2
+    path = tmp_path / "w0.reads"
+    path.write_bytes(path.read_bytes()[:-1])
+    stream = read_stream(tmp_path, 0)
+    polled = next(row for row in stream.operations.to_pylist() if row["f"] == F.POLL)
+    assert (polled["type"], polled["complete_ns"], stream.reads.num_rows) == (Type.INFO, NEVER_NS, 0)
+
+
+def test_a_stream_that_ended_lacks_no_record_of_a_read(tmp_path: Path) -> None:
+    written(tmp_path)
+    path = tmp_path / "w0.reads"
+    for data in (path.read_bytes()[:-READ_SIZE], b"", path.read_bytes() + path.read_bytes()[:READ_SIZE]):
+        path.write_bytes(data)
+        with pytest.raises(HistoryError, match=r"w0\.reads: .*altered"):
+            read_stream(tmp_path, 0)
+    path.unlink()
+    with pytest.raises(HistoryError, match=r"w0\.reads: missing"):
+        read_stream(tmp_path, 0)
+
+
+def test_a_record_of_a_read_belongs_to_its_place(tmp_path: Path) -> None:
+    """Two records of one read, the second put over the first: each is whole by itself."""
+    written(tmp_path)
+    path = tmp_path / "w0.reads"
+    data = path.read_bytes()
+    path.write_bytes(data[READ_SIZE:] * 2)
+    with pytest.raises(HistoryError, match=r"w0\.reads: record 1"):
+        read_stream(tmp_path, 0)
+
+
+def test_streams_of_version_2_are_read(tmp_path: Path) -> None:
+    """Its records of reads have the checksum of their bytes alone."""
+    written(tmp_path)
+    before, path = read_stream(tmp_path, 0).reads, tmp_path / "w0.reads"
+    data = path.read_bytes()
+    bodies = [data[at + 4 : at + READ_SIZE] for at in range(0, len(data), READ_SIZE)]
+    path.write_bytes(b"".join(zlib.crc32(body).to_bytes(4, "little") + body for body in bodies))
+    assert read_stream(tmp_path, 0).reads.equals(before)
+
+
+@pytest.mark.parametrize("text", ["", "refused\n", "one\ntwo\nthree\n", "one\ntwo"])
+def test_a_stream_that_ended_names_every_line_of_its_errors(tmp_path: Path, text: str) -> None:
+    written(tmp_path)
+    assert (tmp_path / "w0.errors").read_text().count("\n") == 2
+    (tmp_path / "w0.errors").write_text(text)
+    with pytest.raises(HistoryError, match=r"w0\.errors: .*operations name 2"):
+        read_stream(tmp_path, 0)
 
 
 def test_records_removed_from_the_middle_are_an_alteration(tmp_path: Path) -> None:

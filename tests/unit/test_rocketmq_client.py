@@ -42,12 +42,13 @@ class Broker:
         self.sent = []
         self.send_answer = None
         self.silent = set()
+        self.silent_after = None
         self.served = []
 
     def answer(self, request):
         name = Request(request.code)
         self.served.append(name)
-        if name in self.silent:
+        if name in self.silent or self.served.count(Request.PULL_MESSAGE) - 1 == self.silent_after:
             return None
         code, fields, body = self._handle(name, request)
         return encode_answer(Answer(code, request.opaque, True, "", fields, body))
@@ -152,16 +153,74 @@ def test_a_strong_read_at_no_master_fails_before_it_reads(broker):
 
 
 @pytest.mark.parametrize("after", [(2, 7), (0, 8), (2, 8)])
-def test_a_strong_read_over_a_change_of_role_or_epoch_fails(broker, after):
+def test_a_strong_read_over_a_change_of_role_or_epoch_fails_with_what_it_was_given(broker, after):
     broker.standings = [(0, 7), after]
-    assert run(broker, op(F.READ, offset=0)) == Completion(type=Type.FAIL, node="b1", error="not master any more")
+    done = run(broker, op(F.READ, offset=3))
+    assert (done.type, done.node, done.error) == (Type.FAIL, "b1", "not master any more")
+    assert done.records == tuple(Record(n, Value(1, n)) for n in range(3, 25))
+    assert (done.min_offset, done.next_offset, done.max_offset) == (0, 25, 25)
 
 
 def test_a_strong_read_that_stops_below_the_maximum_fails(broker):
     broker.stuck_at = 20
     done = run(broker, op(F.DRAIN))
-    assert (done.type, done.records) == (Type.FAIL, ())
+    assert (done.type, [record.offset for record in done.records]) == (Type.FAIL, [*range(20)])
+    assert (done.min_offset, done.next_offset, done.max_offset) == (0, 20, 25)
     assert done.error == "read stopped below the maximum offset: PULL_NOT_FOUND"
+
+
+def ends_after(broker, pages, ending):
+    """Let the broker serve some pulls, and then something else."""
+    serve = broker._pull
+
+    def pull(at, count):
+        if broker.served.count(Request.PULL_MESSAGE) <= pages:
+            return serve(at, count)
+        return ending(at)
+
+    broker._pull = pull
+
+
+OFFSETS = {"nextBeginOffset": "99", "minOffset": "0", "maxOffset": "25"}
+TORN = encode_messages(
+    Message("chaos", 0, n, 0, payload.encode(Value(1, n), 0, RUN), True, {}) for n in (10, 11)
+)[:-1]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind", "error", "given"),
+    [
+        (lambda _: (Code.SYSTEM_BUSY, {}, b""), Type.FAIL, "SYSTEM_BUSY", 10),
+        (lambda _: (Code.SUCCESS, OFFSETS, TORN), Type.INFO, "malformed answer: stored message", 11),
+        (lambda _: (Code.SUCCESS, {**OFFSETS, "maxOffset": "x"}, b""), Type.INFO, "ValueError", 10),
+    ],
+)
+@pytest.mark.parametrize("f", [F.DRAIN, F.REPLICA])
+def test_a_read_that_ends_badly_has_what_it_was_given(broker, f, ending, kind, error, given):
+    ends_after(broker, 1, ending)
+    done = run(broker, op(f, argument=[node.name for node in VIEW.nodes].index("b1")))
+    assert (done.type, done.node) == (kind, "b1")
+    assert done.error is not None
+    assert done.error.startswith(error)
+    assert [record.offset for record in done.records] == list(range(given))
+
+
+def test_a_deadline_between_two_pulls_leaves_what_was_given(broker):
+    broker.silent_after = 2
+    done = run(broker, op(F.DRAIN, timeout_s=2))
+    assert (done.type, done.error) == (Type.INFO, "no answer before the deadline")
+    assert [record.offset for record in done.records] == list(range(20))
+    assert (done.node, done.next_offset, done.max_offset) == ("b1", 20, 25)
+
+
+def test_records_that_take_a_read_no_further_were_given(broker):
+    below = encode_messages([Message("chaos", 0, 4, 0, payload.encode(Value(1, 4), 0, RUN), True, {})])
+    ends_after(broker, 1, lambda at: (Code.SUCCESS, {**OFFSETS, "nextBeginOffset": str(at)}, below))
+    for f, kind in ((F.READ, Type.FAIL), (F.REPLICA, Type.OK)):
+        broker.served.clear()
+        done = run(broker, op(f, offset=0 if f is F.READ else None, argument=4))
+        assert (done.type, done.next_offset) == (kind, 10)
+        assert [record.offset for record in done.records] == [*range(10), 4]
 
 
 def test_a_poll_is_one_pull_and_asks_nothing_else(broker):

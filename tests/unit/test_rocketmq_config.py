@@ -133,7 +133,7 @@ def test_a_role_that_is_not_there():
 
 def test_the_topic_is_not_the_cluster():
     """A broker keeps a topic of its own under the cluster's name and refuses to make another."""
-    assert f"brokerClusterName={config.TOPIC}\n" not in launch("b1", view_of()).files["node.conf"].decode()
+    assert f"brokerClusterName={view_of().mark}\n" not in launch("b1", view_of()).files["node.conf"].decode()
 
 
 @pytest.mark.parametrize(

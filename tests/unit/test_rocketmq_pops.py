@@ -13,6 +13,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.op import F, Record, Type, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.names import names_of
 from cluster.systems.rocketmq.pops import RECEIPTS, Pops, Receipt, extended, parse_pop, receipt_of
 from cluster.systems.rocketmq.protocol import (
     Answer,
@@ -26,6 +27,8 @@ from cluster.systems.rocketmq.protocol import (
 )
 
 RUN = payload.run_hash("run")
+NAMES = names_of(view_of())
+TOPIC = NAMES.topic
 TIMES = {"popTime": "1700000000000", "invisibleTime": "8000", "reviveQid": "5", "restNum": "0"}
 INFO = {"startOffsetInfo": "0 2 40;1 0 7", "msgOffsetInfo": "0 2 40,41;1 0 7"}
 OWN = "7 1700000000000 8000 5 1 g0 0 7"
@@ -33,35 +36,39 @@ SECOND = 10**9
 
 
 def message(value, offset, queue=2, properties=None, reconsumed=0, key=0):
-    return Message("chaos", queue, offset, 0, payload.encode(value, key, RUN), True, properties or {}, reconsumed)
+    return Message(TOPIC, queue, offset, 0, payload.encode(value, key, RUN), True, properties or {}, reconsumed)
 
 
 def popped(code=0, fields=None, messages=(), remark=""):
     return Answer(code, 1, True, remark, TIMES | INFO if fields is None else fields, encode_messages(messages))
 
 
+def parsed(answer):
+    """The receipts by value, and the records."""
+    records = []
+    return dict(parse_pop(NAMES, answer, 0, RUN, records)), records
+
+
 def test_messages_get_receipts_made_of_the_answer_or_bring_their_own():
     again = message(Value(1, 7), 7, queue=0, properties={"POP_CK": OWN}, reconsumed=2)
     sent = [message(Value(1, 0), 40), message(Value(1, 1), 41), again]
-    first, second, third = parse_pop(popped(messages=sent), 0, RUN)
-    assert first.record == Record(40, Value(1, 0), 1)
-    assert first.receipt == Receipt("chaos", 2, 40, "40 1700000000000 8000 5 0 g0 2 40")
-    assert second.receipt.text == "40 1700000000000 8000 5 0 g0 2 41"
-    assert third.record == Record(-1, Value(1, 7), 3)
-    assert third.receipt == Receipt("%RETRY%chaos-pop-0_chaos", 0, 7, OWN)
+    receipts, records = parsed(popped(messages=sent))
+    assert (records[0], records[2]) == (Record(40, Value(1, 0), 1), Record(-1, Value(1, 7), 3))
+    assert receipts[Value(1, 0)] == Receipt(TOPIC, 2, 40, "40 1700000000000 8000 5 0 g0 2 40")
+    assert receipts[Value(1, 1)].text == "40 1700000000000 8000 5 0 g0 2 41"
+    assert receipts[Value(1, 7)] == Receipt(f"%RETRY%{TOPIC}-pop-0_{TOPIC}", 0, 7, OWN)
 
 
 def test_a_body_that_is_not_ours_is_damaged():
-    (one,) = parse_pop(popped(messages=[message(Value(1, 0), 40, key=3)]), 0, RUN)
-    assert one.record == Record(40, None, 1)
+    assert parsed(popped(messages=[message(Value(1, 0), 40, key=3)])) == ({}, [Record(40, None, 1)])
 
 
 @pytest.mark.parametrize("code", [Code.POLLING_TIMEOUT, Code.POLLING_FULL, Code.PULL_NOT_FOUND])
 def test_an_empty_answer_counts_only_if_nothing_is_there(code):
-    assert parse_pop(popped(code, TIMES), 0, RUN) == []
+    assert parsed(popped(code, TIMES)) == ({}, [])
     for fields in ({}, {"popTime": "0"}, TIMES | {"restNum": "3"}):
         with pytest.raises(Definite):
-            parse_pop(popped(code, fields), 0, RUN)
+            parsed(popped(code, fields))
 
 
 @pytest.mark.parametrize(
@@ -77,31 +84,40 @@ def test_an_empty_answer_counts_only_if_nothing_is_there(code):
 )
 def test_refusals(code, remark, error):
     with pytest.raises(error):
-        parse_pop(popped(code, {}, remark=remark), 0, RUN)
+        parsed(popped(code, {}, remark=remark))
 
 
 @pytest.mark.parametrize("text", ["", "1 2 3", "a 1 2 3 0 g0 x 4", "1 1 2 3 0 g0 0 y"])
 def test_receipts_that_do_not_parse(text):
     with pytest.raises(ProtocolError):
-        receipt_of(text, 0)
+        receipt_of(NAMES, text, 0)
 
 
 def test_answers_without_their_check_points_do_not_parse():
     for fields in (TIMES, TIMES | {"startOffsetInfo": "0 2"}, TIMES | {"startOffsetInfo": "0 1 40"}):
         with pytest.raises(ProtocolError):
-            parse_pop(popped(fields=fields, messages=[message(Value(1, 0), 40)]), 0, RUN)
+            parsed(popped(fields=fields, messages=[message(Value(1, 0), 40)]))
+
+
+@pytest.mark.parametrize("fields", [INFO, {"startOffsetInfo": "0"}, {}])
+def test_a_popped_message_without_a_receipt_was_given(fields):
+    records = []
+    sent = [message(Value(1, 7), 7, queue=0, properties={"POP_CK": OWN}), message(Value(1, 0), 40)]
+    with pytest.raises((ProtocolError, KeyError)):
+        list(parse_pop(NAMES, popped(fields=fields, messages=sent), 0, RUN, records))
+    assert records == [Record(-1, Value(1, 7), 1), Record(-1, Value(1, 0), 1)]
 
 
 def test_a_message_kept_longer_has_a_check_point_of_its_own():
     fresh = {"popTime": "1700000000999", "invisibleTime": "9000", "reviveQid": "5"}
-    kept = extended(receipt_of("40 1700000000000 8000 5 0 g0 2 41", 2), Answer(0, 1, True, "", fresh, b""))
-    assert kept == Receipt("chaos", 2, 41, "41 1700000000999 9000 5 0 g0 2 41")
+    kept = extended(receipt_of(NAMES, "40 1700000000000 8000 5 0 g0 2 41", 2), Answer(0, 1, True, "", fresh, b""))
+    assert kept == Receipt(TOPIC, 2, 41, "41 1700000000999 9000 5 0 g0 2 41")
     with pytest.raises(ProtocolError, match="popTime"):
         extended(kept, Answer(0, 1, True, "", {}, b""))
 
 
 def test_a_client_forgets_its_oldest_receipts():
-    pops = Pops(RUN, None)
+    pops = Pops(NAMES, RUN, None)
     for n in range(RECEIPTS + 2):
         pops._keep(0, Value(1, n), n)
     assert (len(pops._receipts), pops._receipts.get((0, Value(1, 1)))) == (RECEIPTS, None)
@@ -167,12 +183,12 @@ def test_pop_keep_longer_acknowledge():
     assert (extend.type, ack.type, ack.offset) == (Type.OK, Type.OK, 40)
     assert (twice.type, twice.error) == (Type.FAIL, "no receipt of such a message")
     asked = dict(broker.asked)
-    assert asked[Request.POP_MESSAGE]["consumerGroup"] == "chaos-pop-0"
+    assert asked[Request.POP_MESSAGE]["consumerGroup"] == f"{TOPIC}-pop-0"
     assert asked[Request.POP_MESSAGE]["invisibleTime"] == "8000"
     assert asked[Request.CHANGE_MESSAGE_INVISIBLETIME]["extraInfo"] == "40 1700000000000 8000 5 0 g0 2 40"
     assert asked[Request.CHANGE_MESSAGE_INVISIBLETIME]["invisibleTime"] == "9000"
     assert asked[Request.ACK_MESSAGE]["extraInfo"] == "40 1700000000999 8000 5 0 g0 2 40"
-    assert (asked[Request.ACK_MESSAGE]["topic"], asked[Request.ACK_MESSAGE]["offset"]) == ("chaos", "40")
+    assert (asked[Request.ACK_MESSAGE]["topic"], asked[Request.ACK_MESSAGE]["offset"]) == (TOPIC, "40")
 
 
 def test_nothing_is_popped_at_a_slave():
@@ -194,7 +210,7 @@ def test_commits_and_questions_at_one_master():
     commit, asked = run(broker, op(F.COMMIT, offset=12), op(F.COMMITTED_READ))
     assert (commit.type, asked.type, asked.next_offset) == (Type.OK, Type.OK, 12)
     fields = dict(broker.asked)[Request.UPDATE_CONSUMER_OFFSET]
-    assert fields == {"consumerGroup": "chaos-group", "topic": "chaos", "queueId": "0", "commitOffset": "12"}
+    assert fields == {"consumerGroup": f"{TOPIC}-group", "topic": TOPIC, "queueId": "0", "commitOffset": "12"}
     assert dict(broker.asked)[Request.QUERY_CONSUMER_OFFSET]["setZeroIfNotFound"] == "false"
 
 

@@ -10,7 +10,7 @@ import time
 import msgspec
 import pytest
 from rocketmq_view import view_of
-from scripted import op
+from scripted import op, performed
 
 from chaos.core import payload
 from chaos.core.clock import NS_PER_S, now_ns
@@ -18,7 +18,8 @@ from chaos.core.op import Completion, F, Type, Value
 from chaos.core.transaction import Decision
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
-from cluster.systems.rocketmq.producer import GROUP, Producer, decision_in
+from cluster.systems.rocketmq.names import names_of
+from cluster.systems.rocketmq.producer import Producer, decision_in
 from cluster.systems.rocketmq.protocol import (
     Answer,
     FrameBuffer,
@@ -34,6 +35,7 @@ from cluster.systems.rocketmq.sending import wall_ms
 NO_PLACE = "malformed answer: half message acknowledged without its place"
 RUN = payload.run_hash("run")
 VIEW = view_of()
+NAMES = names_of(VIEW)
 HALF = {"queueOffset": "40", "msgId": f"C612000E00002A9F{4711:016X}", "transactionId": "told"}
 
 
@@ -87,7 +89,7 @@ def with_client(body):
         client = RocketMQClient(view_of(client__routing="follow", client__routePollInterval="3600"), 0, 8, seed=1)
         for name in client._links:
             client._links[name] = Link("127.0.0.1", port, client._links[name]._codec.args[0])
-        client._producer = Producer(client._links, RUN, 0, "controller")
+        client._producer = Producer(client._links, NAMES, RUN, 0, "controller")
         client._route._source._link = Link("127.0.0.1", port)
         try:
             return await body(broker, client)
@@ -110,7 +112,7 @@ def done(decision, prepare=None, **facts):
     async def body(broker, client):
         if prepare:
             prepare(broker)
-        return await client.invoke(transact(decision, **facts)()), broker
+        return await performed(client, transact(decision, **facts)()), broker
 
     return with_client(body)
 
@@ -126,11 +128,12 @@ def test_a_half_message_is_stored_and_then_decided_at_once(decision, word):
     (half,), (end,) = broker.of(Request.SEND_MESSAGE_V2), broker.of(Request.END_TRANSACTION)
     assert half.fields["f"] == "4"
     assert abs(int(half.fields["g"]) - time.time() * 1000) < 60_000  # one born in 1970 is given up unasked
-    assert properties(broker) | {"TRAN_MSG": "true", "PGROUP": GROUP, "WAIT": "true"} == properties(broker)
+    assert properties(broker) | {"TRAN_MSG": "true", "PGROUP": NAMES.transactions, "WAIT": "true"} == properties(broker)
     assert payload.decode(half.body, 0, RUN) == Value(1, 2)
     assert end.fields == {
         "tranStateTableOffset": "40", "commitLogOffset": "4711", "msgId": properties(broker)["UNIQ_KEY"],
-        "transactionId": "told", "producerGroup": GROUP, "commitOrRollback": word, "fromTransactionCheck": "false",
+        "transactionId": "told", "producerGroup": NAMES.transactions, "commitOrRollback": word,
+        "fromTransactionCheck": "false",
     }  # fmt: skip
 
 
@@ -180,7 +183,7 @@ def question(text, code=Request.CHECK_TRANSACTION_STATE):
 )  # fmt: skip
 def test_a_broker_that_asks_is_told_what_was_decided(decision, word):
     async def body(broker, client):
-        await client.invoke(transact(decision)())
+        await performed(client, transact(decision)())
         await broker.until(Request.HEART_BEAT, 3)
         before = len(broker.of(Request.END_TRANSACTION))
         broker.producer.write(question(broker.of(Request.SEND_MESSAGE_V2)[0].fields["i"]))
@@ -189,24 +192,24 @@ def test_a_broker_that_asks_is_told_what_was_decided(decision, word):
 
     assert with_client(body) == {
         "tranStateTableOffset": "50", "commitLogOffset": "4999", "msgId": "m", "transactionId": "t",
-        "producerGroup": GROUP, "commitOrRollback": word, "fromTransactionCheck": "true",
+        "producerGroup": NAMES.transactions, "commitOrRollback": word, "fromTransactionCheck": "true",
     }  # fmt: skip
 
 
 def test_every_broker_hears_of_the_producer():
     async def body(broker, client):
-        await client.invoke(transact(Decision.NEVER)())
+        await performed(client, transact(Decision.NEVER)())
         await broker.until(Request.HEART_BEAT, 3)
         return [msgspec.json.decode(beat.body) for beat in broker.of(Request.HEART_BEAT)]
 
     beats = with_client(body)
-    assert all(beat["producerDataSet"] == [{"groupName": GROUP}] for beat in beats)
+    assert all(beat["producerDataSet"] == [{"groupName": NAMES.transactions}] for beat in beats)
     assert len({beat["clientID"] for beat in beats}) == 1
 
 
 def test_plain_sends_need_no_heartbeat():
     async def body(broker, client):
-        await client.invoke(op(F.SEND)())
+        await performed(client, op(F.SEND)())
         return broker.of(Request.HEART_BEAT)
 
     assert with_client(body) == []
@@ -232,7 +235,7 @@ def test_a_delayed_send_names_its_time_and_is_told_no_offset():
     due_ns = now_ns() + 5 * NS_PER_S
 
     async def body(broker, client):
-        completion = await client.invoke(op(F.SCHEDULE, value=Value(1, 2), argument=due_ns)())
+        completion = await performed(client, op(F.SCHEDULE, value=Value(1, 2), argument=due_ns)())
         return completion, properties(broker)
 
     completion, named = with_client(body)

@@ -108,3 +108,12 @@ def test_replicas_can_be_read_only_where_slaves_answer():
 def test_progress_is_promised_where_there_are_controllers():
     assert SYSTEM.promises(resolved()).progress_margin_s == 3.0
     assert SYSTEM.promises(resolved(cluster__mode="master-slave")).progress_margin_s == 0
+
+
+def test_recovery_is_promised_by_mode_and_by_what_notices_a_failure():
+    usual = SYSTEM.promises(resolved())
+    assert (usual.recovers_within_s, usual.rejoins_within_s) == (80.0, 80.0)
+    alone = SYSTEM.promises(resolved(cluster__mode="master-slave"))
+    assert (alone.recovers_within_s, alone.rejoins_within_s) == (80.0, 0.0), "without controllers there is no set"
+    later = SYSTEM.promises(resolved(broker__controllerHeartBeatTimeoutMills="10000"))
+    assert later.recovers_within_s == 94.0

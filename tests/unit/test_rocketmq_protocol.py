@@ -2,6 +2,7 @@
 
 import pytest
 
+from chaos.core.client import Definite
 from chaos.core.op import Record, Value
 from chaos.core.payload import decode, run_hash
 from cluster.systems.rocketmq.client import parse_pull
@@ -46,6 +47,12 @@ def pulled():
     return answer
 
 
+def records_of(answer, key, run):
+    records = []
+    parse_pull(answer, key, run, records)
+    return records
+
+
 def test_a_request_is_these_bytes():
     fields = {"topic": "chaos", "queueId": 2, "order": False}
     assert encode_request(Request.GET_MAX_OFFSET, 7, fields, b"xy") == MAX_OFFSET_REQUEST
@@ -63,14 +70,36 @@ def test_a_real_pull_answer():
 
 
 def test_a_real_pull_answer_as_records():
-    done = parse_pull(pulled(), 0, run_hash(RUN))
+    records = []
+    done = parse_pull(pulled(), 0, run_hash(RUN), records)
     assert (done.next_offset, done.min_offset, done.max_offset) == (2, 0, 2)
-    assert done.records == (Record(0, Value(5, 0)), Record(1, Value(5, 1)))
+    assert records == [Record(0, Value(5, 0)), Record(1, Value(5, 1))]
+
+
+@pytest.mark.parametrize("cut", [1, 0x101])
+def test_what_precedes_a_torn_message_was_given(cut):
+    answer, records = pulled(), []
+    with pytest.raises(ProtocolError):
+        parse_pull(answer._replace(body=answer.body[:-cut]), 0, run_hash(RUN), records)
+    assert records == [Record(0, Value(5, 0))]
+
+
+def test_messages_beside_a_refusal_were_given():
+    records = []
+    with pytest.raises(Definite):
+        parse_pull(pulled()._replace(fields={}), 0, run_hash(RUN), records)
+    assert [record.offset for record in records] == [0, 1]
+
+
+def test_messages_under_a_code_that_has_none_were_given():
+    records = []
+    done = parse_pull(pulled()._replace(code=Code.PULL_NOT_FOUND), 0, run_hash(RUN), records)
+    assert (done.code, len(records)) == (Code.PULL_NOT_FOUND, 2)
 
 
 def test_a_message_of_another_run_or_queue_is_a_record_without_a_value():
-    assert parse_pull(pulled(), 0, run_hash("another")).records == (Record(0, None), Record(1, None))
-    assert parse_pull(pulled(), 1, run_hash(RUN)).records == (Record(0, None), Record(1, None))
+    assert records_of(pulled(), 0, run_hash("another")) == [Record(0, None), Record(1, None)]
+    assert records_of(pulled(), 1, run_hash(RUN)) == [Record(0, None), Record(1, None)]
 
 
 @pytest.mark.parametrize("offset", [0x8 + 0xF5 + 8, 0x8 + 0xF5 + 100])  # the stored CRC, the body
@@ -78,34 +107,34 @@ def test_damage_that_the_broker_did_not_notice(offset):
     data = bytearray(PULLED)
     data[offset] ^= 1
     (answer,) = FrameBuffer().feed(bytes(data))
-    assert not decode_messages(answer.body)[0].intact
-    assert parse_pull(answer, 0, run_hash(RUN)).records == (Record(0, None), Record(1, Value(5, 1)))
+    assert not next(decode_messages(answer.body)).intact
+    assert records_of(answer, 0, run_hash(RUN)) == [Record(0, None), Record(1, Value(5, 1))]
 
 
 @pytest.mark.parametrize("cut", [1, 7, 100, 0x101, 0x103])
 def test_a_cut_off_message_is_refused_whole(cut):
     with pytest.raises(ProtocolError):
-        decode_messages(pulled().body[:-cut])
+        list(decode_messages(pulled().body[:-cut]))
 
 
 def test_an_unknown_magic_number_is_refused():
     body = bytearray(pulled().body)
     body[7] ^= 0xFF
     with pytest.raises(ProtocolError, match="magic"):
-        decode_messages(bytes(body))
+        list(decode_messages(bytes(body)))
 
 
 def test_lengths_that_do_not_add_up_are_refused():
     body = bytearray(pulled().body)
     body[3] ^= 1
     with pytest.raises(ProtocolError, match="add up"):
-        decode_messages(bytes(body))
+        list(decode_messages(bytes(body)))
 
 
 def test_the_crc_zero_means_not_computed():
     body = bytearray(pulled().body)
     body[8:12] = bytes(4)
-    assert decode_messages(bytes(body))[0].intact
+    assert next(decode_messages(bytes(body))).intact
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from chaos.core.cells import CellRow, append_row
+from chaos.core.cells import CellRow, append_row, read_rows
 from chaos.matrix.model import jobs_of, plan_of
 from chaos.matrix.read import read_matrix
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import rocketmq_raft
+import rows as kept_rows
 
 MATRIX = msgspec.structs.replace(read_matrix("rocketmq-raft"), repeats=1)
 JOBS = jobs_of(MATRIX, 0.05)
@@ -57,7 +58,7 @@ def test_each_claim_follows_its_rule(made, said):
 
 def test_the_page_has_every_cell_and_names_every_run_that_was_not_valid():
     page = rocketmq_raft.page(PLAN, rows("both-loss.pool.jRaft", verdict="invalid", sentence="7 lost", lost=7,
-                                         anomalies={"lost-write": 7}))  # fmt: skip
+                                         anomalies={"lost-write": 7}), [])  # fmt: skip
     table = [line for line in page.splitlines() if line.startswith(("| broker-", "| controller-", "| both-"))]
     assert len(table) == 12
     assert all(line.count("|") == 6 for line in table)
@@ -73,4 +74,23 @@ def test_an_unfinished_matrix_is_not_kept(tmp_path):
     (tmp_path / "matrix.json").write_bytes(msgspec.json.encode(PLAN))
     append_row(tmp_path, row(JOBS[0]))
     with pytest.raises(SystemExit, match="47 of 48 runs are not done"):
-        rocketmq_raft.keep(tmp_path)
+        rocketmq_raft.keep(tmp_path, "")
+
+
+def test_a_matrix_that_takes_anothers_place_leaves_its_rows_there(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    monkeypatch.setattr(rocketmq_raft, "DATA", data)
+    monkeypatch.setattr(rocketmq_raft, "ORIGINS", data / "origin.jsonl")
+    monkeypatch.setattr(kept_rows, "clean_commit", lambda: "abc")
+    for verdict in ("valid", "unknown"):
+        folder = tmp_path / verdict
+        folder.mkdir()
+        (folder / "matrix.json").write_bytes(msgspec.json.encode(PLAN))
+        for one in rows("-", verdict=verdict):
+            append_row(folder, one)
+        rocketmq_raft.keep(folder, "the controllers changed")
+    assert {one.verdict for one in read_rows(data)} == {"unknown"}
+    assert {one.verdict for one in read_rows(data / "until-abc")} == {"valid"}
+    stored = kept_rows.stored(data / "origin.jsonl")
+    assert len(kept_rows.counted(stored)) == 1
+    assert "| the controllers changed |" in rocketmq_raft.page(PLAN, read_rows(data), stored).splitlines()[-1]

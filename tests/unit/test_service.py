@@ -14,9 +14,9 @@ def row(start, count, every_s=0.1, **facts):
     return OpLiteral(sends=Sends(start=start, count=count, every_s=every_s, **facts))
 
 
-def judged(tmp_path, *ops, faults=(), queues=1):
+def judged(tmp_path, *ops, faults=(), queues=1, quiet=()):
     literal = HistoryLiteral(
-        name="x", rules=(1,), about="", ops=ops, faults=faults, run=RunLiteral(queues=queues),
+        name="x", rules=(1,), about="", ops=ops, faults=faults, run=RunLiteral(queues=queues, quiet=quiet),
         expect=Expected(valid=True),
     )  # fmt: skip
     write_run_folder(literal, tmp_path / "run")
@@ -53,6 +53,15 @@ def test_throughput_is_steady_once_five_seconds_are_as_full_as_before_the_fault(
 
 def test_throughput_may_be_as_before_at_the_heal(tmp_path):
     assert stopped(tmp_path, until=9.0).faults[0].steady == Steady(reached=True, seconds=0.0)
+
+
+def test_a_load_that_is_quiet_on_purpose_is_neither_a_slow_system_nor_the_usual_throughput(tmp_path):
+    ops = (row(0.05, 60, offset=0), row(6.05, 2, 1.0, first=100, offset=60), row(8.05, 60, first=110, offset=62),
+           row(14.05, 2, 1.0, first=200, offset=122), row(16.05, 40, first=210, offset=124))  # fmt: skip
+    at = (FaultLiteral(id=1, inject=8.0, heal=13.0, targets=("b1",)),)
+    assert judged(tmp_path / "1", *ops, faults=at).faults[0].steady == Steady(reached=False, seconds=None)
+    on_purpose = judged(tmp_path / "2", *ops, faults=at, quiet=((6.0, 8.0), (14.0, 16.0)))
+    assert on_purpose.faults[0].steady == Steady(reached=True, seconds=0.0)
 
 
 def test_half_the_throughput_is_not_steady(tmp_path):

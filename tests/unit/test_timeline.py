@@ -1,16 +1,17 @@
 """Who led when, as far as observations tell."""
 
+import msgspec
 import pytest
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import Evidence, Fault, Observation
+from chaos.core.events import DID_NOT_LAST, Evidence, Fault, Observation
 from chaos.core.history import NEVER_NS
 from chaos.testing import ORIGIN_NS, RunLiteral, run_info
 from checkers.timeline import timeline_of
 
 
 def at(second):
-    return ORIGIN_NS + second * NS_PER_S
+    return ORIGIN_NS + round(second * NS_PER_S)
 
 
 def said(second, node, role, epoch, *, alive=True):
@@ -25,12 +26,26 @@ def timeline(*events):
 
 @pytest.mark.parametrize(
     ("second", "epoch"),
-    [(5, 1), (10, 1), (11, 1), (20, 3), (35, 3), (60, 3)],
-    ids=["inside", "last heard", "shortly after", "the next to be heard", "inside again", "long after"],
-)
+    [(5, 1), (10, 1), (12, 1), (13, None), (20, None), (27, None), (28, 3), (35, 3), (42, 3), (60, None)],
+    ids=[
+        "inside", "last heard", "two periods after", "later", "between", "earlier", "two periods before",
+        "inside again", "two periods after the last", "long after",
+    ],
+)  # fmt: skip
 def test_epoch_of(second, epoch):
     reigns = [said(s, "b1", "master", 1) for s in range(11)] + [said(s, "b1", "master", 3) for s in range(30, 41)]
     assert timeline(*reigns, said(12, "b2", "master", 2)).epoch_of("b1", at(second)) == epoch
+
+
+@pytest.mark.parametrize(("second", "epoch"), [(10.4, 4), (10.5, 4), (10.6, 6)])
+def test_between_two_claims_the_nearer_one_says_the_epoch(second, epoch):
+    assert timeline(said(10, "b1", "master", 4), said(11, "b1", "master", 6)).epoch_of("b1", at(second)) == epoch
+
+
+@pytest.mark.parametrize(("second", "epoch"), [(10.9, 4), (11, None), (11.1, None), (11.9, None), (12.1, 6)])
+def test_a_node_that_said_otherwise_in_between_led_in_no_known_epoch(second, epoch):
+    words = [said(10, "b1", "master", 4), said(11, "b1", "slave", 4), said(12, "b1", "slave", 4)]
+    assert timeline(*words, said(13, "b1", "master", 6)).epoch_of("b1", at(second)) == epoch
 
 
 def test_a_node_that_never_led_has_no_epoch():
@@ -105,6 +120,29 @@ def test_what_was_decided_holds_after_a_master_was_none_for_a_while():
     assert [(claim.epoch, claim.first_ns) for claim in found.claims if claim.node == "b1"] == [(4, at(10)), (4, at(30))]
 
 
+def stage(second, name, *, proven=None, words=""):
+    seen = None if proven is None else Evidence(kind="look", proven=proven, summary=words)
+    return Fault(time_ns=at(second), id=1, name="leader-kill", stage=name, targets=("b1",), evidence=seen)
+
+
+def test_the_first_heal_ends_a_faults_time_and_the_proven_one_its_force():
+    begun = [stage(1, "inject"), stage(2, "active", proven=True), stage(5, "heal", proven=True)]
+    first = [*begun, stage(6, "healed", proven=False, words="b1 is dead")]
+    (fault,) = timeline(*first).faults
+    assert (fault.heal_ns, fault.healed_ns, fault.healed) == (at(5), at(6), False)
+    assert (fault.lasted, fault.in_force_until_ns()) == (True, NEVER_NS)
+    (fault,) = timeline(*first, stage(20, "heal"), stage(21, "healed", proven=True, words="b1 serves")).faults
+    assert (fault.heal_ns, fault.healed_ns, fault.healed) == (at(5), at(21), True)
+    assert (fault.lasted, fault.in_force_until_ns(), fault.heal_evidence) == (True, at(21), "b1 serves")
+
+
+@pytest.mark.parametrize("proven", [None, False])
+def test_a_fault_that_was_not_looked_at_again_before_its_heal_is_not_known_to_have_lasted(proven):
+    seen = [stage(1, "inject"), stage(2, "active", proven=True), stage(5, "heal", proven=proven)]
+    (fault,) = timeline(*seen, stage(6, "healed", proven=True)).faults
+    assert (fault.proven, fault.lasted, fault.healed) == (True, False, True)
+
+
 def test_a_fault_that_broke_is_unproven_whatever_was_seen():
     seen = Evidence(kind="matrix", proven=True, summary="cut")
     found = timeline(
@@ -115,3 +153,16 @@ def test_a_fault_that_broke_is_unproven_whatever_was_seen():
     assert not found.faults[0].proven
     assert "no route to b2" in found.faults[0].note
     assert found.last_heal_ns() == NEVER_NS
+
+
+def test_a_fault_that_had_ended_before_its_heal_is_not_proven():
+    seen = Evidence(kind="proc", proven=True, summary="pid 7 gone")
+    early = msgspec.structs.replace(seen, details={DID_NOT_LAST: {"b1": "something else started it as pid 9"}})
+    stages = (("inject", None), ("active", seen), ("heal", seen), ("healed", early))
+    events = [
+        Fault(time_ns=at(i), id=1, name="leader-kill", stage=stage, targets=("b1",), evidence=evidence)
+        for i, (stage, evidence) in enumerate(stages)
+    ]
+    (span,) = timeline(*events).faults
+    assert (span.proven, span.healed) == (False, True)
+    assert span.note == "broke: did not last: b1 something else started it as pid 9"

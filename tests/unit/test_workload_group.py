@@ -71,7 +71,21 @@ def test_sends_and_steps_keep_their_rates() -> None:
     arrivals = load(workload(), [0, 1, 2, 3], 100, 20)
     assert arrivals == sorted(arrivals, key=lambda arrival: arrival.at_ns)
     assert sum(arrival.f is F.SEND for arrival in arrivals) == pytest.approx(2000, abs=1)
-    assert len(steps_of(arrivals)) == pytest.approx(100 * 20 * (0.5 + 0.2 + 0.01), abs=4)
+    assert len(steps_of(arrivals)) == pytest.approx(100 * 20 * (0.5 + 0.2), abs=4)
+    asks = [arrival for arrival in arrivals if arrival.f is F.COMMITTED_READ]
+    assert len(asks) == pytest.approx(100 * 20 * 0.15, abs=1)
+    assert {(ask.client, ask.key) for ask in asks} == {(client, key) for client in range(4) for key in range(3)}
+
+
+def test_every_client_asks_where_the_group_goes_on_and_no_member_is_moved_by_the_answer() -> None:
+    it = workload()
+    step = Arrival(0, F.POLL, it.owner(0, it.slot(0, 0)), 0)
+    it.learn(step.client, asked(it, step), Completion(type=OK, next_offset=5))
+    for client in range(4):
+        ask = asked(it, Arrival(0, F.COMMITTED_READ, client, 0), 50 + client)
+        assert (ask.f, ask.key, ask.offset) == (F.COMMITTED_READ, 0, None)
+        it.learn(client, ask, Completion(type=OK, next_offset=99))
+    assert asked(it, step).offset == 5
 
 
 def test_a_member_asks_then_polls_then_commits() -> None:
@@ -134,7 +148,7 @@ def test_who_keeps_a_queue_goes_on_without_asking() -> None:
 def test_sends_and_reads_are_those_of_the_workload_queue() -> None:
     it = workload()
     kinds = {arrival.f for arrival in islice(it.arrivals([0, 1, 2, 3], 100), 400)}
-    assert kinds == {F.SEND, F.POLL, F.READ, F.SLAVE_READ}
+    assert kinds == {F.SEND, F.POLL, F.COMMITTED_READ, F.READ, F.SLAVE_READ}
     send = asked(it, Arrival(0, F.SEND, 1, 2))
     assert send.value is not None
     assert (send.key, send.value.sequence, send.body_bytes) == (2, 0, 100)

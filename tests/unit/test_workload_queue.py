@@ -1,6 +1,6 @@
 """The generator of the workload ``queue`` is pure, seeded and keeps its rate."""
 
-from itertools import islice
+from itertools import islice, takewhile
 
 import pytest
 
@@ -40,6 +40,24 @@ def test_arrivals_ascend_and_keep_the_rate_of_every_kind() -> None:
         assert sum(a.f is f for a in arrivals) == pytest.approx(rate * share * seconds, abs=1)
     assert {a.client for a in arrivals} == {0, 1}
     assert {a.key for a in arrivals} == {0, 1, 2, 3}
+
+
+def test_in_a_quiet_stretch_a_tenth_of_the_sends_is_due_and_every_other_arrival_stays() -> None:
+    def arrivals(*quiet: tuple[float, float]) -> list[Arrival]:
+        operations = frozenset(F)
+        spec = LoadSpec(
+            queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations, quiet=quiet
+        )  # fmt: skip
+        return list(takewhile(lambda one: one.at_ns < 20 * 10**9, QueueWorkload(spec).arrivals([0, 1], 100)))
+
+    def within(arrival: Arrival) -> bool:
+        return 5 * 10**9 <= arrival.at_ns < 8 * 10**9
+
+    steady, quiet = arrivals(), arrivals((5.0, 8.0))
+    left_out = set(steady) - set(quiet)
+    assert set(quiet) < set(steady)
+    assert all(one.f is F.SEND and within(one) for one in left_out)
+    assert sum(one.f is F.SEND and within(one) for one in quiet) == pytest.approx(100 * 3 / 10, abs=1)
 
 
 def test_kinds_that_the_system_does_not_serve_are_left_out() -> None:

@@ -1,0 +1,64 @@
+"""What is missing after the last heal, and what a process left behind: the pure parts."""
+
+import pytest
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.events import Observation
+from chaos.core.runinfo import Promises
+from chaos.load import Totals
+from chaos.recovery import missing_now, silent_queues
+from cluster.process_end import last_line, starved_share
+
+HEALED_NS = 100 * NS_PER_S
+
+
+def totals(last_sent, last_acked):
+    def times(seconds):
+        return {key: round(at_s * NS_PER_S) for key, at_s in seconds.items()}
+
+    return Totals(
+        sends={}, reads={}, worst_lag_s=0, worst_ack_s=0, last_ack_ns=0, in_flight=0, last_sent=times(last_sent),
+        last_acked=times(last_acked),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("last_sent", "last_acked", "silent"),
+    [
+        ({0: 110}, {0: 107}, ()),
+        ({0: 110}, {0: 106.9}, (0,)),
+        ({0: 110}, {}, (0,)),
+        ({0: 102}, {0: 50}, ()),  # just healed
+        ({0: 110, 1: 110}, {0: 110, 1: 90}, (1,)),
+        ({}, {0: 50}, ()),  # no client that follows the route sends there
+    ],
+)
+def test_a_queue_is_silent_while_its_sends_go_on_without_an_acknowledgement(last_sent, last_acked, silent):
+    assert silent_queues(totals(last_sent, last_acked), HEALED_NS, 3.0) == silent
+
+
+def test_nodes_are_missing_that_do_not_answer_or_that_are_not_in_sync():
+    seen = {
+        name: Observation(time_ns=1, asked_ns=1, node=name, alive=name != "c1") for name in ("c1", "b1", "b2", "b3")
+    }
+    replicas = ("b1", "b2", "b3")
+    assert missing_now(seen, ("b1", "b3"), replicas, Promises(rejoins_within_s=1)) == ("c1", "b2")
+    assert missing_now(seen, (), replicas, Promises()) == ("c1",), "no such set is promised"
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (b"", ""),
+        (b"ready\nb1: data/log: damaged\n\n", "b1: data/log: damaged"),
+        (b"Exception: disk full\n\tat a.b.C(D.java:3)\n\t... 12 more\n", "Exception: disk full"),
+        (b"x" * 1000, "x" * 300),
+    ],
+)
+def test_the_last_line_that_says_something(log, said):
+    assert last_line(log) == said
+
+
+def test_a_node_is_as_starved_as_its_worst_thread():
+    assert starved_share({1: 5, 2: 0}, {1: 30, 2: 10, 3: 80}, 100) == 0.8
+    assert starved_share({}, {}, 100) == 0.0
