@@ -24,11 +24,13 @@ from rows import DATA, ROOT, Code, Row, about_age, clean_commit, counted, made, 
 
 from chaos.core.clock import Deadline
 from chaos.core.runinfo import NodeInfo
-from cluster import matrix, network, process, wire
 from cluster.cluster import Node
-from cluster.docker import DockerBackend
 from cluster.host import Backend, Capability, Host, NodeSpec, hosts_up
-from cluster.netns import NetnsBackend
+from cluster.hosts import interface
+from cluster.hosts.docker.backend import DockerBackend
+from cluster.hosts.netns import NetnsBackend
+from cluster.network import packet_filter, probe_matrix
+from cluster.nodes import process
 from cluster.system import Launch
 
 ROWS = DATA / "backends.jsonl"
@@ -50,7 +52,7 @@ def on_hosts(run_id: str, hosts: Mapping[str, Host], rounds: int) -> dict[str, f
     """The medians of hosts that are up."""
     host, peer = hosts["b1"], hosts["b2"]
     node = Node(NodeInfo(name="b1", role="broker", address=host.address), host, LAUNCH)
-    rules = [network.Rule(peer.address)]
+    rules = [packet_filter.Rule(peer.address)]
 
     def restart() -> None:
         process.start(node, run_id)
@@ -66,12 +68,12 @@ def on_hosts(run_id: str, hosts: Mapping[str, Host], rounds: int) -> dict[str, f
         "start": restart,
         "stop": lambda: process.stop(node),
         "start again": restart,
-        "cut": lambda: network.apply(host, run_id, rules),
-        "heal": lambda: network.clear(host, run_id),
-        "probes on all links": lambda: matrix.measure(hosts, 20),
+        "cut": lambda: packet_filter.apply(host, run_id, rules),
+        "heal": lambda: packet_filter.clear(host, run_id),
+        "probes on all links": lambda: probe_matrix.measure(hosts, 20),
     }
     if Capability.LINK in host.capabilities:
-        actions |= {"disconnect": lambda: wire.down(host), "connect": lambda: wire.up(host)}
+        actions |= {"disconnect": lambda: interface.down(host), "connect": lambda: interface.up(host)}
     if (machine := host.machine) is not None:
         actions |= {
             "suspend the container": machine.freeze,

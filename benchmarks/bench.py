@@ -239,7 +239,7 @@ def run(scale: Scale, names: list[str], folder: Path) -> None:
         SystemExit: 254 if disk is short; 255 if some could not be measured.
     """
     sys.path.insert(0, str(ROOT))  # machine facts are the project's
-    from chaos.machine import machine_facts
+    from chaos.run.machine import machine_facts
 
     clean_commit()
     folder.mkdir(parents=True, exist_ok=True)

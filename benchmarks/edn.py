@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from chaos.core.formats import jepsen, kafka, text
-from chaos.core.formats.jepsen import EventReader
+from chaos.formats import jepsen, kafka, text
+from chaos.formats.jepsen import EventReader
 
 PROCESSES = 10
 KEYS = 20

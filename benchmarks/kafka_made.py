@@ -5,8 +5,8 @@ Clean histories as for the reference checker's figures: 20 logs, 10 processes, h
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import NO_KEY, NONE, KafkaColumns, KafkaF, Mop, Mops, Ops
 from chaos.core.op import Type
+from chaos.formats.kafka_columns import NO_KEY, NONE, KafkaColumns, KafkaF, Mop, Mops, Ops
 
 KEYS, PROCESSES = 20, 10
 ASSIGNED = KEYS * PROCESSES

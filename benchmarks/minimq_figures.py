@@ -25,10 +25,10 @@ from runs import parser, perform, row_of, seconds
 from chaos.core.clock import Deadline
 from chaos.core.op import F, Type
 from chaos.core.runinfo import NodeInfo
-from cluster import process
 from cluster.cluster import Node
 from cluster.host import hosts_up
-from cluster.netns import NetnsBackend
+from cluster.hosts.netns import NetnsBackend
+from cluster.nodes import process
 from cluster.system import ClusterView
 from cluster.systems.minimq.system import MiniMQ
 

@@ -9,9 +9,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models.calls import Call
+from chaos.formats.operations import NEVER
+from checkers.objects.calls import Call
 
 MODULE = "github.com/anishathalye/porcupine@v1.3.1"
 TIMEOUT_S = 20

@@ -17,11 +17,11 @@ import rows as kept_rows
 from rows import DATA as ALL_DATA
 from rows import ROOT, Code, Row, about_age, counted, deciding, made, origin, replace, stored
 
-from chaos.core.cells import PLAN, ROWS, CellRow, MatrixPlan, current, read_plan, read_rows
+from chaos.core.matrix_results import PLAN, ROWS, CellRow, MatrixPlan, current, read_plan, read_rows
 from reports import words
-from reports.html import template
-from reports.matrix import pooled, view
-from reports.spread import Spread
+from reports.matrix.pages import pooled, view
+from reports.page.html import template
+from reports.page.spread import Spread
 
 DATA = ALL_DATA / "rocketmq-raft"
 ORIGINS = DATA / "origin.jsonl"

@@ -19,13 +19,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "docs" / "data"
 SYSTEMS = "cluster/systems"
+CHECKS = ("*.py", "history", "anomalies", "engine", "log", "consumers", "cluster", "recovery")
 SOURCES = {
-    "minimq": (f"{SYSTEMS}/minimq", f"{SYSTEMS}/*.py"),
-    "rocketmq": (f"{SYSTEMS}/rocketmq", f"{SYSTEMS}/*.py"),
+    "minimq": (f"{SYSTEMS}/minimq", f"{SYSTEMS}/_shared"),
+    "rocketmq": (f"{SYSTEMS}/rocketmq", f"{SYSTEMS}/_shared"),
     "nemesis": ("nemesis",),
     "workload": ("chaos/workload",),
-    "checks": ("checkers/*.py",),
-    "hosts": ("cluster/*.py",),
+    "checks": tuple(f"checkers/{room}" for room in CHECKS),
+    "hosts": tuple(f"cluster/{room}" for room in ("*.py", "agent", "hosts", "network", "nodes")),
     "engines": ("checkers", "spark_checkers", "chaos/core"),
 }
 """What the fingerprints of a row may be of: folders and patterns of files, relative to the repository."""

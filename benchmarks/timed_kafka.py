@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from benchmarks import kafka_made
 from benchmarks.measuring import profile, times
-from chaos.core.formats.kafka_columns import NONE, KafkaColumns, Mop, Mops, Ops
 from chaos.core.memory import keep_freed
 from chaos.core.op import Type
+from chaos.formats.kafka_columns import NONE, KafkaColumns, Mop, Mops, Ops
 from checkers.kafka.check import check
 
 WORDS: Final = ("type", "f", "flags", "kind", "mop", "key", "process")

@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from benchmarks.measuring import profile, times
 from chaos.core.op import F, Type
-from checkers.evidence import context_of, evidence_of
-from checkers.judge import examine
-from checkers.kernel import Context
-from checkers.linearizable import LinearizableKernel
-from checkers.local import begin
-from checkers.loss import LossKernel
-from checkers.shards import grouped, load_shard, load_timeline, materialise, tables_of
+from checkers.engine.judge import examine
+from checkers.engine.local import begin
+from checkers.history.folder_integrity import context_of, evidence_of
+from checkers.history.kernel import Context
+from checkers.history.shards import grouped, load_shard, load_timeline, materialise, tables_of
+from checkers.log.linearizable import LinearizableKernel
+from checkers.log.loss import LossKernel
 
 KERNELS = {"no-loss": LossKernel(), "linearizable-offsets": LinearizableKernel()}
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks import porcupine
 from chaos.core.op import Type
-from checkers.models import registry
-from checkers.models.calls import Call, Calls
-from checkers.models.rules import Budget, Rules
+from checkers.objects import registry
+from checkers.objects.calls import Call, Calls
+from checkers.objects.rules import Budget, Rules
 
 CLIENTS = 10
 WORDS = {True: "Ok", False: "Illegal", "unknown": "Unknown"}

@@ -24,13 +24,13 @@ def chosen(name: str, options: Mapping[str, Any]) -> tuple[Any, str]:
         return _made("ssh", options), " (auto: --nodes-file names its hosts)"
     if name != "auto":
         return _made(name, options), ""
-    from cluster.facts import namespaces
+    from cluster.doctor import namespaces
 
     missing = [fact for fact in namespaces() if not fact.ok and not fact.optional]
     if not missing:
         return _made("netns", options), " (auto: this machine can make rootless network namespaces)"
     here = f"{missing[0].name}: {missing[0].detail}"
-    from cluster.docker_engine import connect
+    from cluster.hosts.docker.engine import connect
 
     try:
         connect().check_enterable()

@@ -15,11 +15,11 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import FINAL, SENDS, F, Type
 from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
-from checkers.campaign import missing_failover
-from checkers.drain import drain_of
-from checkers.findings import Finding, anomaly, counted, examples, incomplete, listed, numbers
-from checkers.kernel import Context, QueueShard
-from checkers.missing_nodes import is_explained
+from checkers.anomalies.findings import Finding, anomaly, counted, examples, incomplete, listed, numbers
+from checkers.cluster.campaign import missing_failover
+from checkers.history.kernel import Context, QueueShard
+from checkers.log.final_reads import drain_of
+from checkers.recovery.missing_nodes import is_explained
 
 ENOUGH: Final = 10
 """Ok operations of each kind in the mix, below which a run shows nothing of that kind."""

@@ -1,7 +1,7 @@
 """What is tested: roles, configuration as data, a client, and what can be observed.
 
 A system decides in pure functions (``topology``, ``launch``, ``promises``); start, kill, pause, resume
-and alive are not its business but ``cluster.process``'. ``Probe`` and ``Client`` run inside the
+and alive are not its business but ``cluster.nodes.process``'. ``Probe`` and ``Client`` run inside the
 client host's network, in worker and observer processes, and know nodes by address only.
 """
 

@@ -1,10 +1,10 @@
 """Executes the plan: each row at its time, each fault proven while it lasts, healed at the row's end.
 
-Rows that overlap run side by side, in lanes: a lane is a thread, and its rows come one after the other. A node is
-under one fault of nodes at a time, and what faults of links do to each other's proofs is ``nemesis.inforce``'s.
-Looking delays the healing of short rows alone, and not for long: proofs run beside the clock, and one that is not
-ready when the row ends counts as not given. Healing happens on every path out, in the thread of ``run`` or in
-``heal_all``. The module refuses to choose (``nemesis.targets``) and to know what a fault does (``nemesis.fault``).
+Rows that overlap run side by side, in lanes: a lane is a thread, and its rows come one after the other. A node is under
+one fault of nodes at a time, and what faults of links do to each other's proofs is ``nemesis.faults.active_faults``'s.
+Looking delays the healing of short rows alone, and not for long: proofs run beside the clock, and one that is not ready
+when the row ends counts as not given. Healing happens on every path out, in the thread of ``run`` or in ``heal_all``.
+The module refuses to choose (``nemesis.targets.choice``) and to know what a fault does (``nemesis.faults.fault``).
 """
 
 import threading
@@ -21,14 +21,14 @@ from chaos.core.events import EventLog, Evidence, Fault, Note
 from cluster.cluster import Cluster
 from cluster.host import Host
 from cluster.system import Leadership
-from nemesis.catalog import Kind
-from nemesis.fault import READY_TIMEOUT_S, Scene, one_line
-from nemesis.fault import Fault as Injectable
-from nemesis.faults import FAULTS
-from nemesis.inforce import InForce
-from nemesis.plan import Row, lanes
-from nemesis.targets import Targets, choose
-from nemesis.topology import Topology
+from nemesis.faults.active_faults import InForce
+from nemesis.faults.fault import READY_TIMEOUT_S, Scene, one_line
+from nemesis.faults.fault import Fault as Injectable
+from nemesis.faults.registry import FAULTS
+from nemesis.plan.catalog import Kind
+from nemesis.plan.plan import Row, lanes
+from nemesis.targets.choice import Targets, choose
+from nemesis.targets.topology import Topology
 
 LAST_LOOK_S: Final = 2.0
 """The last look begins this long before the healing, or a quarter of the fault before it, whichever is less."""

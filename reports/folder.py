@@ -15,8 +15,8 @@ from chaos.core.manifest import read_checked
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.series import Series
 from chaos.core.verdict import Results
-from checkers.event_files import events_of
-from checkers.evidence import check_plan, manifest_of
+from checkers.history.events import events_of
+from checkers.history.folder_integrity import check_plan, manifest_of
 
 MAX_FILES = 400
 """Files listed at most; the page says of how many."""

@@ -1,14 +1,14 @@
 """``ReportData``: everything that the page and the terminal say of a run, typed.
 
 Texts are ready to be shown, unescaped; times are seconds since the load began. The module refuses to
-compute: ``reports.build`` and what it calls do.
+compute: ``reports.page.build`` and what it calls do.
 """
 
 import msgspec
 
-from reports.spread import SpreadRow
-from reports.timeline import Charts
-from reports.trace import Trace
+from reports.page.spread import SpreadRow
+from reports.page.timeline import Charts
+from reports.page.trace import Trace
 
 
 class Stamp(msgspec.Struct, frozen=True):

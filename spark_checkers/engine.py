@@ -14,14 +14,14 @@ import msgspec
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
-from checkers.evidence import Evidence, context_of, evidence_of
-from checkers.imported.question import Question
-from checkers.judge import Judged, Part, conclude, together
-from checkers.kernel import Context
-from checkers.local import new_judging
-from checkers.shards import grouped
+from checkers.engine.judge import Judged, Part, conclude, together
+from checkers.engine.local import new_judging
+from checkers.history.folder_integrity import Evidence, context_of, evidence_of
+from checkers.history.kernel import Context
+from checkers.history.shards import grouped
+from checkers.imported.options import Question
 from spark_checkers.files import judged, room_for, verdicts
 from spark_checkers.rounds import performed
 from spark_checkers.session import session

@@ -17,13 +17,13 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.errors import ChaosError, HistoryError
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 from chaos.core.verdict import UNKNOWN, Results
-from checkers.imported import kafka_apart as apart
+from checkers.imported import kafka_tasks as apart
 from checkers.imported.figures import Figures
-from checkers.imported.question import Question
+from checkers.imported.options import Question
 from checkers.imported.ranges import judge_parts, ranges, read_range
-from checkers.imported.telling import results
+from checkers.imported.results import results
 from checkers.kafka.check import EDGES
 from checkers.kafka.kernel import Options
 from spark_checkers.tasks import Failed, Task, error_of

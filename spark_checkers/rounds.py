@@ -16,7 +16,7 @@ from typing import Any, Final, Self
 
 import pyarrow as pa
 
-from chaos.core import advance
+from chaos.core import progress
 from spark_checkers.masters import ATTEMPTS
 from spark_checkers.reasons import cause
 from spark_checkers.session import executors, session, shipped
@@ -65,7 +65,7 @@ class _Watch:
     def __init__(self, context: Any, group: str, limits_s: Sequence[float], done_before: int, of: int) -> None:
         self._context, self._group, self._limits_s = context, group, limits_s
         self._done_before, self._of = done_before, of
-        self._told = advance.heard()
+        self._told = progress.heard()
         self._over = threading.Event()
         self._seen_at = self._began = time.monotonic()
         self.stopped: dict[int, tuple[range, float]] = {}

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import IO, Any, Final
 
-from chaos.core import advance
+from chaos.core import progress
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError
 from spark_checkers.masters import EVERYWHERE, Where, checked, reach, settings
@@ -124,7 +124,7 @@ def _start(where: Where) -> None:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    advance.heard()(f"Spark starts at {where.master}", 0, 0)
+    progress.heard()(f"Spark starts at {where.master}", 0, 0)
     reach(where.master)
     placed = settings(where)
     _environment(where, placed["spark.driver.bindAddress"])

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from chaos.core.errors import ChaosError, HistoryError, UsageError
-from chaos.core.place import Place, place
+from chaos.core.storage_path import Place, place
 
 TASKS: Final = pa.schema([
     ("number", pa.int64()),
@@ -67,8 +67,8 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
             question for ``imported``; for ``queues`` the context, the name of the judging, the queues and the names of
             checks.
     """
-    from checkers.local import begin, examined
-    from checkers.shards import load_timeline, materialise, workers_in
+    from checkers.engine.local import begin, examined
+    from checkers.history.shards import load_timeline, materialise, workers_in
 
     if kind == "imported":
         from checkers.imported.judge import judge

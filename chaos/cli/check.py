@@ -11,9 +11,9 @@ import msgspec
 from click.core import ParameterSource
 
 from chaos.cli.bar import Bar
-from chaos.core import advance
+from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
-from chaos.core.place import Place, Remote, place
+from chaos.core.storage_path import Place, Remote, place
 from chaos.core.verdict import Results, exit_code
 
 FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl")
@@ -80,7 +80,7 @@ def check_command(
     254 it cannot be read, 2 unknown, 130 the run was interrupted, 0 valid. A path may be a URI (s3://, gs://,
     hdfs://, abfs://, file://): it is read where it is, and nothing is written there.
     """
-    from chaos.judging import aim
+    from chaos.run.judging import aim
 
     master = _meant(master, engine)
     engine = aim(engine, master, driver_host)
@@ -117,7 +117,7 @@ def _asked(texts: tuple[str, ...]) -> frozenset[str]:
     if not texts:
         return frozenset()
     from chaos.plugins import did_you_mean
-    from checkers.registry import described
+    from checkers.engine.registry import described
 
     known = [name for name, _ in described()]
     names = [name.strip() for text in texts for name in text.split(",")]
@@ -145,7 +145,7 @@ def _runs(
 
 def _run(text: str, store: Path, scratch: Path | None, master: str | None, until_told: ExitStack) -> _Run | ChaosError:
     """Where a run is judged: one of another file system there, or here if tables have to be made, gone afterwards."""
-    from chaos.store import find_run
+    from chaos.run.store import find_run
 
     try:
         where = place(text)
@@ -165,8 +165,8 @@ def _far_run(text: str, where: Remote, scratch: Path | None, master: str | None,
     Raises:
         ChaosError: it cannot be judged.
     """
-    from checkers.elsewhere import fetch_streams, fetch_words, has_tables
-    from checkers.shards import run_of
+    from checkers.history.remote_folder import fetch_streams, fetch_words, has_tables
+    from checkers.history.shards import run_of
     from spark_checkers.masters import Where
 
     if not where.exists():
@@ -196,11 +196,11 @@ def _runs_at_hand(
     if not known:
         return [_refused(text, run) for text, run in zip(paths, runs, strict=True) if isinstance(run, ChaosError)]
     from chaos.core.runinfo import read_run
-    from chaos.judging import judge_each
-    from reports.html import render
-    from reports.text import rows_of, summary
+    from chaos.run.judging import judge_each
+    from reports.page.html import render
+    from reports.summary.terminal import rows_of, summary
 
-    with Bar(sys.stderr) as bar, advance.listening(bar):
+    with Bar(sys.stderr) as bar, progress.listening(bar):
         judged = iter(judge_each([run.where for run in known], engine, only, [run.home for run in known]))
     codes = []
     for text, run in zip(paths, runs, strict=True):
@@ -231,7 +231,7 @@ def _runs_at_hand(
 
 def _value(text: str) -> str | int:
     """A value of the command line as histories have it: a whole number or a keyword if it is one."""
-    from chaos.core.formats.edn import Keyword
+    from chaos.formats.edn import Keyword
 
     if text.removeprefix("-").isdecimal():
         return int(text)
@@ -257,14 +257,14 @@ def _files(
     files = [file for file in seen if not isinstance(file, ChaosError)]
     if not files:
         return [_refused(text, file) for text, file in zip(paths, seen, strict=True) if isinstance(file, ChaosError)]
-    from chaos.judging import judge_imported
-    from checkers.imported.question import Question, model_for
-    from reports.imported import figures_object, summary
+    from chaos.run.judging import judge_imported
+    from checkers.imported.options import Question, model_for
+    from reports.summary.imported import figures_object, summary
 
     if "init" in given:
         given["init"] = _value(given["init"])
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)
-    with Bar(sys.stderr) as bar, advance.listening(bar):
+    with Bar(sys.stderr) as bar, progress.listening(bar):
         judged = iter(judge_imported(files, question, engine, scratch))
     codes = []
     for text, file in zip(paths, seen, strict=True):

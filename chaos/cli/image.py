@@ -3,10 +3,10 @@
 import click
 
 from chaos import plugins
-from chaos.asked import parse_settings
 from chaos.cli.options import SETTINGS_OPTION
 from chaos.cli.run import progress
-from chaos.experiment import DEFAULTS
+from chaos.options.experiment import DEFAULTS
+from chaos.options.resolve import parse_settings
 
 
 @click.group("image")
@@ -23,8 +23,8 @@ def image_command() -> None:
 )  # fmt: skip
 def build_command(system: str, pairs: tuple[str, ...], source: str) -> int:
     """Make the image unless the engine has it; the last line printed is its name."""
-    from cluster.docker_engine import connect
-    from cluster.docker_image import build, packages_for
+    from cluster.hosts.docker.engine import connect
+    from cluster.hosts.docker.image import build, packages_for
 
     plugin = plugins.load("systems", system)()
     specs = plugin.topology(plugin.resolve(parse_settings(pairs)))

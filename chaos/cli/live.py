@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Fault, Phase
-from chaos.watching import Beat, Opening
+from chaos.run.watching import Beat, Opening
 
 QUEUE_MAX: Final = 1000
 BEAT_EVERY_S: Final = 30.0

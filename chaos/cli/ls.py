@@ -67,7 +67,7 @@ def ls_command(store: str, as_json: bool) -> int:
 
     Whatever takes a run takes an id from here, its beginning, `latest`, or the number of the first column.
     """
-    from chaos.store import runs_in
+    from chaos.run.store import runs_in
 
     folders = runs_in(Path(store))
     rows = [listed(folder, -place) for place, folder in enumerate(reversed(folders), 1)]

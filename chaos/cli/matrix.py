@@ -39,7 +39,7 @@ def matrix_command(
 
     Exit code: 255 if a run broke, else 1 if one is invalid, else 2 if one is unknown, else 0.
     """
-    from chaos.core.cells import current, read_rows
+    from chaos.core.matrix_results import current, read_rows
     from chaos.matrix.conduct import clock, conduct, forecast
     from chaos.matrix.conduct import judge_again as judged_again
     from chaos.matrix.model import Job, jobs_of, plan_of
@@ -80,8 +80,8 @@ def _checked(job: Any) -> int:
         UsageError: it could not be run; better said before the first run than after hours.
     """
     from chaos import plugins
-    from chaos.asked import experiment_of
-    from chaos.planning import drawn
+    from chaos.options.planning import drawn
+    from chaos.options.resolve import experiment_of
 
     try:
         experiment = experiment_of({}, job.config)

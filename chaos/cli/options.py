@@ -1,7 +1,7 @@
 """The options of a run, once for every command that takes them.
 
 The letters and the long names that OpenChaos had are taken where they mean something here; the others are refused with
-the word to use instead. The module refuses to say what they ask for: ``chaos.asked`` does.
+the word to use instead. The module refuses to say what they ask for: ``chaos.options.resolve`` does.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import click
 
-from chaos.config import long_option
 from chaos.core.errors import UsageError
-from chaos.experiment import DEFAULTS
+from chaos.options.config_file import long_option
+from chaos.options.experiment import DEFAULTS
 
 Command = Callable[..., int]
 

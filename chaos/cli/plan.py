@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from chaos.asked import experiment_of
 from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.core.errors import UsageError
-from chaos.experiment import DEFAULTS, Experiment
+from chaos.options.experiment import DEFAULTS, Experiment
+from chaos.options.resolve import experiment_of
 
 if TYPE_CHECKING:
-    from nemesis.plan import Row
+    from nemesis.plan.plan import Row
 
 _DECIDES_PLAN = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s", "rhythm")
 
@@ -25,10 +25,10 @@ def plan_command(as_json: bool, **options: Any) -> int:
     """Show what `chaos run` with these options would do, every fault with its time and targets; begin nothing."""
     from chaos import plugins
     from chaos.backends import chosen
-    from chaos.planning import mix_of, plan_of
+    from chaos.options.planning import mix_of, plan_of
     from cluster.system import Leadership
-    from nemesis.targets import choose
-    from nemesis.topology import Topology
+    from nemesis.targets.choice import choose
+    from nemesis.targets.topology import Topology
 
     experiment = experiment_of(options)
     backend, why = chosen(experiment.backend, experiment.backend_options)
@@ -101,8 +101,8 @@ def replayed(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
     Raises:
         UsageError: no such run, it has no config.yaml or plan.jsonl, or an option that its plan decides.
     """
-    from chaos.config import load
-    from chaos.store import find_run
+    from chaos.options.config_file import load
+    from chaos.run.store import find_run
 
     store = options.get("store") or DEFAULTS["store"]
     folder = find_run(run, Path(store))

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from chaos.asked import experiment_of
 from chaos.cli.options import LIVE_OPTION, run_options
-from chaos.experiment import Experiment
+from chaos.options.experiment import Experiment
+from chaos.options.resolve import experiment_of
 
 
 def progress() -> Callable[[str], None]:
@@ -40,8 +40,8 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     """One whole run, shown while it goes; returns the exit code."""
     from chaos.backends import chosen
     from chaos.cli.live import chosen as display_of
-    from chaos.run import run
-    from reports.text import summary
+    from chaos.run.recipe import run
+    from reports.summary.terminal import summary
 
     backend, why = chosen(experiment.backend, experiment.backend_options)
     display = display_of(live)

@@ -78,8 +78,8 @@ def show_command(run: str, store: str, around: str | None, context: int, **filte
     are shown beside whatever operations are asked for. `--around` takes an offset (with --key), a value as 3:17, or the
     name of an anomaly that the run has, as lost-write or lost-write/2.
     """
-    from chaos.store import find_run
-    from reports.history_text import HEAD
+    from chaos.run.store import find_run
+    from reports.history.text import HEAD
 
     folder = find_run(run, Path(store))
     lines = _lines(folder, around, context, filters)
@@ -97,8 +97,9 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     """The lines to print, each made when it is printed."""
     from chaos.core.clock import NS_PER_S
     from chaos.core.runinfo import read_run
-    from reports import history_rows, history_text
     from reports.folder import read_events_of
+    from reports.history import rows as history_rows
+    from reports.history import text as history_text
 
     run = read_run(folder)
     names = [node.name for node in run.nodes]
@@ -140,7 +141,7 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
 
 def _hits(folder: Path, target: Sought | None) -> Any:
     """A predicate: whether an operation concerns what is sought."""
-    from reports import history_rows
+    from reports.history import rows as history_rows
 
     if target is None or (target.value is None and target.offset is None):
         return lambda _one: False

@@ -17,7 +17,7 @@ import msgspec
 from chaos.core.checksums import found_checksum, is_unaltered, with_checksum
 from chaos.core.clock import now_ns
 from chaos.core.errors import HistoryError
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 
 OBSERVE_PERIOD_S: Final = 1.0
 """The observer asks every node once in so many seconds, and waits less than that for the answer."""

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from chaos.core.events import Event, read_events
 from chaos.core.manifest import FileSum, Manifest, compare, sum_of, sum_of_file, write_checked
 from chaos.core.op import FINAL, SENDS, VALUED, Type
-from chaos.core.place import Place
 from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE
+from chaos.core.storage_path import Place
 from chaos.core.streams import read_records
 from chaos.core.tables import TableFile, TableSum, sum_of_table
 

@@ -12,7 +12,7 @@ import msgspec
 
 from chaos.core.checksums import is_unaltered, with_checksum
 from chaos.core.errors import HistoryError
-from chaos.core.place import Place, Remote
+from chaos.core.storage_path import Place, Remote
 
 NAME: Final = "manifest.json"
 STREAM_SUFFIXES: Final = (".ops", ".reads", ".errors")

@@ -7,7 +7,7 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.manifest import check_document, write_checked
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 
 Status = Literal["planned", "running", "ran", "checked", "crashed"]
 UNFINISHED: Final = ("planned", "running")

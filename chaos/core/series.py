@@ -1,6 +1,6 @@
 """What the report draws of the operations: counts and points, small whatever the history's size.
 
-Made by a kernel in the executors (``checkers.series``), stored as ``series.json`` in the run folder, read
+Made by a kernel in the executors (``checkers.recovery.series``), stored as ``series.json`` in the run folder, read
 by ``reports``. The module refuses to hold rows.
 """
 

@@ -19,10 +19,10 @@ from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFact
 from chaos.core.manifest import write_manifest
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
 from chaos.core.tables import TableFile
-from chaos.generate.fates import WRITERS, Fates
+from chaos.generate.outcomes import WRITERS, Fates
 from chaos.generate.plan import MIX, ORIGIN_NS, PASSES, SETTLE_NS, TIMEOUT_NS, Plan
 from chaos.generate.rows import CLIENTS, FinalRead, Piece, piece_slots, sends_in
-from chaos.testing import NODES
+from chaos.testing.history_files import NODES
 
 SMALL: Final = 1_000_000
 """Operations up to which starting processes costs more than it gives."""

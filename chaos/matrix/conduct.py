@@ -15,23 +15,23 @@ from typing import Final
 import msgspec
 import yaml
 
-from chaos.core.cells import PLAN, CellRow, MatrixPlan, append_row, current, read_plan, read_rows, worst_exit
 from chaos.core.errors import ChaosError, UsageError
+from chaos.core.matrix_results import PLAN, CellRow, MatrixPlan, append_row, current, read_plan, read_rows, worst_exit
 from chaos.core.runinfo import read_run
 from chaos.core.verdict import exit_code
-from chaos.experiment import DEFAULTS
-from chaos.judging import judge_each
 from chaos.matrix.jobs import Attempt, again, beside_s, expected_s, pending, row_of
 from chaos.matrix.model import Job, load_s, plain
 from chaos.matrix.process import perform
-from chaos.stopper import Stopper
-from chaos.store import runs_in
-from cluster import reap
-from cluster.docker_reap import present
+from chaos.options.experiment import DEFAULTS
+from chaos.run.interrupts import Stopper
+from chaos.run.judging import judge_each
+from chaos.run.store import runs_in
+from cluster.cleanup import cleanup
+from cluster.hosts.docker.cleanup import present
 from reports import words
-from reports.html import render
-from reports.matrix import write_pages
-from reports.spread import spread_of
+from reports.matrix.pages import write_pages
+from reports.page.html import render
+from reports.page.spread import spread_of
 
 RUNS: Final = "runs"
 PATIENCE_S: Final = 900.0
@@ -206,10 +206,10 @@ def clear(folder: Path, say: Say) -> None:
     if not cut_off:
         return
     engine = present()
-    for leftover in reap.leftovers(engine):
+    for leftover in cleanup.leftovers(engine):
         if leftover.run_id in cut_off:
             say(f"removing {leftover.kind} of run {leftover.run_id}, which was cut off: {leftover.what}")
-            reap.remove(leftover, engine)
+            cleanup.remove(leftover, engine)
     for path in cut_off.values():
         say(f"removing {path.relative_to(folder)}, which was cut off")
         shutil.rmtree(path)

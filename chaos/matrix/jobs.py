@@ -10,8 +10,8 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.cells import NEVER, CellRow, Recovery, Verdict
 from chaos.core.manifest import read_checked
+from chaos.core.matrix_results import NEVER, CellRow, Recovery, Verdict
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.verdict import FaultResult, Results
 from chaos.matrix.model import Job, load_s

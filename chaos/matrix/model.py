@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos.config import Config
-from chaos.core.cells import MatrixPlan, Planned
 from chaos.core.errors import UsageError
+from chaos.core.matrix_results import MatrixPlan, Planned
 from chaos.core.rand import stream
-from chaos.experiment import DEFAULTS
-from nemesis.mix import kinds_of
-from nemesis.sequence import UNTIL, Steps, round_s, rounds, scaled
+from chaos.options.config_file import Config
+from chaos.options.experiment import DEFAULTS
+from nemesis.plan.mix import kinds_of
+from nemesis.plan.sequence import UNTIL, Steps, round_s, rounds, scaled
 
 FLOOR_S: Final = 10.0
 """No fault, no healthy stretch and no recovery is shrunk below this."""

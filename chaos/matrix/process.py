@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from chaos.matrix.jobs import BROKE, Attempt
-from cluster.linux import die_with_parent
+from cluster.agent.linux import die_with_parent
 
 _POLL_S: Final = 0.2
 _TAIL_BYTES: Final = 2000

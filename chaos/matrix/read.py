@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import yaml
 
-from chaos.config import Config, known_keys, options
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, parse, read, unknown
 from chaos.matrix.model import Axis, Matrix, Value, slug
+from chaos.options.config_file import Config, known_keys, options
 
 KEYS: Final = ("name", "about", "base", "axes", "exclude", "repeats", "seed")
 _FOLDER: Final = files("chaos") / "matrices"

@@ -6,7 +6,7 @@ producer is under way; those that become due meanwhile wait for their turn withi
 After a send of which nobody knows what became of it the producer is given up for one of a new name:
 whether the old one's number was taken is not known either.
 
-The module is pure: ``chaos.attempts`` makes the attempts and keeps the turns.
+The module is pure: ``chaos.worker.idempotent_sends`` makes the attempts and keeps the turns.
 """
 
 import msgspec

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from chaos.core.formats.records import Event
+from chaos.formats.records import Event
+from checkers.history.timeline import FaultSpan
 from checkers.imported.plain import plain
-from checkers.timeline import FaultSpan
 
 NEMESES: Final = frozenset({"nemesis", "fault"})
 """The processes that break things: Jepsen's, and what the reader of OpenChaos' files calls its faults."""

@@ -12,21 +12,21 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.formats.records import Event
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import Availability, CheckResult, FaultResult, KindResult, Latency, Rto
-from checkers.columns import Ints
-from checkers.histogram import BUCKETS, bucket_of, quantile
+from chaos.formats.records import Event
+from checkers.engine.judge import fault_result
+from checkers.history.columns import Ints
+from checkers.history.kernel import Context
+from checkers.history.timeline import Timeline
+from checkers.imported.empty_run import nowhere
 from checkers.imported.faults import Faults, faults_of
 from checkers.imported.load import EVERYWHERE, Doings, Given, Load
-from checkers.imported.nowhere import nowhere
-from checkers.judge import fault_result
-from checkers.kernel import Context
-from checkers.rpo import RpoKernel, RpoSummary, tolls_of
-from checkers.rto import Attempts, RtoSummary, not_ok_under, touched, worse
-from checkers.service import Sent, ServiceKernel, ServiceSummary, availability, latencies, steady, summary_of
-from checkers.timeline import Timeline
+from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
+from checkers.recovery.rpo import RpoKernel, RpoSummary, tolls_of
+from checkers.recovery.rto import Attempts, RtoSummary, not_ok_under, touched, worse
+from checkers.recovery.service import Sent, ServiceKernel, ServiceSummary, availability, latencies, steady, summary_of
 
 SENDS: Final = frozenset({"send", "txn", "enqueue", "append", "add", "write", "put", "generate"})
 """Kinds that give the service something to keep; one that failed was not served."""

@@ -4,10 +4,10 @@ Pure but for reading the file; the same function runs here and in executors. The
 """
 
 from chaos.core.memory import keep_freed
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from checkers.imported import kafka, logs, objects
-from checkers.imported.question import KAFKA, LOG, Question
+from checkers.imported.options import KAFKA, LOG, Question
 
 
 def judge(path: Place, question: Question, engine: str) -> Results:

@@ -8,21 +8,21 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from chaos.core.formats import registry as formats
-from chaos.core.formats.kafka import KafkaHistory
-from chaos.core.formats.missing import Missing, undone
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Example, Results
+from chaos.formats import registry as formats
+from chaos.formats.kafka import KafkaHistory
+from chaos.formats.missing import Missing, undone
 from checkers.imported.figures import Losses, figures
 from checkers.imported.load import of_kafka
+from checkers.imported.options import Question
 from checkers.imported.plain import plain
-from checkers.imported.question import Question
-from checkers.imported.telling import results
+from checkers.imported.results import results
 from checkers.kafka.check import KafkaVerdict, check
 from checkers.kafka.losses import losses
 from checkers.kafka.names import STANDS
+from checkers.kafka.report import EXAMPLES, told
 from checkers.kafka.rows import Records
-from checkers.kafka.told import EXAMPLES, told
 
 _NOBODY: Final = np.empty(0, dtype=np.int64)
 

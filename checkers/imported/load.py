@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import NONE, KafkaF, Mop
-from chaos.core.formats.operations import LONG_AGO, Operation
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
-from checkers.columns import Ints
+from chaos.formats.kafka_columns import NONE, KafkaF, Mop
+from chaos.formats.operations import LONG_AGO, Operation
+from checkers.history.columns import Ints
 from checkers.kafka.log import ids_of
 from checkers.kafka.rows import Records, shards
-from checkers.models.calls import frozen
+from checkers.objects.calls import frozen
 
 EVERYWHERE: Final = -1
 """The queue of operations that belong to none."""

@@ -10,30 +10,30 @@ import msgspec
 import numpy as np
 
 from chaos.core.errors import HistoryError
-from chaos.core.formats import registry as formats
-from chaos.core.formats.missing import UNDONE, Missing, Stands, undone
-from chaos.core.formats.operations import Operation
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Results
-from checkers.duplicates import DuplicatesKernel
-from checkers.failed_read import FailedReadKernel
-from checkers.findings import Findings, anomaly, merged, validity
+from chaos.formats import registry as formats
+from chaos.formats.missing import UNDONE, Missing, Stands, undone
+from chaos.formats.operations import Operation
+from checkers.anomalies.findings import Findings, anomaly, merged, validity
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.timeline import timeline_of
+from checkers.imported.empty_run import nowhere
 from checkers.imported.figures import figures
 from checkers.imported.load import of_operations
-from checkers.imported.log_told import Found, Log, told
-from checkers.imported.nowhere import nowhere
-from checkers.imported.question import Question
-from checkers.imported.telling import results
-from checkers.kernel import Context, QueueShard
-from checkers.linearizable import LinearizableKernel
-from checkers.models.calls import frozen
-from checkers.models.finding import show
-from checkers.offsets import OffsetsKernel
-from checkers.order import OrderKernel
-from checkers.phantom import PhantomKernel
-from checkers.timeline import timeline_of
+from checkers.imported.log_report import Found, Log, told
+from checkers.imported.options import Question
+from checkers.imported.results import results
+from checkers.log.duplicates import DuplicatesKernel
+from checkers.log.failed_read import FailedReadKernel
+from checkers.log.linearizable import LinearizableKernel
+from checkers.log.offsets import OffsetsKernel
+from checkers.log.order import OrderKernel
+from checkers.log.phantom import PhantomKernel
+from checkers.objects.calls import frozen
+from checkers.objects.finding import show
 
 KERNELS: Final = (
     LinearizableKernel(), DuplicatesKernel(), FailedReadKernel(), OffsetsKernel(), OrderKernel(), PhantomKernel(),

@@ -1,6 +1,6 @@
 """Registers, sets, queues and the like: each key is an object, and each object has its answer.
 
-The module refuses to search by itself; ``checkers.models`` does.
+The module refuses to search by itself; ``checkers.objects`` does.
 """
 
 from collections.abc import Iterable, Iterator
@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 
 from chaos.core.errors import HistoryError
-from chaos.core.formats import registry as formats
-from chaos.core.formats.missing import Missing, undone
-from chaos.core.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from chaos.core.op import Type
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Example, Results
+from chaos.formats import registry as formats
+from chaos.formats.missing import Missing, undone
+from chaos.formats.operations import LONG_AGO, NEVER, Operation, Operations
 from checkers.imported.figures import Losses, figures
 from checkers.imported.load import of_operations
+from checkers.imported.options import Question
 from checkers.imported.plain import plain
-from checkers.imported.question import Question
-from checkers.imported.telling import results
-from checkers.models import bags, minimise, registry
-from checkers.models.calls import Call, Calls, frozen
-from checkers.models.finding import Answer
-from checkers.models.placing import NAME
-from checkers.models.rules import Budget, Rules
+from checkers.imported.results import results
+from checkers.objects import bags, minimise, registry
+from checkers.objects.calls import Call, Calls, frozen
+from checkers.objects.finding import Answer
+from checkers.objects.placing import NAME
+from checkers.objects.rules import Budget, Rules
 
 _KEYED_TOGETHER = frozenset({"set", "set-full", "queue", "total-queue", "counter", "unique-ids"})
 """In these a key, where the format has one (a sharding key), names no object of its own; ``independent`` does."""

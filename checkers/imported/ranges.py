@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import HistoryError
-from chaos.core.formats import kafka as kafka_format
-from chaos.core.formats import kafka_parts, text
-from chaos.core.place import Place
+from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
+from chaos.formats import kafka as kafka_format
+from chaos.formats import kafka_parts, text
 from checkers.imported import kafka
-from checkers.imported.kafka_apart import ReadPart, keep
-from checkers.imported.question import KAFKA, Question
+from checkers.imported.kafka_tasks import ReadPart, keep
+from checkers.imported.options import KAFKA, Question
 
 RANGE_BYTES: Final = 16 << 20
 """Of text a task: some tenths of a second, and a tenth of a gibibyte at most."""

@@ -12,12 +12,13 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from chaos.core.formats.kafka_columns import KafkaColumns
 from chaos.core.verdict import UNKNOWN, Valid
-from checkers.columns import Ints
-from checkers.kafka import explain, graph, kernel
-from checkers.kafka.cycles import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
-from checkers.kafka.first_circle import named
+from chaos.formats.kafka_columns import KafkaColumns
+from checkers.cycles import graph
+from checkers.cycles.first_cycle import named
+from checkers.cycles.search import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
+from checkers.history.columns import Ints
+from checkers.kafka import explain, kernel
 from checkers.kafka.found import Case, Cases, Found
 from checkers.kafka.kernel import Options, Summary
 from checkers.kafka.log import Values

@@ -6,9 +6,9 @@ precommitted-read). The module refuses to look beyond one log.
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import KafkaF
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask
+from chaos.formats.kafka_columns import KafkaF
+from checkers.history.columns import Ints, Mask
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.hash_order import first_of
 from checkers.kafka.log import UNKNOWN, Log

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import KafkaColumns, Mop
-from checkers.kafka.cycles import Graph, Part, Step
+from chaos.formats.kafka_columns import KafkaColumns, Mop
+from checkers.cycles.paths import cycle
+from checkers.cycles.search import Graph, Part, Step
 from checkers.kafka.found import Case
-from checkers.kafka.paths import cycle
 from checkers.kafka.rows import Records
 
 Body = tuple[Any, ...]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers.columns import Ints
+from checkers.history.columns import Ints
 
 
 @dataclass(frozen=True, slots=True)

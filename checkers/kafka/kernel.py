@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import KafkaF, Mop
 from chaos.core.op import Type
-from checkers.columns import Ints
-from checkers.kafka import content, graph, order, realtime
+from chaos.formats.kafka_columns import KafkaF, Mop
+from checkers.cycles import graph
+from checkers.history.columns import Ints
+from checkers.kafka import content, order, realtime
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import Log, Values
 from checkers.kafka.rows import Records, Shard

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.formats.kafka_columns import NONE
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask
+from chaos.formats.kafka_columns import NONE
+from checkers.history.columns import Ints, Mask
 from checkers.kafka.hash_order import first_of
 from checkers.kafka.rows import NEVER, Shard
 from checkers.kafka.stretches import rows_of

@@ -6,7 +6,7 @@ The module refuses to find losses itself: ``content`` does.
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.columns import Ints
+from checkers.history.columns import Ints
 from checkers.kafka import content
 from checkers.kafka.log import Log, Values
 from checkers.kafka.rows import Records, shards

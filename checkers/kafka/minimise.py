@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops, partners
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask
-from checkers.ddmin import smallest
+from chaos.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops, partners
+from checkers.history.columns import Ints, Mask
 from checkers.kafka.check import check
 from checkers.kafka.found import Case
 from checkers.kafka.names import CYCLES, Via
+from checkers.objects.ddmin import smallest
 
 CHECKS: Final = 400
 """How often one minimisation asks the checker at most."""

@@ -7,7 +7,7 @@ look at a history.
 
 from typing import Final, Literal
 
-from chaos.core.formats.missing import UNDONE, Missing, Stands
+from chaos.formats.missing import UNDONE, Missing, Stands
 
 Via = Literal["assign", "subscribe"]
 

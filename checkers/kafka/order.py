@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask, stable_order
+from checkers.history.columns import Ints, Mask, stable_order
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
 from checkers.kafka.rows import Shard

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import NONE, Mop, Mops
-from checkers.columns import Ints, Mask, stable_order
+from chaos.formats.kafka_columns import NONE, Mop, Mops
+from checkers.history.columns import Ints, Mask, stable_order
 from checkers.kafka.stretches import Stretches, rows_of
 
 _ROWS: Final = 1 << 17

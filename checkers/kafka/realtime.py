@@ -7,9 +7,9 @@ return any part of what is there.
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import NONE
 from chaos.core.op import Type
-from checkers.columns import Ints, Mask, stable_order, starts_of, suffix_minimum
+from chaos.formats.kafka_columns import NONE
+from checkers.history.columns import Ints, Mask, stable_order, starts_of, suffix_minimum
 from checkers.kafka.found import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
 from checkers.kafka.rows import NEVER

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.formats.kafka_columns import KafkaColumns, KafkaF, Mop, narrow, partners
 from chaos.core.op import Type
-from checkers.columns import Column, Ints, Mask, stable_order
+from chaos.formats.kafka_columns import KafkaColumns, KafkaF, Mop, narrow, partners
+from checkers.history.columns import Column, Ints, Mask, stable_order
 from checkers.kafka.polled import Polled, Sightings, sighted
 from checkers.kafka.stretches import Stretches
 

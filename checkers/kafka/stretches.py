@@ -6,8 +6,8 @@ The module refuses to know what a kind means.
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import Mop, Mops
-from checkers.columns import Ints, starts_of
+from chaos.formats.kafka_columns import Mop, Mops
+from checkers.history.columns import Ints, starts_of
 
 
 class Stretches:

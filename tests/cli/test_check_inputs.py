@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 from run_folders import as_version_2
 
-from chaos import judging
 from chaos.cli.main import cli
 from chaos.core.verdict import Results
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
-from chaos.history_size import rows_of_file, rows_of_run
-from chaos.testing import load_history, write_run_folder
+from chaos.run import judging
+from chaos.run.history_size import rows_of_file, rows_of_run
+from chaos.testing.history_files import load_history, write_run_folder
 
 HISTORIES = Path(__file__).parent.parent / "histories"
 REGISTER = """\

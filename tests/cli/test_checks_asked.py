@@ -10,9 +10,9 @@ from click.testing import CliRunner, Result
 from chaos.cli.main import cli
 from chaos.core.errors import UsageError
 from chaos.core.verdict import CheckResult
-from chaos.testing import load_history, write_run_folder
-from checkers import local
-from checkers.registry import described
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.engine import local
+from checkers.engine.registry import described
 
 HISTORIES = Path(__file__).parent.parent / "histories"
 NAMES = [name for name, _ in described()]

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from chaos.asked import experiment_of
 from chaos.cli.main import cli
 from chaos.cli.plan import replayed
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.events import EventLog, Fault
-from chaos.experiment import Experiment, as_yaml
-from chaos.planning import pinned
-from nemesis.plan import Row, make_plan, read_plan, write_plan
+from chaos.options.experiment import Experiment, as_yaml
+from chaos.options.planning import pinned
+from chaos.options.resolve import experiment_of
+from nemesis.plan.plan import Row, make_plan, read_plan, write_plan
 
 QUICK = ["--backend", "netns", "--seed", "7"]
 
@@ -189,8 +189,8 @@ def test_replay_needs_a_plan_and_a_file(tmp_path: Path) -> None:
 def test_a_pinned_row_hits_whom_it_hit(tmp_path: Path) -> None:
     from cluster.system import Leadership
     from cluster.systems.minimq.system import MiniMQ
-    from nemesis.targets import choose
-    from nemesis.topology import Topology
+    from nemesis.targets.choice import choose
+    from nemesis.targets.topology import Topology
 
     system, told = MiniMQ(), []
     topology = Topology.of(system.topology(system.resolve({})), system.roles)

@@ -8,8 +8,8 @@ from click.testing import CliRunner, Result
 
 from chaos.cli.main import cli
 from chaos.core.errors import UsageError
-from chaos.testing import load_history, write_run_folder
-from checkers import local
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.engine import local
 
 HISTORIES = Path(__file__).parent.parent / "histories"
 
@@ -146,7 +146,7 @@ def test_show_refuses_in_one_line(store: Path, options: list[str], says: str) ->
 
 
 def test_runs_are_counted_from_the_newest(store: Path) -> None:
-    from chaos.store import find_run
+    from chaos.run.store import find_run
 
     assert find_run("-1", store).name.endswith("-0003")
     assert find_run("-3", store).name.endswith("-0001")
@@ -158,8 +158,8 @@ def test_show_reads_only_the_shards_it_needs(store: Path, monkeypatch: pytest.Mo
     import pyarrow as pa
 
     from chaos.core import history
-    from checkers.table import Table
-    from reports import history_rows
+    from checkers.history.table import Table
+    from reports.history import rows as history_rows
 
     row = dict.fromkeys(history.OPERATIONS.names, 0) | {"pinned": False, "error": "x"}
     rows = [

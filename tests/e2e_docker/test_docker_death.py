@@ -14,11 +14,14 @@ from host_support import make, marked, until
 
 from chaos.core.clock import boot_id
 from chaos.core.errors import ChaosError, DeployError
-from cluster import docker_image, docker_reap, reap, records
-from cluster.docker import DockerBackend
-from cluster.docker_engine import BOOT, OWNER, RUN, connect
+from cluster.cleanup import cleanup as reap
+from cluster.cleanup import run_records
+from cluster.cleanup.leftover import Leftover
 from cluster.host import NodeSpec
-from cluster.leftover import Leftover
+from cluster.hosts.docker import cleanup
+from cluster.hosts.docker import image as docker_image
+from cluster.hosts.docker.backend import DockerBackend
+from cluster.hosts.docker.engine import BOOT, OWNER, RUN, connect
 
 pytestmark = pytest.mark.e2e
 
@@ -30,7 +33,7 @@ from pathlib import Path
 from chaos.core.runinfo import NodeInfo
 from cluster import network, process
 from cluster.cluster import Node
-from cluster.docker import DockerBackend
+from cluster.hosts.docker.backend import DockerBackend
 from cluster.host import NodeSpec
 from cluster.system import Launch
 
@@ -83,7 +86,7 @@ def start_harness(run_id: str, work: Path) -> tuple["subprocess.Popen[str]", int
 
 def made(engine, run_id: str) -> list[str]:
     """All of a run that is in the engine, whoever made it."""
-    return [each.what for each in docker_reap._labelled(engine, lambda marks: marks.get(RUN) == run_id)]
+    return [each.what for each in cleanup._labelled(engine, lambda marks: marks.get(RUN) == run_id)]
 
 
 def files(folder: Path) -> set[str]:
@@ -133,7 +136,7 @@ def test_the_living_and_the_unlabelled_are_left_alone(sandbox):
         plain = engine.api.create_volume("chaos-test-plain")["Name"]
         marked_volume = engine.api.create_volume("chaos-test-elsewhere", labels=elsewhere)["Name"]
         try:
-            assert not {each.name for each in docker_reap.leftovers(engine)} & {plain, marked_volume}
+            assert not {each.name for each in cleanup.leftovers(engine)} & {plain, marked_volume}
         finally:
             engine.api.remove_volume(plain)
             engine.api.remove_volume(marked_volume)
@@ -181,8 +184,8 @@ def own_engine(run_id):
             engine.api.load_image(image)
         yield start, folder
         with connect() as engine:
-            for each in docker_reap.of_run(engine, run_id, records.marker(run_id)[records.OWNER]):
-                docker_reap.remove(engine, each)
+            for each in cleanup.of_run(engine, run_id, run_records.marker(run_id)[run_records.OWNER]):
+                cleanup.remove(engine, each)
     for each in started:
         each.communicate(timeout=60)
     shutil.rmtree(folder)
@@ -200,7 +203,7 @@ def test_an_engine_killed_in_the_middle(own_engine, tmp_path, run_id):
         backend.down()
     assert told.value.exit_code == 255
     until(lambda: not marked(run_id), "the hosts' processes to be gone", 20)
-    until(lambda: not any(records.start_time(pid) for pid in pids), "the engine to be gone", 20)
+    until(lambda: not any(run_records.start_time(pid) for pid in pids), "the engine to be gone", 20)
     start()
     with connect() as engine:
         assert len(made(engine, run_id)) == 7  # we live, so `chaos clean` lets it be; the fixture removes it

@@ -13,11 +13,13 @@ import pytest
 from host_support import make, until
 
 from chaos.core.errors import CapabilityError, UsageError
-from cluster import cpu_share, docker_reap, records
-from cluster.addressing import NETWORK
-from cluster.docker import DockerBackend
-from cluster.docker_engine import connect
+from cluster.cleanup import run_records
 from cluster.host import NodeSpec, hosts_up
+from cluster.hosts import cpu_share
+from cluster.hosts.addressing import NETWORK
+from cluster.hosts.docker import cleanup
+from cluster.hosts.docker.backend import DockerBackend
+from cluster.hosts.docker.engine import connect
 
 pytestmark = pytest.mark.e2e
 
@@ -35,8 +37,8 @@ def engine(tmp_path, monkeypatch):
 
 def made_by(engine, run_id: str) -> list[tuple[str, str]]:
     """Kind and name of all that a run of this process has in the engine."""
-    owner = records.marker(run_id)[records.OWNER]
-    return [(each.kind, each.what.split()[1]) for each in docker_reap.of_run(engine, run_id, owner)]
+    owner = run_records.marker(run_id)[run_records.OWNER]
+    return [(each.kind, each.what.split()[1]) for each in cleanup.of_run(engine, run_id, owner)]
 
 
 def test_hosts_may_filter_packets_and_nothing_else(sandbox):
@@ -55,11 +57,11 @@ def test_all_that_a_run_makes_is_labelled_and_gone_afterwards(sandbox, engine):
     names = [f"chaos-{up.run_id}-{name}" for name in ("b1", "b2", "client")]
     each_host = [(kind, name) for kind in ("container", "volume") for name in names]
     assert sorted(made_by(engine, up.run_id)) == sorted([("network", f"chaos-{up.run_id}"), *each_host])
-    assert up.run_id not in {each.run_id for each in docker_reap.leftovers(engine)}  # we live
+    assert up.run_id not in {each.run_id for each in cleanup.leftovers(engine)}  # we live
     up.backend.down()
     assert made_by(engine, up.run_id) == []
-    assert not list((records.folder().parent / "docker").iterdir())
-    assert not list(records.folder().iterdir())
+    assert not list((run_records.folder().parent / "docker").iterdir())
+    assert not list(run_records.folder().iterdir())
 
 
 def test_two_runs_at_once_have_networks_of_their_own(sandbox):
@@ -187,7 +189,7 @@ def test_what_the_harness_runs_has_the_larger_share(sandbox, engine, tmp_path):
         """
         import subprocess, sys
         from pathlib import Path
-        from cluster.docker import DockerBackend
+        from cluster.hosts.docker.backend import DockerBackend
         from cluster.host import NodeSpec, hosts_up
         Path(sys.argv[1], "cgroup.procs").write_text("0")
         backend = DockerBackend()

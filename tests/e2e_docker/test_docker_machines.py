@@ -9,14 +9,15 @@ from host_support import marked, until
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeployError
 from chaos.core.runinfo import NodeInfo
-from cluster import matrix, network, process
 from cluster.cluster import Cluster, Node
 from cluster.host import Capability
+from cluster.network import packet_filter, probe_matrix
+from cluster.nodes import process
 from cluster.system import Launch
-from nemesis.catalog import Kind
-from nemesis.fault import Scene
-from nemesis.machines import faults_on
-from nemesis.targets import Targets
+from nemesis.faults.fault import Scene
+from nemesis.faults.machine import faults_on
+from nemesis.plan.catalog import Kind
+from nemesis.targets.choice import Targets
 
 pytestmark = pytest.mark.e2e
 
@@ -50,7 +51,7 @@ def test_a_killed_host_loses_what_runs_and_comes_back_the_same(sandbox):
     up = sandbox("b1", "b2")
     host = up.hosts["b1"]
     assert Capability.MACHINE in host.capabilities
-    network.apply(host, up.run_id, [network.Rule(up.hosts["b2"].address)])
+    packet_filter.apply(host, up.run_id, [packet_filter.Rule(up.hosts["b2"].address)])
     fault = faults_on("container")[Kind.KILL](scene_of(up, Kind.KILL))
     fault.act()
     assert fault.verify().proven
@@ -62,8 +63,8 @@ def test_a_killed_host_loses_what_runs_and_comes_back_the_same(sandbox):
     assert not fault.verify().proven
     assert (host.run("hostname", timeout_s=5).text, host.run("pwd", timeout_s=5).text) == ("b1", host.home)
     assert host.run("ip", "route", "get", "192.0.2.1", timeout_s=5).returncode != 0
-    assert network.listed(host) == ()  # a machine that boots has no rules
-    seen = matrix.measure(up.hosts, 5)
+    assert packet_filter.listed(host) == ()  # a machine that boots has no rules
+    seen = probe_matrix.measure(up.hosts, 5)
     assert seen.complete() == seen.received.keys()
     fault.heal()
     up.backend.check()
@@ -83,7 +84,7 @@ def test_a_stopped_host_is_asked_first_and_comes_back(sandbox):
     up.backend.check()
     fault.heal()
     assert fault.verify_healed().proven
-    assert matrix.measure(up.hosts, 5).silent() == frozenset()
+    assert probe_matrix.measure(up.hosts, 5).silent() == frozenset()
 
 
 def test_a_restarted_host_is_another_start_of_it(sandbox):
@@ -97,7 +98,7 @@ def test_a_restarted_host_is_another_start_of_it(sandbox):
     assert fault.verify_healed().proven
     until(lambda: ticks(up) not in ("", stood), "the process to tick again")
     up.backend.check()
-    assert matrix.measure(up.hosts, 5).silent() == frozenset()
+    assert probe_matrix.measure(up.hosts, 5).silent() == frozenset()
 
 
 def test_a_host_off_its_network_runs_alone_and_comes_back_with_its_address(sandbox):

@@ -9,8 +9,8 @@ import pytest
 from host_support import make
 from run_support import FAULTS, ROCKETMQ_FAULTS, check_run
 
-from cluster import docker_reap
-from cluster.docker_engine import RUN, connect
+from cluster.hosts.docker import cleanup
+from cluster.hosts.docker.engine import RUN, connect
 
 
 @pytest.fixture(autouse=True)
@@ -24,7 +24,7 @@ def nothing_left():
 
 
 def of_any_run(engine) -> set[str]:
-    return {each.what for each in docker_reap._labelled(engine, lambda marks: RUN in marks)}
+    return {each.what for each in cleanup._labelled(engine, lambda marks: RUN in marks)}
 
 
 def chaos(store: Path, *options: str) -> list[str]:

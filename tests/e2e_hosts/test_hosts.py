@@ -11,8 +11,8 @@ import pytest
 from host_support import BACKENDS, make, marked, until
 
 from chaos.core.errors import CapabilityError, DeadlineError, DeployError, UsageError
-from cluster import matrix
 from cluster.host import Capability, NodeSpec, check_programs, hosts_up
+from cluster.network import probe_matrix
 
 pytestmark = pytest.mark.e2e
 
@@ -37,7 +37,7 @@ def test_seven_hosts_reach_each_other_by_name_and_nothing_else(sandbox):
         (route,) = host.run("ip", "-o", "route", timeout_s=5).text.splitlines()
         assert route.split()[1:3] == ["dev", "eth0"]
         assert ip_network(route.split()[0]).subnet_of(ip_network("198.18.0.0/15"))
-    seen = matrix.measure(up.hosts, 5)
+    seen = probe_matrix.measure(up.hosts, 5)
     assert len(seen.received) == 56
     assert seen.complete() == seen.received.keys()
 

@@ -17,14 +17,16 @@ from host_support import BACKENDS, make
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.events import EventLog, Fault, read_events
 from chaos.core.runinfo import NodeInfo
-from cluster import matrix, network, process, wire
 from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
+from cluster.hosts import interface
+from cluster.network import packet_filter, probe_matrix
+from cluster.nodes import process
 from cluster.system import Launch, Leadership
-from nemesis.catalog import CATALOG
-from nemesis.plan import make_plan
+from nemesis.plan.catalog import CATALOG
+from nemesis.plan.plan import make_plan
+from nemesis.plan.sequence import Step, Steps, plan_steps
 from nemesis.runner import Nemesis
-from nemesis.sequence import Step, Steps, plan_steps
 
 pytestmark = pytest.mark.e2e
 
@@ -90,12 +92,12 @@ def healthy(up):
     cluster, client = up
     yield cluster, client
     for node in cluster.nodes.values():
-        assert network.listed(node.host) == ()
+        assert packet_filter.listed(node.host) == ()
         seen = process.state(node)
         assert seen.alive
         assert not seen.stopped
-        assert wire.is_up(node.host)
-    assert network.listed(client) == ()
+        assert interface.is_up(node.host)
+    assert packet_filter.listed(client) == ()
 
 
 def all_ask(pairs):
@@ -240,7 +242,7 @@ def test_disconnect_takes_a_node_from_everybody_and_leaves_its_process(healthy, 
     with Run(healthy, tmp_path, "leader-disconnect", 600) as run:
         event = in_force(run)
         assert event.evidence.summary.startswith("14 of 14 links across the cut dropped all 20 probes, 42 of 42 others")
-        assert not wire.is_up(b2.host)
+        assert not interface.is_up(b2.host)
         assert ask(client, b2) in ("TimeoutError", "OSError")
         assert ask(b2.host, cluster.nodes["b1"]) == "OSError"
         assert b2.host.run("python3", "-I", "-S", "-c", ASK, "127.0.0.1", timeout_s=20).text == "here"
@@ -256,7 +258,7 @@ def test_a_link_that_somebody_puts_up_again_did_not_last(healthy, tmp_path):
     cluster, _ = healthy
     with Run(healthy, tmp_path, "leader-disconnect", 6) as run:
         in_force(run)
-        wire.up(cluster.nodes["b2"].host)
+        interface.up(cluster.nodes["b2"].host)
         events = run.finish()
     assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"]
     assert events[3].note == "did not last: NOT: b2 is on the network"
@@ -317,7 +319,7 @@ def test_partition_cuts_exactly_the_links_it_names(healthy, tmp_path, nemesis, s
             apart = (a.name in one and b.name in other) or (a.name in other and b.name in one)
             assert answer == ("TimeoutError" if apart else "here"), (a.name, b.name)
         assert all_ask((client, node) for node in nodes) == ["here"] * 7
-        rules = {name: len(network.counters(node.host, RUN)) for name, node in cluster.nodes.items()}
+        rules = {name: len(packet_filter.counters(node.host, RUN)) for name, node in cluster.nodes.items()}
         assert {name: count for name, count in rules.items() if count} == {
             **dict.fromkeys(one, len(other)), **dict.fromkeys(other, len(one))
         }  # fmt: skip
@@ -388,7 +390,7 @@ def test_each_shape_of_cut_drops_the_directions_it_names_and_no_other(healthy, t
         assert {tuple(link.split(">")) for link, count in received.items() if count == 0} == cut
         assert all(count in (0, 20) for count in received.values())
         assert {(a, b) for b, node in cluster.nodes.items() for a, other in cluster.nodes.items() if any(
-            counter.rule.address == other.host.address for counter in network.counters(node.host, RUN)
+            counter.rule.address == other.host.address for counter in packet_filter.counters(node.host, RUN)
         )} == cut, "rules stand at the receiving end of each direction and nowhere else"  # fmt: skip
         if nemesis == "leader-partition-out":
             assert hears(cluster.nodes["b1"], cluster.nodes["b2"]) == "silence"
@@ -408,7 +410,9 @@ def test_loss_drops_its_share_each_way_and_nothing_elsewhere(healthy, tmp_path):
             hit = {a, b} <= scope and bool({a, b} & set(event.targets))
             assert received[f"{a}>{b}"] < 100 if hit else received[f"{a}>{b}"] == 200
         shares = {
-            counter.rule.probability for node in cluster.nodes.values() for counter in network.counters(node.host, RUN)
+            counter.rule.probability
+            for node in cluster.nodes.values()
+            for counter in packet_filter.counters(node.host, RUN)
         }
         assert [round(share, 6) for share in shares] == [0.8]
         healed(run)
@@ -435,7 +439,7 @@ def test_faults_at_once_on_the_same_nodes_are_each_proven_and_healed(healthy, tm
     by_time = sorted(events, key=lambda event: event.time_ns)
     assert [event.id for event in by_time if event.stage == "inject"] == [1, 2, 3, 4, 5]
     assert run.nemesis.unhealed() == ()
-    assert all(network.listed(node.host) == () for node in cluster.nodes.values())
+    assert all(packet_filter.listed(node.host) == () for node in cluster.nodes.values())
 
 
 def test_the_window_is_looked_at_again_at_its_end(healthy, tmp_path):
@@ -466,19 +470,19 @@ def test_a_fault_that_somebody_undoes_did_not_last(healthy, tmp_path, nemesis):
 
 def filtered(*change):
     """A change of a host's packet filter that somebody else makes."""
-    return lambda host: host.run(network.variant(host), "-w", "5", *change, timeout_s=10).check()
+    return lambda host: host.run(packet_filter.variant(host), "-w", "5", *change, timeout_s=10).check()
 
 
 def arrives(cluster, source, target):
     """How many of 20 probes pass one link."""
     hosts = {name: cluster.nodes[name].host for name in (source, target)}
-    return matrix.measure(hosts, 20, [(source, target)]).received[source, target]
+    return probe_matrix.measure(hosts, 20, [(source, target)]).received[source, target]
 
 
 @pytest.mark.parametrize(
     ("nemesis", "somebody", "said"),
     [
-        ("leader-partition@broker", lambda host: network.clear(host, RUN), "gone on b1"),
+        ("leader-partition@broker", lambda host: packet_filter.clear(host, RUN), "gone on b1"),
         ("leader-partition@broker", filtered("-F", "INPUT"), "nothing in INPUT leads to them on b1"),
         ("leader-loss@broker", filtered("-F", "INPUT"), "nothing in INPUT leads to them on b1"),
         (

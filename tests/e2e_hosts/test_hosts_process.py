@@ -10,8 +10,8 @@ from host_support import marked, until
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError
 from chaos.core.runinfo import NodeInfo
-from cluster import process
 from cluster.cluster import Node
+from cluster.nodes import process
 from cluster.system import Launch
 
 pytestmark = pytest.mark.e2e

@@ -9,13 +9,13 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
 from chaos.core.node_notes import ENDED, SILENT
 from chaos.core.runinfo import NodeInfo
-from cluster import process, process_end
 from cluster.cluster import Cluster, Node
+from cluster.nodes import process, process_end
 from cluster.system import Launch
-from nemesis.fault import Scene
-from nemesis.kill import Kill
-from nemesis.pause import Pause
-from nemesis.targets import Targets
+from nemesis.faults.fault import Scene
+from nemesis.faults.kill import Kill
+from nemesis.faults.pause import Pause
+from nemesis.targets.choice import Targets
 
 pytestmark = pytest.mark.e2e
 

@@ -9,17 +9,18 @@ from test_hosts_nemesis import Run
 
 from chaos.core.events import EventLog, Note, read_events
 from chaos.core.runinfo import NodeInfo, Promises
-from chaos.recovery import Recovery
-from chaos.testing import RunLiteral, run_info
-from checkers.timeline import timeline_of
-from cluster import process, reuse
+from chaos.run.recovery import Recovery
+from chaos.testing.history_files import RunLiteral, run_info
+from checkers.history.timeline import timeline_of
+from cluster import existing_cluster
 from cluster.cluster import Cluster, Node
+from cluster.nodes import process
 from cluster.system import Leadership
-from nemesis.fault import Scene
-from nemesis.kill import Kill
-from nemesis.plan import make_plan
-from nemesis.targets import choose
-from nemesis.topology import Topology
+from nemesis.faults.fault import Scene
+from nemesis.faults.kill import Kill
+from nemesis.plan.plan import make_plan
+from nemesis.targets.choice import choose
+from nemesis.targets.topology import Topology
 
 pytestmark = pytest.mark.e2e
 
@@ -43,8 +44,8 @@ def supervised(sandbox):
         info = NodeInfo(name=name, role="broker", address=host.address)
         host.put(LOOP, f"{host.home}/loop")
         start = f"[ -e {host.home}/up ] && exit; touch {host.home}/up; setsid sh {host.home}/loop {host.home} &"
-        commands = reuse.parse({"broker": {**COMMANDS, "start": start}}, "f", ("broker",))["broker"]
-        nodes[name] = Node(info, host, reuse.launch(commands, info, host.home))
+        commands = existing_cluster.parse({"broker": {**COMMANDS, "start": start}}, "f", ("broker",))["broker"]
+        nodes[name] = Node(info, host, existing_cluster.launch(commands, info, host.home))
         process.start(nodes[name], made.run_id)
     yield Cluster(made.run_id, nodes, {"broker": "replica"}), made.hosts["client"]
     for node in nodes.values():

@@ -11,9 +11,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from run_support import check_verdict
 
-from chaos.core.cells import read_rows
 from chaos.core.clock import Deadline
-from chaos.store import runs_in
+from chaos.core.matrix_results import read_rows
+from chaos.run.store import runs_in
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 

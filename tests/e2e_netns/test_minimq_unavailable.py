@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from chaos.asked import experiment_of
 from chaos.backends import chosen
 from chaos.core.events import Fault
-from chaos.run import run
+from chaos.options.resolve import experiment_of
+from chaos.run.recipe import run
 
 pytestmark = pytest.mark.e2e
 

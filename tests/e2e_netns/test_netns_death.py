@@ -13,9 +13,10 @@ import pytest
 from host_support import marked, until
 
 from chaos.core.errors import CapabilityError, DeployError
-from cluster import network, reap, records
+from cluster.cleanup import cleanup, run_records
 from cluster.host import NodeSpec
-from cluster.netns import NetnsBackend, SandboxError
+from cluster.hosts.netns import NetnsBackend, SandboxError
+from cluster.network import packet_filter
 
 pytestmark = pytest.mark.e2e
 
@@ -27,7 +28,7 @@ from chaos.core.runinfo import NodeInfo
 from cluster import network, process
 from cluster.cluster import Node
 from cluster.host import NodeSpec
-from cluster.netns import NetnsBackend
+from cluster.hosts.netns import NetnsBackend
 from cluster.system import Launch
 
 how, run_id, work = sys.argv[1], sys.argv[2], Path(sys.argv[3])
@@ -84,15 +85,15 @@ def run_id(tmp_path, monkeypatch):
     monkeypatch.setenv("CHAOS_CACHE", str(tmp_path / "cache"))
     run_id = f"death-{os.getpid()}-{tmp_path.name[:20].replace('_', '-')}"
     yield run_id
-    for leftover in reap.leftovers():
-        reap.remove(leftover)
+    for leftover in cleanup.leftovers():
+        cleanup.remove(leftover)
 
 
 def as_before(run_id: str, before: dict[str, str], tmp_path: Path, kept: set[str]) -> None:
     until(lambda: not marked(run_id), "all processes of the run to be gone", 5)
     until(lambda: files(tmp_path) == kept, f"only logs to be left, not {files(tmp_path)}", 5)
     assert machine() == before
-    assert reap.leftovers() == []
+    assert cleanup.leftovers() == []
 
 
 LOGS = {f"work/b{n}/logs/stdout.log" for n in (1, 2, 3)}
@@ -139,9 +140,9 @@ def test_kill_minus_nine_on_the_way_up(tmp_path, run_id, delay_s):
     harness.communicate()
     until(lambda: not marked(run_id), "all processes of the run to be gone", 5)
     assert machine() == before
-    for leftover in reap.leftovers():  # killed between the record and the sandbox: nobody was there to remove it
+    for leftover in cleanup.leftovers():  # killed between the record and the sandbox: nobody was there to remove it
         assert leftover.kind != "process"
-        reap.remove(leftover)
+        cleanup.remove(leftover)
     assert files(tmp_path) <= LOGS
 
 
@@ -183,20 +184,20 @@ def test_a_dead_host_is_named_and_the_others_live(sandbox):
     with pytest.raises(DeployError, match="host b1 is gone"):
         up.hosts["b1"].run("true", timeout_s=5)
     with pytest.raises(DeployError, match="host b1 is gone"):
-        network.apply(up.hosts["b1"], up.run_id, [])
+        packet_filter.apply(up.hosts["b1"], up.run_id, [])
     assert up.hosts["b2"].run("echo", "alive", timeout_s=5).text == "alive"
     assert up.hosts["client"].run("echo", "alive", timeout_s=5).text == "alive"
 
 
 def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, tmp_path, monkeypatch):
     up = sandbox("b1")
-    assert reap.leftovers() == []  # we live
+    assert cleanup.leftovers() == []  # we live
     dead = subprocess.Popen(["true"])
     dead.wait()
-    namespace = records.marker("any")[records.OWNER].rpartition(":")[2]
+    namespace = run_records.marker("any")[run_records.OWNER].rpartition(":")[2]
 
     def start_owned_in(namespace: str) -> "subprocess.Popen[bytes]":
-        marker = {records.RUN: "dead-run", records.OWNER: f"{dead.pid}:1:{namespace}"}
+        marker = {run_records.RUN: "dead-run", run_records.OWNER: f"{dead.pid}:1:{namespace}"}
         return subprocess.Popen(["sleep", "600"], env={**os.environ, **marker})
 
     orphan, elsewhere = start_owned_in(namespace), start_owned_in("1")
@@ -209,19 +210,19 @@ def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, 
     lost = {"pid": dead.pid, "start_time": 1, "run_id": "dead-run", "homes": [str(home)]}
     (live.parent / "dead-run-1.json").write_text(json.dumps(json.loads(live.read_text()) | lost))
     try:
-        until(lambda: reap.environment(orphan.pid) and reap.environment(elsewhere.pid), "both to run")
-        found = reap.leftovers()
+        until(lambda: cleanup.environment(orphan.pid) and cleanup.environment(elsewhere.pid), "both to run")
+        found = cleanup.leftovers()
         assert [(each.kind, each.run_id) for each in found] == [
             ("process", "dead-run"), ("home", "dead-run"), ("record", "dead-run"),
         ]  # fmt: skip
         assert found[0].pid == orphan.pid
         for each in found:
-            reap.remove(each)
-            reap.remove(each)
+            cleanup.remove(each)
+            cleanup.remove(each)
         assert orphan.wait(5) == -signal.SIGKILL
         assert elsewhere.poll() is None
         assert files(home) == {"logs/kept.log"}
-        assert reap.leftovers() == []
+        assert cleanup.leftovers() == []
         assert live.exists()
         assert up.hosts["b1"].run("echo", "alive", timeout_s=5).text == "alive"
     finally:
@@ -233,8 +234,8 @@ def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, 
 def test_a_reused_pid_is_not_killed():
     child = subprocess.Popen(["sleep", "600"])
     try:
-        stale = reap.Leftover(kind="process", run_id="x", what="x", pid=child.pid, start_time=1)
-        reap.remove(stale)
+        stale = cleanup.Leftover(kind="process", run_id="x", what="x", pid=child.pid, start_time=1)
+        cleanup.remove(stale)
         assert child.poll() is None
     finally:
         child.kill()
@@ -244,7 +245,7 @@ def test_a_reused_pid_is_not_killed():
 def test_a_refusing_machine_is_named_with_what_helps(tmp_path, monkeypatch):
     """No iproute2 on the PATH: the real way up, stopped by a real refusal."""
     monkeypatch.setenv("CHAOS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("cluster.netns.clean_environment", lambda *_: {"PATH": str(tmp_path)})
+    monkeypatch.setattr("cluster.hosts.netns.clean_environment", lambda *_: {"PATH": str(tmp_path)})
     backend = NetnsBackend()
     with pytest.raises(SandboxError, match=r"iproute2: .*ip.*apt-get install iproute2") as caught:
         backend.up("refused", [NodeSpec(name="b1", role="x")], tmp_path)

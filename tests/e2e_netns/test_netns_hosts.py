@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cluster import facts, matrix, network
+from cluster import doctor
 from cluster.host import NodeSpec, hosts_up
-from cluster.netns import NetnsBackend
-from cluster.network import Rule
+from cluster.hosts.netns import NetnsBackend
+from cluster.network import packet_filter, probe_matrix
+from cluster.network.packet_filter import Rule
 
 pytestmark = pytest.mark.e2e
 
@@ -41,13 +42,13 @@ def test_a_packet_filter_that_does_nothing_is_not_noticed_here_but_by_the_probes
         (fake / name).symlink_to("/bin/true")
     monkeypatch.setenv("PATH", f"{fake}:{os.environ['PATH']}")
     up = sandbox("b1", "b2")
-    network.apply(up.hosts["b1"], up.run_id, [Rule(up.hosts["b2"].address)])
-    assert matrix.measure(up.nodes(), 10).silent() == frozenset()
-    network.clear(up.hosts["b1"], up.run_id)
+    packet_filter.apply(up.hosts["b1"], up.run_id, [Rule(up.hosts["b2"].address)])
+    assert probe_matrix.measure(up.nodes(), 10).silent() == frozenset()
+    packet_filter.clear(up.hosts["b1"], up.run_id)
 
 
 def test_facts_of_this_machine_are_found_by_doing():
-    found = {fact.name: fact for fact in facts.facts()}
+    found = {fact.name: fact for fact in doctor.facts()}
     for name in ("python", "network, mount, pid, UTS and IPC namespaces", "mounts in namespaces", "veth and bridge"):
         assert found[name].ok, found[name]
     assert "probes pass on 6 of 6 links" in found["hosts"].detail

@@ -13,10 +13,10 @@ import pytest
 
 from chaos.core.clock import Deadline
 from chaos.core.runinfo import NodeInfo
-from cluster import process
 from cluster.cluster import Node
 from cluster.host import hosts_up
-from cluster.netns import NetnsBackend
+from cluster.hosts.netns import NetnsBackend
+from cluster.nodes import process
 from cluster.system import ClusterView
 from cluster.systems.rocketmq import artefacts
 from cluster.systems.rocketmq.system import RocketMQ

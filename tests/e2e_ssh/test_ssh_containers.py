@@ -10,7 +10,7 @@ from ssh_containers import ContainerLab, containers
 from ssh_support import valid_run
 
 from chaos import plugins
-from cluster.docker_image import packages_for
+from cluster.hosts.docker.image import packages_for
 
 OPTIONS = {
     "minimq": ("--time-limit", "30", "--fault-interval", "5", "--rate", "100"),

@@ -16,11 +16,12 @@ from ssh_support import PORT, USER
 
 from chaos.core.errors import CapabilityError, DeadlineError, DeployError
 from chaos.core.runinfo import NodeInfo
-from cluster import matrix, network, process
 from cluster.cluster import Node
 from cluster.host import Capability, NodeSpec
-from cluster.network import Rule
-from cluster.ssh_login import Secret
+from cluster.hosts.ssh.login import Secret
+from cluster.network import packet_filter, probe_matrix
+from cluster.network.packet_filter import Rule
+from cluster.nodes import process
 from cluster.system import Launch
 
 pytestmark = pytest.mark.e2e
@@ -40,7 +41,7 @@ from chaos.core.runinfo import NodeInfo
 from cluster import network, process
 from cluster.cluster import Node
 from cluster.host import NodeSpec
-from cluster.ssh import SshBackend
+from cluster.hosts.ssh.backend import SshBackend
 
 nodes_file, known_hosts, work = sys.argv[2], sys.argv[3], Path(sys.argv[4])
 backend = SshBackend(nodes_file=nodes_file, known_hosts=known_hosts, watchdog_s=float(sys.argv[5]))
@@ -70,30 +71,30 @@ def test_no_partition_cuts_the_harness_off(lab):
     for name in nodes:
         others = [host.address for host in hosts.values() if host.name != name]
         others = [Rule(address, way) for address in others for way in ("INPUT", "OUTPUT")]
-        network.apply(hosts[name], "run-1", others)
+        packet_filter.apply(hosts[name], "run-1", others)
     for name in nodes:
         hosts[name].connection._clients[0].close()  # a new connection has to come through as well
         assert hosts[name].run("hostname", timeout_s=20).text == name
-    seen = matrix.measure(hosts, 5)
+    seen = probe_matrix.measure(hosts, 5)
     assert seen.silent() == seen.received.keys(), "also what comes from and goes to the harness' machine"
-    counted = {counter.rule.address: counter.packets for counter in network.counters(hosts["b1"], "run-1")}
+    counted = {counter.rule.address: counter.packets for counter in packet_filter.counters(hosts["b1"], "run-1")}
     assert counted.keys() == {host.address for host in hosts.values() if host.name != "b1"}
     for name in nodes:
-        network.clear(hosts[name], "run-1")
-        assert network.listed(hosts[name]) == ()
-    assert matrix.measure(hosts, 5).complete() == seen.received.keys()
+        packet_filter.clear(hosts[name], "run-1")
+        assert packet_filter.listed(hosts[name]) == ()
+    assert probe_matrix.measure(hosts, 5).complete() == seen.received.keys()
 
 
 def test_rules_to_which_somebody_removes_the_jump_are_seen_to_be_out_of_force(lab):
     hosts = lab().up()
     one, link = hosts["b1"], ("b2", "b1")
-    network.apply(one, "run-1", [Rule(hosts["b2"].address)])
-    assert network.held(one, "run-1").astray == {}
-    assert matrix.measure(hosts, 5, [link]).received[link] == 0
-    one.run(network.variant(one), "-F", "INPUT", timeout_s=20).check()
-    assert matrix.measure(hosts, 5, [link]).received[link] == 5
-    assert network.held(one, "run-1").astray == {"INPUT": "nothing in INPUT leads to them"}
-    network.clear(one, "run-1")
+    packet_filter.apply(one, "run-1", [Rule(hosts["b2"].address)])
+    assert packet_filter.held(one, "run-1").astray == {}
+    assert probe_matrix.measure(hosts, 5, [link]).received[link] == 0
+    one.run(packet_filter.variant(one), "-F", "INPUT", timeout_s=20).check()
+    assert probe_matrix.measure(hosts, 5, [link]).received[link] == 5
+    assert packet_filter.held(one, "run-1").astray == {"INPUT": "nothing in INPUT leads to them"}
+    packet_filter.clear(one, "run-1")
 
 
 def test_a_harness_killed_during_a_partition_leaves_nodes_that_heal_themselves(lab):
@@ -118,13 +119,13 @@ def test_a_harness_killed_during_a_partition_leaves_nodes_that_heal_themselves(l
         assert harness.stdout.readline() == "up\n"
         assert "-j DROP" in rules()
         assert states("b3").startswith("T")
-        silence = matrix.measure(made.machines, 3).silent()
+        silence = probe_matrix.measure(made.machines, 3).silent()
         assert silence == {("b3", "b1"), ("b3", "b2")}
     finally:
         harness.send_signal(signal.SIGKILL)
         harness.communicate()
     until(lambda: "CHAOS" not in rules() and "S" in states("b3")[:1], "b1 and b3 to heal themselves", 3 + 10)
-    until(lambda: not matrix.measure(made.machines, 3).silent(), "all links to pass", 10)
+    until(lambda: not probe_matrix.measure(made.machines, 3).silent(), "all links to pass", 10)
     until(lambda: not any(map(states, made.names)), "the run's processes to be ended", 12 + 20)
     log = Path(made.machines["b1"].home, "root/.chaos/runs/dies/b1/logs/watchdog.log")
     until(lambda: "the run's processes are killed; the watch ends" in log.read_text(), "the watch to end", 10)
@@ -142,13 +143,13 @@ def test_a_harness_killed_during_a_partition_leaves_nodes_that_heal_themselves(l
 def test_a_watchdog_that_is_killed_is_started_again_and_said(lab):
     made = lab("b1")
     hosts = made.up("b1", watchdog_s=3.0)
-    network.apply(hosts["b1"], "run-1", [Rule("198.18.0.99")])
+    packet_filter.apply(hosts["b1"], "run-1", [Rule("198.18.0.99")])
     kill = 'kill -9 "$(cat "$1/watchdog.pid")"'
     made.machines["b1"].run("sh", "-c", kill, "sh", hosts["b1"].home, timeout_s=10).check()
     backend = made.backends[-1]
     said: list[str] = []
     until(lambda: said.extend(n.text for n in backend.notes()) or any("started again" in t for t in said), "it", 20)
-    assert "DROP" in " ".join(network.listed(hosts["b1"])), "the harness lives, so nothing is healed"
+    assert "DROP" in " ".join(packet_filter.listed(hosts["b1"])), "the harness lives, so nothing is healed"
 
 
 def test_a_machine_that_dies_is_named_and_the_others_live(lab):
@@ -199,7 +200,7 @@ def test_what_a_run_leaves_on_a_machine_is_said(lab):
     hosts = made.up("b1", "b2")
     node = Node(NodeInfo(name="b1", role="node", address=hosts["b1"].address), hosts["b1"], LAUNCH)
     process.start(node, "run-1")
-    network.apply(hosts["b1"], "another-run", [Rule("198.18.0.99")])
+    packet_filter.apply(hosts["b1"], "another-run", [Rule("198.18.0.99")])
     hosts["b2"].put(b"logged", f"{hosts['b2'].home}/logs/some.log")
     made.backends[-1].down()
     notes = made.backends[-1].notes()
@@ -245,8 +246,8 @@ def test_sudo_where_the_login_is_not_root(lab, free):
     assert host.run("id", "-u", timeout_s=10).text == "0"
     assert host.run("cat", stdin=b"not a password\n", timeout_s=10).stdout == b"not a password\n"
     assert Capability.IPTABLES in host.capabilities
-    network.apply(host, "run-1", [Rule(hosts["client"].address)])
-    assert matrix.measure(hosts, 3).silent() == {("client", "b1")}
+    packet_filter.apply(host, "run-1", [Rule(hosts["client"].address)])
+    assert probe_matrix.measure(hosts, 3).silent() == {("client", "b1")}
     node = Node(NodeInfo(name="b1", role="node", address=host.address), host, LAUNCH)
     process.start(node, "run-1")
     assert process.pause(node).stopped
@@ -269,7 +270,7 @@ def test_without_root_packet_filters_are_out_of_reach_and_that_is_said(lab):
         assert process.pause(node).stopped
         assert process.kill(node).gone
     with pytest.raises(CapabilityError, match="b1: no iptables that works"):
-        network.apply(hosts["b1"], "run-1", [])
+        packet_filter.apply(hosts["b1"], "run-1", [])
     warnings = [note.text for note in made.backends[-1].notes() if note.data.get("warning")]
     assert any("b1: the login is not root and sudo asks for a password" in text for text in warnings)
 

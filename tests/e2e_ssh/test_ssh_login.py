@@ -10,7 +10,7 @@ from ssh_support import PORT, USER, keygen
 
 from chaos.core.errors import DeployError, UsageError
 from cluster.host import Host
-from cluster.ssh_login import Secret
+from cluster.hosts.ssh.login import Secret
 
 pytestmark = pytest.mark.e2e
 

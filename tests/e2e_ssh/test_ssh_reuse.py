@@ -14,8 +14,9 @@ from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo
-from cluster import process, reuse
+from cluster import existing_cluster
 from cluster.cluster import Node
+from cluster.nodes import process
 from cluster.systems.rocketmq.config import BROKER_PORT
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import Request
@@ -50,7 +51,13 @@ def test_a_process_is_found_stopped_killed_and_started_again_by_the_users_comman
     made = lab("b1")
     host = made.up("b1")["b1"]
     info = NodeInfo(name="b1", role="broker", address=host.address)
-    node = Node(info, host, reuse.launch(reuse.parse({"broker": DAEMON}, "f", ("broker",))["broker"], info, host.home))
+    node = Node(
+        info,
+        host,
+        existing_cluster.launch(
+            existing_cluster.parse({"broker": DAEMON}, "f", ("broker",))["broker"], info, host.home
+        ),
+    )
     assert process.adopt(node) is None
     assert not process.state(node).alive
     host.run("sh", "-c", "sleep 4567 > /dev/null 2>&1 &", timeout_s=10).check()

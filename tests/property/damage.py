@@ -23,9 +23,9 @@ from chaos.core.manifest import write_manifest
 from chaos.core.recorder import OP_SIZE
 from chaos.core.runinfo import read_run, write_run
 from chaos.core.verdict import UNKNOWN
-from chaos.testing import load_history, write_run_folder
-from checkers import local
-from checkers.findings import ASSUMED
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.anomalies.findings import ASSUMED
+from checkers.engine import local
 
 HISTORIES = Path(__file__).resolve().parent.parent / "histories"
 

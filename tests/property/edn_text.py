@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from chaos.core.formats.edn import Keyword
+from chaos.formats.edn import Keyword
 
 TYPES = ("invoke", "ok", "fail", "info")
 

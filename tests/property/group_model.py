@@ -9,7 +9,7 @@ import random
 
 import msgspec
 
-from chaos.testing import DrainLiteral, Expected, HistoryLiteral, OpLiteral, Range
+from chaos.testing.history_files import DrainLiteral, Expected, HistoryLiteral, OpLiteral, Range
 
 STEPS = 40
 

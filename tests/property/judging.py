@@ -3,8 +3,8 @@
 import tempfile
 from pathlib import Path
 
-from chaos.testing import write_run_folder
-from checkers import local
+from chaos.testing.history_files import write_run_folder
+from checkers.engine import local
 
 
 def judged(literal):

@@ -10,7 +10,7 @@ from operator import itemgetter
 
 import msgspec
 
-from chaos.testing import (
+from chaos.testing.history_files import (
     DrainLiteral,
     Expected,
     FaultLiteral,

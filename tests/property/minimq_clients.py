@@ -24,9 +24,9 @@ from cluster.systems.minimq.broker_messages import (
 from cluster.systems.minimq.config import ROLES, topology
 from cluster.systems.minimq.io import ClientRequest
 from cluster.systems.minimq.messages import Accepted, CreateTopic, GetMetadata, GetStatus
-from nemesis.plan import make_plan
-from nemesis.targets import choose
-from nemesis.topology import Topology
+from nemesis.plan.plan import make_plan
+from nemesis.targets.choice import choose
+from nemesis.targets.topology import Topology
 
 TOPIC = "chaos"
 QUEUES = 2

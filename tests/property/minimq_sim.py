@@ -15,7 +15,7 @@ from cluster.systems.minimq.controller import Controller
 from cluster.systems.minimq.io import CancelTimer, Message, Reply, Send, SetTimer, Timer, Truncate, Write, Written
 from cluster.systems.minimq.log import recover as recover_log
 from cluster.systems.minimq.raft_log import recover as recover_raft
-from nemesis.catalog import Kind
+from nemesis.plan.catalog import Kind
 
 CONTROLLERS = tuple(node.name for node in topology() if ROLES[node.role] == "controller")
 BROKERS = tuple(node.name for node in topology() if ROLES[node.role] == "replica")

@@ -10,7 +10,7 @@ import random
 
 import msgspec
 
-from chaos.testing import DrainLiteral, Expected, HistoryLiteral, OpLiteral, RunLiteral
+from chaos.testing.history_files import DrainLiteral, Expected, HistoryLiteral, OpLiteral, RunLiteral
 
 INVISIBLE_S, RETURNS_S = 3.0, 1.0
 STEPS = 60

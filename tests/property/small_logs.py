@@ -10,7 +10,7 @@ import numpy as np
 
 from chaos.core.history import NEVER_NS
 from chaos.core.op import F, Type
-from checkers.kernel import QueueShard
+from checkers.history.kernel import QueueShard
 
 TYPES = {"ok": Type.OK, "info": Type.INFO, "fail": Type.FAIL}
 

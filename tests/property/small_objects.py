@@ -1,7 +1,7 @@
 """Small histories of one object, and an exhaustive search over all orders that decides them.
 
-The search is the definition of linearizability, without any of the short cuts of ``checkers.models``: it is exponential
-and only here to be compared with.
+The search is the definition of linearizability, without any of the short cuts of ``checkers.objects``: it is
+exponential and only here to be compared with.
 """
 
 import random
@@ -9,9 +9,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models.calls import Call, Calls, frozen
+from chaos.formats.operations import NEVER
+from checkers.objects.calls import Call, Calls, frozen
 
 
 def register_step(state, call, rules):

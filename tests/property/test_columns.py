@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from checkers.columns import are_distinct, distinct, runs, spans, stabbed, stable_order, suffix_minimum
-from checkers.rto import outages
-from checkers.values import Names, distinct_pairs
+from checkers.history.columns import are_distinct, distinct, runs, spans, stabbed, stable_order, suffix_minimum
+from checkers.history.values import Names, distinct_pairs
+from checkers.recovery.rto import outages
 
 SMALL = st.integers(min_value=0, max_value=30)
 

@@ -5,14 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from chaos.core.formats.operations import NEVER
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
-from checkers import commit_register
-from checkers.commit_register import NONE, Impossible, Reads, Writes, impossible_reads
-from checkers.models import register
-from checkers.models.calls import Call, Calls
-from checkers.models.rules import Budget, Rules
+from chaos.formats.operations import NEVER
+from checkers.consumers import commit_register
+from checkers.consumers.commit_register import NONE, Impossible, Reads, Writes, impossible_reads
+from checkers.objects import register
+from checkers.objects.calls import Call, Calls
+from checkers.objects.rules import Budget, Rules
 
 
 class Op:

@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 from small_objects import coarse
 
-from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models import bags, order
-from checkers.models.calls import Call, Calls
-from checkers.models.full_set import full_set
-from checkers.models.rules import Budget, Rules
+from chaos.formats.operations import NEVER
+from checkers.objects import bags, order
+from checkers.objects.calls import Call, Calls
+from checkers.objects.full_set import full_set
+from checkers.objects.rules import Budget, Rules
 
 VALUES = [0, 1, 2, 3, 1.0, True, None, ":k", (1, 2), frozenset({3}), 1 << 70]
 """Of one another equal to Python, but not to a history, are some of these."""

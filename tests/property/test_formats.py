@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos.core.errors import HistoryError
-from chaos.core.formats import kafka, kafka_text, plain_text, text
-from chaos.core.formats.edn import EdnError, Keyword, Map, forms, read
-from chaos.core.formats.jepsen import EventReader
-from chaos.core.formats.kafka_columns import concatenate, in_index_order
-from chaos.core.formats.kafka_rows import Rows
+from chaos.formats import kafka, kafka_text, plain_text, text
+from chaos.formats.edn import EdnError, Keyword, Map, forms, read
+from chaos.formats.jepsen import EventReader
+from chaos.formats.kafka_columns import concatenate, in_index_order
+from chaos.formats.kafka_rows import Rows
 
 FEWER = settings(max_examples=60)  # each writes files
 SCALARS = st.one_of(
@@ -81,7 +81,7 @@ def test_every_layout_gives_what_the_general_reader_gives(records, layout):
 
 
 def _event(record):
-    from chaos.core.formats.jepsen import event
+    from chaos.formats.jepsen import event
 
     return event(record, 1)
 

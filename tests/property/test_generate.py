@@ -15,19 +15,19 @@ from chaos.cli.generate import generate_command
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.op import F, Type
 from chaos.core.runinfo import read_run
-from chaos.generate import fates, rows
 from chaos.generate import folder as folder_module
+from chaos.generate import outcomes, rows
 from chaos.generate.folder import write
 from chaos.generate.plan import LOST, PLANTED, REORDERED, SENT_BACK, UNSEEN, parse_anomalies, plan_of
-from checkers import local
+from checkers.engine import local
 
-PIECES = st.sampled_from([2, 5, fates.PIECE])
+PIECES = st.sampled_from([2, 5, outcomes.PIECE])
 
 
-def generated(folder, piece=fates.PIECE, **asked):
+def generated(folder, piece=outcomes.PIECE, **asked):
     plan = plan_of(**{"ops": 1500, "keys": 2, "seed": 1, "anomalies": {}} | asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fates, "PIECE", piece)
+        patch.setattr(outcomes, "PIECE", piece)
         patch.setattr(rows, "PIECE", piece)
         write(plan, folder, ("chaos", "generate"), 1)
     return folder

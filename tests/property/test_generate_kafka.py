@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from chaos.cli.check import check_command
 from chaos.cli.generate import generate_command
 from chaos.core.errors import ChaosError, UsageError
-from chaos.core.formats import kafka as reader
 from chaos.core.op import Type
+from chaos.formats import kafka as reader
 from chaos.generate import kafka_sites
 from chaos.generate.kafka import CLIENTS, Wish, _History, write
 from chaos.generate.kafka_lines import Lines

@@ -14,10 +14,10 @@ from judging import judged
 from chaos.core.history import NEVER_NS, StreamFacts
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN
-from chaos.testing import DrainLiteral, Expected, HistoryLiteral, OpLiteral, Range, Sends
-from checkers import commit_register
-from checkers.log import Log
-from checkers.lost_commits import lost_commits
+from chaos.testing.history_files import DrainLiteral, Expected, HistoryLiteral, OpLiteral, Range, Sends
+from checkers.consumers import commit_register
+from checkers.consumers.lost_commits import lost_commits
+from checkers.history.log import Log
 
 AT_ONCE = HistoryLiteral(
     name="at-once", rules=(20,), about="Two commits at once, of which the earlier to begin is answered.",

@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from chaos.core.formats.missing import Missing
+from chaos.formats.missing import Missing
 from checkers.imported.judge import judge
-from checkers.imported.question import Question
-from checkers.models import registry
+from checkers.imported.options import Question
+from checkers.objects import registry
 
 HISTORIES = 6
 PUTS = ("add", "enqueue")

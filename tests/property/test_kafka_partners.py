@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.core.formats.kafka_columns import NO_PROCESS, KafkaColumns, Mops, Ops, narrow, partners
 from chaos.core.op import Type
+from chaos.formats.kafka_columns import NO_PROCESS, KafkaColumns, Mops, Ops, narrow, partners
 from checkers.kafka.rows import Records
 
 PROCESSES = [

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka_literals import columns as literals
 
-from chaos.core.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops
 from chaos.core.op import Type
+from chaos.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops
 from checkers.kafka import kernel, polled
 from checkers.kafka.kernel import Options
 from checkers.kafka.rows import Records, shards

@@ -9,7 +9,7 @@ from judging import judged
 from log_model import MUTATIONS, model, silence_a_replica, without
 
 from chaos.core.verdict import UNKNOWN
-from chaos.testing import differences
+from chaos.testing.history_files import differences
 
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
 SLOW = settings(max_examples=20)

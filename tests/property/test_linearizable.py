@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from small_logs import linearizable, shard_of, small_history
 
-from chaos.testing import RunLiteral, run_info
-from checkers.duplicates import DuplicatesKernel
-from checkers.failed_read import FailedReadKernel
-from checkers.kernel import Context
-from checkers.linearizable import LinearizableKernel
-from checkers.offsets import OffsetsKernel
-from checkers.order import OrderKernel
-from checkers.phantom import PhantomKernel
-from checkers.timeline import timeline_of
+from chaos.testing.history_files import RunLiteral, run_info
+from checkers.history.kernel import Context
+from checkers.history.timeline import timeline_of
+from checkers.log.duplicates import DuplicatesKernel
+from checkers.log.failed_read import FailedReadKernel
+from checkers.log.linearizable import LinearizableKernel
+from checkers.log.offsets import OffsetsKernel
+from checkers.log.order import OrderKernel
+from checkers.log.phantom import PhantomKernel
 
 CASES = [json.loads(line) for line in (Path(__file__).parent.parent / "data" / "log_cases.jsonl").open()]
 CONTENT = (DuplicatesKernel(), FailedReadKernel(), OffsetsKernel(), OrderKernel(), PhantomKernel())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.core.errors import UsageError
-from cluster.matrix import Matrix, binomial_bounds
+from cluster.network.probe_matrix import Matrix, binomial_bounds
 
 
 def exact(n: int, p: Fraction, alpha: Fraction) -> tuple[int, int]:

@@ -18,11 +18,11 @@ from small_objects import (
 )
 
 from chaos.core.op import Type
-from checkers.models import fifo, kv, mutex, register, unordered
-from checkers.models.calls import Calls
-from checkers.models.minimise import minimised
-from checkers.models.parts import PARTS, behind
-from checkers.models.rules import Budget, Rules
+from checkers.objects import fifo, kv, mutex, register, unordered
+from checkers.objects.calls import Calls
+from checkers.objects.minimise import minimised
+from checkers.objects.parts import PARTS, behind
+from checkers.objects.rules import Budget, Rules
 
 
 def register_apply(state, f, argument):

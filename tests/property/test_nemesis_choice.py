@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
 from cluster.system import Leadership
-from nemesis import grudge
-from nemesis.catalog import CATALOG, Kind, Selector
-from nemesis.plan import count_bounds, make_plan, read_plan, write_plan
-from nemesis.targets import choose
-from nemesis.topology import Topology
+from nemesis.plan.catalog import CATALOG, Kind, Selector
+from nemesis.plan.plan import count_bounds, make_plan, read_plan, write_plan
+from nemesis.targets import grudge
+from nemesis.targets.choice import choose
+from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller", "namesrv": "other"}
 SIZES = st.integers(1, 9)

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.host import NodeSpec
-from nemesis.catalog import CATALOG, Kind, Selector
-from nemesis.mix import LEAST_LENGTH_S
-from nemesis.mix_times import LENGTHS_S, QUIET_S
-from nemesis.plan import lanes, make_plan, quiet_stretches, read_plan, write_plan
+from nemesis.plan.catalog import CATALOG, Kind, Selector
+from nemesis.plan.mix import LEAST_LENGTH_S
+from nemesis.plan.mix_times import LENGTHS_S, QUIET_S
+from nemesis.plan.plan import lanes, make_plan, quiet_stretches, read_plan, write_plan
 
 KINDS = {"broker": "replica", "controller": "controller"}
 SPECS = [NodeSpec(name=f"{role[0]}{i}", role=role) for role in KINDS for i in (1, 2, 3)]

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
-from cluster.network import Rule
+from cluster.network.packet_filter import Rule
 from cluster.system import Leadership
-from nemesis.catalog import CATALOG, Selector
-from nemesis.inforce import InForce
-from nemesis.plan import Row, lanes
-from nemesis.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scaled, times
-from nemesis.targets import choose
-from nemesis.topology import Topology
+from nemesis.faults.active_faults import InForce
+from nemesis.plan.catalog import CATALOG, Selector
+from nemesis.plan.plan import Row, lanes
+from nemesis.plan.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scaled, times
+from nemesis.targets.choice import choose
+from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller"}
 SPECS = [NodeSpec(name=f"b{i}", role="broker") for i in range(1, 6)]

@@ -10,7 +10,7 @@ from judging import judged
 from pop_model import MUTATIONS, model
 
 from chaos.core.verdict import UNKNOWN
-from checkers.leases import latest_before
+from checkers.consumers.pop_leases import latest_before
 
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
 SLOW = settings(max_examples=15)

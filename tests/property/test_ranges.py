@@ -16,12 +16,12 @@ from kafka_histories import anything, promised
 from kafka_mutations import MUTATIONS
 
 from chaos.core.errors import ChaosError
-from chaos.core.formats import text
-from chaos.core.formats.edn import Keyword
-from chaos.core.place import place
+from chaos.core.storage_path import place
+from chaos.formats import text
+from chaos.formats.edn import Keyword
 from checkers.imported.judge import judge
-from checkers.imported.kafka_apart import groups
-from checkers.imported.question import Question
+from checkers.imported.kafka_tasks import groups
+from checkers.imported.options import Question
 from checkers.imported.ranges import ranges
 from spark_checkers.files import judged, room_for, verdicts
 from spark_checkers.tasks import Failed, answer

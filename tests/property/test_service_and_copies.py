@@ -7,11 +7,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chaos.literals import Expected, FaultLiteral, HistoryLiteral, OpLiteral, RunLiteral
-from chaos.testing import write_run_folder
-from checkers import local
-from checkers.replicas import Copy, side_by_side
-from checkers.service import Sent, silences
+from chaos.testing.history_files import write_run_folder
+from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, OpLiteral, RunLiteral
+from checkers.engine import local
+from checkers.log.replicas import Copy, side_by_side
+from checkers.recovery.service import Sent, silences
 
 TIMES = st.integers(0, 40)
 SENDS = st.lists(st.tuples(TIMES, st.integers(0, 9), st.booleans()), min_size=1, max_size=12)

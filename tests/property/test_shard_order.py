@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judging import judged
 
-from chaos.testing import Expected, HistoryLiteral, OpLiteral, Range, RunLiteral
+from chaos.testing.history_files import Expected, HistoryLiteral, OpLiteral, Range, RunLiteral
 
 SHARDS = st.lists(st.tuples(st.integers(1, 3), st.floats(0.01, 0.4), st.booleans()), min_size=1, max_size=10)
 

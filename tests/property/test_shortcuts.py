@@ -18,14 +18,14 @@ from small_logs import shard_of, small_history
 
 from chaos.core import history as history_module
 from chaos.core.op import F
-from chaos.testing import write_run_folder
-from checkers.kernel import Context
-from checkers.linearizable import rank_scan
-from checkers.local import judged as judged_in
-from checkers.log import Log
-from checkers.loss import LossKernel
-from checkers.shards import load_shard, load_timeline, materialise, run_of, tables_of
-from checkers.table import Table
+from chaos.testing.history_files import write_run_folder
+from checkers.engine.local import judged as judged_in
+from checkers.history.kernel import Context
+from checkers.history.log import Log
+from checkers.history.shards import load_shard, load_timeline, materialise, run_of, tables_of
+from checkers.history.table import Table
+from checkers.log.linearizable import rank_scan
+from checkers.log.loss import LossKernel
 
 DECODED = Table.decoded
 SEEDS = st.integers(min_value=0, max_value=1 << 32)

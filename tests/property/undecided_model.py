@@ -9,7 +9,7 @@ import random
 
 import msgspec
 
-from chaos.testing import DrainLiteral, Expected, HistoryLiteral, OpLiteral, Range, RunLiteral
+from chaos.testing.history_files import DrainLiteral, Expected, HistoryLiteral, OpLiteral, Range, RunLiteral
 
 STEPS = 40
 DECISIONS = ("commit", "commit", "commit-when-asked", "rollback", "rollback-when-asked", "never")

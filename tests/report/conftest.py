@@ -9,11 +9,11 @@ import pytest
 import synthetic
 from playwright.sync_api import sync_playwright
 
-from cluster.facts import find_chromium
-from reports.build import report_data
+from cluster.doctor import find_chromium
 from reports.folder import read_parts
-from reports.html import render
 from reports.model import ReportData
+from reports.page.build import report_data
+from reports.page.html import render
 
 FLAGS = [
     "--headless",

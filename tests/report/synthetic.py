@@ -492,7 +492,7 @@ def write(folder: Path, kind: str, points: int = 6000) -> Path:
 
 
 if __name__ == "__main__":
-    from reports.html import render
+    from reports.page.html import render
 
     for each in KINDS:
         print(render(write(Path(sys.argv[1]) / each, each)))

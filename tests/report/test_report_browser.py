@@ -13,7 +13,7 @@ import pytest
 import synthetic
 
 from chaos.core.clock import Deadline
-from reports.html import render
+from reports.page.html import render
 
 WIDE = {"width": 1180, "height": 900}
 NARROW = {"width": 390, "height": 800}

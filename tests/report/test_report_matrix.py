@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaos.core.cells import CellRow, MatrixPlan, Planned, append_row
+from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, append_row
 from chaos.core.verdict import FaultResult, Rto
-from reports.faults import spread_rows
-from reports.html import template
-from reports.matrix import junit, summary, view, write_pages
-from reports.spread import scale_of, spread_of, spread_row
+from reports.matrix.pages import junit, summary, view, write_pages
+from reports.page.faults import spread_rows
+from reports.page.html import template
+from reports.page.spread import scale_of, spread_of, spread_row
 
 JOBS = tuple(
     Planned(id=f"{a}.{b}.1", cell=f"{a}.{b}", values={"fault": a, "mode": b}, repeat=1, seed=5, fingerprint=a + b)

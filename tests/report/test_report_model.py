@@ -9,11 +9,12 @@ import synthetic
 from chaos.core.errors import HistoryError
 from chaos.core.events import Note
 from chaos.core.verdict import Anomaly, CheckResult, Failover, Results
-from reports import context, words
-from reports.build import report_data
-from reports.findings import anomaly_views
+from reports import words
 from reports.folder import Parts, read_parts
 from reports.model import ReportData
+from reports.page import context
+from reports.page.build import report_data
+from reports.page.findings import anomaly_views
 
 
 def changed(folder: Path, **parts: object) -> ReportData:

@@ -7,9 +7,9 @@ import pytest
 import synthetic
 
 from chaos.core.verdict import FaultResult
-from reports.build import report_data
 from reports.folder import read_parts
-from reports.text import MAX_FAULTS, lines, summary
+from reports.page.build import report_data
+from reports.summary.terminal import MAX_FAULTS, lines, summary
 
 GOLDEN = """\
 

@@ -11,7 +11,7 @@ from synthetic import ns
 
 from chaos.core.events import Evidence, Fault, Observation, Phase
 from chaos.core.series import Points
-from reports import timeline
+from reports.page import timeline
 
 RUN = synthetic.run_info("valid")
 

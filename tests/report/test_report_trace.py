@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.core.verdict import Example
-from reports import trace
-from reports.timeline import Band, Change
+from reports.page import trace
+from reports.page.timeline import Band, Change
 
 TIME = st.floats(0, 10_000, allow_nan=False).map(lambda t: round(t, 6))
 SPANS = st.lists(st.tuples(TIME, st.none() | st.floats(0, 5).map(lambda t: round(t, 6))), min_size=1, max_size=20)

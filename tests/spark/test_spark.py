@@ -15,19 +15,19 @@ from log_model import MUTATIONS, model
 import chaos.core.events
 import chaos.core.history
 import chaos.core.streams
-import checkers.event_files
-import checkers.judge
-import checkers.rows
-import checkers.shards
-import checkers.table
-from chaos import judging
+import checkers.engine.judge
+import checkers.history.events
+import checkers.history.rows
+import checkers.history.shards
+import checkers.history.table
 from chaos.cli.check import check_command
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.recorder import OP_SIZE
-from chaos.testing import differences, load_history, write_run_folder
-from checkers import local
-from checkers.registry import EVERY
+from chaos.run import judging
+from chaos.testing.history_files import differences, load_history, write_run_folder
+from checkers.engine import local
+from checkers.engine.registry import EVERY
 from spark_checkers import engine, session
 from spark_checkers.tasks import Failed, Task, error_of
 
@@ -98,19 +98,19 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
         (chaos.core.streams, ("read_records",)),
         (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
         (chaos.core.events, ("read_events",)),
-        (checkers.shards, ("load_shard", "load_timeline", "materialise", "read_stream", "materialise_stream",
+        (checkers.history.shards, ("load_shard", "load_timeline", "materialise", "read_stream", "materialise_stream",
                            "events_of", "tables_of", "Table", "_facts")),
-        (checkers.event_files, ("events_of", "all_events", "materialise_events", "_texts")),
-        (checkers.rows, ("Rows", "Table")),
-        (checkers.table, ("Table", "_end_of", "_footer", "_read_footer")),
-        (checkers.judge, ("examine",)),
+        (checkers.history.events, ("events_of", "all_events", "materialise_events", "_texts")),
+        (checkers.history.rows, ("Rows", "Table")),
+        (checkers.history.table, ("Table", "_end_of", "_footer", "_read_footer")),
+        (checkers.engine.judge, ("examine",)),
     ):  # fmt: skip
         for name in names:
             monkeypatch.setattr(module, name, forbidden)
     for kernel in EVERY:
         monkeypatch.setattr(type(kernel), "examine", forbidden)
-    monkeypatch.setattr(checkers.table.pq, "ParquetFile", forbidden)
-    monkeypatch.setattr(checkers.table.pq, "read_table", forbidden)
+    monkeypatch.setattr(checkers.history.table.pq, "ParquetFile", forbidden)
+    monkeypatch.setattr(checkers.history.table.pq, "read_table", forbidden)
     with pytest.raises(AssertionError):
         local.judged(tmp_path / "run")
     results = judging.judge(tmp_path / "run", "spark")

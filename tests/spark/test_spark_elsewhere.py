@@ -7,14 +7,14 @@ import pytest
 from click.testing import CliRunner
 from object_store import served
 
-import checkers.shards
-import checkers.table
+import checkers.history.shards
+import checkers.history.table
 from chaos.cli.check import check_command
 from chaos.core.errors import HistoryError
-from chaos.core.place import place
+from chaos.core.storage_path import place
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
-from checkers import local
+from checkers.engine import local
 from spark_checkers import engine
 
 pytestmark = pytest.mark.spark
@@ -45,8 +45,8 @@ def test_executors_open_their_own_and_nothing_is_read_whole(bucket, monkeypatch)
         raise AssertionError("rows were touched in the driver")
 
     for name in ("Table", "tables_of", "events_of"):
-        monkeypatch.setattr(checkers.shards, name, forbidden)
-    monkeypatch.setattr(checkers.table.pq, "ParquetFile", forbidden)
+        monkeypatch.setattr(checkers.history.shards, name, forbidden)
+    monkeypatch.setattr(checkers.history.table.pq, "ParquetFile", forbidden)
     bucket.asked.clear()
     (found,) = engine.judge_each([there])
     assert comparable(found) == expected

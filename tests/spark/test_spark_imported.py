@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 import checkers.imported.judge
-from chaos import judging
 from chaos.core.errors import HistoryError
-from chaos.core.formats import text
-from checkers.imported.question import Question
+from chaos.formats import text
+from chaos.run import judging
+from checkers.imported.options import Question
 from spark_checkers import engine, files
 
 SAMPLES = sorted((Path(__file__).resolve().parent.parent / "data" / "kafka").glob("*.edn"))

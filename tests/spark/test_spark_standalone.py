@@ -13,14 +13,14 @@ from click.testing import CliRunner
 from pyspark import cloudpickle
 from spark_standalone import FEWER_COMPILERS, bare_python, descends, holder_of, parent, standalone
 
-from chaos import judging
 from chaos.cli.check import check_command
 from chaos.core.errors import CapabilityError, ChaosError
 from chaos.core.verdict import Results
-from chaos.testing import load_history, write_run_folder
-from checkers import local
+from chaos.run import judging
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.engine import local
 from checkers.imported.judge import judge
-from checkers.imported.question import Question
+from checkers.imported.options import Question
 from spark_checkers import engine, session
 from spark_checkers import files as rounds_of_files
 from spark_checkers.masters import Where

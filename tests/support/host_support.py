@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from chaos.core.errors import CapabilityError
-from cluster import reap, records
-from cluster.docker import DockerBackend
-from cluster.docker_engine import connect
+from cluster.cleanup import cleanup, run_records
 from cluster.host import Backend, NodeSpec
-from cluster.netns import NetnsBackend
+from cluster.hosts.docker.backend import DockerBackend
+from cluster.hosts.docker.engine import connect
+from cluster.hosts.netns import NetnsBackend
 
 BACKENDS = ("netns", "docker")
 
@@ -82,7 +82,7 @@ def marked(run_id: str) -> dict[int, str]:
     found = {}
     for entry in Path("/proc").iterdir():
         pid = int(entry.name) if entry.name.isdigit() else 0
-        if pid and reap.environment(pid).get(records.RUN) == run_id and records.start_time(pid) is not None:
+        if pid and cleanup.environment(pid).get(run_records.RUN) == run_id and run_records.start_time(pid) is not None:
             try:
                 found[pid] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             except OSError:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from chaos.core.formats.kafka_columns import NO_KEY, NONE, SEEK_TO_BEGINNING, KafkaColumns, KafkaF, Mop, Mops, Ops
 from chaos.core.op import Type
+from chaos.formats.kafka_columns import NO_KEY, NONE, SEEK_TO_BEGINNING, KafkaColumns, KafkaF, Mop, Mops, Ops
 
 TYPES = {"invoke": Type.INVOKE, "ok": Type.OK, "fail": Type.FAIL, "info": Type.INFO}
 WORDS = {f.word: f for f in KafkaF}

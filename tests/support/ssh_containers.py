@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ssh_support import PORT, in_network, keygen, machines_text
 
-from cluster import docker_image, docker_network
-from cluster.addressing import addresses
-from cluster.docker_engine import Engine, connect, labels
+from cluster.hosts.addressing import addresses
+from cluster.hosts.docker import image, network
+from cluster.hosts.docker.engine import Engine, connect, labels
 
 CONFIG = f"""\
 Port {PORT}
@@ -46,8 +46,8 @@ class ContainerLab:
         self.key = keygen(folder / "id")
         self._engine, self._undo = engine, undo
         self._run_id = f"ssh-lab-{os.getpid()}-{time.monotonic_ns()}"
-        self._image = docker_image.build(engine, (*packages, "openssh-server"), print)
-        self._network, part = docker_network.make(engine, self._run_id, len(names) + 1)
+        self._image = image.build(engine, (*packages, "openssh-server"), print)
+        self._network, part = network.make(engine, self._run_id, len(names) + 1)
         undo.callback(engine.api.remove_network, self._network)
         self.addresses = addresses([*names, "client"], part)
         with self.known_hosts.open("w") as known:

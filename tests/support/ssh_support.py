@@ -12,11 +12,11 @@ from typing import NamedTuple, Protocol
 import pytest
 from run_support import check_run
 
-from cluster import linux
-from cluster.facts import machines
+from cluster.agent import linux
+from cluster.doctor import machines
 from cluster.host import Host, NodeSpec
-from cluster.netns import NetnsBackend
-from cluster.ssh import SshBackend
+from cluster.hosts.netns import NetnsBackend
+from cluster.hosts.ssh.backend import SshBackend
 
 MINIMQ = ("c1", "c2", "c3", "b1", "b2", "b3")
 USER, USER_ID = "chaosuser", 23_456

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from chaos import attempts
-from chaos.attempts import BUSY, Turns
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, F, Invocation, Type, Value
+from chaos.worker import idempotent_sends
+from chaos.worker.idempotent_sends import BUSY, Turns
 from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.idempotent import IdempotentWorkload
 from cluster.systems.minimq import broker_rules
@@ -99,7 +99,7 @@ def run(coroutine: Coroutine[Any, Any, list[Completion]]) -> list[Completion]:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "PAUSE_S", 0.0)
+    monkeypatch.setattr(idempotent_sends, "PAUSE_S", 0.0)
 
 
 def test_numbers_ascend_and_one_send_is_under_way() -> None:

@@ -5,9 +5,9 @@ import threading
 from pathlib import Path
 
 from chaos.cli.bar import LINE_EVERY_S, SHOWN_AFTER_S, Bar, line
-from chaos.core import advance
-from chaos.testing import load_history, write_run_folder
-from checkers import local
+from chaos.core import progress
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.engine import local
 
 
 class Terminal(io.StringIO):
@@ -66,8 +66,8 @@ def test_its_thread_ends_with_the_check_whatever_the_stream_does(monkeypatch):
     monkeypatch.setattr("chaos.cli.bar.SHOWN_AFTER_S", 0.0)
     before = set(threading.enumerate())
     for stream in (Terminal(), Closed()):
-        with Bar(stream) as bar, advance.listening(bar):
-            assert list(advance.each("pieces", "abc")) == ["a", "b", "c"]
+        with Bar(stream) as bar, progress.listening(bar):
+            assert list(progress.each("pieces", "abc")) == ["a", "b", "c"]
             assert stream.touched.wait(60)
         assert set(threading.enumerate()) == before
 
@@ -76,10 +76,10 @@ def test_the_local_engine_tells_of_streams_and_queues(tmp_path):
     histories = Path(__file__).resolve().parent.parent / "histories"
     write_run_folder(load_history(histories / "queues-have-their-own-order.yaml"), tmp_path / "run")
     heard = []
-    with advance.listening(lambda *said: heard.append(said)):
+    with progress.listening(lambda *said: heard.append(said)):
         local.judged(tmp_path / "run")
     queues = [said for said in heard if said[0] == "groups of queues"]
     assert {said[0] for said in heard} == {"streams", "groups of queues"}
     assert [done for _, done, _ in queues] == list(range(len(queues)))
     assert {of for *_, of in queues} == {len(queues) - 1}
-    advance.heard()("nobody listens", 0, 0)
+    progress.heard()("nobody listens", 0, 0)

@@ -4,12 +4,12 @@ import pytest
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Observation
-from chaos.literals import RunLiteral
-from chaos.testing import ORIGIN_NS, run_info
-from checkers.blame import actor, blamed, fault_name, standing
-from checkers.findings import NO_NODE, listed, numbers
-from checkers.kernel import Context
-from checkers.timeline import FaultSpan, timeline_of
+from chaos.testing.history_files import ORIGIN_NS, run_info
+from chaos.testing.history_literal import RunLiteral
+from checkers.anomalies.attribution import actor, blamed, fault_name, standing
+from checkers.anomalies.findings import NO_NODE, listed, numbers
+from checkers.history.kernel import Context
+from checkers.history.timeline import FaultSpan, timeline_of
 
 
 def ns(at_s):

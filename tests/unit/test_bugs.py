@@ -7,20 +7,20 @@ import sys
 
 import pytest
 
-from chaos import bugs
-from chaos.asked import experiment_of
 from chaos.core import payload
 from chaos.core.errors import UsageError
 from chaos.core.op import Value
-from chaos.experiment import DEFAULTS
+from chaos.options import bugs
+from chaos.options.experiment import DEFAULTS
+from chaos.options.resolve import experiment_of
 from chaos.plugins import names
-from checkers.explain import STRENGTH
-from cluster.systems.minimq.bends import FORGED_AHEAD, forged
+from checkers.anomalies.headline import STRENGTH
+from cluster.systems.minimq.bug_rules import FORGED_AHEAD, forged
 from cluster.systems.minimq.bugs import _BENDS, BUGS
 from cluster.systems.minimq.notes import NOTES_MAX, Notes
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq.system import RocketMQ
-from nemesis.plan import make_plan
+from nemesis.plan.plan import make_plan
 
 UNCLEAN = BUGS["unclean-election"]
 

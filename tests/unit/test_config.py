@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from chaos.cli.run import run_command
-from chaos.config import load, long_option
 from chaos.core.errors import UsageError
-from chaos.experiment import Experiment, as_yaml, resolved
-from nemesis.sequence import Step, Steps
+from chaos.options.config_file import load, long_option
+from chaos.options.experiment import Experiment, as_yaml, resolved
+from nemesis.plan.sequence import Step, Steps
 
 
 def written(folder: Path, text: str) -> Path:
@@ -37,7 +37,7 @@ def test_values_come_with_their_type_and_line(tmp_path: Path) -> None:
 
 
 def test_every_long_option_of_run_is_a_key() -> None:
-    from chaos.config import known_keys
+    from chaos.options.config_file import known_keys
 
     keys = known_keys()
     beside = {"driver", "set", "help", "live"}  # the file itself, the mapping `settings:`, and the terminal

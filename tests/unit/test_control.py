@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.control import SOCKET, Ask, Done, Door, Line, NodeStatus, answers_there, asked
 from chaos.core.errors import ChaosError, UsageError
+from chaos.manual.control_socket import SOCKET, Ask, Done, Door, Line, NodeStatus, answers_there, asked
 
 NODES = (NodeStatus(node="b1", role="broker", address="198.18.0.2", state="running"),)
 

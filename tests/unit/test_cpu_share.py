@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import cpu_share
+from cluster.hosts import cpu_share
 
 V1 = "9:name=systemd:/docker/a7\n4:memory:/process_api/0f\n2:cpuacct:/docker/a7\n1:cpu:/docker/a7\n0::/docker/a7\n"
 HYBRID = "5:cpu,cpuacct:/\n1:name=systemd:/user.slice\n0::/user.slice/user-0.slice/session-1.scope\n"
@@ -44,7 +44,7 @@ def test_a_process_without_a_group_joins_none():
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may take precedence")
 def test_precedence_is_taken_for_the_process_and_for_its_session():
     code = (
-        "import os; from pathlib import Path; from cluster.cpu_share import take_precedence; take_precedence();"
+        "import os; from pathlib import Path; from cluster.hosts.cpu_share import take_precedence; take_precedence();"
         "place = Path('/proc/self/autogroup'); print(os.nice(0), place.read_text() if place.exists() else 'nice -10')"
     )
     argv = [sys.executable, "-c", code]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.core.formats import kafka
+from chaos.formats import kafka
 from checkers.imported.judge import judge
 from checkers.imported.kafka import may_be_undone
-from checkers.imported.question import Question
+from checkers.imported.options import Question
 from checkers.kafka.check import check
 
 DATA = Path(__file__).parent.parent / "data"

@@ -5,11 +5,11 @@ import ipaddress
 import pytest
 
 from chaos.core.errors import CapabilityError
-from cluster import docker_engine, docker_image, docker_network
-from cluster.addressing import NETWORK
-from cluster.docker import memory_bytes, nano_cpus
-from cluster.docker_container import environment
 from cluster.host import NodeSpec
+from cluster.hosts.addressing import NETWORK
+from cluster.hosts.docker import engine, image, network
+from cluster.hosts.docker.backend import memory_bytes, nano_cpus
+from cluster.hosts.docker.container import environment
 
 ROUTES = """\
 Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
@@ -23,41 +23,41 @@ def net(text: str) -> ipaddress.IPv4Network:
 
 
 def test_routes_are_claims_but_the_default_route_is_none():
-    assert docker_network.routes(ROUTES) == [(net("198.18.0.0/16"), "the route by br-1")]
+    assert network.routes(ROUTES) == [(net("198.18.0.0/16"), "the route by br-1")]
 
 
 def test_a_free_part_overlaps_with_nothing_and_follows_from_the_run():
     taken = [(net("198.18.0.0/16"), "somebody"), (net("198.19.128.0/17"), "somebody else")]
-    parts = list(docker_network.free(7, "run-1", taken))
+    parts = list(network.free(7, "run-1", taken))
     assert len(parts) == 128
     assert all(part.prefixlen == 24 and part.subnet_of(net("198.19.0.0/17")) for part in parts)
-    assert parts == list(docker_network.free(7, "run-1", taken))
-    firsts = {next(docker_network.free(7, f"run-{number}", [])) for number in range(20)}
+    assert parts == list(network.free(7, "run-1", taken))
+    firsts = {next(network.free(7, f"run-{number}", [])) for number in range(20)}
     assert len(firsts) > 10
     assert all(part.subnet_of(NETWORK) for part in firsts)
 
 
 def test_many_hosts_get_a_larger_part_and_too_many_none():
-    (first, *_) = docker_network.free(300, "run", [])
+    (first, *_) = network.free(300, "run", [])
     assert first.num_addresses > 310
     with pytest.raises(CapabilityError, match="is free for 200000 hosts; taken by nobody"):
-        next(docker_network.free(200_000, "run", []))
+        next(network.free(200_000, "run", []))
 
 
 def test_whoever_takes_the_range_is_named():
     with pytest.raises(CapabilityError, match=r"taken by network corp \(198\.18\.0\.0/15\); `chaos clean`"):
-        next(docker_network.free(3, "run", [(NETWORK, "network corp"), (net("203.0.113.0/24"), "far away")]))
+        next(network.free(3, "run", [(NETWORK, "network corp"), (net("203.0.113.0/24"), "far away")]))
 
 
 def test_an_image_has_what_its_nodes_need_and_its_name_follows_from_that():
-    plain = docker_image.packages_for([NodeSpec(name="a", role="x", programs=("python3.11",))])
-    java = docker_image.packages_for([NodeSpec(name="a", role="x"), NodeSpec(name="b", role="x", programs=("java",))])
-    assert plain == docker_image.BASE
-    assert java == (*docker_image.BASE, "openjdk-17-jre-headless")
-    assert docker_image.tag_of(plain) != docker_image.tag_of(java)
-    assert docker_image.tag_of(plain) == docker_image.tag_of(list(plain))
-    assert docker_image.dockerfile(java).startswith("FROM debian:bookworm-slim\nRUN ")
-    assert all(package in docker_image.dockerfile(java) for package in java)
+    plain = image.packages_for([NodeSpec(name="a", role="x", programs=("python3.11",))])
+    java = image.packages_for([NodeSpec(name="a", role="x"), NodeSpec(name="b", role="x", programs=("java",))])
+    assert plain == image.BASE
+    assert java == (*image.BASE, "openjdk-17-jre-headless")
+    assert image.tag_of(plain) != image.tag_of(java)
+    assert image.tag_of(plain) == image.tag_of(list(plain))
+    assert image.dockerfile(java).startswith("FROM debian:bookworm-slim\nRUN ")
+    assert all(package in image.dockerfile(java) for package in java)
 
 
 def test_limits_as_people_write_them():
@@ -67,14 +67,14 @@ def test_limits_as_people_write_them():
 
 
 def test_labels_tell_the_living_from_the_dead():
-    marks = docker_engine.labels("run-1")
-    assert not docker_engine.orphaned(marks)
-    assert docker_engine.orphaned({**marks, docker_engine.BOOT: "another boot"})
-    pid, started, namespace = marks[docker_engine.OWNER].split(":")
-    assert docker_engine.orphaned({**marks, docker_engine.OWNER: f"{pid}:{int(started) + 1}:{namespace}"})
-    assert not docker_engine.orphaned({**marks, docker_engine.OWNER: f"{pid}:1:{namespace}9"})
-    assert not docker_engine.orphaned({docker_engine.RUN: "run-1"})
-    assert not docker_engine.orphaned({})
+    marks = engine.labels("run-1")
+    assert not engine.orphaned(marks)
+    assert engine.orphaned({**marks, engine.BOOT: "another boot"})
+    pid, started, namespace = marks[engine.OWNER].split(":")
+    assert engine.orphaned({**marks, engine.OWNER: f"{pid}:{int(started) + 1}:{namespace}"})
+    assert not engine.orphaned({**marks, engine.OWNER: f"{pid}:1:{namespace}9"})
+    assert not engine.orphaned({engine.RUN: "run-1"})
+    assert not engine.orphaned({})
 
 
 def test_the_environment_of_an_image():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chaos.core.cells import read_plan, read_rows
+from chaos.core.matrix_results import read_plan, read_rows
 from chaos.plugins import load
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,13 +17,14 @@ from chaos.cli.check import check_command
 from chaos.core.errors import ChaosError
 from chaos.core.history import StreamFacts
 from chaos.core.manifest import write_checked
-from chaos.core.place import place
 from chaos.core.runinfo import read_run, write_run
+from chaos.core.storage_path import place
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
-from chaos.testing import load_history, write_run_folder
-from checkers import local, rows
-from checkers.shards import load_shard, tables_of
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.engine import local
+from checkers.history import rows
+from checkers.history.shards import load_shard, tables_of
 from spark_checkers import session
 
 HISTORIES = Path(__file__).parent.parent / "histories"

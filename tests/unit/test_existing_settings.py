@@ -7,10 +7,10 @@ from rocketmq_view import SYSTEM as ROCKETMQ
 from rocketmq_view import view_of
 
 from chaos.core.errors import DeployError
-from chaos.testing import RunLiteral, run_info
-from checkers import explain
-from checkers.kernel import Context
-from checkers.timeline import timeline_of
+from chaos.testing.history_files import RunLiteral, run_info
+from checkers.anomalies import headline
+from checkers.history.kernel import Context
+from checkers.history.timeline import timeline_of
 from cluster.systems.minimq import effects as minimq
 from cluster.systems.minimq import nodeconfig
 from cluster.systems.minimq import settings as keys
@@ -105,7 +105,7 @@ def test_the_margin_of_progress_belongs_to_the_timers_that_it_was_measured_with(
     assert text.count(why) == 1
     run = msgspec.structs.replace(run_info(RunLiteral(), "x"), promises=promises)
     context = Context(run=run, streams=(), timeline=timeline_of([], run))
-    assert explain.sentence_valid(3, {}, None, context).endswith(f"; the system was not held to {why}.")
+    assert headline.sentence_valid(3, {}, None, context).endswith(f"; the system was not held to {why}.")
 
 
 def test_jvm_settings_cannot_be_asked_for():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster import facts
-from cluster.netns import HELP, SandboxError
+from cluster import doctor
+from cluster.hosts.netns import HELP, SandboxError
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from cluster.netns import HELP, SandboxError
     ],
 )
 def test_java_releases(said, release):
-    assert facts.java_release(said) == release
+    assert doctor.java_release(said) == release
 
 
 def test_a_java_is_taken_only_if_it_is_new_enough(tmp_path, monkeypatch):
@@ -25,16 +25,16 @@ def test_a_java_is_taken_only_if_it_is_new_enough(tmp_path, monkeypatch):
     old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     old.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    found = facts.find_java(11)
-    assert found == facts.Java(str(old), 11)
-    assert facts.find_java(9000) is None
+    found = doctor.find_java(11)
+    assert found == doctor.Java(str(old), 11)
+    assert doctor.find_java(9000) is None
 
 
 @pytest.mark.parametrize("step", HELP)
 def test_a_refused_step_fails_it_and_all_that_follow(step):
-    found = facts._steps(SandboxError(step, "denied"))
+    found = doctor._steps(SandboxError(step, "denied"))
     position = list(HELP).index(step)
     assert [fact.ok for fact in found] == [True] * position + [False] * (5 - position)
     assert found[position].detail == "denied"
     assert all(fact.help == HELP[step] for fact in found[position:])
-    assert all(fact.ok for fact in facts._steps(None))
+    assert all(fact.ok for fact in doctor._steps(None))

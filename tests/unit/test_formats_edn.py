@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from chaos.core.formats.edn import Char, EdnError, Keyword, Map, Symbol, forms, read
+from chaos.formats.edn import Char, EdnError, Keyword, Map, Symbol, forms, read
 
 FORMS = {
     "nil": None,

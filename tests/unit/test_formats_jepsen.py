@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from chaos.core.errors import HistoryError, UsageError
-from chaos.core.formats import plain_text
-from chaos.core.formats.edn import Keyword
-from chaos.core.formats.jepsen import EventReader, event
-from chaos.core.formats.operations import NEVER
-from chaos.core.formats.registry import FORMATS, read, read_kafka
 from chaos.core.op import Type
+from chaos.formats import plain_text
+from chaos.formats.edn import Keyword
+from chaos.formats.jepsen import EventReader, event
+from chaos.formats.operations import NEVER
+from chaos.formats.registry import FORMATS, read, read_kafka
 
 REGISTER = """\
 {:index 0, :time 10, :type :invoke, :process 0, :f :write, :value 3}

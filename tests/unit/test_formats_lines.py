@@ -5,10 +5,10 @@ import json
 import pytest
 
 from chaos.core.errors import HistoryError
-from chaos.core.formats.edn import Keyword
-from chaos.core.formats.operations import LONG_AGO, NEVER
-from chaos.core.formats.registry import read
 from chaos.core.op import Type
+from chaos.formats.edn import Keyword
+from chaos.formats.operations import LONG_AGO, NEVER
+from chaos.formats.registry import read
 
 OPENCHAOS = """\
 0\tenqueue\tREQUEST\t1\tk\t1000\tnull

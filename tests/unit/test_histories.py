@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from chaos.testing import assert_verdict, load_history, write_run_folder
-from checkers import local
+from chaos.testing.history_files import assert_verdict, load_history, write_run_folder
+from checkers.engine import local
 
 HISTORIES = sorted((Path(__file__).parent.parent / "histories").glob("*.yaml"))
 

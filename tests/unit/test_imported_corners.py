@@ -6,7 +6,7 @@ import pytest
 
 from chaos.core.errors import HistoryError
 from checkers.imported.judge import judge
-from checkers.imported.question import Question
+from checkers.imported.options import Question
 
 BOM = "\ufeff"
 WRITE = ((0, "invoke", "write", "1"), (0, "ok", "write", "1"))

@@ -12,7 +12,7 @@ import pytest
 from kafka_histories_small import acked, history, polled
 
 from checkers.imported.judge import judge
-from checkers.imported.question import MODELS, Question
+from checkers.imported.options import MODELS, Question
 from checkers.kafka import explain
 from checkers.kafka.names import CYCLES, MISSED
 

@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from chaos.cli.check import check_command
-from chaos.core.formats.records import Event
 from chaos.core.op import Type
+from chaos.formats.records import Event
 from checkers.imported.faults import faults_of
 
 S, MS = 1_000_000_000, 1_000_000

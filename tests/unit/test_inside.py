@@ -8,15 +8,15 @@ import pytest
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, DeadlineError
-from chaos.inside import Inside
-from chaos.messages import Answer, AskReady, Load, Prepare, Stats
+from chaos.worker.messages import Answer, AskReady, Load, Prepare, Stats
+from chaos.worker.pipe import Inside
 
 CHILD = """
 import sys
 from pathlib import Path
 import msgspec
-from chaos.inside import answered, serve
-from chaos.messages import AskReady, Command, Load, Prepare, Stats
+from chaos.worker.pipe import answered, serve
+from chaos.worker.messages import AskReady, Command, Load, Prepare, Stats
 
 class Spec(msgspec.Struct):
     log: str

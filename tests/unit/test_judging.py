@@ -9,16 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 from run_folders import as_version_2
 
-from chaos import judging
 from chaos.core.errors import CapabilityError, HistoryError
 from chaos.core.series import Series
 from chaos.core.verdict import UNKNOWN, Results
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
-from chaos.testing import ORIGIN_NS, load_history, write_run_folder
-from checkers import local
-from checkers.registry import KERNELS, described
-from checkers.shards import GROUPS, grouped
+from chaos.run import judging
+from chaos.testing.history_files import ORIGIN_NS, load_history, write_run_folder
+from checkers.engine import local
+from checkers.engine.registry import KERNELS, described
+from checkers.history.shards import GROUPS, grouped
 from spark_checkers import session
 
 HISTORIES = Path(__file__).resolve().parent.parent / "histories"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chaos.core.formats import kafka
+from chaos.formats import kafka
 from checkers.kafka import kernel
 from checkers.kafka.check import canonical, check, conclude
 from checkers.kafka.kernel import Options

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.core.formats import kafka
+from chaos.formats import kafka
 from checkers.kafka.check import canonical, check
 from checkers.kafka.names import MISSED
 

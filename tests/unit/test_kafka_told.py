@@ -6,9 +6,9 @@ import msgspec
 import pytest
 from kafka_literals import columns
 
-from chaos.core.formats import kafka
+from chaos.formats import kafka
 from checkers.kafka.check import check
-from checkers.kafka.told import EXAMPLES, record, told
+from checkers.kafka.report import EXAMPLES, record, told
 
 SAMPLES = Path(__file__).parent.parent / "data" / "kafka"
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from chaos import lastpops
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, F, Record, Type, Value
+from chaos.worker import final_pops
 
 TIMES = {"invisible_s": 0.02, "returns_s": 0.02}
 
@@ -27,13 +27,13 @@ class Queue:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr(lastpops, "PAUSE_S", 0.001)
-    monkeypatch.setattr(lastpops, "TIMEOUT_S", 0.01)
+    monkeypatch.setattr(final_pops, "PAUSE_S", 0.001)
+    monkeypatch.setattr(final_pops, "TIMEOUT_S", 0.01)
 
 
 def popped(queue, deadline_s=60.0):
     deadline_ns = now_ns() + int(deadline_s * NS_PER_S)
-    return asyncio.run(lastpops.pop_to_the_end(queue, deadline_ns=deadline_ns, **TIMES))
+    return asyncio.run(final_pops.pop_to_the_end(queue, deadline_ns=deadline_ns, **TIMES))
 
 
 def records(*numbers):

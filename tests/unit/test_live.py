@@ -7,10 +7,10 @@ import threading
 from chaos.cli.live import BEAT_EVERY_S, QUEUE_MAX, Board, Display, picture
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Phase
-from chaos.watching import Beat, Opening
+from chaos.run.watching import Beat, Opening
 from cluster.system import Leadership
-from nemesis.catalog import Kind, Selector
-from nemesis.plan import Row
+from nemesis.plan.catalog import Kind, Selector
+from nemesis.plan.plan import Row
 
 ROW = Row(
     row=1, at_s=10, duration_s=20, name="leader-kill", selector=Selector.LEADER, fault=Kind.KILL, roles=("broker",)

@@ -6,8 +6,8 @@ import json
 import msgspec
 import pytest
 
-from chaos.core.cells import read_rows
 from chaos.core.errors import UsageError
+from chaos.core.matrix_results import read_rows
 from chaos.core.strict_yaml import parse
 from chaos.matrix.conduct import clear, conduct, line
 from chaos.matrix.model import jobs_of, only, plan_of

@@ -7,6 +7,7 @@ import pytest
 from minimq_view import view_of
 
 from chaos.core.errors import DeployError
+from cluster.systems._shared.routing import Route
 from cluster.systems.minimq.broker_messages import ReplicaStatus
 from cluster.systems.minimq.messages import (
     Accepted,
@@ -23,7 +24,6 @@ from cluster.systems.minimq.probe import MiniMQProbe, of_broker, of_controller
 from cluster.systems.minimq.route import route_of
 from cluster.systems.minimq.rpc import Link
 from cluster.systems.minimq.wire import Back, Call, Frames, Hello, frame
-from cluster.systems.routing import Route
 
 BROKERS = ("b1", "b2", "b3")
 TOPIC = view_of().mark

@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from chaos.core.errors import HistoryError
-from chaos.core.formats.operations import NEVER
 from chaos.core.op import Type
-from checkers.models import bags, order
-from checkers.models.calls import Call, Calls
-from checkers.models.full_set import full_set
-from checkers.models.rules import Budget, Rules
+from chaos.formats.operations import NEVER
+from checkers.objects import bags, order
+from checkers.objects.calls import Call, Calls
+from checkers.objects.full_set import full_set
+from checkers.objects.rules import Budget, Rules
 
 
 def calls(*rows):

@@ -4,20 +4,20 @@ import pytest
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
-from chaos.experiment import resolved
-from chaos.planning import plan_of
-from cluster.facts import Fact
+from chaos.options.experiment import resolved
+from chaos.options.planning import plan_of
+from cluster.doctor import Fact
 from cluster.host import Capability, NodeSpec
 from cluster.system import Leadership
 from cluster.systems.minimq.system import MiniMQ
-from nemesis.available import lacking, unavailable
-from nemesis.catalog import CATALOG, Kind, parse
-from nemesis.faults import FAULTS
-from nemesis.machines import faults_on
-from nemesis.mix import kinds_of, parse_mix
-from nemesis.plan import left_out, make_plan, read_plan
-from nemesis.targets import aim, choose
-from nemesis.topology import Topology
+from nemesis.faults.machine import faults_on
+from nemesis.faults.registry import FAULTS
+from nemesis.plan.capabilities import lacking, unavailable
+from nemesis.plan.catalog import CATALOG, Kind, parse
+from nemesis.plan.mix import kinds_of, parse_mix
+from nemesis.plan.plan import left_out, make_plan, read_plan
+from nemesis.targets.choice import aim, choose
+from nemesis.targets.topology import Topology
 
 KINDS = {"namesrv": "other", "controller": "controller", "broker": "replica"}
 SPECS = [NodeSpec(name=name, role=role) for role, names in {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cluster.network import Counter, Held, Rule
-from nemesis import proof
-from nemesis.grudge import all_links, complement, components, links
+from cluster.network.packet_filter import Counter, Held, Rule
+from nemesis.proof import evidence
+from nemesis.targets.grudge import all_links, complement, components, links
 
 NODES = ("b1", "b2", "b3", "c1", "c2", "c3")
 CUT = components(("b1", "c1", "c2"), ("b2", "b3", "c3"))
@@ -19,7 +19,7 @@ def counts(cut=ACROSS, sent=N, **changes):
 
 
 def test_a_cut_that_is_whole():
-    judged = proof.cut(ACROSS, INSIDE, OTHERS, counts(), N)
+    judged = evidence.cut(ACROSS, INSIDE, OTHERS, counts(), N)
     assert judged.evidence.proven
     assert not judged.look_again
     assert judged.evidence.summary == (
@@ -39,7 +39,7 @@ def test_a_cut_that_is_whole():
     ],
 )
 def test_a_cut_that_leaks_or_takes_too_much_is_unproven(changes, again, said):
-    judged = proof.cut(ACROSS, INSIDE, OTHERS, counts(**changes), N)
+    judged = evidence.cut(ACROSS, INSIDE, OTHERS, counts(**changes), N)
     assert not judged.evidence.proven
     assert judged.look_again == again, "only a probe that is missing where it should pass deserves another look"
     assert said in judged.evidence.summary
@@ -48,12 +48,12 @@ def test_a_cut_that_leaks_or_takes_too_much_is_unproven(changes, again, said):
 def test_a_link_that_was_not_measured_proves_nothing():
     received = counts()
     del received["b1", "c1"]
-    assert not proof.cut(ACROSS, INSIDE, OTHERS, received, N).evidence.proven
-    assert not proof.cut(frozenset(), INSIDE, OTHERS, counts(), N).evidence.proven
+    assert not evidence.cut(ACROSS, INSIDE, OTHERS, received, N).evidence.proven
+    assert not evidence.cut(frozenset(), INSIDE, OTHERS, counts(), N).evidence.proven
 
 
 def test_nothing_was_cut_at_all():
-    judged = proof.cut(ACROSS, INSIDE, OTHERS, counts(cut=()), N)
+    judged = evidence.cut(ACROSS, INSIDE, OTHERS, counts(cut=()), N)
     assert not judged.evidence.proven
     assert judged.evidence.summary.startswith("0 of 18 links across the cut dropped all 20 probes, ")
     assert judged.evidence.summary.endswith(" of 20 and 14 more")
@@ -62,7 +62,7 @@ def test_nothing_was_cut_at_all():
 def lossy(arriving, **changes):
     received = counts(cut=(), sent=200) | dict.fromkeys(ACROSS, arriving)
     received |= {tuple(link.split("_")): count for link, count in changes.items()}
-    return proof.lossy(ACROSS, INSIDE | OTHERS, received, 200, (10, 78))
+    return evidence.lossy(ACROSS, INSIDE | OTHERS, received, 200, (10, 78))
 
 
 def test_loss_within_its_bounds():
@@ -95,15 +95,15 @@ def test_loss_out_of_its_bounds_or_elsewhere_is_unproven(arriving, changes, agai
 
 def test_a_healed_network_delivers_everything_and_holds_no_rule():
     everything = ACROSS | INSIDE | OTHERS
-    assert proof.whole(everything, counts(cut=()), N, {"b1": ()}).evidence.summary == (
+    assert evidence.whole(everything, counts(cut=()), N, {"b1": ()}).evidence.summary == (
         "56 of 56 links passed all 20 probes, no rule left"
     )
-    short = proof.whole(everything, counts(cut=(), b1_b2=19), N, {})
+    short = evidence.whole(everything, counts(cut=(), b1_b2=19), N, {})
     assert (short.evidence.proven, short.look_again) == (False, True)
-    left = proof.whole(everything, counts(cut=()), N, {"b1": (), "c3": ("-N CHAOS-x",)})
+    left = evidence.whole(everything, counts(cut=()), N, {"b1": (), "c3": ("-N CHAOS-x",)})
     assert (left.evidence.proven, left.look_again) == (False, False)
     assert "rules left on c3" in left.evidence.summary
-    assert not proof.whole(frozenset(), {}, N, {}).evidence.proven
+    assert not evidence.whole(frozenset(), {}, N, {}).evidence.proven
 
 
 def held(**packets):
@@ -117,32 +117,32 @@ def test_rules_that_are_still_there():
         "b1": held(_2=1000, _3=10),
         "b2": Held((Counter(Rule("10.0.0.1", "INPUT", 0.79999999981), 3, 0),)),
     }
-    seen = proof.rules_in_force(wanted, found)
+    seen = evidence.rules_in_force(wanted, found)
     assert seen.proven
     assert seen.summary == "3 of 3 rules in place, 1,013 packets dropped"
-    assert not proof.rules_in_force(wanted, {"b1": found["b1"]}).proven
-    less = proof.rules_in_force(wanted, found | {"b1": held(_2=5)})
+    assert not evidence.rules_in_force(wanted, {"b1": found["b1"]}).proven
+    less = evidence.rules_in_force(wanted, found | {"b1": held(_2=5)})
     assert (less.proven, less.summary) == (False, "2 of 3 rules in place, 8 packets dropped, gone on b1")
     for other in (Rule("10.0.0.1", "INPUT", 0.5), Rule("10.0.0.1", "OUTPUT", 0.8)):
-        assert not proof.rules_in_force(wanted, found | {"b2": Held((Counter(other, 3, 0),))}).proven
-    assert not proof.rules_in_force({}, {}).proven
+        assert not evidence.rules_in_force(wanted, found | {"b2": Held((Counter(other, 3, 0),))}).proven
+    assert not evidence.rules_in_force({}, {}).proven
 
 
 def test_rules_that_packets_no_longer_get_to():
     astray = {"INPUT": "nothing in INPUT leads to them", "OUTPUT": "nothing in OUTPUT leads to them"}
     found = {"b1": Held(held(_2=5).counters, astray)}
-    seen = proof.rules_in_force({"b1": (Rule("10.0.0.2"),)}, found)
+    seen = evidence.rules_in_force({"b1": (Rule("10.0.0.2"),)}, found)
     assert not seen.proven
     assert seen.summary == "1 of 1 rules in place, 5 packets dropped, nothing in INPUT leads to them on b1"
     only_output = {"b1": Held(held(_2=5).counters, {"OUTPUT": astray["OUTPUT"]})}
-    assert proof.rules_in_force({"b1": (Rule("10.0.0.2"),)}, only_output).proven, "no rule of it is for OUTPUT"
+    assert evidence.rules_in_force({"b1": (Rule("10.0.0.2"),)}, only_output).proven, "no rule of it is for OUTPUT"
     sent = Held((Counter(Rule("10.0.0.2", "OUTPUT"), 5, 0),), {"OUTPUT": astray["OUTPUT"]})
-    assert not proof.rules_in_force({"b1": (Rule("10.0.0.2", "OUTPUT"),)}, {"b1": sent}).proven
+    assert not evidence.rules_in_force({"b1": (Rule("10.0.0.2", "OUTPUT"),)}, {"b1": sent}).proven
 
 
 def test_nodes_are_told_one_by_one_the_wrong_ones_first():
-    good = proof.each_node({"b1": (True, "runs"), "b2": (True, "runs")})
+    good = evidence.each_node({"b1": (True, "runs"), "b2": (True, "runs")})
     assert (good.proven, good.summary) == (True, "b1 runs, b2 runs")
-    bad = proof.each_node({"b1": (True, "runs"), "b2": (False, "is dead")})
+    bad = evidence.each_node({"b1": (True, "runs"), "b2": (False, "is dead")})
     assert (bad.proven, bad.summary) == (False, "NOT: b2 is dead, b1 runs")
-    assert not proof.each_node({}).proven
+    assert not evidence.each_node({}).proven

@@ -14,11 +14,11 @@ from cluster.cluster import Cluster, Node
 from cluster.host import Capability, NodeSpec
 from cluster.system import Launch, Leadership
 from nemesis import runner
-from nemesis.catalog import Kind, Selector
-from nemesis.fault import Outcomes, on_each, registered
-from nemesis.plan import make_plan
+from nemesis.faults.fault import Outcomes, on_each, registered
+from nemesis.plan.catalog import Kind, Selector
+from nemesis.plan.plan import make_plan
+from nemesis.plan.sequence import Step, Steps, plan_steps
 from nemesis.runner import Nemesis
-from nemesis.sequence import Step, Steps, plan_steps
 
 KINDS = {"broker": "replica", "controller": "controller"}
 LAUNCH = Launch(argv=("true",), env={}, files={}, ready_pattern="", logs=(), data=())
@@ -468,7 +468,7 @@ def test_a_fault_without_undo_or_proof_cannot_be_registered(verb):
 
 
 def test_inheriting_the_protocols_empty_verbs_is_not_having_them():
-    from nemesis.fault import Fault as Protocol
+    from nemesis.faults.fault import Fault as Protocol
 
     class Lazy(Protocol):
         kind = Kind.KILL

@@ -6,11 +6,11 @@ import os
 import pytest
 
 from chaos.core.errors import UsageError
-from cluster import records
-from cluster.addressing import addresses, hosts_text
-from cluster.agenthost import clean_environment
+from cluster.cleanup import run_records
 from cluster.host import NodeSpec
-from cluster.netns import HELP, NetnsBackend, SandboxError
+from cluster.hosts.addressing import addresses, hosts_text
+from cluster.hosts.agent_host import clean_environment
+from cluster.hosts.netns import HELP, NetnsBackend, SandboxError
 
 
 def test_every_host_gets_an_address_of_its_own_in_the_test_range():
@@ -60,26 +60,26 @@ def test_impossible_run_ids_are_refused(run_id, tmp_path):
 
 def test_a_record_is_of_this_process(tmp_path, monkeypatch):
     monkeypatch.setenv("CHAOS_CACHE", str(tmp_path))
-    path = records.write("run-1", tmp_path / "work", ("/a", "/b"))
-    record = records.read(path)
+    path = run_records.write("run-1", tmp_path / "work", ("/a", "/b"))
+    record = run_records.read(path)
     assert record is not None
     assert (record.run_id, record.pid, record.homes) == ("run-1", os.getpid(), ("/a", "/b"))
-    assert records.alive(record.pid, record.start_time, record.boot_id)
-    assert not records.alive(record.pid, record.start_time + 1, record.boot_id)
-    assert not records.alive(record.pid, record.start_time, "another boot")
+    assert run_records.alive(record.pid, record.start_time, record.boot_id)
+    assert not run_records.alive(record.pid, record.start_time + 1, record.boot_id)
+    assert not run_records.alive(record.pid, record.start_time, "another boot")
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
     path.write_text("{torn")
-    assert records.read(path) is None
-    assert records.read(tmp_path / "none") is None
+    assert run_records.read(path) is None
+    assert run_records.read(tmp_path / "none") is None
 
 
 def test_the_marker_tells_the_living_from_the_dead():
-    marker = records.marker("run-1")
-    assert not records.orphaned(marker)
-    pid, started, namespace = marker[records.OWNER].split(":")
-    assert records.orphaned({**marker, records.OWNER: f"{pid}:{int(started) + 1}:{namespace}"})
-    assert not records.orphaned({**marker, records.OWNER: f"{pid}:{int(started) + 1}:{namespace}9"})
-    assert not records.orphaned({records.OWNER: f"{pid}:1:{namespace}"})
-    assert not records.orphaned({records.RUN: "run-1"})
-    assert not records.orphaned({})
-    assert not records.orphaned({**marker, records.OWNER: f"x:y:{namespace}"})
+    marker = run_records.marker("run-1")
+    assert not run_records.orphaned(marker)
+    pid, started, namespace = marker[run_records.OWNER].split(":")
+    assert run_records.orphaned({**marker, run_records.OWNER: f"{pid}:{int(started) + 1}:{namespace}"})
+    assert not run_records.orphaned({**marker, run_records.OWNER: f"{pid}:{int(started) + 1}:{namespace}9"})
+    assert not run_records.orphaned({run_records.OWNER: f"{pid}:1:{namespace}"})
+    assert not run_records.orphaned({run_records.RUN: "run-1"})
+    assert not run_records.orphaned({})
+    assert not run_records.orphaned({**marker, run_records.OWNER: f"x:y:{namespace}"})

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.core.errors import UsageError
 from cluster.host import ControlLink
-from cluster.network import Counter, Held, Rule, chain, parsed, program
+from cluster.network.packet_filter import Counter, Held, Rule, chain, parsed, program
 
 
 def test_a_program_fills_one_chain_and_touches_no_other():

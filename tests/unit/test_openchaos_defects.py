@@ -9,12 +9,12 @@ import yaml
 from click.testing import CliRunner
 
 from chaos.cli.main import PACKAGES, cli
-from chaos.testing import load_history, write_run_folder
-from checkers.explain import STRENGTH
-from nemesis.catalog import CATALOG, Kind, Selector, parse
-from nemesis.machines import faults_on
-from nemesis.plan import count_bounds
-from nemesis.topology import Topology
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.anomalies.headline import STRENGTH
+from nemesis.faults.machine import faults_on
+from nemesis.plan.catalog import CATALOG, Kind, Selector, parse
+from nemesis.plan.plan import count_bounds
+from nemesis.targets.topology import Topology
 
 ROOT = Path(__file__).resolve().parents[2]
 HISTORIES = ROOT / "tests" / "histories"
@@ -60,7 +60,7 @@ def test_the_help_says_how_many_nodes_a_cut_needs(name: str) -> None:
 
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 ANCHORS = {
-    "chaos/run.py", "chaos/store.py", "chaos/matrix/process.py", "cluster/ssh_connection.py",
+    "chaos/run/recipe.py", "chaos/run/store.py", "chaos/matrix/process.py", "cluster/hosts/ssh/connection.py",
     "cluster/systems/rocketmq/pops.py", "cluster/systems/rocketmq/sending.py",
 }  # fmt: skip
 """When a run or a cell began, the name of a folder, how far a machine's clock is off: all for people to compare. And

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from chaos.cli.check import check_command
-from chaos.core import place as places
+from chaos.core import storage_path as places
 from chaos.core.errors import HistoryError, UsageError
-from chaos.core.formats import jsonl, kafka, text
-from chaos.core.place import Remote, place
-from chaos.testing import load_history, write_run_folder
+from chaos.core.storage_path import Remote, place
+from chaos.formats import jsonl, kafka, text
+from chaos.testing.history_files import load_history, write_run_folder
 from checkers.imported.judge import judge
-from checkers.imported.question import Question
+from checkers.imported.options import Question
 from spark_checkers import session
 from spark_checkers.files import judged, verdicts
 from spark_checkers.tasks import answer

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster.process import ProcState, parse_state, tail
+from cluster.nodes.process import ProcState, parse_state, tail
 
 FILE = "12 500 0\n"
 

@@ -5,9 +5,9 @@ import pytest
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Observation
 from chaos.core.runinfo import Promises
-from chaos.load import Totals
-from chaos.recovery import missing_now, silent_queues
-from cluster.process_end import last_line, starved_share
+from chaos.run.recovery import missing_now, silent_queues
+from chaos.run.workers import Totals
+from cluster.nodes.process_end import last_line, starved_share
 
 HEALED_NS = 100 * NS_PER_S
 

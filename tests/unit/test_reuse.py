@@ -7,7 +7,7 @@ import yaml
 
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import NodeInfo
-from cluster import reuse
+from cluster import existing_cluster
 
 GOOD = """\
 broker: {process: Broker, start: "run {name} at {address} &", stop: end, logs: [/var/log/b.log]}
@@ -15,14 +15,14 @@ namesrv: {process: Namesrv, start: run, stop: end}
 """
 
 
-def parsed(text: str) -> dict[str, reuse.Commands]:
-    return reuse.parse(yaml.safe_load(text), "f", ("broker", "namesrv"))
+def parsed(text: str) -> dict[str, existing_cluster.Commands]:
+    return existing_cluster.parse(yaml.safe_load(text), "f", ("broker", "namesrv"))
 
 
 def test_commands_are_filled_in_for_each_node():
     commands = parsed(GOOD)
     node = NodeInfo(name="b1", role="broker", address="198.18.0.10")
-    launch = reuse.launch(commands["broker"], node, "/home/x")
+    launch = existing_cluster.launch(commands["broker"], node, "/home/x")
     assert launch.files == {"start.sh": b"run b1 at 198.18.0.10 &\n", "stop.sh": b"end\n"}
     assert (launch.argv[-2:], launch.stop[-2:]) == (("/home/x", "start.sh"), ("/home/x", "stop.sh"))
     assert (launch.found_by, launch.logs, launch.data) == ("Broker", ("/var/log/b.log",), ())
@@ -51,7 +51,7 @@ def test_what_is_wrong_is_one_clear_line(text, says):
 
 def test_a_file_that_is_not_there_or_no_yaml(tmp_path: Path):
     with pytest.raises(UsageError, match=r"--reuse .*none: No such file"):
-        reuse.read(tmp_path / "none", ("broker",))
+        existing_cluster.read(tmp_path / "none", ("broker",))
     (tmp_path / "odd").write_text("a: [\n")
     with pytest.raises(UsageError, match=r"--reuse .*odd: not YAML: "):
-        reuse.read(tmp_path / "odd", ("broker",))
+        existing_cluster.read(tmp_path / "odd", ("broker",))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from chaos.core.errors import CapabilityError, DeployError
-from cluster.systems.cache import cache_root
+from cluster.systems._shared.cache import cache_root
 from cluster.systems.rocketmq import artefacts
 
 MVN = """#!/bin/sh

@@ -8,8 +8,8 @@ import pytest
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
-from cluster.systems import link as module
-from cluster.systems.link import NO_ANSWER
+from cluster.systems._shared import link as module
+from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import Answer, FrameBuffer, encode_answer
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rocketmq_view import SYSTEM
 
-from chaos.asked import parse_settings
 from chaos.cli.run import run_command
+from chaos.options.resolve import parse_settings
 from cluster.systems.rocketmq import promises
-from nemesis.plan import make_plan
+from nemesis.plan.plan import make_plan
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 

@@ -5,11 +5,11 @@ from rocketmq_view import view_of
 
 from chaos.core.client import Definite
 from chaos.core.events import Observation
+from cluster.systems._shared.routing import Route
 from cluster.systems.rocketmq.dledger import parse_term
 from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_connected, parse_group
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError
 from cluster.systems.rocketmq.route import parse
-from cluster.systems.routing import Route
 
 NAMES = {"198.18.0.14:10911": "b1", "198.18.0.15:10911": "b2", "198.18.0.16:10911": "b3"}
 ROUTE = (

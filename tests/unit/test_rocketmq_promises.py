@@ -3,7 +3,7 @@
 import pytest
 from rocketmq_view import SYSTEM
 
-from checkers.findings import NEVER_ALLOWED
+from checkers.anomalies.findings import NEVER_ALLOWED
 from cluster.systems.rocketmq import promises
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from chaos.core.cells import CellRow, append_row, read_rows
+from chaos.core.matrix_results import CellRow, append_row, read_rows
 from chaos.matrix.model import jobs_of, plan_of
 from chaos.matrix.read import read_matrix
 

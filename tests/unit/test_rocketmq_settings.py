@@ -4,7 +4,7 @@ import pytest
 
 from chaos.core.errors import UsageError
 from chaos.core.op import F
-from cluster.systems.rocketmq import defaults, promises, settings, shape
+from cluster.systems.rocketmq import defaults, promises, settings, topology
 from cluster.systems.rocketmq.system import RocketMQ
 
 SYSTEM = RocketMQ()
@@ -31,12 +31,12 @@ def test_an_idle_group_does_not_flap():
     assert int(resolved["broker.haSendHeartbeatInterval"]) < int(resolved["broker.haMaxTimeSlaveNotCatchup"])
 
 
-@pytest.mark.parametrize("mode", shape.MODES)
+@pytest.mark.parametrize("mode", topology.MODES)
 def test_every_default_is_a_setting_that_exists(mode):
-    ours = defaults.of(shape.of({"cluster.mode": mode}))
+    ours = defaults.of(topology.of({"cluster.mode": mode}))
     resolved = settings.resolve({"cluster.mode": mode, **ours})
     assert resolved == settings.resolve({"cluster.mode": mode})
-    assert set(resolved) - set(ours) <= {*shape.HELP, "client.slaveReads", "broker.slaveReadEnable"}
+    assert set(resolved) - set(ours) <= {*topology.HELP, "client.slaveReads", "broker.slaveReadEnable"}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ import pytest
 from rocketmq_view import SYSTEM
 
 from chaos.core.errors import UsageError
-from cluster.systems.rocketmq import settings, shape
+from cluster.systems.rocketmq import settings
+from cluster.systems.rocketmq import topology as shape
 
 
 def topology(**given):

@@ -9,8 +9,8 @@ from chaos.core.client import Definite
 from chaos.core.clock import NS_PER_S, now_ns
 from cluster.systems.rocketmq.dledger import Member, parse_leader, parse_term
 from cluster.systems.rocketmq.dledger import Standing as Raft
+from cluster.systems.rocketmq.leadership_claim import Standing, parse_epochs, parse_role, standing
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
-from cluster.systems.rocketmq.standing import Standing, parse_epochs, parse_role, standing
 
 
 def answer(body=b"", code=0, **fields):

@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from chaos.literals import FaultLiteral
-from chaos.testing import NODES, load_history, write_run_folder
-from checkers import local
-from checkers.explain import STRENGTH, WORDS
-from checkers.findings import ASSUMED
+from chaos.testing.history_files import NODES, load_history, write_run_folder
+from chaos.testing.history_literal import FaultLiteral
+from checkers.anomalies.findings import ASSUMED
+from checkers.anomalies.headline import STRENGTH, WORDS
+from checkers.engine import local
 
 HISTORIES = Path(__file__).parent.parent / "histories"
 INVALID = sorted(path for path in HISTORIES.glob("*.yaml") if load_history(path).expect.valid is False)

@@ -3,9 +3,9 @@
 import pytest
 
 from chaos.core.verdict import Latency, Steady
-from chaos.literals import Expected, FaultLiteral, HistoryLiteral, OpLiteral, Range, RunLiteral, Sends
-from chaos.testing import ORIGIN_NS, write_run_folder
-from checkers import local
+from chaos.testing.history_files import ORIGIN_NS, write_run_folder
+from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, OpLiteral, Range, RunLiteral, Sends
+from checkers.engine import local
 
 NS = 1_000_000_000
 

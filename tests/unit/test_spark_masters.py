@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from chaos.cli.check import check_command
 from chaos.core.errors import CapabilityError, ChaosError, HistoryError, UsageError
-from chaos.testing import load_history, write_run_folder
-from checkers.kernel import Context
-from checkers.shards import run_of, workers_in
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.history.kernel import Context
+from checkers.history.shards import run_of, workers_in
 from spark_checkers import masters, rounds, session, shipping
 from spark_checkers.files import limit_s
 from spark_checkers.masters import Where
@@ -111,7 +111,7 @@ def test_equal_files_are_shipped_as_equal_bytes(tmp_path):
     one, other = (shipping.packed(tmp_path / name) for name in "ab")
     assert (one.name, one.path.read_bytes()) == (other.name, other.path.read_bytes())
     names = zipfile.ZipFile(one.path).namelist()
-    assert {"chaos/core/history.py", "checkers/judge.py", "spark_checkers/tasks.py"} <= set(names)
+    assert {"chaos/core/history.py", "checkers/engine/judge.py", "spark_checkers/tasks.py"} <= set(names)
     assert any(name.startswith("compiled/msgspec/_core.") for name in names)
     assert not any(name.endswith(".pyc") for name in names)
 

@@ -9,14 +9,14 @@ import pytest
 
 from chaos.backends import chosen
 from chaos.core.errors import DeployError, UsageError
-from cluster import remote
-from cluster.folders import digest_of, unpack
+from cluster.agent import ssh_exec
 from cluster.host import ControlLink
-from cluster.ssh import check_ways
-from cluster.ssh_login import Secret, add_known, known_as, revoked, secrets
-from cluster.ssh_nodes import Defaults, Login, parse
-from cluster.ssh_streams import Bounded, Greeting, Stream, greeting
-from cluster.ssh_watch import Skew, State, differences, skew_of
+from cluster.hosts.archives import digest_of, unpack
+from cluster.hosts.ssh.backend import check_ways
+from cluster.hosts.ssh.heartbeat import Skew, State, differences, skew_of
+from cluster.hosts.ssh.login import Secret, add_known, known_as, revoked, secrets
+from cluster.hosts.ssh.nodes_file import Defaults, Login, parse
+from cluster.hosts.ssh.streams import Bounded, Greeting, Stream, greeting
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
@@ -58,7 +58,7 @@ def test_a_greeting_is_read_after_the_word_whatever_a_login_prints():
 
 
 def test_the_environment_of_commands_is_where_programs_are_and_no_more():
-    given = remote.environment({"PATH": "/opt/bin:/usr/bin", "SUDO_COMMAND": "x", "JAVA_HOME": "/j"}, "t", "/h", "r")
+    given = ssh_exec.environment({"PATH": "/opt/bin:/usr/bin", "SUDO_COMMAND": "x", "JAVA_HOME": "/j"}, "t", "/h", "r")
     assert given.keys() == {"PATH", "LANG", "HOME", "TMPDIR", "CHAOS_COMMAND", "CHAOS_RUN", "JAVA_HOME"}
     assert given["PATH"].startswith("/opt/bin:/usr/bin:/usr/local/sbin")
     assert given["PATH"].split(":").count("/usr/bin") == 1

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
-from cluster.ssh_nodes import Defaults, Login, assign, parse, read
+from cluster.hosts.ssh.nodes_file import Defaults, Login, assign, parse, read
 
 NOBODY = Defaults()
 FULL = """\

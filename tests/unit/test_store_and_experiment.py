@@ -9,8 +9,8 @@ import yaml
 from chaos.core.errors import UsageError
 from chaos.core.op import F
 from chaos.core.verdict import Valid, exit_code
-from chaos.experiment import as_yaml, beneath, resolved
-from chaos.store import find_run, make_run_folder, point, runs_in
+from chaos.options.experiment import as_yaml, beneath, resolved
+from chaos.run.store import find_run, make_run_folder, point, runs_in
 from chaos.workload.group import GroupWorkload
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq.system import RocketMQ

@@ -6,8 +6,8 @@ import pytest
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import DID_NOT_LAST, Evidence, Fault, Observation
 from chaos.core.history import NEVER_NS
-from chaos.testing import ORIGIN_NS, RunLiteral, run_info
-from checkers.timeline import timeline_of
+from chaos.testing.history_files import ORIGIN_NS, RunLiteral, run_info
+from checkers.history.timeline import timeline_of
 
 
 def at(second):

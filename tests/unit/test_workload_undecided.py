@@ -9,7 +9,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.op import Completion, F, Invocation, Record, Type, Value
 from chaos.core.transaction import Decision, creates
-from chaos.owed import MOST, Owed, missing, together
+from chaos.worker.unread_values import MOST, Owed, missing, together
 from chaos.workload.base import LoadSpec, check_suited
 from chaos.workload.delayed import LONGEST_S, SHORTEST_S, DelayedWorkload
 from chaos.workload.queue import QueueWorkload

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import CapabilityError, DeployError
-from cluster.systems.cache import cache_root
+from cluster.systems._shared.cache import cache_root
 
 _NODE: Final = "cluster/systems/minimq/node.py"
 _KEPT: Final = frozenset({".py", ".so"})

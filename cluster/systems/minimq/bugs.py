@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from cluster.bug import Bug
-from cluster.systems.minimq import bends, bends_controller, bends_service
-from cluster.systems.minimq.bends import Replacement
+from cluster.systems.minimq import bug_rules, bug_rules_controller, bug_rules_service
 from cluster.systems.minimq.broker import Broker
+from cluster.systems.minimq.bug_rules import Replacement
 from cluster.systems.minimq.controller import Controller
 from cluster.systems.minimq.notes import Notes
 
@@ -120,7 +120,7 @@ _DECLARED: Final = (
 
 BUGS: Final[Mapping[str, Bug]] = {bug.name: bug for bug in _DECLARED}
 
-_BENDS: Final = {**bends.BENDS, **bends_controller.BENDS, **bends_service.BENDS}
+_BENDS: Final = {**bug_rules.BENDS, **bug_rules_controller.BENDS, **bug_rules_service.BENDS}
 _switched_on: Final[list[Notes]] = []
 
 

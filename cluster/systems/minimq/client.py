@@ -12,7 +12,7 @@ from chaos.core import payload
 from chaos.core.client import Definite, Received
 from chaos.core.op import F, Invocation, Record
 from cluster.system import ClusterView
-from cluster.systems.client import RoutedClient
+from cluster.systems._shared.client import RoutedClient
 from cluster.systems.minimq.broker_messages import (
     Commit,
     CommitDone,

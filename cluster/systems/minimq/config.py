@@ -1,6 +1,6 @@
 """How each node is started: pure functions from settings and topology to files and command lines.
 
-The module refuses to touch a host; ``cluster.process`` starts what is described here.
+The module refuses to touch a host; ``cluster.nodes.process`` starts what is described here.
 """
 
 import sys
@@ -13,7 +13,7 @@ from chaos.core import payload
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import NodeInfo
 from cluster.host import NodeSpec
-from cluster.process import STDOUT
+from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, RoleKind
 from cluster.systems.minimq import settings as keys
 from cluster.systems.minimq.nodeconfig import NodeConfig

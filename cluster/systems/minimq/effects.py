@@ -10,7 +10,7 @@ import msgspec
 
 from chaos.core.errors import DeployError
 from chaos.core.runinfo import Promises
-from cluster.systems.least import least
+from cluster.systems._shared.weakest_promise import least
 from cluster.systems.minimq import promises
 from cluster.systems.minimq import settings as keys
 

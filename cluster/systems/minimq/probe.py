@@ -16,7 +16,7 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Note, Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, Confirmed, Leadership, Removal
-from cluster.systems.leadership import leadership, not_ready
+from cluster.systems._shared.leadership import leadership, not_ready
 from cluster.systems.minimq import effects, settings
 from cluster.systems.minimq.broker_messages import GetReplica, ReplicaStatus
 from cluster.systems.minimq.config import GROUP

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Mapping
 
 from chaos.core.client import Definite, Indefinite
+from cluster.systems._shared.routing import Route
 from cluster.systems.minimq.messages import Accepted, GetMetadata, Metadata
 from cluster.systems.minimq.rpc import Answer, Link, Request
-from cluster.systems.routing import Route
 
 
 def route_of(metadata: Metadata) -> Route | None:
@@ -22,7 +22,7 @@ def route_of(metadata: Metadata) -> Route | None:
 
 
 class Controllers:
-    """All controllers, asked as one. Implements ``cluster.systems.routing.RouteSource``."""
+    """All controllers, asked as one. Implements ``cluster.systems._shared.routing.RouteSource``."""
 
     def __init__(self, links: Mapping[str, Link]) -> None:
         self._links = links

@@ -1,8 +1,8 @@
-"""A client's end of the protocol: ``wire``'s frames as a codec of ``cluster.systems.link``, and a link to one node."""
+"""A client's end of the protocol: ``wire``'s frames as a codec of ``_shared.link``, and a link to one node."""
 
 from typing import Final
 
-from cluster.systems import link
+from cluster.systems._shared import link
 from cluster.systems.minimq.broker_messages import BrokerAnswer, BrokerRequest
 from cluster.systems.minimq.messages import ControllerAnswer, ControllerRequest, GetSettings, Settings
 from cluster.systems.minimq.wire import PORT, Back, Call, Frames, Hello, WireError, frame
@@ -12,7 +12,7 @@ Answer = ControllerAnswer | BrokerAnswer | Settings
 
 
 class Calls:
-    """Implements ``cluster.systems.link.Codec``."""
+    """Implements ``cluster.systems._shared.link.Codec``."""
 
     greeting: Final = frame(Hello())
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from chaos.core.errors import UsageError
-from cluster.systems import routing
+from cluster.systems._shared import routing
 from cluster.systems.minimq.bugs import BUGS
 from cluster.systems.minimq.controller import ControllerSettings
 from cluster.systems.minimq.messages import Settings

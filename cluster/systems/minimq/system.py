@@ -9,7 +9,7 @@ from chaos.core.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems import routing
+from cluster.systems._shared import routing
 from cluster.systems.minimq import artefacts as modules
 from cluster.systems.minimq import config, promises
 from cluster.systems.minimq import settings as keys

@@ -1,6 +1,6 @@
 """RocketMQ's jars, once per user: fetched by Maven from a pinned pom, verified, kept in a cache.
 
-A folder there (``cluster.systems.cache``) is complete or absent: it is filled under another name, its manifest
+A folder there (``cluster.systems._shared.cache``) is complete or absent: it is filled under another name, its manifest
 (size and SHA-256 of every file) is written last, and one rename makes it visible. A lock keeps two at once apart.
 The module refuses to install tools.
 """
@@ -23,7 +23,7 @@ import msgspec
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, DeployError
-from cluster.systems.cache import cache_root
+from cluster.systems._shared.cache import cache_root
 
 VERSION: Final = "5.5.0"
 FETCH_TIMEOUT_S: Final = 1200.0

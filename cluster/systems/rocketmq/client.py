@@ -13,10 +13,11 @@ from chaos.core import payload
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.op import POPS, F, Invocation, Record
 from cluster.system import ClusterView
-from cluster.systems.client import RoutedClient
-from cluster.systems.rocketmq import config, dledger, shape
+from cluster.systems._shared.client import RoutedClient
+from cluster.systems.rocketmq import config, dledger, topology
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import GROUP_OPERATIONS
+from cluster.systems.rocketmq.leadership_claim import Standing, standing
 from cluster.systems.rocketmq.names import names_of
 from cluster.systems.rocketmq.outcomes import of_send, said
 from cluster.systems.rocketmq.pops import Pops
@@ -30,7 +31,6 @@ from cluster.systems.rocketmq.protocol import (
 )
 from cluster.systems.rocketmq.route import NameServer
 from cluster.systems.rocketmq.sending import note_sent, properties_of, request_fields
-from cluster.systems.rocketmq.standing import Standing, standing
 
 READ_GROUP: Final = "TOOLS_CONSUMER"
 """A consumer group that every broker has from the start, so that reading creates nothing."""
@@ -63,7 +63,7 @@ class RocketMQClient(RoutedClient[Link]):
         server = NameServer(Link(namesrv.address, config.NAMESRV_PORT), self._run_names.topic, names)
         super().__init__(view, number, clients, seed, links, server, "the name server")
         self._group = self._run_names.producer(number)
-        self._mode = shape.of(view.settings).mode
+        self._mode = topology.of(view.settings).mode
         self._members = dledger.brokers(view)
         self._pops = Pops(self._run_names, self._run, self._standing)
         self._producer = Producer(self._links, self._run_names, self._run, number, self._mode)

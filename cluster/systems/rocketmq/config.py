@@ -9,7 +9,7 @@ from typing import Final
 
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView
-from cluster.systems.rocketmq import shape
+from cluster.systems.rocketmq import topology
 
 NAMESRV_PORT: Final = 9876
 CONTROLLER_PORT: Final = 9877
@@ -38,7 +38,7 @@ def at(nodes: Sequence[NodeInfo], port: int) -> list[str]:
 
 def name_servers(view: ClusterView) -> tuple[NodeInfo, ...]:
     """The nodes that answer as name servers: those that hold the controllers, if controllers run inside them."""
-    return view.of_role("controller" if shape.of(view.settings).controllers_inside else "namesrv")
+    return view.of_role("controller" if topology.of(view.settings).controllers_inside else "namesrv")
 
 
 def wiring(node: NodeInfo, home: str, view: ClusterView) -> dict[str, str]:
@@ -54,7 +54,7 @@ def wiring(node: NodeInfo, home: str, view: ClusterView) -> dict[str, str]:
 
 
 def _broker(node: NodeInfo, home: str, view: ClusterView) -> dict[str, str]:
-    wanted = shape.of(view.settings)
+    wanted = topology.of(view.settings)
     values = {
         "bindAddress": node.address,
         "brokerClusterName": "chaos-cluster",  # every cluster's name is a topic of its own: not a run's
@@ -93,7 +93,7 @@ def _peers(nodes: Sequence[NodeInfo], port: int) -> str:
 
 
 def _controller(node: NodeInfo, home: str, view: ClusterView) -> dict[str, str]:
-    wanted, peers = shape.of(view.settings), view.of_role("controller")
+    wanted, peers = topology.of(view.settings), view.of_role("controller")
     values = {
         "configStorePath": f"{home}/controller.properties",
         "controllerStorePath": f"{home}/store",

@@ -1,4 +1,4 @@
-"""RocketMQ's remoting as a codec of ``cluster.systems.link``, and a link that speaks it.
+"""RocketMQ's remoting as a codec of ``cluster.systems._shared.link``, and a link that speaks it.
 
 A request of the server's own (it may ask a client something) is nobody's answer; whoever listens is given it.
 """
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
-from cluster.systems import link
+from cluster.systems._shared import link
 from cluster.systems.rocketmq.protocol import Answer, FrameBuffer, ProtocolError, encode_request
 
 
@@ -20,7 +20,7 @@ class Call(NamedTuple):
 
 
 class Remoting:
-    """Implements ``cluster.systems.link.Codec``; nobody greets."""
+    """Implements ``cluster.systems._shared.link.Codec``; nobody greets."""
 
     greeting: Final = b""
 

@@ -16,10 +16,10 @@ from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
 from chaos.core.op import F, Invocation
 from cluster.systems.rocketmq.connection import Link
+from cluster.systems.rocketmq.leadership_claim import Standing
 from cluster.systems.rocketmq.names import Names
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Code, Request
-from cluster.systems.rocketmq.standing import Standing
 
 REFUSED: Final = frozenset(
     {

@@ -5,7 +5,7 @@ Safe replication, timers of failover that fit runs of minutes (stock values in c
 
 from typing import Final
 
-from cluster.systems.rocketmq.shape import Shape
+from cluster.systems.rocketmq.topology import Shape
 
 _CLIENT_DEFAULTS: Final = {"client.routePollInterval": "1", "client.routing": "mixed"}
 

@@ -11,7 +11,7 @@ import msgspec
 from chaos.core.client import Definite
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView
-from cluster.systems.rocketmq import config, shape
+from cluster.systems.rocketmq import config, topology
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, ProtocolError, Request
@@ -111,7 +111,7 @@ def _member(node: NodeInfo, peers: tuple[NodeInfo, ...], group: str, port: int) 
 
 def brokers(view: ClusterView) -> dict[str, Member]:
     """The brokers as members of a group, by name; none unless they are."""
-    if shape.of(view.settings).mode != "dledger":
+    if topology.of(view.settings).mode != "dledger":
         return {}
     peers = view.of_role("broker")
     return {node.name: _member(node, peers, config.GROUP, config.DLEDGER_PORT) for node in peers}
@@ -119,7 +119,7 @@ def brokers(view: ClusterView) -> dict[str, Member]:
 
 def controllers(view: ClusterView) -> dict[str, Member]:
     """The controllers as members of a group, by name; none unless they are of type DLedger."""
-    if shape.of(view.settings).controller_type != "DLedger":
+    if topology.of(view.settings).controller_type != "DLedger":
         return {}
     peers = view.of_role("controller")
     return {node.name: _member(node, peers, config.CONTROLLER_GROUP, config.CONTROLLER_PORT) for node in peers}

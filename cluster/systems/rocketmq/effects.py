@@ -14,7 +14,7 @@ from chaos.core.client import Definite
 from chaos.core.errors import DeployError
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView
-from cluster.systems.rocketmq import config, promises, shape
+from cluster.systems.rocketmq import config, promises, topology
 from cluster.systems.rocketmq import settings as keys
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
@@ -169,7 +169,9 @@ def _without_pool(shown: Mapping[str, Mapping[str, Shown]], view: ClusterView) -
     without = [node for node, of in shown.items() if "broker" in of and of["broker"].pool is False]
     if not without:
         return {}
-    why = "a slave has no pool of buffers" if shape.of(view.settings).mode == "master-slave" else "no pool of buffers"
+    why = (
+        "a slave has no pool of buffers" if topology.of(view.settings).mode == "master-slave" else "no pool of buffers"
+    )
     return {name: f"{_listed(without)}: {why}"}
 
 

@@ -13,8 +13,8 @@ import msgspec
 from chaos.core.errors import DeployError
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.system import ClusterView
-from cluster.systems.least import least
-from cluster.systems.rocketmq import config, defaults, effects, promises, shape
+from cluster.systems._shared.weakest_promise import least
+from cluster.systems.rocketmq import config, defaults, effects, promises, topology
 from cluster.systems.rocketmq import settings as keys
 from cluster.systems.rocketmq.effects import Shown
 
@@ -90,7 +90,7 @@ def _unmeasured(settings: Mapping[str, str], usual: Mapping[str, str]) -> list[s
 def promised(shown: AllShown, view: ClusterView) -> Promises:
     """What may be promised of the cluster as its nodes show it."""
     every = list(_one_of_each(shown, view))
-    usual = defaults.of(shape.of(view.settings))
+    usual = defaults.of(topology.of(view.settings))
     other = sorted({timer for settings in every for timer in _unmeasured(settings, usual)})
     made = least(promises.of(settings) for settings in every)
     if not other or not made.progress_margin_s:

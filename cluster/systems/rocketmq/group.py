@@ -12,8 +12,8 @@ from chaos.core.client import Definite
 from chaos.core.events import Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, Leadership
-from cluster.systems import leadership as shared
-from cluster.systems.rocketmq import config, shape
+from cluster.systems._shared import leadership as shared
+from cluster.systems.rocketmq import config, topology
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError
 
@@ -96,7 +96,7 @@ def parse_connected(answer: Answer, brokers: tuple[NodeInfo, ...]) -> tuple[str,
 def leadership(latest: Mapping[str, Observation], view: ClusterView) -> Leadership:
     """Who leads, from the latest observation of each node."""
     found = shared.leadership(latest, view)
-    if shape.of(view.settings).mode == "controller" or found.master is None:
+    if topology.of(view.settings).mode == "controller" or found.master is None:
         return found
     return msgspec.structs.replace(found, sync_state_set=_followers(found.master, latest, view))
 
@@ -112,7 +112,7 @@ def _followers(master: str, latest: Mapping[str, Observation], view: ClusterView
 
 def not_ready(seen: Mapping[str, Observation], view: ClusterView) -> str | None:
     """What is missing, in one line, from observations of all that must answer (brokers only without controllers)."""
-    if shape.of(view.settings).mode == "controller":
+    if topology.of(view.settings).mode == "controller":
         return shared.not_ready(seen, view)
     for name, observation in seen.items():
         if not observation.alive:

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView
-from cluster.systems import link
-from cluster.systems.rocketmq import config, shape
+from cluster.systems._shared import link
+from cluster.systems.rocketmq import config, topology
 
 _PROTOCOL: Final = 1
 _REQUEST: Final = 1
@@ -115,7 +115,7 @@ def term_of(content: bytes) -> int:
 
 
 class Bolt:
-    """Implements ``cluster.systems.link.Codec``; nobody greets."""
+    """Implements ``cluster.systems._shared.link.Codec``; nobody greets."""
 
     greeting: Final = b""
 
@@ -169,6 +169,6 @@ class Member:
 
 def controllers(view: ClusterView) -> dict[str, Member]:
     """The controllers by name; none unless they are of type jRaft."""
-    if shape.of(view.settings).controller_type != "jRaft":
+    if topology.of(view.settings).controller_type != "jRaft":
         return {}
     return {node.name: Member(node) for node in view.of_role("controller")}

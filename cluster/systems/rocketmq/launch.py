@@ -1,6 +1,6 @@
 """How each node is started: pure functions from settings and topology to files and command lines.
 
-The module refuses to touch a host; ``cluster.process`` starts what is described here.
+The module refuses to touch a host; ``cluster.nodes.process`` starts what is described here.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,10 @@ from chaos.core.errors import UsageError
 from chaos.core.runinfo import NodeInfo
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, RoleKind
-from cluster.systems.rocketmq import config, shape
+from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq import settings as keys
-from cluster.systems.rocketmq.shape import Shape
+from cluster.systems.rocketmq import topology as shape
+from cluster.systems.rocketmq.topology import Shape
 
 ROLES: Final[Mapping[str, RoleKind]] = {"namesrv": "other", "controller": "controller", "broker": "replica"}
 

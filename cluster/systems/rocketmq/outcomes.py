@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Type
 from cluster.systems.rocketmq.protocol import Code
-from cluster.systems.rocketmq.shape import Mode
+from cluster.systems.rocketmq.topology import Mode
 
 
 class Outcome(NamedTuple):

@@ -17,16 +17,16 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Note, Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView, Confirmed, Leadership, Removal
-from cluster.systems.rocketmq import config, dledger, effects, existing, jraft, shape
+from cluster.systems.rocketmq import config, dledger, effects, existing, jraft, topology
 from cluster.systems.rocketmq.client import offset_of
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import create_groups, delete_names, delete_routes, require, topic_of
 from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_connected, parse_group
+from cluster.systems.rocketmq.leadership_claim import standing
 from cluster.systems.rocketmq.names import names_of
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
 from cluster.systems.rocketmq.route import NameServer
-from cluster.systems.rocketmq.standing import standing
 
 _ASK_TIMEOUT_S: Final = 1.0
 _CONFIG_TIMEOUT_S: Final = 5.0
@@ -44,7 +44,7 @@ class RocketMQProbe:
         self._names = {f"{node.address}:{config.BROKER_PORT}": node.name for node in self._brokers}
         self._links = {node.name: Link(node.address, config.PORTS[node.role]) for node in view.nodes}
         self._servers = {node.name: Link(node.address, config.NAMESRV_PORT) for node in config.name_servers(view)}
-        self._shape = shape.of(view.settings)
+        self._shape = topology.of(view.settings)
         self._members = dledger.brokers(view)
         self._terms: dict[str, dledger.Member | jraft.Member] = {**dledger.controllers(view), **jraft.controllers(view)}
         self._run_names = names_of(view)

@@ -24,7 +24,7 @@ from cluster.systems.rocketmq.names import Names
 from cluster.systems.rocketmq.outcomes import of_send, require_ok, said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request, decode_messages
 from cluster.systems.rocketmq.sending import request_fields
-from cluster.systems.rocketmq.shape import Mode
+from cluster.systems.rocketmq.topology import Mode
 
 HEARTBEAT_S: Final = 2.0
 ANSWER_WITHIN_S: Final = 2.0

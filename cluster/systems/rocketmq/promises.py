@@ -10,7 +10,7 @@ import msgspec
 
 from chaos.core.op import F
 from chaos.core.runinfo import Promises
-from cluster.systems.rocketmq import defaults, shape
+from cluster.systems.rocketmq import defaults, topology
 
 PROGRESS_MARGIN_S: Final = 3.0
 """Three times the longest silence without any fault, at least two seconds (docs/progress.md)."""
@@ -87,14 +87,14 @@ def of(settings: Mapping[str, str]) -> Promises:
     within_s = RECOVERS_WITHIN_S + longer_s(settings)
     always = Promises(
         min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true",
-        progress_margin_s=PROGRESS_MARGIN_S if shape.of(settings).controllers else 0.0,
+        progress_margin_s=PROGRESS_MARGIN_S if topology.of(settings).controllers else 0.0,
         early_s=early_s(settings), redelivered_within_s=REDELIVERED_WITHIN_S,
-        recovers_within_s=within_s, rejoins_within_s=within_s if shape.of(settings).mode == "controller" else 0.0,
+        recovers_within_s=within_s, rejoins_within_s=within_s if topology.of(settings).mode == "controller" else 0.0,
         fails_over_after_s=fails_over_after_s(settings),
     )  # fmt: skip
     if _disagreement(settings) is not None:
         return always
-    allowed = {"stale-tail": _STALE[shape.of(settings).mode], "duplicate": _AGAIN, **_REPEATED}
+    allowed = {"stale-tail": _STALE[topology.of(settings).mode], "duplicate": _AGAIN, **_REPEATED}
     return msgspec.structs.replace(
         always, allowed=allowed, readable_after_s=READABLE_AFTER_S, twice=(F.SCHEDULE.word, F.TRANSACT.word)
     )
@@ -106,7 +106,7 @@ def unsafe(settings: Mapping[str, str]) -> str | None:
     Replication that nobody waits for loses where somebody else can become master; a buffer outside the page cache
     loses with its process, unless every message is flushed before it is acknowledged.
     """
-    buffered = shape.of(settings).mode != "dledger" and settings.get("broker.flushDiskType") != "SYNC_FLUSH"
+    buffered = topology.of(settings).mode != "dledger" and settings.get("broker.flushDiskType") != "SYNC_FLUSH"
     pool = {"broker.transientStorePoolEnable": "false"} if buffered else {}
     return _disagreement(settings) or _other_than(settings, pool)
 
@@ -114,7 +114,7 @@ def unsafe(settings: Mapping[str, str]) -> str | None:
 def _disagreement(settings: Mapping[str, str]) -> str | None:
     """The first setting that lets a master acknowledge, or become one, without what its replicas have."""
     safe = {"broker.allAckInSyncStateSet": "true", "controller.enableElectUncleanMaster": "false"}
-    return _other_than(settings, safe) if shape.of(settings).mode == "controller" else None
+    return _other_than(settings, safe) if topology.of(settings).mode == "controller" else None
 
 
 def _other_than(settings: Mapping[str, str], safe: Mapping[str, str]) -> str | None:
@@ -140,7 +140,7 @@ def early_s(settings: Mapping[str, str]) -> float:
 
 def fails_over_after_s(settings: Mapping[str, str]) -> float:
     """How long a master must be away for another to have taken over; 0 in the mode without failover."""
-    wanted = shape.of(settings)
+    wanted = topology.of(settings)
     if wanted.mode == "dledger":
         return DLEDGER_ELECTS_WITHIN_S
     silence = settings.get("broker.controllerHeartBeatTimeoutMills", "10000")
@@ -154,7 +154,7 @@ def min_in_sync(settings: Mapping[str, str]) -> int:
     Only controller mode has such a set. What ``inSyncReplicas`` asks of a synchronous master are acknowledgements of
     connected slaves, and a DLedger leader waits for a majority of its group: neither names its members.
     """
-    if shape.of(settings).mode != "controller":
+    if topology.of(settings).mode != "controller":
         return 0
     text = settings.get("broker.minInSyncReplicas", "1")
     return int(text) if text.isdecimal() and int(text) > 1 else 0
@@ -162,7 +162,7 @@ def min_in_sync(settings: Mapping[str, str]) -> int:
 
 def without_effect(settings: Mapping[str, str]) -> dict[str, str]:
     """The switches that are set and that RocketMQ silently does not act by under these settings, with the reason."""
-    wanted = shape.of(settings)
+    wanted = topology.of(settings)
     reasons = dict(_NOT_IN[wanted.mode])
     if wanted.mode == "controller" and settings.get("broker.allAckInSyncStateSet") == "true":
         reasons["broker.inSyncReplicas"] = "allAckInSyncStateSet=true asks for all in the SyncStateSet instead"

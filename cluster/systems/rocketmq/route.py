@@ -6,9 +6,9 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
+from cluster.systems._shared.routing import Route
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import Answer, Code, Request
-from cluster.systems.routing import Route
 
 MASTER_ID: Final = 0
 
@@ -44,7 +44,7 @@ def parse(answer: Answer, names: Mapping[str, str]) -> Route | None:
 
 
 class NameServer:
-    """Implements ``cluster.systems.routing.RouteSource`` for one name server. ``names``: address:port → node."""
+    """Implements ``_shared.routing.RouteSource`` for one name server. ``names``: address:port → node."""
 
     def __init__(self, link: Link, topic: str, names: Mapping[str, str]) -> None:
         self._link = link

@@ -13,7 +13,7 @@ from chaos.core.clock import now_ns
 from chaos.core.op import F, Invocation
 from cluster.systems.rocketmq.outcomes import of_send, require_ok
 from cluster.systems.rocketmq.protocol import Answer, encode_properties
-from cluster.systems.rocketmq.shape import Mode
+from cluster.systems.rocketmq.topology import Mode
 
 _NS_PER_MS: Final = 1_000_000
 

@@ -14,9 +14,9 @@ from typing import Final
 
 from chaos.core.errors import UsageError
 from chaos.core.op import F
-from cluster.systems import routing
-from cluster.systems.rocketmq import defaults, shape
-from cluster.systems.rocketmq.shape import Shape
+from cluster.systems._shared import routing
+from cluster.systems.rocketmq import defaults, topology
+from cluster.systems.rocketmq.topology import Shape
 
 COMPONENTS: Final = ("namesrv", "controller", "broker")
 
@@ -26,7 +26,7 @@ CLIENT_HELP: Final[Mapping[str, str]] = {
     "default: off with client.routing=follow, whose clients go where an ordinary client goes, else on",
 }
 
-HELP: Final[Mapping[str, str]] = {**shape.HELP, **CLIENT_HELP}
+HELP: Final[Mapping[str, str]] = {**topology.HELP, **CLIENT_HELP}
 
 # A topology is wired with these; a run that changed them would not find its own nodes.
 _RESERVED: Final = {
@@ -80,14 +80,14 @@ def resolve(settings: Mapping[str, str]) -> dict[str, str]:
     """
     given: dict[str, str] = {}
     exact: dict[str, str] = {}
-    wanted = shape.of(settings)
+    wanted = topology.of(settings)
     for name, value in settings.items():
         names = [*_full_names(name, wanted)]
         (exact if names == [name] else given).update(dict.fromkeys(names, value))
     given.update(exact)  # broker.KEY is more particular than KEY, in whatever order they came
     for name, value in given.items():
         _check(name, value)
-    resolved = {**shape.resolved(settings), **defaults.of(wanted), **given}
+    resolved = {**topology.resolved(settings), **defaults.of(wanted), **given}
     _check_together(resolved, wanted)
     on = resolved.setdefault("client.slaveReads", "off" if resolved["client.routing"] == "follow" else "on") == "on"
     # Stock is false, and a slave then refuses; nothing but the pull processor of 5.5.0 looks at it.

@@ -10,11 +10,12 @@ from chaos.core.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems import routing
+from cluster.systems._shared import routing
 from cluster.systems.rocketmq import artefacts as jars
 from cluster.systems.rocketmq import launch as nodes
-from cluster.systems.rocketmq import promises, shape
+from cluster.systems.rocketmq import promises
 from cluster.systems.rocketmq import settings as keys
+from cluster.systems.rocketmq import topology as shape
 
 
 class RocketMQ:

@@ -1,0 +1,185 @@
+"""``chaos up``, ``status``, ``inject``, ``heal`` and ``down``: a cluster to play with by hand.
+
+The cluster belongs to a process of its own, which keeps a socket in the store; these commands speak with it.
+"""
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from chaos.cli.options import STORE_OPTION, cluster_options
+from chaos.cli.plan import aligned
+from chaos.core.errors import UsageError
+from chaos.manual.control_socket import Ask, Done, answers_there, asked
+from chaos.options.resolve import experiment_of
+
+GROUP: Final = "up"
+CURRENT: Final = f"{GROUP}/current"
+LOG: Final = "logs/up.log"
+_ANSWER_TIMEOUT_S: Final = 300.0
+_STATUS_TIMEOUT_S: Final = 30.0
+_POLL_S: Final = 0.2
+_END_TIMEOUT_S: Final = 120.0
+
+
+@click.command("up")
+@cluster_options
+@click.option("--foreground", is_flag=True, help="Keep it up in this process until Ctrl-C, instead of leaving it.")
+def up_command(foreground: bool, **options: Any) -> int:
+    """Bring a cluster up and keep it, without load: for status, inject and heal; down ends it."""
+    from chaos.options.experiment import as_yaml
+    from chaos.run.store import make_run_folder
+
+    experiment = experiment_of(options)
+    store = Path(experiment.store)
+    if answers_there(store / CURRENT):
+        raise UsageError("a cluster is up in this store already; chaos down, or another --store")
+    (store / GROUP).mkdir(parents=True, exist_ok=True)
+    folder = make_run_folder(store, GROUP, CURRENT)
+    (folder / "config.yaml").write_text(as_yaml(experiment))
+    if not foreground:
+        return _in_background(folder)
+    from chaos.backends import chosen
+    from chaos.cli.run import progress
+    from chaos.manual.manual_cluster import keep_up
+
+    say = progress()
+    backend, why = chosen(experiment.backend, experiment.backend_options)
+    say(f"backend  {backend.name}{why}")
+    return keep_up(experiment, backend, folder, say)
+
+
+def _in_background(folder: Path) -> int:
+    """Start the process that keeps it, show its words until it serves, and leave it."""
+    log = folder / LOG
+    with log.open("ab") as words:
+        keeper = subprocess.Popen(
+            [sys.executable, "-m", "chaos.manual.manual_cluster", str(folder)],
+            stdin=subprocess.DEVNULL, stdout=words, stderr=words, start_new_session=True,
+            env={**os.environ, "PYTHONPATH": _root()},
+        )  # fmt: skip
+    position = 0
+    try:
+        while True:
+            ended = keeper.poll()
+            serves = ended is None and answers_there(folder)
+            text = log.read_bytes()[position:]
+            position += len(text)
+            click.echo(text.decode(errors="replace"), nl=False)
+            if ended is not None:
+                click.echo(f"chaos: the cluster did not come up; its words are in {log}", err=True)
+                return ended if ended > 0 else 255
+            if serves:
+                click.echo(str(folder))
+                return 0
+            _wait(_POLL_S)
+    except KeyboardInterrupt:
+        keeper.send_signal(signal.SIGTERM)
+        keeper.wait(_END_TIMEOUT_S)
+        raise
+
+
+def _wait(seconds: float) -> None:
+    from chaos.core.clock import Deadline
+
+    Deadline("a moment", seconds).wait()
+
+
+def _root() -> str:
+    """Where our packages are, so that the keeper finds the same ones."""
+    import chaos
+
+    known = os.environ.get("PYTHONPATH", "")
+    root = str(Path(chaos.__file__).resolve().parent.parent)
+    return f"{root}:{known}" if known else root
+
+
+def _put(store: str, question: Ask, timeout_s: float) -> Done:
+    """Put a question to the store's cluster, print what it says, and give its end."""
+    for answer in _answers(store, question, timeout_s):
+        if isinstance(answer, Done):
+            if answer.error:
+                click.echo(f"chaos: {answer.error}", err=True)
+            return answer
+        click.echo(answer.text)
+    raise AssertionError("an answer ends with Done or raises")
+
+
+def _answers(store: str, question: Ask, timeout_s: float) -> Iterator[Any]:
+    return asked(Path(store) / CURRENT, question, timeout_s)
+
+
+@click.command("status")
+@STORE_OPTION
+@click.option("--json", "as_json", is_flag=True, help="A JSON array, an object per node.")
+def status_command(store: str, as_json: bool) -> int:
+    """Every node of the cluster that is up: role, address, state, who leads, and the fault in force."""
+    done = _put(store, Ask(verb="status"), _STATUS_TIMEOUT_S)
+    if as_json:
+        click.echo(msgspec.json.encode(done.nodes).decode())
+        return done.code
+    head = ("NODE", "ROLE", "ADDRESS", "STATE", "LEADS", "EPOCH", "FAULT")
+    cells = [
+        (
+            node.node, node.role, node.address, node.state, node.leads or "-",
+            "-" if node.epoch is None else str(node.epoch), node.fault or "-",
+        )
+        for node in done.nodes
+    ]  # fmt: skip
+    for line in aligned([head, *cells]):
+        click.echo(line)
+    return done.code
+
+
+@click.command("inject")
+@click.argument("nemesis")
+@STORE_OPTION
+@click.option("--duration", type=float, default=None, help="Heal it by itself after these seconds.")
+@click.option("--fault-nodes", "-n", default="", help="Whom a fixed- nemesis hits, e.g. b1,b2.")
+@click.option("--seed", type=int, default=None, help="Repeats what is drawn.")
+def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes: str, seed: int | None) -> int:
+    """Do one fault to the cluster that is up, prove it, and leave it in force (chaos list nemeses).
+
+    Exit code 0 if it is proven, 2 if it is not, 255 if it could not be done.
+    """
+    if "," in nemesis or nemesis.strip() == "all":
+        raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")
+    if duration is not None and not duration > 0:
+        raise UsageError(f"--duration {duration:g}: give a number of seconds above 0")
+    names = tuple(name.strip() for name in fault_nodes.replace(";", ",").split(",") if name.strip())
+    question = Ask(
+        verb="inject", nemesis=nemesis, duration_s=duration, fault_nodes=names,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+    )  # fmt: skip
+    return _put(store, question, _ANSWER_TIMEOUT_S).code
+
+
+@click.command("heal")
+@STORE_OPTION
+def heal_command(store: str) -> int:
+    """Undo the fault in force, and prove that nothing of it is left."""
+    return _put(store, Ask(verb="heal"), _ANSWER_TIMEOUT_S).code
+
+
+@click.command("down")
+@STORE_OPTION
+def down_command(store: str) -> int:
+    """Heal, end the cluster that is up and remove what it stored; its logs stay in the store."""
+    from chaos.core.clock import Deadline
+
+    folder = (Path(store) / CURRENT).resolve()
+    done = _put(store, Ask(verb="down"), _STATUS_TIMEOUT_S)
+    deadline = Deadline("the cluster to go down", _END_TIMEOUT_S)
+    while answers_there(folder):
+        deadline.check(f"its words are in {folder / LOG}")
+        _wait(_POLL_S)
+    click.echo(f"down     logs are in {folder}")
+    return done.code

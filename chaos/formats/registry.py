@@ -1,0 +1,59 @@
+"""The one door to histories that other tools wrote: ``read`` and ``read_kafka``, by the name of the format.
+
+The module refuses to look into a file to find out what it is.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from chaos.core.errors import HistoryError, UsageError
+from chaos.core.storage_path import Place
+from chaos.formats import jepsen, jsonl, kafka, openchaos, porcupine
+from chaos.formats.kafka import KafkaHistory
+from chaos.formats.operations import Operations
+
+_OBJECTS: Final[dict[str, Callable[[Place], Operations]]] = {
+    "jepsen": jepsen.read,
+    "jsonl": jsonl.read,
+    "openchaos": openchaos.read,
+    "porcupine": porcupine.read,
+}
+FORMATS: Final = tuple(_OBJECTS)
+"""The names of all formats."""
+
+
+def read(path: Place, format: str, *, independent: bool = False) -> Operations:  # noqa: A002 - the option's name
+    """A history as paired operations.
+
+    ``independent``: values are ``[key value]``, which only Jepsen's histories have.
+
+    Raises:
+        HistoryError: naming file, line and fault.
+        UsageError: no such format, or one that has no independent keys.
+    """
+    _known(path, format)
+    if not independent:
+        return _OBJECTS[format](path)
+    if format != "jepsen":
+        raise UsageError(f"--independent is for --format jepsen; {format} names the key of each operation itself")
+    return jepsen.read(path, independent=True)
+
+
+def read_kafka(path: Place, format: str) -> KafkaHistory:  # noqa: A002
+    """A Kafka-style history as columns.
+
+    Raises:
+        HistoryError: naming file, line and fault.
+        UsageError: no such format, or one in which nobody writes such histories.
+    """
+    _known(path, format)
+    if format != "jepsen":
+        raise UsageError(f"a Kafka-style history is read with --format jepsen, not {format}")
+    return kafka.read(path)
+
+
+def _known(path: Place, format: str) -> None:  # noqa: A002
+    if format not in _OBJECTS:
+        raise UsageError(f"no format {format!r}: use one of {', '.join(FORMATS)}")
+    if not path.is_file():
+        raise HistoryError(f"{path}: there is no such file")

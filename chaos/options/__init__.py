@@ -1,0 +1,1 @@
+"""From what somebody asked for to the resolved experiment: options, files, plans."""

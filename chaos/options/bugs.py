@@ -1,0 +1,57 @@
+"""The bugs that systems carry as switches: one by its name, all for a list, and what one means for a run.
+
+What a bug declares are defaults of ``chaos run``: whatever somebody gives wins. The module refuses to know any bug.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from chaos import plugins
+from chaos.core.errors import UsageError
+from chaos.options.experiment import beneath
+from cluster.bug import SETTING, Bug
+from cluster.system import System
+
+
+def find(system: System, name: str) -> Bug:
+    """The bug of this name.
+
+    Raises:
+        UsageError: the system has none, or none of this name, with a guess at what was meant.
+    """
+    if not system.bugs:
+        raise UsageError(f"--bug {name}: {system.name} carries no bugs to switch on; see chaos list bugs")
+    if name not in system.bugs:
+        raise UsageError(f"--bug {name}: {system.name} has no such bug{plugins.did_you_mean(name, system.bugs)}")
+    return system.bugs[name]
+
+
+def settings_with(bug: Bug, asked: Mapping[str, str]) -> dict[str, str]:
+    """The settings as asked for, with the bug's own where nobody asked for another value.
+
+    Raises:
+        UsageError: another bug was asked for as a setting.
+    """
+    if asked.get(SETTING, bug.name) != bug.name:
+        raise UsageError(f"--bug {bug.name} and --set {SETTING}={asked[SETTING]}: two bugs at once; give one")
+    return {**beneath(bug.settings, asked), SETTING: bug.name}
+
+
+def options_of(bug: Bug) -> dict[str, Any]:
+    """The options of ``chaos run`` that the bug decides unless they are given, by field name."""
+    return {"workload": bug.workload, "nemesis": bug.nemesis, **bug.options}
+
+
+def listed() -> list[dict[str, str]]:
+    """A row for each bug of each system that loads."""
+    rows = []
+    for row in plugins.listed("systems"):
+        if row.error is not None:
+            continue
+        for bug in plugins.load("systems", row.name)().bugs.values():
+            waits = f"; waits for {bug.waits_for}" if bug.waits_for else ""
+            rows.append({
+                "name": bug.name, "system": row.name, "workload": bug.workload, "nemesis": bug.nemesis,
+                "anomaly": bug.anomaly, "help": bug.help + waits,
+            })  # fmt: skip
+    return rows

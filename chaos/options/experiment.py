@@ -1,0 +1,149 @@
+"""The resolved value of a run: every option with its origin, before anything happens.
+
+``Experiment`` is what ``chaos run`` was asked for once defaults are filled in; ``as_yaml`` writes it with
+the origin of each value as a comment. The module refuses to touch a host or a file.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import msgspec
+import yaml
+
+from chaos.core.errors import UsageError
+from nemesis.plan.mix_times import Rhythm
+from nemesis.plan.sequence import SEQUENCE, Steps
+
+DEFAULTS: Final[dict[str, Any]] = {
+    "system": "minimq",
+    "backend": "auto",
+    "workload": "queue",
+    "nemesis": "random-partition",
+    "kill": "process",
+    "rate": 200.0,
+    "clients": 8,
+    "workers": 2,
+    "queues": 4,
+    "body_bytes": 128,
+    "op_timeout_s": 3.0,
+    "time_limit_s": 60.0,
+    "fault_interval_s": 10.0,
+    "rhythm": "mixed",
+    "recovery_s": 10.0,
+    "drain_deadline_s": 180.0,
+    "ready_deadline_s": 180.0,
+    "engine": "auto",
+    "store": "store",
+}
+"""What holds when nobody says otherwise; the seed is drawn anew for each run."""
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """All that decides a run. Durations in seconds; ``rate`` in sends a second.
+
+    ``sequence``: the steps, if the nemesis is one. ``settings`` are the system's, resolved; ``backend_options`` the
+    backend's, as given; ``origins`` says for each field who decided it.
+    """
+
+    system: str
+    backend: str
+    workload: str
+    nemesis: str
+    rate: float
+    clients: int
+    workers: int
+    queues: int
+    body_bytes: int
+    op_timeout_s: float
+    time_limit_s: float
+    fault_interval_s: float
+    fault_duration_s: float
+    rhythm: Rhythm
+    recovery_s: float
+    drain_deadline_s: float
+    ready_deadline_s: float
+    rto_budget_s: float | None
+    engine: Literal["auto", "spark", "local"]
+    seed: int
+    store: str
+    fault_nodes: tuple[str, ...]
+    plan: str | None
+    pin: bool
+    backend_options: dict[str, Any]
+    reuse: str | None
+    kill: Literal["process", "container"]
+    sequence: Steps | None
+    settings: dict[str, str]
+    origins: dict[str, str]
+
+    def max_in_flight(self, operations_per_send: float, send_deadline_s: float = 0.0) -> int:
+        """The bound on operations in flight: an open loop must outlive its own deadline in a full outage.
+
+        ``send_deadline_s``: how long a send is attempted, if that is longer than ``op_timeout_s``.
+        """
+        due = self.rate * operations_per_send * (self.op_timeout_s + 1)
+        due += self.rate * max(0.0, send_deadline_s - self.op_timeout_s)
+        return max(64, math.ceil(due * 1.25))
+
+
+def beneath(defaults: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
+    """The settings as asked for, and of ``defaults`` (by full name) those that nobody asked for, short or in full."""
+    return {**{name: value for name, value in defaults.items() if name.rpartition(".")[2] not in asked}, **asked}
+
+
+def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Experiment:
+    """Fill in defaults and check what can be checked without the system.
+
+    Args:
+        given: the options that somebody set, by field name.
+        settings: the system's settings as given.
+        seed: used if ``given`` has none.
+
+    Raises:
+        UsageError: an impossible value.
+    """
+    unset: dict[str, Any] = {
+        "rto_budget_s": None, "fault_nodes": (), "plan": None, "pin": False, "backend_options": {},
+        "reuse": None, "sequence": None,
+    }  # fmt: skip
+    values = {**DEFAULTS, **unset, "seed": seed, **given}
+    if values["nemesis"] != SEQUENCE:
+        values["sequence"] = None  # the command line named another nemesis
+    values.setdefault("fault_duration_s", values["fault_interval_s"])
+    origins = {name: "option" if name in given else "default" for name in values}
+    if "fault_duration_s" not in given:
+        origins["fault_duration_s"] = "--fault-interval"
+    if "seed" not in given:
+        origins["seed"] = "drawn for this run"
+    for name in ("time_limit_s", "fault_interval_s", "fault_duration_s", "op_timeout_s"):
+        if not values[name] > 0:
+            raise UsageError(f"--{name.removesuffix('_s').replace('_', '-')} must be above 0, not {values[name]:g}")
+    for name in ("clients", "workers", "queues"):
+        if values[name] < 1:
+            raise UsageError(f"--{name} must be at least 1, not {values[name]}")
+    if values["pin"] and values["plan"] is None:
+        raise UsageError("--pin needs --plan: the plan.jsonl of the run that it repeats (or: chaos replay RUN)")
+    if values["rate"] < 0:
+        raise UsageError(f"--rate must not be negative, not {values['rate']:g}")
+    values["workers"] = min(values["workers"], values["clients"])
+    return Experiment(**values, settings=settings, origins=origins)
+
+
+def as_yaml(experiment: Experiment) -> str:
+    """The experiment as YAML, each value with its origin as a comment."""
+    lines = ["# the run as it was resolved; the comment says who decided each value"]
+    for name, value in msgspec.to_builtins(experiment).items():
+        if name == "nemesis" and experiment.sequence is not None:
+            value = msgspec.to_builtins(experiment.sequence)  # noqa: PLW2901 - steps stand where a name would
+        if name not in ("origins", "settings", "sequence"):
+            lines.append(f"{_line(name, value):<40} # {experiment.origins.get(name, 'default')}")
+    lines.append("settings:" if experiment.settings else "settings: {}")
+    for name, value in experiment.settings.items():
+        lines.append(f"  {_line(name, value):<38} # {experiment.origins.get('settings.' + name, 'default')}")
+    return "\n".join(lines) + "\n"
+
+
+def _line(name: str, value: Any) -> str:
+    """``name: value`` as one line of YAML."""
+    return yaml.safe_dump({name: value}, default_flow_style=True, width=10_000).strip()[1:-1]

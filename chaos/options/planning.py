@@ -1,0 +1,122 @@
+"""The plan of a run: read from a file where one was named, else drawn for this system on these hosts; and its mix.
+
+The module refuses to draw (``nemesis.plan.plan`` does) and to begin anything.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from chaos import plugins
+from chaos.core.errors import CapabilityError, HistoryError, UsageError
+from chaos.core.events import RUN_EVENTS, Fault, read_events
+from chaos.core.op import F
+from chaos.options.experiment import Experiment
+from chaos.workload.base import check_suited
+from cluster.host import Backend
+from cluster.system import System
+from nemesis.faults.machine import faults_on
+from nemesis.plan.capabilities import lacking_here, unavailable
+from nemesis.plan.catalog import ALL, Kind
+from nemesis.plan.mix import NOTHING
+from nemesis.plan.plan import Row, lanes, left_out, make_plan, read_plan
+from nemesis.plan.sequence import plan_steps
+
+_ROUNDING_S: Final = 1e-6
+
+
+def plan_of(experiment: Experiment, system: System, backend: Backend, say: Callable[[str], None]) -> tuple[Row, ...]:
+    """Every fault of the run; ``say`` is told what ``all`` leaves out.
+
+    Raises:
+        UsageError: a nemesis, role, name of a node or time that cannot be.
+        CapabilityError: a fault that hosts of this backend can never show.
+        HistoryError: ``--plan`` names no plan, or ``--pin`` finds no targets beside it.
+    """
+    e = experiment
+    if e.plan is not None:
+        rows = read_plan(Path(e.plan))
+        if e.pin:
+            rows = pinned(rows, Path(e.plan).parent / "history" / RUN_EVENTS, say)
+        _check(rows, e, backend)
+        return rows
+    nodes = system.topology(e.settings)
+    missing = {}
+    if e.nemesis.strip() == ALL:
+        here = lacking_here() if backend.on_this_machine else {}
+        missing = unavailable(faults_on(e.kill), {**here, **backend.lacks})
+    if e.sequence is None:
+        for line in left_out(e.nemesis, system.roles, nodes, missing):
+            say(f"nemesis  {line}")
+    rows = drawn(e, system, missing)
+    _check(rows, e, backend)
+    return rows
+
+
+def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) -> tuple[Row, ...]:
+    """Pure: the plan that a run asks for, wherever it may happen.
+
+    Raises:
+        UsageError: a nemesis, role or time that cannot be.
+    """
+    nodes = system.topology(e.settings)
+    if e.sequence is not None:
+        return plan_steps(
+            e.sequence, system.roles, nodes, time_limit_s=e.time_limit_s, seed=e.seed, missing=missing,
+            fault_nodes=e.fault_nodes,
+        )  # fmt: skip
+    return make_plan(
+        e.nemesis, system.roles, nodes, interval_s=e.fault_interval_s, duration_s=e.fault_duration_s,
+        time_limit_s=e.time_limit_s, seed=e.seed, missing=missing, fault_nodes=e.fault_nodes, rhythm=e.rhythm,
+        overlap=e.kill != "container",
+    )  # fmt: skip
+
+
+def mix_of(experiment: Experiment, system: System) -> dict[F, float]:
+    """Kind of operation → operations per send that the run's workload makes on this system.
+
+    Raises:
+        UsageError: no such workload, or the system's clients cannot do it.
+    """
+    workload: Any = plugins.load("workloads", experiment.workload)
+    operations = system.operations(experiment.settings)
+    idempotent_sends = system.idempotent_sends(experiment.settings)
+    check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
+    mix: dict[F, float] = workload.mix_of(operations)
+    return mix
+
+
+def pinned(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tuple[Row, ...]:
+    """The rows with the targets that they had in the run whose events these are.
+
+    A row that was not begun there had none: it is left out, and ``say`` is told.
+
+    Raises:
+        HistoryError: there are no events, or they show no fault at all.
+    """
+    if not events.is_file():
+        raise HistoryError(f"{events}: no such file; --pin needs the history that lies beside the plan")
+    hit = {
+        event.id: event.targets for event in read_events(events) if isinstance(event, Fault) and event.stage == "inject"
+    }
+    if rows and not hit:
+        raise HistoryError(f"{events}: no fault was done in that run; leave --pin out")
+    left = [str(row.row) for row in rows if row.row not in hit]
+    if left:
+        say(f"nemesis  not begun in that run and left out: row {', '.join(left)}")
+    return tuple(msgspec.structs.replace(row, nodes=hit[row.row]) for row in rows if row.row in hit)
+
+
+def _check(rows: Sequence[Row], e: Experiment, backend: Backend) -> None:
+    """Refuse early what no host of this backend can do; what a machine lacks is found once it is there."""
+    end_s = max((row.at_s + row.duration_s for row in rows), default=0.0)
+    if end_s > e.time_limit_s + _ROUNDING_S:
+        raise UsageError(f"--time-limit {e.time_limit_s:g}: the plan's last fault ends at {end_s:g} s; give as much")
+    never = unavailable(faults_on(e.kill), backend.lacks)
+    for row in rows:
+        if row.fault in never:
+            raise CapabilityError(f"--nemesis {row.name}: {never[row.fault]}")
+    if e.kill == "container" and len(lanes(rows)) > 1 and any(row.fault.on_network for row in rows):
+        raise UsageError("--kill container: a container that ends loses its packet filter; overlap no fault of links")

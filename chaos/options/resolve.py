@@ -1,0 +1,101 @@
+"""The run that somebody asked for: options, a file, a bug's declaration and defaults, in that order.
+
+Whatever the command line says wins over the file of ``-d``, the file over what a bug declares, that over defaults. The
+module refuses to begin anything.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chaos import plugins
+from chaos.core.errors import UsageError
+from chaos.options import bugs
+from chaos.options.config_file import BACKEND_OPTIONS, Config, load
+from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
+from cluster.bug import SETTING
+from cluster.system import System
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, str]:
+    """``key=value`` pairs as a mapping; the last of equal keys wins.
+
+    Raises:
+        UsageError: a pair without ``=``.
+    """
+    settings = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--set {pair}: write it as key=value")
+        settings[name.strip()] = value.strip()
+    return settings
+
+
+def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> Experiment:
+    """The run that options ask for.
+
+    Args:
+        options: what click gave, None for what was not given: fields of ``Experiment`` and of backends, and
+            ``pairs``, ``bug`` and ``driver``.
+        config: what a file says, instead of ``driver``.
+
+    Raises:
+        UsageError: unknown or impossible, in the file or on the command line.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    driver, bug, asked = given.pop("driver", None), given.pop("bug", None), parse_settings(given.pop("pairs", ()))
+    if config is None:
+        config = load(Path(driver)) if driver else Config()
+    typed = frozenset(given)
+    backend_options = {**config.backend_options, **{name: given.pop(name) for name in typed & BACKEND_OPTIONS.keys()}}
+    said = {**config.values, **given, "backend_options": _true(backend_options)}
+    system: System = plugins.load("systems", said.get("system", DEFAULTS["system"]))()
+    in_file = {name: value for name, value in config.settings.items() if not _said(name, asked)}
+    declared: dict[str, Any] = {}
+    wanted = {**in_file, **asked}
+    if bug is not None:
+        in_file.pop(SETTING, None)
+        wanted = {**in_file, **asked}
+    bug = bug if bug is not None else config.bug
+    if bug is not None:
+        found = bugs.find(system, bug)
+        declared, wanted = bugs.options_of(found), bugs.settings_with(found, wanted)
+    values = {**declared, **said}
+    workload: Any = plugins.load("workloads", values.get("workload", DEFAULTS["workload"]))
+    needed = beneath(system.settings_for(workload.needs), wanted)
+    experiment = resolved(values, system.resolve(needed), secrets.randbelow(2**31))
+    origins = experiment.origins
+    origins.update({name: f"--bug {bug}" for name in declared if name not in said})
+    origins.update({name: config.origins[name] for name in config.values if name not in given})
+    from_file = [config.origins[name] for name in config.backend_options if name not in typed]
+    if backend_options:
+        origins["backend_options"] = ", ".join([*(["option"] if typed & BACKEND_OPTIONS.keys() else []), *from_file])
+    else:
+        origins["backend_options"] = "default"
+    by = {
+        **dict.fromkeys(needed, f"--workload {experiment.workload}"),
+        **dict.fromkeys(wanted, f"--bug {bug}"),
+        **{name: config.origins[f"settings.{name}"] for name in in_file},
+        **dict.fromkeys(asked, "--set"),
+    }
+    for key in experiment.settings:
+        origin = by.get(key) or by.get(_bare(key))
+        if origin is not None:
+            origins[f"settings.{key}"] = origin
+    return experiment
+
+
+def _true(backend_options: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the switches that are off: a backend that does not know them need not."""
+    return {name: value for name, value in sorted(backend_options.items()) if value is not False}
+
+
+def _said(name: str, asked: Mapping[str, str]) -> bool:
+    """Whether the command line sets what a file sets under ``name``; a bare name stands for a full one."""
+    return any(name == other or name == _bare(other) or _bare(name) == other for other in asked)
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(".")[2]

@@ -1,0 +1,1 @@
+"""``chaos run``: deploy, load, break, heal, drain, check, report."""

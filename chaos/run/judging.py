@@ -1,0 +1,213 @@
+"""Which engine judges histories.
+
+``auto`` is this process for few rows, because Spark takes seconds to start, and for many where Spark does not start (no
+Java of at least 17); else, and where a session was started before, Spark. ``engine_note`` says which and why. Both
+engines run the same kernels and give the same verdict.
+"""
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from chaos.core import progress
+from chaos.core.errors import CapabilityError, ChaosError, UsageError
+from chaos.core.storage_path import Place
+from chaos.core.verdict import Results
+
+if TYPE_CHECKING:  # a path that is not there needs none of them
+    from checkers.engine.judge import Judged
+    from checkers.imported.options import Question
+
+Engine = Literal["auto", "spark", "local"]
+ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
+
+FEW_ROWS: Final = 1_000_000
+"""Below so many ``auto`` judges here: it takes less time than Spark's start (docs/spark.md has the measurements)."""
+
+
+class _Chosen(NamedTuple):
+    """Who judges, and why in a line for people (empty: it was asked for)."""
+
+    spark: bool
+    note: str = ""
+
+
+def _session() -> Any:
+    """The module that holds Spark's session; None as long as nothing has needed it."""
+    return sys.modules.get("spark_checkers.session")
+
+
+def aim(engine: str, master: str | None, driver_host: str | None) -> str:
+    """Say where Spark runs; the engine that follows from it.
+
+    Args:
+        engine: ``auto``, ``spark`` or ``local``.
+        master: where Spark runs, None for this machine.
+        driver_host: the address at which executors reach this process, None for that on the route to the master.
+
+    Raises:
+        UsageError: no master that Spark knows, or nothing that it could be of use for.
+    """
+    if driver_host is not None and master is None:
+        raise UsageError(f"--driver-host {driver_host}: only with --master, whose executors are to reach it")
+    if engine == "local":
+        if master is not None:
+            raise UsageError(f"--master {master}: only for Spark; leave out --engine local")
+        return engine
+    if engine == "auto" and master is None and _session() is None:
+        return engine
+    from spark_checkers import session
+    from spark_checkers.masters import Where
+
+    session.aim(Where() if master is None else Where(master, driver_host or ""))
+    return engine if master is None else "spark"
+
+
+def start_early(engine: str) -> None:
+    """Begin to start what the engine needs, in the background; a later ``judge`` waits for it.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here; better said before a run than after it.
+    """
+    if engine == "local":
+        return
+    from spark_checkers import session
+
+    missing = session.missing()
+    if missing is None:
+        session.start_early()
+    elif engine == "spark":
+        raise CapabilityError(missing)
+
+
+def _obstacle() -> str | None:
+    """Why Spark does not run here, None if its session is up. A verdict must not be lost to it."""
+    from spark_checkers import session
+
+    try:
+        session.session()
+    except ChaosError as error:
+        return str(error)
+    return None
+
+
+def _chosen(engine: str, rows: Callable[[], int]) -> _Chosen:
+    """Who judges histories of so many rows, which are counted only if that decides.
+
+    The session of a run that was just made has started during its load.
+    """
+    if engine != "auto":
+        return _Chosen(engine == "spark")
+    why, session = "its session was started before", _session()
+    if session is None or not session.is_begun():
+        count = rows()
+        if count < FEW_ROWS:
+            return _Chosen(spark=False, note=f"engine local: {count:,} rows; Spark judges from {FEW_ROWS:,} on")
+        why = f"{count:,} rows"
+    obstacle = _obstacle()
+    return _Chosen(spark=False, note=f"engine local: {obstacle}") if obstacle else _Chosen(True, f"engine spark: {why}")
+
+
+def judge_each(
+    folders: Sequence[Place], engine: str = "auto", only: Collection[str] = (), homes: Sequence[Path] | None = None
+) -> list[Results | ChaosError]:
+    """Judge run folders, on Spark all in one session and two jobs; writes down each verdict if it is whole.
+
+    Args:
+        folders: the run folders; those of another file system hold tables (``checkers.history.remote_folder``).
+        engine: ``auto``, ``spark`` or ``local``.
+        only: the checks that are asked for, by name; all if none is named.
+        homes: the folder of this machine into which each verdict is written; None: the run folders themselves.
+
+    Returns:
+        For each folder its results, or why it could not be judged; such a folder disturbs no other.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here.
+    """
+    from chaos.run.history_size import rows_of_run
+    from checkers.engine.results_files import written
+
+    if not folders:
+        return []
+    chosen = _chosen(engine, lambda: sum(map(rows_of_run, folders)))
+    if not chosen.spark:
+        answers = [_here(folder, chosen.note, only) for folder in folders]
+    else:
+        from spark_checkers.engine import judge_each as judged_on_spark
+
+        answers = judged_on_spark(folders, only, chosen.note)
+    into = [folder for folder in folders if isinstance(folder, Path)] if homes is None else homes
+    assert len(into) == len(folders), "nothing is written to another file system: its runs have homes"
+    return [
+        found if isinstance(found, ChaosError) else found.results if only else written(home, found)
+        for home, found in zip(into, answers, strict=True)
+    ]
+
+
+def _here(folder: Place, note: str, only: Collection[str]) -> "Judged | ChaosError":
+    """The verdict of one folder by this process, or why there is none."""
+    from checkers.engine import local
+
+    try:
+        return local.judged(folder, note, only)
+    except ChaosError as error:
+        return error
+
+
+def judge_imported(
+    paths: Sequence[Place], question: "Question", engine: str = "auto", scratch: Path | None = None
+) -> list[Results | ChaosError]:
+    """Judge histories that other tools recorded, on Spark all in one session and the same jobs.
+
+    Args:
+        paths: the files.
+        question: how they are to be read, and what they are held against.
+        engine: ``auto``, ``spark`` or ``local``.
+        scratch: for the parts of large files, on Spark; None: as ``spark_checkers.files.room_for`` has it.
+
+    Returns:
+        For each file its results, or why it could not be judged; such a file disturbs no other.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here.
+    """
+    from chaos.run.history_size import rows_of_file
+
+    if not paths:
+        return []
+    chosen = _chosen(engine, lambda: sum(map(rows_of_file, paths)))
+    if not chosen.spark:
+        return [_imported_here(path, question, chosen.note) for path in progress.each("files", paths)]
+    from spark_checkers.engine import judge_imported as judged_on_spark
+
+    return judged_on_spark(paths, question, scratch, chosen.note)
+
+
+def _imported_here(path: Place, question: "Question", note: str) -> Results | ChaosError:
+    from checkers.imported.judge import judge as judge_file
+
+    try:
+        return msgspec.structs.replace(judge_file(path, question, "local"), engine_note=note)
+    except ChaosError as error:
+        return error
+
+
+def judge(folder: Path, engine: str = "auto") -> Results:
+    """Judge one run folder; writes results.json, series.json and the folder anomalies.
+
+    Args:
+        folder: the run folder.
+        engine: ``auto``, ``spark`` or ``local``.
+
+    Raises:
+        CapabilityError: ``spark`` was asked for and cannot run here.
+        HistoryError: the folder holds no history, or one that was altered.
+    """
+    found = judge_each([folder], engine)[0]
+    if isinstance(found, ChaosError):
+        raise found
+    return found

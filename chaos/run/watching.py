@@ -1,0 +1,57 @@
+"""What a run tells whoever looks on while it goes: lines, events, and once a second how it stands.
+
+The run must not wait for who looks on, and what goes wrong there is no business of its: a watcher takes everything at
+once and never raises. The module refuses to show anything (``chaos.cli.live`` does).
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from chaos.core.events import Event
+from cluster.system import Leadership
+from nemesis.plan.plan import Row
+
+
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for the whole load. ``plan``'s times count from ``origin_ns``."""
+
+    title: str
+    nodes: tuple[str, ...]
+    plan: tuple[Row, ...]
+    origin_ns: int
+    time_limit_s: float
+
+
+class Beat(msgspec.Struct, frozen=True, kw_only=True):
+    """How it stands now. ``sends`` and ``reads``: type word → number so far; the worst of lag and ack are recent."""
+
+    now_ns: int
+    sends: dict[str, int]
+    reads: dict[str, int]
+    in_flight: int
+    worst_lag_s: float
+    worst_ack_s: float
+    last_ack_ns: int
+    leadership: Leadership
+    silent: tuple[str, ...] = ()
+
+
+class Watcher(Protocol):
+    """Looks on. Every call returns at once and raises nothing."""
+
+    def say(self, text: str) -> None:
+        """A line for people."""
+        ...
+
+    def opening(self, opening: Opening) -> None:
+        """The load is about to begin."""
+        ...
+
+    def event(self, event: Event) -> None:
+        """A fault, a phase or a note; from any thread."""
+        ...
+
+    def beat(self, beat: Beat) -> None:
+        """Once a second under load."""
+        ...

@@ -1,0 +1,1 @@
+"""What runs inside the cluster's network: load workers and the observer."""

@@ -1,0 +1,167 @@
+"""Both ends of the pipe between the main process and a process inside the cluster's network.
+
+``Inside`` is the main process' end: it starts the child, sends commands, keeps what it says and
+notices when it ends. ``serve`` is the child's end. A child whose standard input closes leaves at once:
+the harness is gone. The module refuses to know what the messages mean.
+"""
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from chaos.core.clock import Deadline
+from chaos.core.errors import ChaosError
+from chaos.worker.messages import Answer, Command, Report, Seen, Stats
+from cluster.host import Backend
+from cluster.hosts.cpu_share import take_precedence
+
+Message = TypeVar("Message", bound=Report)
+
+_STATES: Final = (Stats, Seen)
+"""Messages of which only the newest counts; all others wait until they are taken."""
+
+_OUT_FD: Final = 1
+
+
+class Inside:
+    """A process in the cluster's network, seen from the main process."""
+
+    def __init__(
+        self, backend: Backend, name: str, argv: Sequence[str], env: Mapping[str, str], spec: msgspec.Struct
+    ) -> None:
+        self.name = name
+        self._process = backend.popen_inside(argv, env)
+        self._decoder = msgspec.json.Decoder(Report)
+        self._changed = threading.Condition()
+        self._received: list[Report] = []
+        self._latest: dict[type[Any], Report] = {}
+        self._ended = False
+        self.garbled: str | None = None
+        self._write(msgspec.json.encode(spec))
+        self._reader = threading.Thread(target=self._read, name=f"{name}-reader", daemon=True)
+        self._reader.start()
+
+    def _write(self, line: bytes) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            stdin.write(line + b"\n")
+            stdin.flush()
+        except (BrokenPipeError, ValueError):
+            raise ChaosError(f"{self.name} has ended; its last words are in the run folder's logs") from None
+
+    def _read(self) -> None:
+        stdout = self._process.stdout
+        assert stdout is not None
+        for line in stdout:
+            try:
+                message = self._decoder.decode(line)
+            except msgspec.DecodeError:
+                self.garbled = line[:200].decode(errors="replace")
+                continue
+            with self._changed:
+                self._latest[type(message)] = message
+                if not isinstance(message, _STATES):
+                    self._received.append(message)
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def send(self, command: Command) -> None:
+        """Send a command; raises ChaosError if the process has ended."""
+        self._write(msgspec.json.encode(command))
+
+    def latest(self, kind: type[Message]) -> Message | None:
+        """The newest message of a kind, if there was one."""
+        with self._changed:
+            message = self._latest.get(kind)
+        return message if isinstance(message, kind) else None
+
+    def take(self, kind: type[Message], deadline: Deadline) -> Message:
+        """Wait for the next message of a kind and take it out.
+
+        Raises:
+            DeadlineError: it did not come in time.
+            ChaosError: the process ended first.
+        """
+        with self._changed:
+            while True:
+                for position, message in enumerate(self._received):
+                    if isinstance(message, kind):
+                        del self._received[position]
+                        return message
+                if self._ended:
+                    raise ChaosError(f"{self.name} ended while waiting for {deadline.what}; its log is in logs/")
+                deadline.check()
+                self._changed.wait(min(1.0, deadline.remaining_s()))
+
+    @property
+    def ended(self) -> bool:
+        """Whether the process has closed its output."""
+        with self._changed:
+            return self._ended
+
+    def close(self, timeout_s: float = 5.0) -> int | None:
+        """Close its input, wait, then kill it; returns its exit status."""
+        if self._process.stdin is not None:
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
+        try:
+            return self._process.wait(timeout_s)
+        except Exception:  # noqa: BLE001 - TimeoutExpired of whichever Popen the backend returned
+            self._process.kill()
+            return None
+
+
+
+
+class Pipe:
+    """The child's end: lines in, lines out."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+        self._encoder = msgspec.json.Encoder()
+
+    async def line(self) -> bytes | None:
+        """The next line, or None when the harness has closed the pipe."""
+        return await self._reader.readline() or None
+
+    def say(self, message: Report) -> None:
+        """Send a message to the main process."""
+        os.write(_OUT_FD, self._encoder.encode(message) + b"\n")
+
+
+def serve(
+    spec_type: type[Any], body: Callable[[Any, Pipe], Awaitable[None]], log: Callable[[Any], str]
+) -> None:
+    """Run a child: read its specification, then ``body``; standard error goes to its log file."""
+    take_precedence()
+
+    async def start() -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(limit=1 << 22)
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        line = await reader.readline()
+        if not line:
+            return
+        spec = msgspec.json.decode(line, type=spec_type)
+        path = Path(log(spec))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.dup2(target, 2)
+        await body(spec, Pipe(reader))
+
+    asyncio.run(start())
+
+
+def answered(error: str | None) -> Answer:
+    """An ``Answer``: empty for yes."""
+    return Answer(text=error or "")

@@ -1,0 +1,1 @@
+"""Anomalies in words: findings, whose fault they are, and the headline."""

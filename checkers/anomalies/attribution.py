@@ -1,0 +1,191 @@
+"""Who did it, as what, and under or after which fault: the words that every check uses.
+
+A sentence about an anomaly names the node that answered, its role and epoch as the observers heard them, and
+one fault: the latest in force that hit this node, else the latest begun before; for messages that a node lost
+later the next one that hit it, unless the last one was nearer in time. The module refuses to
+claim a cause: a fault that is named came before, and no more is said.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from chaos.core.history import NEVER_NS
+from chaos.core.op import F, Type
+from chaos.core.verdict import Example
+from checkers.anomalies.findings import NO_NODE, listed, node_name, seconds_text
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.timeline import LEADING, FaultSpan
+
+_VERBS: Final = (
+    ("partition", "cut off"),
+    ("bridge", "cut off"),
+    ("disconnect", "taken off the network"),
+    ("kill", "killed"),
+    ("restart", "restarted"),
+    ("stop", "stopped"),
+    ("suspend", "suspended"),
+)
+_SHOWN: Final = 3
+READ_WORDS: Final = {F.POLL: "poll", F.READ: "strong read", F.SLAVE_READ: "slave read", F.DRAIN: "final read"}
+
+
+class Blame(NamedTuple):
+    """A fault, whether it hit the node that is spoken of, and whether it was in force."""
+
+    fault: FaultSpan
+    hit: bool
+    during: bool
+
+
+def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: bool = False) -> Blame | None:
+    """The fault to be named for what a node did from ``first_ns`` to ``last_ns``, None if none had begun.
+
+    Args:
+        context: for the faults.
+        node: who acted.
+        first_ns: the beginning of what it did.
+        last_ns: the end of it.
+        later: a fault that hit the node afterwards counts as well, as for messages that it lost; of the one before,
+            which hit the node or links, and the one after, the nearer.
+    """
+    faults = context.timeline.injected()
+    begun = [fault for fault in faults if (fault.inject_ns or 0) <= last_ns]
+    hits = [fault for fault in begun if node in fault.targets and _in_force(fault, first_ns)]
+    if hits:
+        return Blame(hits[-1], hit=True, during=True)
+    after = [fault for fault in faults if node in fault.targets and (fault.inject_ns or 0) > last_ns]
+    if later and after:
+        before = [fault for fault in begun if node in fault.targets or _on_links(fault)]
+        gone_ns = first_ns - before[-1].in_force_until_ns() if before else NEVER_NS
+        if gone_ns < (after[0].inject_ns or 0) - last_ns:
+            return Blame(before[-1], hit=False, during=_in_force(before[-1], first_ns))
+        return Blame(after[0], hit=True, during=True)
+    return Blame(begun[-1], hit=False, during=_in_force(begun[-1], first_ns)) if begun else None
+
+
+def _on_links(fault: FaultSpan) -> bool:
+    """Whether nodes feel it that are no targets: a cut and loss have two ends."""
+    return any(word in fault.name for word in ("partition", "bridge", "loss"))
+
+
+def _in_force(fault: FaultSpan, at_ns: int) -> bool:
+    return fault.in_force_until_ns() >= at_ns
+
+
+def verb_of(blame: Blame) -> str:
+    """What the fault did to the node."""
+    return next((verb for word, verb in _VERBS if word in blame.fault.name), "hit")
+
+
+def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
+    """``fault 2 (leader-kill on b1)``."""
+    more = f" and {len(fault.targets) - _SHOWN} more" if len(fault.targets) > _SHOWN else ""
+    shown = listed(fault.targets) if not more else ", ".join(fault.targets[:_SHOWN]) + more
+    return f"fault {fault.id} ({fault.name}{f' on {shown}' if whom and fault.targets else ''})"
+
+
+def fault_words(context: Context, blame: Blame) -> str:
+    """``cut off by fault 2 (leader-partition) at 28.0 s``, ``after fault 1 (leader-kill on b1) at 8.0 s``."""
+    at = seconds_text(context, blame.fault.inject_ns or 0)
+    if blame.hit:
+        return f"{verb_of(blame)} by {fault_name(blame.fault, whom=False)} at {at}"
+    word, since = ("under", "since") if blame.during else ("after", "at")
+    return f"{word} {fault_name(blame.fault)} {since} {at}"
+
+
+def standing(context: Context, node: str, at_ns: int, *, leads: bool) -> str:
+    """``master of epoch 3`` or ``slave``, as far as observers heard it; empty if they did not.
+
+    ``leads``: the node did what only a master does, so a claim heard shortly before or after counts as well.
+    """
+    timeline = context.timeline
+    for stretch in timeline.statements.get(node, {}).get("role", ()):
+        if stretch.first_ns <= at_ns <= stretch.last_ns and stretch.said not in LEADING:
+            return str(stretch.said) if stretch.said != "none" else ""
+    claims = (claim for claim in timeline.claims if claim.node == node and claim.kind == "replica")
+    if not leads and not any(claim.first_ns <= at_ns <= claim.last_ns for claim in claims):
+        return ""
+    epoch = timeline.epoch_of(node, at_ns)
+    return f"master of epoch {epoch}" if epoch is not None else ""
+
+
+class Actor(NamedTuple):
+    """A node at a time, in words.
+
+    ``plain`` is its name and standing ("b2, master of epoch 3"), ``words`` the same with the fault, each
+    without a comma behind. ``fault`` is the fault's number.
+    """
+
+    node: str
+    at_ns: int
+    plain: str
+    words: str
+    fault: int | None
+
+    @property
+    def subject(self) -> str:
+        """``words`` as the beginning of a sentence whose verb follows."""
+        return f"{self.words}," if self.words != self.node else self.words
+
+    @property
+    def aside(self) -> str:
+        """``plain`` inside a sentence that goes on."""
+        return f"{self.plain}," if self.plain != self.node else self.plain
+
+    def example(self, sentence: str, **facts: Any) -> Example:
+        """An occurrence that this node is behind; ``facts`` are the other fields."""
+        node = self.node if self.node != NO_NODE else None
+        return Example(sentence=sentence, node=node, at_ns=self.at_ns, fault=self.fault, **facts)
+
+
+def actor(
+    context: Context, node: str, at_ns: int, *, since_ns: int | None = None, leads: bool = False, later: bool = False
+) -> Actor:
+    """Who did something that ended at ``at_ns`` and began at ``since_ns``; see ``standing`` and ``blamed``."""
+    stands = standing(context, node, at_ns, leads=leads)
+    plain = f"{node}, {stands}" if stands else node
+    blame = blamed(context, node, at_ns if since_ns is None else since_ns, at_ns, later=later)
+    if blame is None:
+        return Actor(node, at_ns, plain, plain, None)
+    return Actor(node, at_ns, plain, f"{plain}, {fault_words(context, blame)}", blame.fault.id)
+
+
+def actor_of(shard: QueueShard, context: Context, op: int, *, leads: bool = False, later: bool = False) -> Actor:
+    """Who answered an operation, when it did."""
+    log = shard.log
+    invoke_ns, complete_ns = int(log.invoke[op]), int(log.complete[op])
+    at_ns = invoke_ns if complete_ns == NEVER_NS else complete_ns
+    node = node_name(context, int(log.node[op]))
+    return actor(context, node, at_ns, since_ns=invoke_ns, leads=leads, later=later)
+
+
+def when(shard: QueueShard, context: Context, op: int) -> str:
+    """The time of an answer as ``24.0 s``."""
+    return seconds_text(context, int(shard.log.complete[op]))
+
+
+class Message(NamedTuple):
+    """What is known to be at an offset: its value and who acknowledged it there, in words; empty where unknown."""
+
+    offset: int
+    value: str | None
+    by: str
+
+    @property
+    def words(self) -> str:
+        """``1:2 at offset 2, acknowledged by b1 at 3.0 s``."""
+        place = f"{self.value} at offset {self.offset}" if self.value is not None else f"offset {self.offset}"
+        return f"{place}, {self.by}" if self.by else place
+
+
+def message_at(shard: QueueShard, context: Context, offset: int) -> Message:
+    """The message of an offset, as far as the history knows it."""
+    log = shard.log
+    vid = log.value_at(offset)
+    if vid < 0:
+        return Message(offset, None, "")
+    by = ""
+    if vid < len(log.sends):
+        send = int(log.sends[vid])
+        if log.type[send] == Type.OK and log.offset[send] == offset:
+            by = f"acknowledged by {node_name(context, int(log.node[send]))} at {when(shard, context, send)}"
+    return Message(offset, log.value(vid), by)

@@ -1,0 +1,267 @@
+"""What kernels find, in a form that adds up: exact counts, few examples, the offset ranges touched.
+
+Ranges are how anomalies of one cause are brought together later (SEMANTICS 9). The module refuses to
+decide validity beyond the promises: that is the verdict's business.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.op import HOLDS, SENDS, F, Type
+from chaos.core.transaction import Decision
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
+from checkers.history.columns import Ints, spans
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.log import Log
+
+EXAMPLES: Final = 8
+RANGES: Final = 64
+NEVER_ALLOWED: Final = frozenset(
+    {
+        "lost-write",
+        "phantom",
+        "G1a",
+        "inconsistent-offsets",
+        "corrupt",
+        "undelivered",
+        "never-redelivered",
+        "replica-fork",
+        "min-in-sync",
+    }
+)
+"""No setting and no promise excuses these (SEMANTICS 13)."""
+
+ASSUMED: Final = frozenset(
+    {
+        "unseen", "too-little-traffic", "no-fault", "fault-unproven", "no-failover", "drain-incomplete", "dispatch-lag",
+        "clock",
+    }
+)
+"""Names that make a verdict unknown, not false."""
+
+NO_NODE: Final = "an unknown node"
+
+Range = tuple[int, int, int]
+"""Queue, first offset, last offset."""
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """All occurrences of one anomaly. ``excused``: how many of them a promise covers if there is one."""
+
+    count: int
+    examples: tuple[Example, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    excused: int | None = None
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a kernel found in some shards, and how many things it looked at."""
+
+    examined: int = 0
+    found: dict[str, Finding] = {}
+
+
+def _place(example: Example) -> tuple[bool, int, int, str]:
+    """What no promise covers comes first, then by queue and offset."""
+    key = -1 if example.key is None else example.key
+    return example.excused, key, -1 if example.offset is None else example.offset, example.sentence
+
+
+def _added(left: Finding, right: Finding) -> Finding:
+    excused = [f.count if f.excused is None else f.excused for f in (left, right)]
+    return Finding(
+        count=left.count + right.count,
+        examples=tuple(sorted((*left.examples, *right.examples), key=_place)[:EXAMPLES]),
+        ranges=tuple(sorted((*left.ranges, *right.ranges))),
+        excused=None if left.excused is None and right.excused is None else sum(excused),
+    )
+
+
+def added(left: Mapping[str, Finding], right: Mapping[str, Finding]) -> dict[str, Finding]:
+    """Both tables in one."""
+    both = dict(left)
+    for name, finding in right.items():
+        both[name] = _added(both[name], finding) if name in both else finding
+    return both
+
+
+def merged(left: Findings, right: Findings) -> Findings:
+    """Add what two shards showed."""
+    return Findings(examined=left.examined + right.examined, found=added(left.found, right.found))
+
+
+def ranges_of(key: int, offsets: Ints) -> tuple[Range, ...]:
+    """The offset ranges of occurrences, joined where there are too many; -1 stands for no offset."""
+    known = np.asarray(offsets)
+    return tuple((key, first, last) for first, last in spans(known[known >= 0], gap=1, limit=RANGES))
+
+
+def findings(examined: int, **found: Finding) -> Findings:
+    """Findings without the ones that did not occur; underscores in names stand for hyphens."""
+    return Findings(
+        examined=examined, found={name.replace("_", "-"): finding for name, finding in found.items() if finding.count}
+    )
+
+
+def anomaly(name: str, finding: Finding, context: Context) -> Anomaly:
+    """A finding as it is written down, under the system's promises.
+
+    Of a record that may have been cut off what would excuse an anomaly may be missing.
+    """
+    promised = name in context.run.promises.allowed and name not in NEVER_ALLOWED
+    covered = finding.excused is None or finding.excused == finding.count or not context.whole
+    return Anomaly(count=finding.count, allowed=promised and covered, examples=finding.examples)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 message``, ``3 messages``."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``; empty for none."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def numbers(noun: str, which: Collection[int]) -> str:
+    """``queue 3``, ``queues 0, 2 and 3``."""
+    return f"{noun}{'s' if len(which) > 1 else ''} {listed([str(one) for one in sorted(which)])}"
+
+
+def incomplete(undrained: Mapping[int, str]) -> list[str]:
+    """Why final reads are not complete, queues of one reason together."""
+    by_reason: dict[str, list[int]] = {}
+    for key, why in sorted(undrained.items()):
+        by_reason.setdefault(why, []).append(key)
+    return [f"the final reads of {numbers('queue', keys)} are not complete: {why}" for why, keys in by_reason.items()]
+
+
+def validity(anomalies: Mapping[str, Anomaly]) -> Valid:
+    """False for an error, unknown for a breach of an assumption, true otherwise."""
+    names = {name for name, one in anomalies.items() if not one.allowed}
+    if names - ASSUMED:
+        return False
+    return UNKNOWN if names else True
+
+
+def concluded(name: str, summary: Findings | None, context: Context, *, noun: str, clean: str) -> CheckResult:
+    """The row of a check whose summary is ``Findings``.
+
+    Args:
+        name: the check.
+        summary: what was found, None if there was nothing to look at.
+        context: for the promises.
+        noun: what was examined, in the singular.
+        clean: what the row says when nothing was found.
+    """
+    summary = summary if summary is not None else Findings()
+    anomalies = {key: anomaly(key, finding, context) for key, finding in sorted(summary.found.items())}
+    text = ", ".join(f"{one.count} {key}{' (allowed)' if one.allowed else ''}" for key, one in anomalies.items())
+    valid = validity(anomalies)
+    doubts = (one for key, one in anomalies.items() if key in ASSUMED and one.examples)
+    reason = "; ".join(one.examples[0].sentence for one in doubts) if valid == UNKNOWN else ""
+    return CheckResult(
+        name=name, valid=valid, found=text or clean, examined=counted(summary.examined, noun), anomalies=anomalies,
+        reason=reason,
+    )  # fmt: skip
+
+
+def node_name(context: Context, node: int) -> str:
+    """The name of a node by its position in ``run.json``."""
+    return context.run.nodes[node].name if 0 <= node < len(context.run.nodes) else NO_NODE
+
+
+def told(shard: QueueShard, context: Context, op: int, around: int | None = None) -> dict[str, Any]:
+    """One operation in words: names for numbers, seconds since the load began for times.
+
+    Args:
+        shard: the operation's queue.
+        context: names and origin.
+        op: its position in the shard's operations.
+        around: for reads, the offset near which records are shown.
+    """
+    own, log, seconds = shard.operations, shard.log, context.timeline.seconds
+    f, kind = F(int(log.f[op])), Type(int(log.type[op]))
+    row: dict[str, Any] = {
+        "f": f.word, "type": kind.word, "process": int(own["process"][op]), "client": int(own["client"][op]),
+        "pinned": bool(own["pinned"][op]), "key": shard.key,
+        "node": node_name(context, int(log.node[op])) if log.node[op] >= 0 else None,
+        "invoke_s": round(seconds(int(log.invoke[op])), 6),
+        "complete_s": round(seconds(int(log.complete[op])), 6) if kind is not Type.INFO or log.complete[op] < 1 << 62
+        else None, "error": own["error"][op] or None,
+    }  # fmt: skip
+    if f in SENDS:
+        row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
+        if f is F.SCHEDULE:
+            row["deliver_s"] = round(seconds(int(log.argument[op])), 6)
+        elif f is F.TRANSACT:
+            row["decides"] = Decision(int(log.argument[op])).word
+        return row
+    if f is F.COMMIT:
+        return row | {"offset": _known(int(log.offset[op]))}
+    if f in HOLDS:
+        row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
+        return row | ({"invisible_s": int(own["argument"][op]) / NS_PER_S} if f is F.EXTEND else {})
+    if f is F.POP:
+        return row | {
+            "invisible_s": int(own["argument"][op]) / NS_PER_S, "count": int(own["count"][op]),
+            "records": _popped(shard, op)[:EXAMPLES],
+        }  # fmt: skip
+    if f is F.COMMITTED_READ:
+        return row | {"committed": "none" if log.next[op] < 0 else int(log.next[op])}
+    rows = log.rows_of(op)
+    offsets = log.row_offset[rows]
+    near = np.arange(len(offsets))
+    if around is not None and len(offsets):
+        near = np.sort(np.argsort(np.abs(offsets - around), kind="stable")[:5])
+    row |= {
+        "from": int(log.begin[op]), "next": _known(int(log.next[op])), "min": _known(int(log.min[op])),
+        "max": _known(int(log.max[op])), "count": int(own["count"][op]),
+        "records": [_record(log, rows.start + int(i)) for i in near[:EXAMPLES]],
+    }  # fmt: skip
+    return row
+
+
+def _popped(shard: QueueShard, op: int) -> list[str]:
+    """The messages that a pop returned: where each was given from, if the broker said it, and what it is."""
+    own, reads = shard.operations, shard.reads
+    rows = np.flatnonzero((reads["worker"] == own["worker"][op]) & (reads["op"] == own["op"][op]))
+    return [
+        f"{reads['offset'][row] if reads['offset'][row] >= 0 else ''}="
+        f"{reads['writer'][row]}:{reads['sequence'][row]}" if reads["writer"][row] >= 0 else "=?"
+        for row in rows
+    ]  # fmt: skip
+
+
+def _record(log: Log, row: int) -> str:
+    vid = int(log.row_vid[row])
+    return f"{log.row_offset[row]}={log.value(vid) if vid >= 0 else '?'}"
+
+
+def _known(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def place_words(offset: int, key: int) -> str:
+    """``at offset 5 of queue 0``; ``for queue 0`` where the acknowledgement named no offset."""
+    return f"at offset {offset} of queue {key}" if offset >= 0 else f"for queue {key}"
+
+
+def examples(made: Iterable[Example]) -> tuple[Example, ...]:
+    """The first few of a lazily made sequence."""
+    out: list[Example] = []
+    for example in made:
+        out.append(example)
+        if len(out) == EXAMPLES:
+            break
+    return tuple(out)
+
+
+def seconds_text(context: Context, at_ns: int) -> str:
+    """A time as ``24.0 s``."""
+    return f"{context.timeline.seconds(at_ns):.1f} s"

@@ -1,0 +1,1 @@
+"""Checks of the cluster itself: leaders, progress, what the faults came to."""

@@ -1,0 +1,1 @@
+"""Checks of consumers: groups, pops, delayed messages."""

@@ -1,0 +1,1 @@
+"""Graphs of dependencies and the search for their cycles."""

@@ -1,0 +1,1 @@
+"""Which checks run, and the engine that runs them without a JVM."""

@@ -1,0 +1,118 @@
+"""The engine without a JVM: materialise, then run the kernels over the queues, here.
+
+A long history is judged by as many processes as there are cores, each with one queue in memory at a time; their
+summaries are added up in the order of the queues, so the verdict is the same. The module refuses to start processes
+where that costs more than it gives.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import pyarrow as pa
+
+from chaos.core import progress
+from chaos.core.errors import ChaosError
+from chaos.core.memory import keep_freed
+from chaos.core.storage_path import Place, Remote, of_each
+from chaos.core.verdict import Results
+from checkers.engine.judge import Judged, Part, conclude, examine, together
+from checkers.engine.results_files import written
+from checkers.history.folder_integrity import context_of, evidence_of
+from checkers.history.kernel import Context
+from checkers.history.shards import Tables, grouped, load_shard, load_timeline, materialise, tables_of
+
+SMALL: Final = 1_000_000
+"""Operations up to which starting processes costs more than it gives."""
+
+
+def begin() -> None:
+    """Set up a process that judges beside others: one thread decodes, and memory is used again."""
+    pa.set_cpu_count(1)
+    keep_freed()
+
+
+def new_judging() -> str:
+    """A name for judging a history once: what was opened for it is of no use to another, which may find it changed."""
+    return uuid4().hex
+
+
+_opened: dict[str, Tables] = {}
+
+
+def _tables(history: Place, judging: str, context: Context) -> Tables:
+    """Opened once for a judging, and forgotten with the next."""
+    if judging not in _opened:
+        _opened.clear()
+        _opened[judging] = tables_of(history, context.streams)
+    return _opened[judging]
+
+
+def examined(history: Place, context: Context, judging: str, keys: Sequence[int], only: Collection[str] = ()) -> Part:
+    """What the kernels make of some queues, one after the other.
+
+    Args:
+        history: the folder of the tables.
+        context: what the kernels may know beside.
+        judging: of ``new_judging``; tables are opened once for all groups of queues that a process gets of it.
+        keys: the queues.
+        only: the checks that are asked for, by name; all if none is named.
+
+    Raises:
+        HistoryError: if a table is damaged or of another version.
+    """
+    tables = _tables(history, judging, context)
+    part = together(examine(load_shard(tables, key, lazily=bool(only)), context, only) for key in keys)
+    assert part is not None, "a group has a queue"
+    return part
+
+
+def _side_by_side(
+    examine_group: Callable[[Sequence[int]], Part], folder: Place, groups: Sequence[Sequence[int]], processes: int
+) -> Iterator[Part]:
+    """The parts of all groups, in order, by several processes."""
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=begin) as pool:
+        try:
+            yield from pool.map(examine_group, groups)
+        except BrokenProcessPool:
+            raise ChaosError(
+                f"{folder}: a process that judged it was ended from outside; was there too little memory?"
+            ) from None
+
+
+def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
+    """Judge one run folder without writing the verdict (tables are made where they are missing).
+
+    Args:
+        folder: the run folder; of another file system one with tables.
+        note: why it is judged here, in a line for people.
+        only: the checks that are asked for, by name; all if none is named.
+
+    Raises:
+        ChaosError: if a process that judged was killed.
+        HistoryError: if the folder holds no history, or one that was altered.
+    """
+    evidence = evidence_of(folder)
+    history, workers = evidence.history, evidence.workers
+    make = partial(materialise, history, manifest=evidence.manifest)
+    made = list(progress.as_made("streams", of_each(make, workers, far=isinstance(history, Remote)), len(workers)))
+    context = context_of(evidence, made, load_timeline(history, evidence.run, evidence.manifest))
+    groups = grouped({key for one in made for key in one.keys})
+    examine_group = partial(examined, history, context, new_judging(), only=tuple(only))
+    processes = min(len(os.sched_getaffinity(0)), len(groups))
+    if processes > 1 and sum(one.facts.operations for one in made) > SMALL:
+        parts = _side_by_side(examine_group, folder, groups, processes)
+    else:
+        parts = map(examine_group, groups)
+    return conclude(together(progress.as_made("groups of queues", parts, len(groups))), context, "local", note, only)
+
+
+def judge(folder: Path, note: str = "") -> Results:
+    """Judge one run folder and write the verdict into it."""
+    return written(folder, judged(folder, note))

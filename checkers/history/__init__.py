@@ -1,0 +1,1 @@
+"""What every check reads: the tables of a history, its events, and one queue's columns."""

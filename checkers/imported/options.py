@@ -1,0 +1,64 @@
+"""What is asked of an imported history: its format, the model it is held against, and the model's options.
+
+The module refuses to guess a format; a model is guessed only where a format has but one.
+"""
+
+from typing import Final, Literal
+
+import msgspec
+
+from chaos.core.errors import UsageError
+from checkers.kafka.names import Via
+from checkers.objects import registry
+
+KAFKA: Final = "kafka"
+LOG: Final = "log"
+
+MODELS: Final = (KAFKA, LOG, *registry.MODELS)
+_USUAL: Final = {"openchaos": "total-queue", "jsonl": LOG}
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """All that decides a verdict beside the file.
+
+    ``init`` and ``nil_means``: of registers; None: as the format's own tool has it. ``sub_via`` and ``ww_deps``: of
+    kafka. ``linearizable``: stale reads of a set-full are errors; set and queue must be linearizable.
+    ``strict``: what the format's reference checker does not call an error is one. ``budget_s``: of searches, seconds a
+    file.
+    """
+
+    format: str
+    model: str
+    independent: bool = False
+    strict: bool = False
+    sub_via: Via = "assign"
+    ww_deps: bool = False
+    linearizable: bool = False
+    init: str | int | None = None
+    nil_means: Literal["any", "absent"] | None = None
+    budget_s: float = 60.0
+
+
+def model_for(format_name: str, model: str | None) -> str:
+    """The model that is meant.
+
+    Raises:
+        UsageError: there is none of that name, or none was named where a format has several.
+    """
+    import difflib
+
+    if model is None:
+        if format_name not in _USUAL:
+            raise UsageError(
+                f"--format {format_name} says nothing of what was tested; add --model, one of {', '.join(MODELS)}"
+            )
+        return _USUAL[format_name]
+    if model not in MODELS:
+        near = difflib.get_close_matches(model, MODELS, n=1)
+        guess = f"did you mean {near[0]}?" if near else f"there are {', '.join(MODELS)}"
+        raise UsageError(f"--model {model}: no such model; {guess}")
+    if model == KAFKA and format_name != "jepsen":
+        raise UsageError(f"--model kafka is for --format jepsen, not {format_name}")
+    if model == LOG and format_name != "jsonl":
+        raise UsageError(f"--model log is for --format jsonl (and for runs of our own), not {format_name}")
+    return model

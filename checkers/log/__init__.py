@@ -1,0 +1,1 @@
+"""Checks of a log: loss, duplicates, order, offsets, replicas."""

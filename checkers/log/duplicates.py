@@ -1,0 +1,95 @@
+"""No value at two offsets (SEMANTICS 5). Reading an offset twice is none of this module's business."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chaos.core.op import F
+from chaos.core.verdict import CheckResult, Example
+from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.findings import (
+    Finding,
+    Findings,
+    concluded,
+    examples,
+    findings,
+    listed,
+    merged,
+    ranges_of,
+    told,
+)
+from checkers.history.columns import Ints, Mask
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.log import Log
+
+
+def _place(shard: QueueShard, context: Context, offset: int, op: int, send: int, guilty: int) -> str:
+    """One of the places and what shows it; the guilty answer with the fault."""
+    who = actor_of(shard, context, op, leads=op == send)
+    verb = "acknowledged" if op == send else "read"
+    return (
+        f"offset {offset} ({verb} at {when(shard, context, op)} {'by' if op == send else 'from'} "
+        f"{who.words if op == guilty else who.plain})"
+    )
+
+
+def _put_again(log: Log, context: Context, vids: Ints) -> Mask:
+    """Which values were sent in a way whose messages the system may put into the log again (SEMANTICS 13)."""
+    kinds = [int(f) for f in F if f.word in context.run.promises.twice]
+    again = np.zeros(log.values, dtype=np.bool_)
+    again[: len(log.sends)] = np.isin(log.f[log.sends], kinds)
+    return np.asarray(again[vids])
+
+
+class DuplicatesKernel:
+    """One value at several offsets of its queue."""
+
+    name = "duplicates"
+    help = "no value sits at two offsets (duplicate)"
+
+    def examine(self, shard: QueueShard, context: Context) -> Findings:
+        """Look at one queue."""
+        log = shard.log
+        offsets, vids = log.pairs
+        doubled = np.flatnonzero(np.bincount(vids, minlength=log.values) > 1) if len(vids) else vids
+
+        excused = _put_again(log, context, doubled)
+
+        def told_of() -> Iterator[Example]:
+            for i in np.argsort(excused, kind="stable").tolist():
+                vid = int(doubled[i])
+                at = offsets[vids == vid]
+                rows = np.flatnonzero(log.row_vid == vid)
+                shows = {int(log.row_offset[row]): int(log.row_op[row]) for row in rows[::-1]}
+                ops = [told(shard, context, int(log.sends[vid]))] if vid < len(log.sends) else []
+                ops += [told(shard, context, op, around=offset) for offset, op in sorted(shows.items())[:3]]
+                send = int(log.sends[vid]) if vid < len(log.sends) else -1
+                acked = send >= 0 and bool(log.told[vid])
+                if acked:
+                    shows[int(log.offset[send])] = send
+                # Who acknowledged it is behind it where somebody did; else who showed the last of the places.
+                guilty = send if acked else shows[int(at[-1])]
+                who = actor_of(shard, context, guilty, leads=acked)
+                places = [_place(shard, context, int(offset), shows[int(offset)], send, guilty) for offset in at]
+                yield who.example(
+                    f"{log.value(vid)} sits at {listed(places)} of queue {shard.key}",
+                    key=shard.key, offset=int(at[0]), last_offset=int(at[-1]), value=log.value(vid), ops=tuple(ops),
+                    excused=bool(excused[i]) and bool(context.run.promises.twice),
+                )  # fmt: skip
+
+        touched = offsets[np.isin(vids, doubled)]
+        return findings(
+            log.values,
+            duplicate=Finding(
+                count=len(doubled), examples=examples(told_of()), ranges=ranges_of(shard.key, touched),
+                excused=int(excused.sum()) if context.run.promises.twice else None,
+            ),
+        )
+
+    def merge(self, left: Findings, right: Findings) -> Findings:
+        """Add two queues."""
+        return merged(left, right)
+
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
+        return concluded(self.name, summary, context, noun="value", clean="each sits at one offset")

@@ -1,0 +1,159 @@
+"""Was this queue's final drain complete? Judged from the history alone (SEMANTICS 10).
+
+Two passes at least 5 s apart, after the last heal, with the cluster stable and nothing left that
+could still land, of equal content, up to the broker's maximum. The module refuses to take the
+harness' word for any of it.
+"""
+
+from itertools import pairwise
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
+from chaos.core.op import FINAL, POPS, F, Type
+from checkers.anomalies.findings import counted, node_name
+from checkers.consumers.clocks import replicas_skew
+from checkers.history.columns import Ints, among
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.log import Log
+from checkers.history.timeline import Timeline
+
+APART_NS: Final = 5 * NS_PER_S
+STABLE_NS: Final = 5 * NS_PER_S
+PATIENCE_NS: Final = 120 * NS_PER_S
+"""So long may what was acknowledged stay out of sight before it is called lost."""
+
+
+class Drained(msgspec.Struct, frozen=True):
+    """The final reads of a queue. ``reason`` is empty if they are complete; ``last`` is the op of the last pass."""
+
+    reason: str
+    last: int
+    minimum: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether the last pass is the queue's final content."""
+        return not self.reason
+
+
+def unstable(timeline: Timeline, at_ns: int, *, replicas: bool) -> str:
+    """What was not stable in the 5 s before an instant; empty if all was."""
+    if not replicas:
+        return ""
+    since_ns = at_ns - STABLE_NS
+    masters = set()
+    for node, tracks in sorted(timeline.statements.items()):
+        for what, stretches in tracks.items():
+            # From the last statement before the window on, everything said must be the same.
+            last_before = max((i for i, one in enumerate(stretches) if one.first_ns <= since_ns), default=0)
+            heard = [one for one in stretches[last_before:] if one.first_ns <= at_ns and one.last_ns >= since_ns]
+            before = [one for one in stretches[last_before : last_before + 1] if one.first_ns <= at_ns]
+            if heard and len({str(one.said) for one in (*before, *heard)}) > 1:
+                return f"{node}'s {what} changed within 5 s before the first pass"
+            if what == "role" and any(one.said == "master" for one in heard):
+                masters.add(node)
+    if not masters:
+        return "nobody was observed to be master in the 5 s before the first pass"
+    if len(masters) > 1:
+        return f"{' and '.join(sorted(masters))} both said to be master in the 5 s before the first pass"
+    return ""
+
+
+def _passes(log: Log) -> Ints:
+    ops = np.flatnonzero((log.f == F.DRAIN) & (log.type == Type.OK))
+    return ops[np.argsort(log.of("complete_ns", ops), kind="stable")]
+
+
+def _before_the_passes(log: Log, context: Context, first: int) -> str:
+    """What spoils a pair of passes whose first is ``first``: faults, open operations, an unstable cluster."""
+    timeline, began_ns = context.timeline, int(log.invoke[first])
+    healed_ns = timeline.last_heal_ns()
+    if healed_ns == NEVER_NS:
+        return "a fault was never healed"
+    if healed_ns > began_ns:
+        return "the first pass began before the last heal had ended"
+    # What reads, and what is said of popped messages, leaves the log as it is.
+    unanswered = np.flatnonzero(log.type == Type.INFO)
+    open_ops = unanswered[~among(log.f[unanswered], (*FINAL, F.COMMITTED_READ, *POPS))]
+    if not log.operations.none_above("deadline_ns", open_ops, began_ns):
+        return "the first pass began before the deadline of an operation without an answer"
+    scheduled = np.flatnonzero(log.f == F.SCHEDULE)
+    delayed = scheduled[among(log.type[scheduled], (Type.OK, Type.INFO))]
+    if not log.operations.none_above("argument", delayed, began_ns):
+        return "the first pass began before the time of a delayed message"
+    skew = replicas_skew(context)
+    if not log.operations.none_above("argument", delayed, began_ns - skew.late_ns):
+        return f"the first pass began before the time of a delayed message by the brokers' clocks, which {skew}"
+    return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
+
+
+def _judged(log: Log, context: Context) -> Drained:
+    passes = _passes(log)
+    if not len(passes):
+        return Drained("no final read", -1, -1)
+    last = int(passes[-1])
+    return Drained(_why_not(log, context, passes, last), last, log.begin_of(last))
+
+
+def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
+    """What is missing for completeness; empty if nothing is."""
+    apart = passes[log.of("complete_ns", passes) + APART_NS <= log.invoke[last]]
+    if not len(apart):
+        return "only one pass" if len(passes) == 1 else "the passes are less than 5 s apart"
+    first = int(apart[-1])
+    between = passes[np.flatnonzero(passes == first)[0] :]
+    if not all(log.same_records(int(a), int(b)) for a, b in pairwise(between)):
+        return "the passes have different content"
+    ended, maximum = log.told_of("next_offset", last), log.told_of("max_offset", last)
+    if ended != maximum:
+        return f"the last pass ended at {ended}, but the maximum is {maximum}"
+    late = _not_there_yet(log, last)
+    waited = _waited_in_vain(log, context, passes, last) if late else ""
+    if waited:
+        return f"{late}, and {waited}"
+    return _before_the_passes(log, context, first)
+
+
+def _not_there_yet(log: Log, last: int) -> str:
+    """What was acknowledged, is above the end or has no offset, and may yet come; empty if there is nothing."""
+    highest = int(log.acked_place.max(initial=-1))
+    maximum = log.told_of("max_offset", last)
+    if maximum <= highest:
+        return f"the maximum is {maximum}, but offset {highest} was acknowledged"
+    unseen = int(np.count_nonzero(log.acked_place < 0))
+    verb = "was" if unseen == 1 else "were"
+    return f"{counted(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""
+
+
+def _waited_in_vain(log: Log, context: Context, passes: Ints, last: int) -> str:
+    """Why a log that ends below an acknowledged offset may yet grow, or be the wrong node's; empty if neither.
+
+    Equal passes for two minutes, all of them at the one node that says to be master, in the newest epoch.
+    """
+    equal = last
+    for op in passes[::-1]:
+        if not log.same_records(int(op), last) or log.node[op] != log.node[last]:
+            break
+        equal = int(op)
+    if int(log.invoke[last]) - int(log.complete[equal]) < PATIENCE_NS:
+        return "no equal passes of one node were 120 s apart"
+    reader, since_ns = node_name(context, int(log.node[last])), int(log.invoke[equal])
+    claims = [claim for claim in context.timeline.claims if claim.kind == "replica"]
+    if any(claim.node != reader and claim.last_ns >= since_ns for claim in claims):
+        return "another node said to be master during the passes"
+    newest = max((claim.epoch for claim in claims), default=None)
+    if newest is None or context.timeline.epoch_of(reader, int(log.complete[last])) != newest:
+        return f"{reader} was not observed to be master of the newest epoch"
+    return ""
+
+
+def drain_of(shard: QueueShard, context: Context) -> Drained:
+    """Judge one queue's final reads; worked out once per shard."""
+    if "drain" not in shard.memo:
+        shard.memo["drain"] = _judged(shard.log, context)
+    drained: Drained = shard.memo["drain"]
+    return drained

@@ -1,0 +1,290 @@
+"""No loss: every acknowledged message is there (SEMANTICS 4, 6).
+
+``lost-write``: acknowledged and not in a complete final drain, or passed over by a read that
+completed after the acknowledgement and returned by none. ``unseen``: acknowledged, and nobody
+looked. The module refuses to call lost what nobody looked for.
+"""
+
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
+from chaos.core.op import Type
+from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.findings import (
+    Finding,
+    Findings,
+    added,
+    concluded,
+    counted,
+    examples,
+    findings,
+    incomplete,
+    node_name,
+    place_words,
+    ranges_of,
+    told,
+)
+from checkers.history.columns import Ints, spans, stabbed
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.log import Log
+from checkers.log.final_reads import drain_of
+
+CLUSTERS: Final = 16
+APART_NS: Final = 3 * NS_PER_S
+"""Lost acknowledgements further apart are told apart: they were given in other epochs, or under other faults."""
+REMOVED: Final = "removed by retention before anybody read it"
+
+
+class Losses(msgspec.Struct, frozen=True):
+    """Vids of lost and unseen messages of one queue, and when each loss was proven (ns)."""
+
+    lost: Ints
+    proof_ns: Ints
+    unseen: Ints
+    why_unseen: str
+
+
+class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+    """The lost messages of one queue that one node had acknowledged in one stretch of time.
+
+    ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again, ``twice_ns``: when it
+    did so first.
+    """
+
+    key: int
+    node: str
+    count: int
+    first_ack_ns: int
+    last_ack_ns: int
+    first_value: str
+    first_offset: int
+    twice: int
+    twice_first: int
+    twice_last: int
+    twice_node: str
+    twice_ns: int
+
+
+class LossSummary(Findings, frozen=True, kw_only=True):
+    """Findings with what the headline needs."""
+
+    clusters: tuple[Cluster, ...] = ()
+    undrained: dict[int, str] = {}  # noqa: RUF012 - msgspec copies defaults
+
+
+def _covering(log: Log, reads: Ints, offsets: Ints, weight: Ints, none: int) -> Ints:
+    """For each of the ascending offsets the largest weight of a read that covers it."""
+    lo = np.searchsorted(offsets, log.covered_from[reads])
+    hi = np.searchsorted(offsets, log.end[reads])
+    return stabbed(lo, hi, weight, len(offsets), none=none)
+
+
+def _proofs(log: Log, context: Context, lost: Ints, last_pass: int) -> Ints:
+    """When each loss was proven (SEMANTICS 19)."""
+    if not len(lost):
+        return lost
+    ops, place = log.sends[lost], log.place[lost]
+    order = np.argsort(place, kind="stable")
+    offsets, acked_ns = place[order], log.complete[ops][order]
+    returned_ns = np.full(log.values, -1, dtype=np.int64)
+    known = log.row_ok & (log.row_vid >= 0)
+    np.maximum.at(returned_ns, log.row_vid[known], log.complete[log.row_op[known]])
+    last_seen = returned_ns[lost][order]
+    reads = log.ok_reads
+    done_ns = log.complete[reads]
+    earliest = -_covering(log, reads, offsets, -done_ns, -NEVER_NS)
+    proof = np.where(last_seen < 0, np.maximum(acked_ns, earliest), NEVER_NS)
+    # Messages that had been read: the first stretch between injections with a later read that passes them.
+    edges = [fault.inject_ns or 0 for fault in context.timeline.injected()]
+    for start, end in zip([0, *edges], [*edges, NEVER_NS], strict=True):
+        if not (last_seen >= 0).any():
+            break
+        inside = (done_ns >= start) & (done_ns < end)
+        latest = _covering(log, reads[inside], offsets, done_ns[inside], -1)
+        hit = (last_seen >= 0) & (proof == NEVER_NS) & (latest > last_seen)
+        proof[hit] = latest[hit]
+    if last_pass >= 0:
+        proof = np.minimum(proof, np.maximum(log.complete[last_pass], acked_ns))
+    out = np.empty_like(proof)
+    out[order] = proof
+    return out
+
+
+def losses_of(shard: QueueShard, context: Context) -> Losses:
+    """The lost and unseen messages of a queue; worked out once per shard."""
+    if "losses" not in shard.memo:
+        shard.memo["losses"] = _losses(shard, context)
+    losses: Losses = shard.memo["losses"]
+    return losses
+
+
+def _losses(shard: QueueShard, context: Context) -> Losses:
+    log, drained = shard.log, drain_of(shard, context)
+    if drained.complete and log.returned_acked(drained.last):
+        none = np.zeros(0, dtype=np.int64)
+        return Losses(none, none, none, REMOVED)
+    seen = log.seen(log.row_ok)[log.acked]
+    offset = log.acked_place
+    why = f"the final reads of queue {shard.key} are not complete: {drained.reason}"
+    if drained.complete:
+        final = log.seen(log.rows_of(drained.last))
+        missing = ~final[log.acked] & ~(seen & (offset < drained.minimum))
+        certain = missing & (offset >= drained.minimum)
+        # Without any offset: it may have come and gone below the minimum, unless nothing was ever removed.
+        certain |= missing & (offset < 0) & (drained.minimum <= 0)
+        why = REMOVED
+    else:
+        missing = ~seen
+        certain = np.zeros(len(missing), dtype=np.bool_)
+    # Without an acknowledged offset it may still come at a place further on.
+    open_question = np.flatnonzero(missing & ~certain & log.told[log.acked])
+    if len(open_question) and context.whole:  # else a read that left no record may have returned it
+        order = open_question[np.argsort(offset[open_question], kind="stable")]
+        reads = log.ok_reads
+        passed = _covering(log, reads, offset[order], log.complete[reads], -1)
+        certain[order] = passed > log.complete[log.sends[log.acked[order]]]
+    lost = log.acked[missing & certain]
+    last = drained.last if drained.complete else -1
+    return Losses(lost, _proofs(log, context, lost, last), log.acked[missing & ~certain], why)
+
+
+def _others(log: Log, vids: Ints) -> tuple[Ints, Ints]:
+    """Which of these messages' offsets hold another value: their positions in ``vids``, and that value."""
+    offsets, known = log.pairs
+    at = log.place[vids]
+    first, behind = np.searchsorted(offsets, at), np.searchsorted(offsets, at, side="right")
+    other = np.full(len(vids), -1, dtype=np.int64)
+    for step in range(int((behind - first).max(initial=0))):
+        place = np.minimum(first + step, max(0, len(known) - 1))
+        hit = (first + step < behind) & (known[place] != vids)
+        other[hit] = known[place][hit]
+    twice = np.flatnonzero(other >= 0)
+    return twice, other[twice]
+
+
+def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Cluster:
+    log = shard.log
+    ops, place = log.sends[vids], log.place[vids]
+    first = int(np.argmin(place))
+    acked_ns = log.complete[ops]
+    twice, other = _others(log, vids)
+    again = place[twice]
+    by_send = log.sends[other[other < len(log.sends)]]
+    acks = by_send[log.type[by_send] == Type.OK]
+    givers = log.node[acks]
+    giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
+    return Cluster(
+        key=shard.key, node=node_name(context, node), count=len(vids), first_ack_ns=int(acked_ns.min()),
+        last_ack_ns=int(acked_ns.max()), first_value=log.value(int(vids[first])),
+        first_offset=int(place[first]), twice=len(twice), twice_first=int(again.min(initial=1 << 62)),
+        twice_last=int(again.max(initial=-1)), twice_node=node_name(context, giver) if giver >= 0 else "",
+        twice_ns=int(log.complete[acks[givers == giver]].min()) if giver >= 0 else 0,
+    )  # fmt: skip
+
+
+def _clusters(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluster, ...]:
+    log = shard.log
+    nodes, acked_ns = log.node[log.sends[lost]], log.complete[log.sends[lost]]
+    made = []
+    for node in np.unique(nodes):
+        own, own_ns = lost[nodes == node], acked_ns[nodes == node]
+        for first, last in spans(own_ns, gap=APART_NS, limit=CLUSTERS):
+            made.append(_cluster(shard, context, int(node), own[(own_ns >= first) & (own_ns <= last)]))
+    return tuple(sorted(made, key=lambda one: (-one.count, one.first_ack_ns))[:CLUSTERS])
+
+
+def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
+    log = shard.log
+    op, offset = int(log.sends[vid]), int(log.place[vid])
+    twice, other = _others(log, np.array([vid]))
+    ops = [told(shard, context, op)]
+    fate = "no read that passes the offset returns it" if offset >= 0 else "no final read returned it"
+    if len(twice):
+        fate = f"offset {offset} holds {log.value(int(other[0]))}"
+        if other[0] < len(log.sends):
+            again = int(log.sends[other[0]])
+            ops.append(told(shard, context, again))
+            if log.type[again] == Type.OK:
+                fate += f", acknowledged by {node_name(context, int(log.node[again]))} at {when(shard, context, again)}"
+    covering = log.passing(log.ok_reads, offset)
+    after = covering[log.complete[covering] > log.complete[op]]
+    if len(after):
+        ops.append(told(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
+    who = actor_of(shard, context, op, leads=True, later=True)
+    return who.example(
+        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}; "
+        f"{fate}",
+        key=shard.key, offset=offset if offset >= 0 else None, value=log.value(vid), ops=tuple(ops),
+    )  # fmt: skip
+
+
+def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> Example:
+    log = shard.log
+    op, offset = int(log.sends[vid]), int(log.place[vid])
+    who = actor_of(shard, context, op, leads=True, later=True)
+    return who.example(
+        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}, "
+        f"and nobody read it: {why}",
+        key=shard.key, offset=offset if offset >= 0 else None, value=log.value(vid), ops=(told(shard, context, op),),
+    )  # fmt: skip
+
+
+class LossKernel:
+    """Acknowledged messages that are gone, or that nobody looked for."""
+
+    name = "no-loss"
+    help = "every acknowledged message is in the final log (lost-write, unseen)"
+
+    def examine(self, shard: QueueShard, context: Context) -> LossSummary:
+        """Look at one queue."""
+        losses, log, drained = losses_of(shard, context), shard.log, drain_of(shard, context)
+        if not len(losses.lost) and not len(losses.unseen):
+            return LossSummary(
+                examined=len(log.acked_sends), undrained={} if drained.complete else {shard.key: drained.reason}
+            )
+        by_offset = losses.lost[np.argsort(log.place[losses.lost], kind="stable")]
+        found = findings(
+            len(log.acked),
+            lost_write=Finding(
+                count=len(losses.lost), ranges=ranges_of(shard.key, log.place[losses.lost]),
+                examples=examples(_lost_example(shard, context, int(vid)) for vid in by_offset),
+            ),
+            unseen=Finding(
+                count=len(losses.unseen), ranges=ranges_of(shard.key, log.place[losses.unseen]),
+                examples=examples(
+                    _unseen_example(shard, context, int(vid), losses.why_unseen) for vid in losses.unseen
+                ),
+            ),
+        )  # fmt: skip
+        return LossSummary(
+            examined=found.examined, found=found.found, clusters=_clusters(shard, context, losses.lost),
+            undrained={} if drained.complete else {shard.key: drained.reason},
+        )  # fmt: skip
+
+    def merge(self, left: LossSummary, right: LossSummary) -> LossSummary:
+        """Add two queues."""
+        return LossSummary(
+            examined=left.examined + right.examined, found=added(left.found, right.found),
+            clusters=(*left.clusters, *right.clusters), undrained={**left.undrained, **right.undrained},
+        )  # fmt: skip
+
+    def conclude(self, summary: LossSummary | None, context: Context) -> CheckResult:
+        """Unknown as well if some queue was not drained: what was read may have been removed since."""
+        row = concluded(self.name, summary, context, noun="acknowledged message", clean="every one is in the final log")
+        if summary is None or row.valid is False:
+            return row
+        unseen = summary.found.get("unseen")
+        if row.valid is True and not summary.undrained:
+            return row
+        reasons = incomplete(summary.undrained)
+        if unseen is not None:
+            verb = "was" if unseen.count == 1 else "were"
+            why = "" if reasons else f": {REMOVED}"
+            reasons.append(f"{counted(unseen.count, 'acknowledged message')} {verb} read by nobody{why}")
+        found = row.found if unseen is not None else "each was read once, but may be gone since"
+        return msgspec.structs.replace(row, valid=UNKNOWN, found=found, reason="; ".join(reasons))

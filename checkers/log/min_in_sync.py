@@ -1,0 +1,151 @@
+"""No acknowledgement while fewer replicas were in sync than promised (SEMANTICS 16).
+
+Judged where nothing leaves a doubt. Either observers: the whole operation lies between two hearings of one unchanged
+SyncStateSet that is too small; a master's word about its own set goes before a controller's, because the master is
+who acknowledges. Or proven faults: over the whole operation so many replicas were away that too few could hold the
+message, whatever anybody says of a set. The module refuses to judge an acknowledgement beside a change of either.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chaos.core.verdict import CheckResult, Example
+from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.findings import (
+    Finding,
+    Findings,
+    concluded,
+    examples,
+    findings,
+    listed,
+    merged,
+    place_words,
+    ranges_of,
+    seconds_text,
+    told,
+)
+from checkers.anomalies.replicas_down import Away, replicas_away
+from checkers.history.columns import Ints
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.timeline import HEARD_NS, InSync
+
+
+def too_few(context: Context) -> list[InSync]:
+    """The stretches over which a SyncStateSet was certainly below the promised minimum, by master and time."""
+    timeline, minimum = context.timeline, context.run.promises.min_in_sync
+    of_masters = [one for one in timeline.in_sync if one.node == one.master]
+    terms = [claim for claim in timeline.claims if claim.kind == "controller"]
+    trusted = of_masters or [
+        one
+        for one in timeline.in_sync
+        if not any(claim.epoch > one.epoch and claim.first_ns <= one.last_ns + HEARD_NS for claim in terms)
+    ]
+    return sorted(
+        (one for one in trusted if len(one.members) < minimum), key=lambda one: (one.master, one.first_ns, one.node)
+    )
+
+
+def _inside(shard: QueueShard, context: Context, stretch: InSync) -> Ints:
+    """The ok sends that the master took and acknowledged strictly inside a stretch, in order of invocation."""
+    log = shard.log
+    master = next((i for i, node in enumerate(context.run.nodes) if node.name == stretch.master), -1)
+    acked = log.sends[log.acked]
+    first = np.searchsorted(log.invoke[acked], stretch.first_ns, side="right")
+    last = np.searchsorted(log.invoke[acked], stretch.last_ns, side="left")
+    own: Ints = acked[first:last]
+    inside: Ints = own[(log.complete[own] < stretch.last_ns) & (log.node[own] == master)]
+    return inside
+
+
+def _unheld(shard: QueueShard, context: Context, away: list[Away]) -> Ints:
+    """The ok sends over the whole of which too few replicas were there to hold them, in order of invocation."""
+    log = shard.log
+    acked = log.sends[log.acked]
+    gone = {one.position: np.zeros(len(acked), dtype=np.bool_) for one in away}
+    for one in away:
+        gone[one.position] |= (log.invoke[acked] > one.first_ns) & (log.complete[acked] < one.last_ns)
+    missing = np.sum(list(gone.values()), axis=0) if gone else np.zeros(len(acked), dtype=np.int64)
+    replicas = sum(context.run.roles.get(node.role) == "replica" for node in context.run.nodes)
+    # An answer of somebody who was away is a riddle, not a message that too few hold.
+    riddle = np.zeros(len(acked), dtype=np.bool_)
+    for position, mask in gone.items():
+        riddle |= mask & (log.node[acked] == position)
+    bad: Ints = acked[(replicas - missing < context.run.promises.min_in_sync) & ~riddle]
+    return bad
+
+
+def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[Away]) -> Example:
+    log = shard.log
+    who = actor_of(shard, context, send, leads=True)
+    value, offset = log.sent(send), int(log.offset[send])
+    mine = [one for one in away if one.first_ns < log.invoke[send] and log.complete[send] < one.last_ns]
+    gone = sorted({one.node for one in mine})
+    replicas = sum(context.run.roles.get(node.role) == "replica" for node in context.run.nodes)
+    from_ns, to_ns = max(one.first_ns for one in mine), min(one.last_ns for one in mine)
+    verbs = listed(sorted({one.verb for one in mine}))
+    return who.example(
+        f"at {when(shard, context, send)} {who.subject} acknowledged {value} at offset {offset} of queue {shard.key} "
+        f"while {listed(gone)} {'was' if len(gone) == 1 else 'were'} {verbs} (proven, {seconds_text(context, from_ns)} "
+        f"to {seconds_text(context, to_ns)}), so that at most {replicas - len(gone)} of {replicas} replicas could hold "
+        f"it, where at least {context.run.promises.min_in_sync} are promised",
+        key=shard.key, offset=offset, value=value, ops=(told(shard, context, send),),
+    )  # fmt: skip
+
+
+def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) -> Example:
+    log = shard.log
+    who = actor_of(shard, context, send, leads=True)
+    value, offset = log.sent(send), int(log.place[log.vid_of(send)])
+    heard = f"{seconds_text(context, stretch.first_ns)} to {seconds_text(context, stretch.last_ns)}"
+    few = f"only {listed(stretch.members)}" if stretch.members else "nobody"
+    return who.example(
+        f"at {when(shard, context, send)} {who.subject} acknowledged {value} {place_words(offset, shard.key)} "
+        f"with {few} in sync (SyncStateSet {stretch.number}, from {heard}), where at least "
+        f"{context.run.promises.min_in_sync} are promised",
+        key=shard.key, offset=offset if offset >= 0 else None, value=value, ops=(told(shard, context, send),),
+    )  # fmt: skip
+
+
+class MinInSyncKernel:
+    """Acknowledgements below the promised minimum of replicas in sync."""
+
+    name = "min-in-sync"
+    help = "nothing is acknowledged while fewer replicas are in sync than promised (min-in-sync)"
+
+    def examine(self, shard: QueueShard, context: Context) -> Findings:
+        """Look at one queue."""
+        log = shard.log
+        of_send: dict[int, InSync] = {}
+        for stretch in too_few(context):
+            of_send |= {send: stretch for send in _inside(shard, context, stretch).tolist() if send not in of_send}
+        away = replicas_away(context)
+        bad = sorted({*of_send, *_unheld(shard, context, away).tolist()})
+
+        def told_of() -> Iterator[Example]:
+            for send in bad:
+                if send in of_send:
+                    yield _example(shard, context, send, of_send[send])
+                else:
+                    yield _unheld_example(shard, context, send, away)
+
+        return findings(
+            len(log.acked),
+            min_in_sync=Finding(
+                count=len(bad), examples=examples(told_of()),
+                ranges=ranges_of(shard.key, log.offset[np.array(bad, dtype=np.int64)]),
+            ),
+        )  # fmt: skip
+
+    def merge(self, left: Findings, right: Findings) -> Findings:
+        """Add two queues."""
+        return merged(left, right)
+
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult | None:
+        """The row of the verdict table; none where no minimum is promised."""
+        minimum = context.run.promises.min_in_sync
+        if minimum <= 1:
+            return None
+        return concluded(
+            self.name, summary, context, noun="acknowledged message", clean=f"never with fewer than {minimum} in sync"
+        )

@@ -1,0 +1,83 @@
+"""Nothing is read that nobody tried to send (SEMANTICS 3, 5).
+
+A value beyond the end of a record that was cut off is an info send that the recorder lost, not a
+phantom. Damaged bodies are ``corrupt``. The module refuses to guess where a value came from.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from chaos.core.history import StreamFacts
+from chaos.core.verdict import CheckResult, Example
+from checkers.anomalies.attribution import actor_of, message_at, when
+from checkers.anomalies.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
+from checkers.history.columns import Ints, Mask
+from checkers.history.kernel import Context, QueueShard
+
+
+def perhaps_sent(values: Ints, streams: tuple[StreamFacts, ...]) -> Mask:
+    """Which (writer, sequence) rows may be sends whose record was cut off (SEMANTICS 3)."""
+    cut = [stream for stream in streams if not stream.ended]
+    known = {writer for stream in streams for writer in stream.last_sequence}
+    out = np.zeros(len(values), dtype=np.bool_)
+    if not cut:
+        return out
+    out |= ~np.isin(values[:, 0], list(known))
+    for stream in cut:
+        for writer, last in stream.last_sequence.items():
+            out |= (values[:, 0] == writer) & (values[:, 1] > last)
+    return out
+
+
+class PhantomKernel:
+    """Values that nobody sent to this queue, and bodies that are not ours."""
+
+    name = "phantom"
+    help = "every record read is a value that somebody tried to send to that queue (phantom, corrupt)"
+
+    def examine(self, shard: QueueShard, context: Context) -> Findings:
+        """Look at one queue."""
+        log = shard.log
+        strange = np.flatnonzero(~perhaps_sent(log.phantoms, context.streams)) + len(log.sends)
+        damaged_rows = np.flatnonzero(log.row_vid < 0)
+        damaged, first_row = np.unique(log.row_offset[damaged_rows], return_index=True)
+
+        def phantoms() -> Iterator[Example]:
+            for vid in map(int, strange):
+                row = int(np.flatnonzero(log.row_vid == vid)[0])
+                offset, op = int(log.row_offset[row]), int(log.row_op[row])
+                who = actor_of(shard, context, op)
+                yield who.example(
+                    f"at {when(shard, context, op)} {who.subject} returned {log.value(vid)} at offset {offset} of "
+                    f"queue {shard.key}, and nobody tried to send it there",
+                    key=shard.key, offset=offset, value=log.value(vid),
+                    ops=(told(shard, context, op, around=offset),),
+                )  # fmt: skip
+
+        def corrupt() -> Iterator[Example]:
+            for offset, row in zip(map(int, damaged), damaged_rows[first_row], strict=True):
+                op = int(log.row_op[row])
+                who = actor_of(shard, context, op)
+                was = message_at(shard, context, offset)
+                instead = f", in the place of {was.value}{', ' + was.by if was.by else ''}" if was.value else ""
+                yield who.example(
+                    f"at {when(shard, context, op)} {who.subject} returned a record at offset {offset} of queue "
+                    f"{shard.key} that is damaged or not one of ours{instead}",
+                    key=shard.key, offset=offset, value=was.value, ops=(told(shard, context, op, around=offset),),
+                )  # fmt: skip
+
+        places = log.row_offset[np.isin(log.row_vid, strange)] if len(strange) else strange
+        return findings(
+            len(log.row_vid),
+            phantom=Finding(count=len(strange), examples=examples(phantoms()), ranges=ranges_of(shard.key, places)),
+            corrupt=Finding(count=len(damaged), examples=examples(corrupt()), ranges=ranges_of(shard.key, damaged)),
+        )
+
+    def merge(self, left: Findings, right: Findings) -> Findings:
+        """Add two queues."""
+        return merged(left, right)
+
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
+        return concluded(self.name, summary, context, noun="record", clean="every record read had been sent")

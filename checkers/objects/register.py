@@ -1,0 +1,175 @@
+"""Registers: read, write and compare-and-set.
+
+Where every value is written once and nothing compares, the answer takes a sort (Gibbons and Korach, Testing shared
+memories, 1997, section 4): the operations of one value form a zone, and two zones that must both go before each other
+are all that can be wrong. Everything else is searched. The module refuses to decide what a nil read means; ``Rules``
+says.
+"""
+
+from collections.abc import Hashable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from chaos.core.errors import HistoryError
+from chaos.core.op import Type
+from chaos.formats.operations import NEVER
+from checkers.objects.calls import Call, Calls, Ints, ended, ends, frozen
+from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
+from checkers.objects.placing import NAME, placed
+from checkers.objects.rules import Budget, Rules
+from checkers.objects.search import Step
+from checkers.objects.specs import BLIND_CAS, CAS, NOT_CAS, READ, WRITE, RegisterSpec
+
+BEFORE_ALL: Final = -NEVER
+"""When the first state was written."""
+
+PAIR: Final = 2
+
+
+def _pair(call: Call) -> tuple[Any, Any]:
+    """What a compare-and-set expects and what it writes."""
+    if not isinstance(call.argument, list | tuple) or len(call.argument) != PAIR:
+        raise HistoryError(f"op {call.number}: a cas needs two values, not {show(call.argument)}")
+    return call.argument[0], call.argument[1]
+
+
+CHANGES: Final = frozenset({WRITE, CAS, BLIND_CAS})
+
+Meaning = tuple[int, Hashable, Hashable]
+
+
+def meaning(call: Call, rules: Rules) -> Meaning | None:
+    """What an operation says of the register: kind, value, new value; None if it says nothing.
+
+    Raises:
+        HistoryError: a kind of operation that a register does not have.
+    """
+    if call.f == "read":
+        if call.outcome is not Type.OK or (call.output is None and rules.nil_means == "any"):
+            return None
+        return (READ, frozen(call.output), None)
+    if call.f == "write":
+        return (WRITE, frozen(call.argument), None) if call.outcome is not Type.FAIL else None
+    if call.f != "cas":
+        raise HistoryError(f"op {call.number}: a register has no {call.f}")
+    old, new = (frozen(one) for one in _pair(call))
+    if call.outcome is Type.FAIL:
+        return (NOT_CAS, old, None) if rules.fail_observes else None
+    return (CAS if call.outcome is Type.OK else BLIND_CAS, old, new)
+
+
+class Zones(NamedTuple):
+    """Per value: the first completion and the last invocation among its operations."""
+
+    first_done: Ints
+    last_begun: Ints
+
+
+def _conflicts(zones: Zones) -> list[tuple[int, int]]:
+    """Pairs of zones of which each must go before the other; at least one pair if there are any."""
+    forward = np.flatnonzero(zones.first_done < zones.last_begun)
+    order = forward[np.argsort(zones.first_done[forward], kind="stable")]
+    out: list[tuple[int, int]] = []
+    if len(order) > 1:
+        furthest = np.maximum.accumulate(zones.last_begun[order])
+        for i in np.flatnonzero(zones.first_done[order][1:] < furthest[:-1])[:EXAMPLES]:
+            before = int(np.argmax(zones.last_begun[order][: i + 1]))
+            out.append((int(order[before]), int(order[i + 1])))
+    if out or not len(order):
+        return out
+    backward = np.flatnonzero(zones.first_done >= zones.last_begun)
+    at = np.searchsorted(zones.first_done[order], zones.last_begun[backward]) - 1
+    inside = (at >= 0) & (zones.first_done[backward] < zones.last_begun[order][np.maximum(at, 0)])
+    return [(int(order[at[i]]), int(backward[i])) for i in np.flatnonzero(inside)[:EXAMPLES]]
+
+
+class _Columns(NamedTuple):
+    """Writes and reads, each value numbered; number 0 is what the register held at first."""
+
+    is_write: np.ndarray[Any, np.dtype[np.bool_]]
+    value: Ints
+    invoke: Ints
+    complete: Ints
+    calls: list[Call]
+
+
+def _columns(calls: list[Call], meanings: list[Meaning], init: Hashable) -> _Columns | None:
+    """The columns; None if somebody compares, two writes have one value, or the first state is written again."""
+    kind = np.fromiter((one[0] for one in meanings), dtype=np.int8, count=len(meanings))
+    is_write = kind == WRITE
+    if not (is_write | (kind == READ)).all():
+        return None
+    numbers: dict[Hashable, int] = {init: 0}
+    value = np.fromiter(
+        (numbers.setdefault(one[1], len(numbers)) for one in meanings), dtype=np.int64, count=len(meanings)
+    )
+    written = np.bincount(value[is_write], minlength=len(numbers))
+    if written[0] or (written > 1).any():
+        return None
+    return _Columns(is_write, value, *ends(calls), calls)
+
+
+def _by_zones(columns: _Columns) -> list[tuple[str, tuple[Call, ...]]]:
+    """What is wrong in a history of unique writes and reads, in sentences; exact as to whether there is anything."""
+    values = int(columns.value.max(initial=0)) + 1
+    begun = np.full(values, NEVER, dtype=np.int64)
+    begun[0] = BEFORE_ALL
+    begun[columns.value[columns.is_write]] = columns.invoke[columns.is_write]
+    reads = np.flatnonzero(~columns.is_write)
+    wrong = reads[(columns.complete[reads] < begun[columns.value[reads]]) | (begun[columns.value[reads]] == NEVER)]
+    if len(wrong):
+        out: list[tuple[str, tuple[Call, ...]]] = []
+        for i in wrong[:EXAMPLES].tolist():
+            call = columns.calls[i]
+            never = begun[columns.value[i]] == NEVER
+            why = "which nobody wrote" if never else "which was written only afterwards"
+            out.append((f"{call_text(call)} returned {show(call.output)}, {why}", (call,)))
+        return out
+    seen = np.zeros(values, dtype=np.bool_)
+    seen[columns.value[reads]] = True
+    counts = ~columns.is_write | (columns.complete != NEVER) | seen[columns.value]
+    first_done, last_begun = np.full(values, NEVER, dtype=np.int64), np.full(values, BEFORE_ALL, dtype=np.int64)
+    first_done[0] = BEFORE_ALL
+    np.minimum.at(first_done, columns.value[counts], columns.complete[counts])
+    np.maximum.at(last_begun, columns.value[counts], columns.invoke[counts])
+    zones = Zones(first_done, last_begun)
+    return [_conflict_text(columns, zones, *pair) for pair in _conflicts(zones)]
+
+
+def _conflict_text(columns: _Columns, zones: Zones, one: int, other: int) -> tuple[str, tuple[Call, ...]]:
+    """Two values each of which was there before the other."""
+
+    def bounds(value: int) -> tuple[Call | None, Call]:
+        own = np.flatnonzero(columns.value == value)
+        done = own[columns.complete[own] == zones.first_done[value]]
+        begun = own[columns.invoke[own] == zones.last_begun[value]]
+        return (columns.calls[int(done[0])] if len(done) else None), columns.calls[int(begun[0])]
+
+    (a_done, a_begun), (b_done, b_begun) = bounds(one), bounds(other)
+    first = f"{call_text(a_done)} had completed before" if a_done is not None else "the first state was there before"
+    second = f"{call_text(b_done)} had completed before" if b_done is not None else "the first state was there before"
+    sentence = (
+        f"{first} {call_text(b_begun)} began, and {second} {call_text(a_begun)} began: "
+        "neither value can have been there after the other"
+    )
+    return sentence, tuple(call for call in (a_done, b_begun, b_done, a_begun) if call is not None)
+
+
+def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
+    """Whether the operations of one register are linearizable.
+
+    Raises:
+        HistoryError: an operation that a register does not have.
+    """
+    own, meanings = calls.meant(lambda call: meaning(call, rules))
+    init = frozen(rules.init)
+    columns = _columns(own, meanings, init)
+    if columns is not None:
+        wrong = _by_zones(columns)
+        return Answer(found={NAME: Found(count=1, examples=wrong[:EXAMPLES])} if wrong else {})
+    told = [
+        (call, Step(said, said[0] in CHANGES, call.invoke, ended(call)))
+        for call, said in zip(own, meanings, strict=True)
+    ]
+    return placed(told, lambda steps: RegisterSpec(steps, init), budget)

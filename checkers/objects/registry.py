@@ -1,0 +1,83 @@
+"""The models by name, and one object after another.
+
+The module refuses to read files and to schedule: it is given objects and answers for each.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from chaos.formats.missing import UNDONE, Missing, Stands
+from checkers.objects import bags, fifo, full_set, kv, mutex, order, register, unordered
+from checkers.objects.calls import Calls
+from checkers.objects.finding import EXAMPLES, Answer, Found, show
+from checkers.objects.placing import NAME
+from checkers.objects.rules import Budget, Rules
+
+Check = Callable[[Calls, Rules, Budget], Answer]
+
+
+class Model(NamedTuple):
+    """A model: how operations are judged, and what stands of that where the history goes on.
+
+    ``stands``: of each anomaly that it can find, the most that may be missing of a history for it to stand.
+    """
+
+    check: Check
+    stands: Stands
+
+
+def _either(counted: Check, linear: Check) -> Check:
+    """A model with two readings: what Jepsen's checker of its name counts, or linearizability."""
+
+    def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
+        return (linear if rules.linearizable else counted)(calls, rules, budget)
+
+    return check
+
+
+MODELS: Final[Mapping[str, Model]] = {
+    "register": Model(register.check, {NAME: Missing.LATER}),
+    "cas-register": Model(register.check, {NAME: Missing.LATER}),
+    "kv": Model(kv.check, {NAME: Missing.LATER}),
+    "mutex": Model(mutex.check, {NAME: Missing.LATER}),
+    "set": Model(  # the last read alone decides, and there may be a later one
+        _either(bags.final_set, unordered.linear_set),
+        {"lost-write": UNDONE, "phantom": UNDONE, NAME: Missing.LATER},
+    ),
+    "set-full": Model(  # a later read may show what is gone; an element is added once
+        full_set.full_set,
+        {"lost-write": UNDONE, "stale-read": Missing.ANY, "duplicate": Missing.ANY, "phantom": Missing.DELIVERIES},
+    ),
+    "queue": Model(  # what is given counts when it was given, what is put in when that began
+        _either(bags.plain_queue, unordered.linear_queue),
+        {"phantom": Missing.DELIVERIES, "duplicate": Missing.DELIVERIES, NAME: Missing.DELIVERIES},
+    ),
+    "total-queue": Model(  # nobody asks when anything was put in or came out
+        bags.total_queue,
+        {"lost-write": UNDONE, "phantom": UNDONE, "duplicate": UNDONE},
+    ),
+    "fifo-queue": Model(fifo.check, {NAME: Missing.LATER}),
+    "counter": Model(bags.counter, {"out-of-bounds": Missing.DELIVERIES}),
+    "unique-ids": Model(bags.unique_ids, {"duplicate": Missing.ANY}),
+    "order": Model(order.check, {"order": Missing.DELIVERIES}),
+}
+
+
+def merged(answers: Iterable[tuple[object, Answer]]) -> Answer:
+    """The answers for several objects as one, each sentence with its object's key (None: there is one object)."""
+    found: dict[str, Found] = {}
+    reasons: list[str] = []
+    for key, answer in answers:
+        where = "" if key is None else f"key {show(key)}: "
+        for name, one in answer.found.items():
+            told = [(f"{where}{sentence}", calls) for sentence, calls in one.examples]
+            before = found.get(name, Found(count=0, allowed=one.allowed))
+            found[name] = Found(
+                count=before.count + one.count,
+                allowed=before.allowed and one.allowed,
+                examples=[*before.examples, *told][:EXAMPLES],
+            )
+        if answer.reason:
+            reasons.append(f"{where}{answer.reason}")
+    more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
+    return Answer(found=found, reason=f"{reasons[0]}{more}" if reasons else "")

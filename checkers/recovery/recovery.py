@@ -1,0 +1,253 @@
+"""After the last heal everything comes back (SEMANTICS 17a): every node, and the service of every queue.
+
+A node that ended by itself, answers nothing, or is in no SyncStateSet once the promised time is over is
+``did-not-come-back``; a queue without an acknowledgement for longer is ``no-recovery``. Both are claimed only where
+the harness has done its part: every fault is healed, every link passes, nodes had their share of the CPUs, and the load
+left in time. Where that is in doubt the row is unknown; a run that was interrupted or killed is not judged.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
+from chaos.core.node_notes import ENDED
+from chaos.core.op import FINAL, SENDS, Type
+from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text, told
+from checkers.assumptions import LAG_NS, LATE_SHARE
+from checkers.history.columns import Ints
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.timeline import Claim, FaultSpan
+from checkers.recovery.missing_nodes import Missing, deadline_ns, healed_words, is_explained, missing_nodes
+from checkers.recovery.service import Sent, silences
+
+STARVED_SHARE: Final = 0.75
+"""A node that waited for a CPU for longer than this share of the time had less than a quarter of what it could use.
+
+Promised times are four times what was measured on a machine that was shared by all nodes.
+"""
+
+
+class Silence(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue from the first unanswered send to the next acknowledgement, or to the last send if there is none.
+
+    ``shown``: the operations around it, as ``findings.told`` has them.
+    """
+
+    start_ns: int
+    end_ns: int
+    acked: bool
+    shown: tuple[dict[str, Any], ...] = ()
+
+
+class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One or more queues since the last heal.
+
+    ``silent``: queue → its silence that is over the promise. ``queues``: to how many sends were due, ``unserved``:
+    how many of them had no acknowledgement; ``sends``: how many were due. ``load`` and ``late``: operations, and those
+    that left more than 250 ms late or never. ``slowest_ns``: the longest time from the heal to a queue's next
+    acknowledgement.
+    """
+
+    silent: dict[int, Silence] = {}
+    queues: int = 0
+    unserved: int = 0
+    sends: int = 0
+    load: int = 0
+    late: int = 0
+    slowest_ns: int = 0
+
+
+class _Since(NamedTuple):
+    """The sends of clients that follow the route since the last heal, and all acknowledgements of the queue."""
+
+    sent: Sent
+    healed_ns: int
+
+
+def _healed_ns(context: Context) -> int:
+    """When the last fault was healed; without faults when the load began."""
+    return context.timeline.last_heal_ns() or context.timeline.origin_ns
+
+
+def _since(shard: QueueShard, context: Context) -> _Since:
+    """An acknowledgement of a client that stays on one node counts too: then the queue takes sends."""
+    log, healed_ns = shard.log, _healed_ns(context)
+    every = np.flatnonzero(np.isin(log.f, [int(f) for f in SENDS]))
+    acks = np.sort(log.complete[every[np.equal(log.type[every], Type.OK)]])
+    due = every[~shard.operations["pinned"][every] & (log.invoke[every] >= healed_ns)]
+    return _Since(Sent(due, log.invoke[due], np.equal(log.type[due], Type.OK), acks), healed_ns)
+
+
+def _silence(since: _Since, context: Context) -> tuple[int, int] | None:
+    """The silence over the promise: which of the sends it begins with, and its length in ns; None if there is none.
+
+    Either from the heal on, or after the last acknowledgement until the load ended: what ends in between is an outage.
+    """
+    sent = since.sent
+    if not len(sent.ops):
+        return None
+    lengths, within_ns = silences(sent), round(context.run.promises.recovers_within_s * NS_PER_S)
+    after = int(np.searchsorted(sent.invoke, sent.acks[-1], side="right")) if len(sent.acks) else 0
+    for place in sorted({0, after} - {len(sent.ops)}):
+        length = int(lengths[place])
+        if length > within_ns and int(sent.invoke[place]) + length > deadline_ns(context, within_ns):
+            return place, length
+    return None
+
+
+def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: int) -> Iterator[dict[str, Any]]:
+    log = shard.log
+    every = np.flatnonzero(np.isin(log.f, [int(f) for f in SENDS]) & np.equal(log.type, Type.OK))
+    before: Ints = every[log.complete[every] <= sent.invoke[place]]
+    if len(before):
+        yield told(shard, context, int(before[np.argmax(log.complete[before])]))
+    yield told(shard, context, int(sent.ops[place]))
+    ender: Ints = every[log.complete[every] == end_ns]
+    if len(ender):
+        yield told(shard, context, int(ender[0]))
+
+
+class RecoveryKernel:
+    """Nodes and queues after the last heal."""
+
+    name = "recovery"
+    help = (
+        "after the last heal every node and every queue serves again within the system's time "
+        "(did-not-come-back, no-recovery)"
+    )
+
+    def examine(self, shard: QueueShard, context: Context) -> RecoverySummary:
+        """Look at one queue."""
+        if not context.run.promises.recovers_within_s or _healed_ns(context) == NEVER_NS:
+            return RecoverySummary()
+        since = _since(shard, context)
+        sent, due = since.sent, shard.operations["scheduled_ns"]
+        load = ~np.isin(shard.log.f, FINAL) & (due >= since.healed_ns)
+        late = load & ((shard.log.invoke - due > LAG_NS) | np.equal(shard.log.type, Type.NOT_SENT))
+        silent: dict[int, Silence] = {}
+        over = _silence(since, context)
+        if over is not None:
+            place, length = over
+            start_ns = int(sent.invoke[place])
+            acked = bool(len(sent.acks) and sent.acks[-1] > start_ns)
+            silent[shard.key] = Silence(
+                start_ns=start_ns, end_ns=start_ns + length, acked=acked,
+                shown=tuple(_shown(shard, context, sent, place, start_ns + length)),
+            )  # fmt: skip
+        served = bool(len(sent.acks)) and int(sent.acks[-1]) >= since.healed_ns
+        first_ack = sent.acks[np.searchsorted(sent.acks, since.healed_ns)] if served else since.healed_ns
+        return RecoverySummary(
+            silent=silent, queues=int(len(sent.ops) > 0), unserved=int(len(sent.ops) > 0 and not served),
+            sends=len(sent.ops), load=int(load.sum()), late=int(late.sum()),
+            slowest_ns=int(first_ack) - since.healed_ns,
+        )  # fmt: skip
+
+    def merge(self, left: RecoverySummary, right: RecoverySummary) -> RecoverySummary:
+        """Add two queues."""
+        return RecoverySummary(
+            silent={**left.silent, **right.silent}, queues=left.queues + right.queues,
+            unserved=left.unserved + right.unserved, sends=left.sends + right.sends, load=left.load + right.load,
+            late=left.late + right.late, slowest_ns=max(left.slowest_ns, right.slowest_ns),
+        )  # fmt: skip
+
+    def conclude(self, summary: RecoverySummary | None, context: Context) -> CheckResult | None:
+        """The row of the verdict table; none without a promise, and none for a run that was interrupted or killed."""
+        within_s = context.run.promises.recovers_within_s
+        if not within_s or context.run.interrupted or not context.whole:
+            return None
+        summary = summary if summary is not None else RecoverySummary()
+        missing = missing_nodes(context)
+        found = {
+            "did-not-come-back": [one.example for one in missing],
+            "no-recovery": [] if any(one.how == ENDED for one in missing) else list(_unrecovered(summary, context)),
+        }  # fmt: skip
+        examined = counted(summary.sends, "send")
+        excuses = doubts(summary, missing, context) if any(found.values()) else []
+        if excuses:
+            what = f"{counted(len(missing), 'node')} missing" if missing else "silent queues"
+            return CheckResult(
+                name=self.name, valid=UNKNOWN, found=f"{what}, not judged", examined=examined,
+                reason=f"whether everything came back after the last heal cannot be told: {'; '.join(excuses)}",
+            )  # fmt: skip
+        anomalies = {
+            name: anomaly(name, Finding(count=len(every), examples=examples(every)), context)
+            for name, every in found.items() if every
+        }  # fmt: skip
+        text = ", ".join(f"{one.count} {name}{' (allowed)' if one.allowed else ''}" for name, one in anomalies.items())
+        clean = f"every queue took sends again within {summary.slowest_ns / NS_PER_S:.1f} s"
+        if summary.unserved:
+            clean = f"{counted(summary.unserved, 'queue')} not served again before the load ended"
+        return CheckResult(
+            name=self.name, valid=all(one.allowed for one in anomalies.values()),
+            found=text or f"{clean}, {within_s:g} s promised", examined=examined, anomalies=anomalies,
+        )  # fmt: skip
+
+
+def doubts(summary: RecoverySummary, missing: tuple[Missing, ...], context: Context) -> list[str]:
+    """Why what is missing after the last heal may be the harness' or the machine's doing; empty if nothing says so."""
+    out = []
+    if summary.late > LATE_SHARE * summary.load:
+        out.append(
+            f"the load generator fell behind: {summary.late} of {summary.load} operations since then started over "
+            "250 ms late or never"
+        )
+    looks = context.timeline.nodes.looks
+    starved = {name: share for look in looks for name, share in look.waited.items() if share > STARVED_SHARE}
+    out += [f"{name} waited for a CPU {share:.0%} of the time".replace("%", " %") for name, share in starved.items()]
+    out += [one.excuse for one in missing if one.excuse]
+    if all(one.how == ENDED for one in missing) and missing:
+        return out
+    ends = [one.to_ns for one in missing] + [one.end_ns for one in summary.silent.values()]
+    if not looks:
+        out.append("the harness did not look whether every node ran and was reachable")
+    elif min(ends, default=NEVER_NS) <= looks[0].since_ns:
+        out.append("it was over before the harness looked whether nodes had their share of the CPUs")
+    elif looks[-1].cut:
+        out.append(f"probes were lost between nodes ({', '.join(looks[-1].cut[:4])})")
+    elif down := set(looks[-1].dead) - {one.node for one in missing}:
+        out.append(f"{', '.join(sorted(down))} did not run")
+    unhealed = [
+        fault.id for fault in context.timeline.injected()
+        if not fault.healed and not is_explained(fault, context)
+    ]  # fmt: skip
+    out += [f"the heal of {numbers('fault', unhealed)} is not proven"] if unhealed else []
+    return out
+
+
+def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example]:
+    """An example for each silent queue."""
+    within_s, fault = context.run.promises.recovers_within_s, last_healed(context)
+    served = summary.queues - len(summary.silent)
+    beside = f" while {counted(served, 'other queue')} took sends" if served else ""
+    for key, one in sorted(summary.silent.items()):
+        until = "one was again" if one.acked else "the load ended"
+        master = _master(context, one.end_ns)
+        led = f"{master.node} was master of epoch {master.epoch}" if master is not None else "no node was master"
+        sentence = (
+            f"no send to queue {key} was acknowledged from {seconds_text(context, one.start_ns)} to "
+            f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {healed_words(context, fault)}; {led}, every "
+            f"process ran, every link passed, and {within_s:g} s are promised"
+        )
+        yield Example(
+            sentence=sentence, key=key, node=master.node if master is not None else None, at_ns=one.start_ns,
+            fault=fault.id if fault is not None else None, ops=one.shown,
+        )  # fmt: skip
+
+
+def _master(context: Context, at_ns: int) -> Claim | None:
+    """Who said to be master then, of several the one of the newest epoch."""
+    own = [
+        claim for claim in context.timeline.claims
+        if claim.kind == "replica" and claim.first_ns <= at_ns <= claim.last_ns + 2 * NS_PER_S
+    ]  # fmt: skip
+    return max(own, key=lambda claim: (claim.epoch, claim.first_ns), default=None)
+
+
+def last_healed(context: Context) -> FaultSpan | None:
+    """The fault that was healed last."""
+    return max(context.timeline.injected(), key=lambda fault: fault.healed_ns or 0, default=None)

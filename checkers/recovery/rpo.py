@@ -1,0 +1,90 @@
+"""What each fault cost: acknowledged messages lost, and over how long (SEMANTICS 19).
+
+A loss belongs to the last fault injected before the first read that proves it. The module refuses to
+find losses itself: ``checkers.log.loss`` does.
+"""
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.verdict import CheckResult
+from checkers.anomalies.findings import counted
+from checkers.history.columns import Ints
+from checkers.history.kernel import Context, QueueShard
+from checkers.log.loss import losses_of
+
+
+class Toll(msgspec.Struct, frozen=True):
+    """Lost messages and the earliest and latest of their acknowledgements (ns)."""
+
+    lost: int
+    first_ns: int
+    last_ns: int
+
+    @property
+    def span_s(self) -> float:
+        """Latest minus earliest acknowledgement, in seconds."""
+        return round((self.last_ns - self.first_ns) / NS_PER_S, 9)
+
+
+class RpoSummary(msgspec.Struct, frozen=True):
+    """Toll per fault id; 0 stands for losses proven before any fault."""
+
+    tolls: dict[int, Toll]
+    examined: int
+
+
+def tolls_of(proof_ns: Ints, acked_ns: Ints, context: Context) -> dict[int, Toll]:
+    """Losses by the fault they belong to.
+
+    Args:
+        proof_ns: when the first read that proves each loss was complete.
+        acked_ns: when each lost message was acknowledged.
+        context: for the faults.
+    """
+    faults = context.timeline.injected()
+    starts = np.array([fault.inject_ns or 0 for fault in faults], dtype=np.int64)
+    ids = np.array([0, *(fault.id for fault in faults)], dtype=np.int64)
+    owner = ids[np.searchsorted(starts, proof_ns, side="right")]
+    tolls = {}
+    for fault in np.unique(owner):
+        own = acked_ns[owner == fault]
+        tolls[int(fault)] = Toll(len(own), int(own.min()), int(own.max()))
+    return tolls
+
+
+class RpoKernel:
+    """Losses by the fault they belong to."""
+
+    name = "rpo"
+    help = "acknowledged messages lost per fault, and the span of their acknowledgements"
+
+    def examine(self, shard: QueueShard, context: Context) -> RpoSummary:
+        """Look at one queue."""
+        losses, log = losses_of(shard, context), shard.log
+        acked_ns = log.complete[log.sends[losses.lost]]
+        return RpoSummary(tolls_of(losses.proof_ns, acked_ns, context), len(log.acked))
+
+    def merge(self, left: RpoSummary, right: RpoSummary) -> RpoSummary:
+        """Add two queues."""
+        tolls = dict(left.tolls)
+        for fault, toll in right.tolls.items():
+            own = tolls.get(fault)
+            tolls[fault] = toll if own is None else Toll(
+                own.lost + toll.lost, min(own.first_ns, toll.first_ns), max(own.last_ns, toll.last_ns)
+            )  # fmt: skip
+        return RpoSummary(tolls, left.examined + right.examined)
+
+    def conclude(self, summary: RpoSummary | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
+        tolls = summary.tolls if summary is not None else {}
+        names = {fault.id: f"fault {fault.id} ({fault.name})" for fault in context.timeline.faults}
+        told = ", ".join(
+            f"{names.get(fault, 'no fault')}: {toll.lost} lost over {toll.span_s:.1f} s"
+            for fault, toll in sorted(tolls.items())
+        )
+        return CheckResult(
+            name=self.name, valid=not tolls, found=told or "nothing was lost",
+            examined=counted(summary.examined if summary is not None else 0, "acknowledged message"),
+        )  # fmt: skip

@@ -1,0 +1,299 @@
+"""Recovery time of each fault, per kind of operation and queue (SEMANTICS 18).
+
+An outage opens at the first of three operations in a row that were not ok (or of at least a second of
+such operations) and ends at the completion of the first of three in a row that were, so a single
+lucky operation ends nothing. It belongs to every fault whose time it touches; what was on its way when the
+next fault was injected touches that one alone. The module refuses to call no outage an RTO of 0, and prints the
+resolution beside each number.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
+from chaos.core.op import FINAL, SENDS, F, Type
+from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
+from checkers.anomalies.attribution import fault_name
+from checkers.anomalies.findings import Finding, anomaly, counted, examples, listed, node_name, seconds_text, told
+from checkers.history.columns import Ints, Mask, runs
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.timeline import FaultSpan
+from checkers.recovery.quiet_stretches import QUIET_RATE, is_ok_in_time
+
+IN_A_ROW: Final = 3
+STRETCH_NS: Final = NS_PER_S
+LAG_NS: Final = NS_PER_S // 4
+ON_ITS_WAY_NS: Final = NS_PER_S // 4
+"""An operation that is out for longer was already late before the fault."""
+
+KINDS: Final = (*SENDS, F.POLL, F.READ, F.SLAVE_READ)
+BUDGETED: Final = tuple(f.word for f in KINDS if f is not F.SLAVE_READ)
+_SENT: Final = frozenset(f.word for f in SENDS)
+_RANK: Final = {f.word: rank for rank, f in enumerate(KINDS)}
+
+
+class Outages(NamedTuple):
+    """Outages of one kind on one queue.
+
+    ``answered`` is the completion of the operation that opened it. ``end`` is NEVER_NS where there was no recovery;
+    ``ender`` is the position of the operation that ended it, or -1.
+    """
+
+    start: Ints
+    answered: Ints
+    end: Ints
+    ender: Ints
+
+
+class Attempts(NamedTuple):
+    """Operations of one kind on one queue (-1: over all of them), in order of invocation."""
+
+    f: str
+    key: int
+    invoke: Ints
+    complete: Ints
+    ok: Mask
+
+
+class Touched(NamedTuple):
+    """An outage within the time of a fault. ``inside``: attempts that it held; ``ender``: who ended it, or -1."""
+
+    fault: FaultSpan
+    rto: Rto
+    inside: Mask
+    ender: int
+
+
+class RtoSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The longest outage per (fault, kind, queue), the kinds seen, worst lags (ns), failures per fault.
+
+    ``shown``: for outages over a budget the operations that show them: the last ok one, the first that was not, the
+    one that ended it.
+    """
+
+    longest: dict[tuple[int, str, int], Rto] = {}
+    shown: dict[tuple[int, str, int], tuple[dict[str, Any], ...]] = {}
+    lag_ns: dict[str, int] = {}
+    not_ok: dict[int, int] = {}
+    operations: int = 0
+
+
+def outages(invoke: Ints, complete: Ints, ok: Mask) -> Outages:
+    """The outages among operations that are in order of invocation."""
+    starts, ends = runs(~ok)
+    long_enough = (ends - starts >= IN_A_ROW) | (
+        (ends - starts >= 2) & (invoke[np.maximum(ends - 1, 0)] - invoke[starts] >= STRETCH_NS)  # noqa: PLR2004
+    )
+    opening = starts[long_enough]
+    ok_starts, ok_ends = runs(ok)
+    closing = ok_starts[ok_ends - ok_starts >= IN_A_ROW]
+    # In order of place, the first opening behind a closing opens, and the first closing behind it closes.
+    place = np.concatenate((opening, closing))
+    opens = np.concatenate((np.ones(len(opening), dtype=np.bool_), np.zeros(len(closing), dtype=np.bool_)))
+    order = np.argsort(place, kind="stable")
+    place, opens = place[order], opens[order]
+    first = np.flatnonzero(opens & np.r_[True, ~opens[:-1]]) if len(place) else place
+    next_close = np.searchsorted(closing, place[first])
+    never = next_close == len(closing)
+    ender = np.where(never, -1, closing[np.minimum(next_close, len(closing) - 1)] if len(closing) else -1)
+    end = np.where(never, NEVER_NS, complete[ender] if len(complete) else NEVER_NS)
+    return Outages(invoke[place[first]], complete[place[first]], end, ender)
+
+
+def _windows(context: Context) -> list[tuple[FaultSpan, int, int]]:
+    """Each injected fault with its time: from its injection to the next one that is not while it is in force."""
+    faults = context.timeline.injected()
+    starts = [fault.inject_ns or 0 for fault in faults]
+
+    def end_ns(i: int) -> int:
+        healed_ns = faults[i].heal_ns or 0
+        return next((start for start in starts[i + 1 :] if start >= healed_ns), NEVER_NS)
+
+    return [(fault, starts[i], end_ns(i)) for i, fault in enumerate(faults)]
+
+
+def touched(attempts: Attempts, context: Context) -> Iterator[Touched]:
+    """The outages of one kind on one queue, with each fault that they belong to. There is at least one attempt."""
+    found = outages(attempts.invoke, attempts.complete, attempts.ok)
+    last_ns = int(attempts.invoke.max())
+    for fault, start, end in _windows(context):
+        # A send that the next fault killed on its way is no outage of this one, though it was invoked before.
+        on_its_way = (found.answered > end) & (end - found.start <= ON_ITS_WAY_NS)
+        for i in np.flatnonzero((found.start < end) & (found.end > start) & ~on_its_way):
+            one = _rto(fault, attempts, (int(found.start[i]), int(found.end[i])), last_ns)
+            inside = (attempts.invoke >= found.start[i]) & (attempts.invoke < found.end[i])
+            yield Touched(fault, one, inside, int(found.ender[i]))
+
+
+def _rto(fault: FaultSpan, attempts: Attempts, outage: tuple[int, int], last_ns: int) -> Rto:
+    start, end = outage
+    recovered = end != NEVER_NS
+    when = "after-heal" if fault.heal_ns is not None and end > fault.heal_ns else "before-heal"
+    return Rto(
+        f=attempts.f, seconds=round(((end if recovered else max(last_ns, start)) - start) / NS_PER_S, 9),
+        recovered=recovered, key=attempts.key, start_ns=start, when=when if recovered else "",  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def not_ok_under(bad: Ints, context: Context) -> dict[int, int]:
+    """Per fault, how many operations that were not ok were invoked in its time. ``bad``: when they were, ascending."""
+    return {
+        fault.id: int(np.searchsorted(bad, end) - np.searchsorted(bad, start))
+        for fault, start, end in _windows(context)
+    }
+
+
+def _resolution_s(context: Context, f: str, lag_ns: int) -> float:
+    run = context.run
+    per_queue = run.rate * run.mix.get(f, 1.0) / max(1, run.queues)
+    per_queue *= QUIET_RATE if run.quiet and f in _SENT else 1.0
+    return max(1 / per_queue if per_queue > 0 else 0.0, run.op_timeout_s, lag_ns / NS_PER_S)
+
+
+def worse(left: Rto, right: Rto) -> Rto:
+    """The longer of two; no recovery beats every length."""
+    rank = [(not one.recovered, one.seconds if one.seconds is not None else -1.0, -one.key) for one in (left, right)]
+    return left if rank[0] >= rank[1] else right
+
+
+class RtoKernel:
+    """Outages, and the faults they belong to."""
+
+    name = "rto"
+    help = "recovery time per fault, kind of operation and queue, against --rto-budget (rto-budget)"
+
+    def examine(self, shard: QueueShard, context: Context) -> RtoSummary:
+        """Look at one queue."""
+        log = shard.log
+        lag = log.invoke - shard.operations["scheduled_ns"]
+        longest: dict[tuple[int, str, int], Rto] = {}
+        shown: dict[tuple[int, str, int], tuple[dict[str, Any], ...]] = {}
+        lags: dict[str, int] = {}
+        looked = 0
+        for f in KINDS:
+            ops = np.flatnonzero(log.f == f)
+            following = ops[~shard.operations["pinned"][ops]]
+            ops = following if len(following) else ops
+            if not len(ops):
+                continue
+            looked += len(ops)
+            lags[f.word] = int(lag[ops].max())
+            served = is_ok_in_time(log, ops, context)
+            attempts = Attempts(f.word, shard.key, log.invoke[ops], log.complete[ops], served)
+            for fault, rto, inside, ender in touched(attempts, context):
+                late = bool((lag[ops][inside] > LAG_NS).any())
+                node = node_name(context, int(log.node[ops[ender]])) if ender >= 0 else ""
+                one = msgspec.structs.replace(rto, lagged=late, node=node)
+                key = (fault.id, f.word, shard.key)
+                longest[key] = worse(longest[key], one) if key in longest else one
+                if longest[key] is one and _over(one, context.run.rto_budget_s):
+                    first = int(np.flatnonzero(inside)[0])
+                    around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
+                    around = (*around, *([ops[ender]] if ender >= 0 else []))
+                    shown[key] = tuple(told(shard, context, int(op)) for op in around)
+        bad = np.sort(log.invoke[(log.type != Type.OK) & ~np.isin(log.f, FINAL)])
+        return RtoSummary(
+            longest=longest, shown=shown, lag_ns=lags, not_ok=not_ok_under(bad, context), operations=looked
+        )
+
+    def merge(self, left: RtoSummary, right: RtoSummary) -> RtoSummary:
+        """Add two queues."""
+        return RtoSummary(
+            longest={**left.longest, **right.longest}, shown={**left.shown, **right.shown},
+            lag_ns={
+                f: max(left.lag_ns.get(f, 0), right.lag_ns.get(f, 0)) for f in sorted({*left.lag_ns, *right.lag_ns})
+            },
+            not_ok={
+                fault: left.not_ok.get(fault, 0) + right.not_ok.get(fault, 0)
+                for fault in sorted({*left.not_ok, *right.not_ok})
+            },
+            operations=left.operations + right.operations,
+        )  # fmt: skip
+
+    def of_fault(self, summary: RtoSummary, fault: int, context: Context) -> tuple[Rto, ...]:
+        """The RTOs of one fault: over all queues first (key -1), then each queue that had an outage."""
+        out = []
+        for f in sorted(summary.lag_ns, key=lambda word: _RANK.get(word, len(KINDS))):
+            own = [one for (i, word, _), one in sorted(summary.longest.items()) if i == fault and word == f]
+            resolution_s = _resolution_s(context, f, summary.lag_ns[f])
+            over_all = Rto(f=f, seconds=None)
+            for one in own:
+                over_all = worse(over_all, one)
+            all_of_kind = (msgspec.structs.replace(over_all, key=-1), *(one for one in own if one.key >= 0))
+            out += [msgspec.structs.replace(one, resolution_s=round(resolution_s, 6)) for one in all_of_kind]
+        return tuple(sorted(out, key=lambda one: one.key >= 0))
+
+    def conclude(self, summary: RtoSummary | None, context: Context) -> CheckResult:
+        """The row of the verdict table; an error only against a budget."""
+        summary = summary if summary is not None else RtoSummary()
+        budget_s = context.run.rto_budget_s
+        worst: Rto | None = None
+        over: list[Example] = []
+        coarse = False
+        for fault, _, _ in _windows(context):
+            own = [one for one in self.of_fault(summary, fault.id, context) if one.key < 0 and one.f in BUDGETED]
+            for one in own:
+                worst = one if worst is None else worse(worst, one)
+                coarse |= budget_s is not None and one.resolution_s > budget_s
+            late = [one for one in own if _over(one, budget_s)]
+            if late and context.whole:
+                over.append(_over_example(context, fault, late, budget_s or 0.0, _shown(summary, fault.id, late[0])))
+        found = f"worst {worst.f} {_length(worst)}" if worst is not None and worst.seconds is not None else "no outage"
+        valid: Valid = True
+        reason = ""
+        anomalies = {}
+        if over:
+            anomalies["rto-budget"] = anomaly("rto-budget", Finding(count=len(over), examples=examples(over)), context)
+            valid = anomalies["rto-budget"].allowed
+        elif coarse:
+            valid, reason = UNKNOWN, f"the RTO budget of {budget_s:g} s is below the resolution of the load"
+        return CheckResult(
+            name=self.name, valid=valid, found=found, examined=counted(summary.operations, "operation"),
+            anomalies=anomalies, reason=reason,
+        )  # fmt: skip
+
+
+def _over(one: Rto, budget_s: float | None) -> bool:
+    return budget_s is not None and one.seconds is not None and (not one.recovered or one.seconds > budget_s)
+
+
+def _shown(summary: RtoSummary, fault: int, late: Rto) -> tuple[dict[str, Any], ...]:
+    """The operations that show an outage which is the longest over all queues."""
+    return next(
+        (
+            ops for (number, f, key), ops in sorted(summary.shown.items(), key=lambda item: item[0])
+            if (number, f) == (fault, late.f) and summary.longest[number, f, key].start_ns == late.start_ns
+        ), (),
+    )  # fmt: skip
+
+
+def _length(one: Rto) -> str:
+    return f"{one.seconds:.1f} s" if one.recovered else "without recovery"
+
+
+def _over_example(
+    context: Context, fault: FaultSpan, late: list[Rto], budget_s: float, ops: tuple[dict[str, Any], ...]
+) -> Example:
+    """A fault over the budget: which kinds stood still, from when to when, who answered first again, who decided."""
+
+    def told(one: Rto) -> str:
+        start_ns = one.start_ns or 0
+        begun = seconds_text(context, start_ns)
+        if not one.recovered or one.seconds is None:
+            return f"{one.f}s from {begun} on without recovery"
+        end = seconds_text(context, start_ns + round(one.seconds * NS_PER_S))
+        return f"{one.f}s for {one.seconds:.1f} s from {begun} until {one.node} answered again at {end}"
+
+    first = late[0]
+    end_ns = (first.start_ns or 0) + round((first.seconds or 0.0) * NS_PER_S)
+    controller = context.timeline.controller_at(end_ns)
+    active = f"; {controller} was the active controller" if controller else ""
+    whom = f"{fault_name(fault)} at {seconds_text(context, fault.inject_ns or 0)}"
+    return Example(
+        sentence=f"{whom} stopped {listed([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
+        node=first.node or next(iter(fault.targets), None), at_ns=first.start_ns, fault=fault.id, ops=ops,
+    )  # fmt: skip

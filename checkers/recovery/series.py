@@ -1,0 +1,179 @@
+"""The report's curves, counted where the rows are (``chaos.core.series``).
+
+Sums per step and a histogram of latencies add up over queues; points are an even sample by a hash of
+the operation's identity, so that the same operations are shown whatever engine counted them. The
+module refuses to keep rows.
+"""
+
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.history import NEVER_NS
+from chaos.core.op import FINAL, F, Type
+from chaos.core.series import Points, Series
+from checkers.history.columns import Ints, Mask
+from checkers.history.kernel import Context, QueueShard
+from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
+
+STEPS: Final = 600
+POINTS_OK: Final = 12_000
+POINTS_NOT_OK: Final = 6_000
+
+Floats = npt.NDArray[np.float64]
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """Some operations with the lowest hashes: ``columns`` as in ``Points``, a row each."""
+
+    hashes: npt.NDArray[np.uint64]
+    columns: Floats
+
+
+class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One or more queues. Arrays have one entry per step; ``histogram`` one row per step."""
+
+    rate: dict[tuple[int, int], Ints]
+    histogram: Ints
+    slowest_ms: Floats
+    acked: Ints
+    read: Ints
+    ok: Sample
+    not_ok: Sample
+    operations: int
+
+
+def _grid(context: Context) -> tuple[int, float]:
+    """Number of steps and their length in seconds."""
+    duration_s = max(1.0, context.timeline.seconds(context.timeline.end_ns))
+    step_s = float(max(1, int(np.ceil(duration_s / STEPS))))
+    return int(np.ceil(duration_s / step_s)) + 1, step_s
+
+
+def _hashes(worker: Ints, op: Ints) -> npt.NDArray[np.uint64]:
+    """A well mixed number per operation (the finaliser of splitmix64)."""
+    x = (worker.astype(np.uint64) << np.uint64(40)) + op.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
+
+
+def _lowest(hashes: npt.NDArray[np.uint64], columns: Floats, limit: int) -> Sample:
+    if len(hashes) > limit:
+        keep = np.argpartition(hashes, limit)[:limit]
+        hashes, columns = hashes[keep], columns[keep]
+    return Sample(hashes, columns)
+
+
+class SeriesKernel:
+    """Counts per step, latency histograms and sampled points."""
+
+    name = "series"
+    help = "the report's curves; decides nothing"
+
+    def examine(self, shard: QueueShard, context: Context) -> SeriesSummary:
+        """Look at one queue."""
+        log, own = shard.log, shard.operations
+        steps, step_s = _grid(context)
+        origin, scheduled = context.timeline.origin_ns, own["scheduled_ns"]
+
+        def step_of(times: Ints) -> Ints:
+            return np.clip((times - origin) // int(step_s * NS_PER_S), 0, steps - 1)
+
+        known = log.complete != NEVER_NS
+        at = step_of(np.where(known & (log.type != Type.NOT_SENT), log.complete, scheduled))
+        latency_ms = np.where(known, (log.complete - scheduled) / 1e6, -1.0)
+        rate = {}
+        code = log.f.astype(np.int64) * 16 + log.type
+        most = int(code.max(initial=-1)) + 1
+        counts = np.bincount(code * steps + at, minlength=most * steps).reshape(most, steps)
+        for one in np.flatnonzero(counts.any(axis=1)).tolist():
+            rate[one // 16, one % 16] = counts[one]
+        load = ~np.isin(log.f, FINAL)
+        ok = load & (log.type == Type.OK) & ~self._waits(shard, context)
+        cell = at[ok] * BUCKETS + bucket_of(latency_ms[ok])
+        slowest = np.full(steps, -1.0)
+        np.maximum.at(slowest, at[ok], latency_ms[ok])
+        acked, read = self._read_back(shard)
+        return SeriesSummary(
+            rate=rate, histogram=np.bincount(cell, minlength=steps * BUCKETS).reshape(steps, BUCKETS),
+            slowest_ms=slowest, acked=np.bincount(step_of(acked), minlength=steps),
+            read=np.bincount(step_of(read), minlength=steps),
+            ok=self._sample(shard, context, load & (log.type == Type.OK), latency_ms, POINTS_OK),
+            not_ok=self._sample(shard, context, load & (log.type != Type.OK), latency_ms, POINTS_NOT_OK),
+            operations=int(load.sum()),
+        )  # fmt: skip
+
+    def _waits(self, shard: QueueShard, context: Context) -> Mask:
+        """Polls of a group's members wait for a message: how long says nothing of the system."""
+        return np.equal(shard.log.f, F.POLL) & (F.COMMIT.word in context.run.mix)
+
+    def _read_back(self, shard: QueueShard) -> tuple[Ints, Ints]:
+        """When each acknowledged send was acknowledged, and when those that were read were first read."""
+        log = shard.log
+        first = np.full(log.values, NEVER_NS, dtype=np.int64)
+        rows = log.row_ok & (log.row_vid >= 0)
+        np.minimum.at(first, log.row_vid[rows], log.complete[log.row_op[rows]])
+        acked_ns = log.complete[log.sends[log.acked]]
+        # A message can be read before its acknowledgement arrives; the curve counts acknowledged ones.
+        read_ns = np.maximum(first[log.acked], acked_ns)
+        return acked_ns, read_ns[first[log.acked] != NEVER_NS]
+
+    def _sample(self, shard: QueueShard, context: Context, chosen: Mask, latency_ms: Floats, limit: int) -> Sample:
+        log, own = shard.log, shard.operations
+        ops = np.flatnonzero(chosen)
+        hashes = _hashes(own["worker"][ops], own["op"][ops])
+        if len(ops) > limit:
+            keep = np.argpartition(hashes, limit)[:limit]
+            ops, hashes = ops[keep], hashes[keep]
+        columns = np.stack([
+            (own["scheduled_ns"][ops] - context.timeline.origin_ns) / NS_PER_S, latency_ms[ops], log.f[ops],
+            log.type[ops], own["client"][ops], log.node[ops],
+        ], axis=1).astype(np.float64)  # fmt: skip
+        return Sample(hashes, columns)
+
+    def merge(self, left: SeriesSummary, right: SeriesSummary) -> SeriesSummary:
+        """Add two queues."""
+
+        def both(a: Sample, b: Sample, limit: int) -> Sample:
+            return _lowest(np.concatenate((a.hashes, b.hashes)), np.concatenate((a.columns, b.columns)), limit)
+
+        rate = dict(left.rate)
+        for code, counts in right.rate.items():
+            rate[code] = rate[code] + counts if code in rate else counts
+        return SeriesSummary(
+            rate=rate, histogram=left.histogram + right.histogram,
+            slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms), acked=left.acked + right.acked,
+            read=left.read + right.read, ok=both(left.ok, right.ok, POINTS_OK),
+            not_ok=both(left.not_ok, right.not_ok, POINTS_NOT_OK), operations=left.operations + right.operations,
+        )  # fmt: skip
+
+    def series(self, summary: SeriesSummary | None, context: Context) -> Series:
+        """The curves as they are stored."""
+        _, step_s = _grid(context)
+        duration_s = round(max(0.0, context.timeline.seconds(context.timeline.end_ns)), 6)
+        if summary is None:
+            return Series(
+                origin_ns=context.timeline.origin_ns, duration_s=duration_s, step_s=step_s, rate={}, quantiles={},
+                points=Points(), operations=0, shown=0,
+            )  # fmt: skip
+        rate: dict[str, dict[str, list[int]]] = {}
+        for (f, kind), counts in sorted(summary.rate.items()):
+            rate.setdefault(F(f).word, {})[Type(kind).word] = counts.tolist()
+        rows = np.concatenate((summary.not_ok.columns, summary.ok.columns))
+        rows = rows[np.lexsort(rows.T[::-1])]
+        slowest = [None if ms < 0 else round(float(ms), 3) for ms in summary.slowest_ms]
+        quantiles = {f"p{round(q * 100)}": quantile(summary.histogram, q, summary.slowest_ms) for q in (0.5, 0.99)}
+        return Series(
+            origin_ns=context.timeline.origin_ns, duration_s=duration_s, step_s=step_s, rate=rate,
+            quantiles={**quantiles, "max": slowest}, operations=summary.operations, shown=len(rows),
+            points=Points(
+                t_s=np.round(rows[:, 0], 4).tolist(), latency_ms=np.round(rows[:, 1], 3).tolist(),
+                f=rows[:, 2].astype(int).tolist(), type=rows[:, 3].astype(int).tolist(),
+                client=rows[:, 4].astype(int).tolist(), node=rows[:, 5].astype(int).tolist(),
+            ),
+            acked=np.cumsum(summary.acked).tolist(), read=np.cumsum(summary.read).tolist(),
+        )  # fmt: skip

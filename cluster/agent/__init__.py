@@ -1,0 +1,1 @@
+"""Programs of ours that run on hosts: agents, sandboxes, watchdogs, probes."""

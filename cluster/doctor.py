@@ -1,0 +1,258 @@
+"""What this machine can do, each fact found by doing it: the substance of ``chaos doctor``.
+
+A kernel that lets ``unshare`` succeed may still deny what comes after it, so nothing is inferred from versions
+or settings: two hosts are brought up, and rules, probes and a delay are tried on them. Every fact that fails
+names the command that changes it. The module refuses to change the machine.
+"""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from chaos.core.errors import CapabilityError, ChaosError
+from cluster.agent import linux
+from cluster.host import Capability, Host, NodeSpec, hosts_up
+from cluster.hosts.netns import HELP, NetnsBackend, SandboxError
+from cluster.network import packet_filter, probe_matrix
+
+JAVA_MINIMUM: Final = 17
+_MEMORY_MINIMUM_GIB: Final = 4
+_TOOL_TIMEOUT_S: Final = 15.0
+_PROBES: Final = 5
+_LOOKS: Final = 3
+"""A machine that is short of time may swallow probes; a bridge that lets none through never lets any."""
+
+_JAVA_VERSION: Final = re.compile(r'version "(?:1\.)?(\d+)')
+_SSHD: Final = {
+    "sshd": "openssh-server",
+    "ssh-keygen": "openssh-client",
+    "sudo": "sudo",
+    "openssl": "openssl",
+    "pkill": "procps",
+}
+_JAVA_HELP: Final = "apt-get install openjdk-17-jre-headless"
+_STEPS: Final = {
+    "user namespace": "user namespaces",
+    "namespaces": "network, mount, pid, UTS and IPC namespaces",
+    "mount": "mounts in namespaces",
+    "iproute2": "iproute2",
+    "network": "veth and bridge",
+}
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """One thing this machine can do or not.
+
+    ``detail``: what was seen. ``help``: the command that gives it, empty if it is there. ``optional``: a run
+    does without. ``gives``: what hosts here can do because of it, and faults may need.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    help: str = ""
+    optional: bool = False
+    gives: Capability | None = None
+
+
+class Java(msgspec.Struct, frozen=True):
+    """A Java that runs: its program and its feature release (17, 21, …)."""
+
+    path: str
+    release: int
+
+
+def facts() -> list[Fact]:
+    """Everything, in the order in which it is shown; takes a second or two."""
+    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker, machines, _chromium)
+    with ThreadPoolExecutor(len(groups)) as pool:
+        return [fact for group in pool.map(lambda group: group(), groups) for fact in group]
+
+
+def java_release(said: str) -> int | None:
+    """Pure: the feature release in what ``java -version`` prints."""
+    found = _JAVA_VERSION.search(said)
+    return int(found.group(1)) if found else None
+
+
+def find_java(minimum: int = JAVA_MINIMUM) -> Java | None:
+    """The first Java of at least that release: JAVA_HOME, then PATH, then where distributions put them."""
+    candidates = [f"{os.environ['JAVA_HOME']}/bin/java"] if os.environ.get("JAVA_HOME") else []
+    candidates += [found] if (found := shutil.which("java")) else []
+    candidates += sorted(map(str, Path("/usr/lib/jvm").glob("*/bin/java")), reverse=True)
+    for candidate in dict.fromkeys(candidates):
+        release = java_release(_said(candidate, "-version") or "")
+        if release is not None and release >= minimum:
+            return Java(candidate, release)
+    return None
+
+
+def _said(*argv: str) -> str | None:
+    """What a program printed; None if it is missing, fails or hangs."""
+    try:
+        done = subprocess.run(argv, capture_output=True, timeout=_TOOL_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return (done.stdout + done.stderr).decode(errors="replace").strip() if done.returncode == 0 else None
+
+
+def _machine() -> list[Fact]:
+    cores = len(os.sched_getaffinity(0))
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    enough = memory_gib >= _MEMORY_MINIMUM_GIB
+    return [
+        Fact("python", True, f"{platform.python_version()} at {sys.executable}"),
+        Fact("kernel", True, f"{platform.system()} {platform.release()} {platform.machine()}"),
+        Fact("cores", True, str(cores)),
+        Fact("memory", enough, f"{memory_gib:.1f} GiB", "" if enough else f"give it {_MEMORY_MINIMUM_GIB} GiB"),
+    ]
+
+
+def namespaces() -> list[Fact]:
+    """Whether hosts in namespaces work here, step by step, and what can be done on them; half a second."""
+    specs = [NodeSpec(name="a", role="probe"), NodeSpec(name="b", role="probe")]
+    with tempfile.TemporaryDirectory(prefix="chaos-doctor-") as work:
+        began = time.monotonic()
+        try:
+            with hosts_up(NetnsBackend(), f"doctor-{os.getpid()}", specs, Path(work)) as hosts:
+                took_s = time.monotonic() - began
+                return [*_steps(None), *_on_hosts(hosts, took_s)]
+        except SandboxError as error:
+            return _steps(error)
+        except ChaosError as error:
+            return [Fact("network namespaces", False, str(error), HELP["namespaces"])]
+
+
+def _steps(refused: SandboxError | None) -> list[Fact]:
+    """A fact for each step into namespaces, given the one that was refused."""
+    steps = list(_STEPS)
+    broken = len(steps) if refused is None else steps.index(refused.step)
+    found = [Fact(_STEPS[step], True, "works") for step in steps[:broken]]
+    if found and linux.capable():
+        found[0] = Fact(found[0].name, True, "not needed by this user")
+    if refused is not None:
+        found.append(Fact(_STEPS[refused.step], False, refused.detail, refused.help))
+        unknown = f"not tried without {_STEPS[refused.step]}"
+        found += [Fact(_STEPS[step], False, unknown, refused.help) for step in steps[broken + 1 :]]
+    return found
+
+
+def _on_hosts(hosts: Mapping[str, Host], took_s: float) -> list[Fact]:
+    whole = False
+    for _ in range(_LOOKS):
+        links = probe_matrix.measure(hosts, _PROBES)
+        if whole := len(links.complete()) == len(links.received):
+            break
+    up = f"{len(hosts)} hosts in {took_s:.2f} s, probes pass on {len(links.complete())} of {len(links.received)} links"
+    found = [Fact("hosts", whole, up, "" if whole else "sysctl net.bridge.bridge-nf-call-iptables=0")]
+    host = next(iter(hosts.values()))
+    try:
+        version = host.run(packet_filter.variant(host), "--version", timeout_s=_TOOL_TIMEOUT_S).text
+        found.append(Fact("iptables", True, version, gives=Capability.IPTABLES))
+    except CapabilityError as error:
+        found.append(Fact("iptables", False, str(error), "apt-get install iptables", gives=Capability.IPTABLES))
+    gives = Capability.STATISTIC
+    found.append(
+        Fact("iptables statistic", True, "a share of packets can be dropped", gives=gives)
+        if gives in host.capabilities
+        else Fact(
+            "iptables statistic", False, "no share of packets can be dropped", "modprobe xt_statistic", gives=gives
+        )
+    )
+    netem = host.run("tc", "qdisc", "add", "dev", "eth0", "root", "netem", "delay", "1ms", timeout_s=_TOOL_TIMEOUT_S)
+    said = " ".join(netem.stderr.decode(errors="replace").split())
+    found.append(
+        Fact("tc netem", True, "delay works", optional=True)
+        if netem.returncode == 0
+        else Fact("tc netem", False, said, "modprobe sch_netem", optional=True)
+    )
+    return found
+
+
+def _java() -> list[Fact]:
+    java = find_java()
+    if java is not None:
+        return [Fact("java", True, f"Java {java.release} at {java.path}")]
+    return [Fact("java", False, f"no Java {JAVA_MINIMUM} or later", _JAVA_HELP)]
+
+
+def _maven() -> list[Fact]:
+    said = _said("mvn", "-B", "-v")
+    if said is None:
+        return [Fact("maven", False, "not found; only RocketMQ needs it", "apt-get install maven", optional=True)]
+    return [Fact("maven", True, said.splitlines()[0], optional=True)]
+
+
+def find_chromium() -> str | None:
+    """The path of a Chromium or Chrome, which the tests of the report page drive."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+def _chromium() -> list[Fact]:
+    program = find_chromium()
+    if program is None:
+        return [Fact("chromium", False, "not found; only tests need it", "apt-get install chromium", optional=True)]
+    return [Fact("chromium", True, program, optional=True)]
+
+
+def machines() -> list[Fact]:
+    """What reaching machines takes here, and what only tests of it need."""
+    known = Path("~/.ssh/known_hosts").expanduser()
+    keys = [path.name for path in sorted(known.parent.glob("id_*")) if path.suffix != ".pub"]
+    have = [f"keys {', '.join(keys)}" if keys else "no key of the usual names"]
+    have.append("an agent" if os.environ.get("SSH_AUTH_SOCK") else "no agent")
+    have.append(f"{known} is there" if known.exists() else f"no {known}")
+    found = [Fact("ssh", True, ", ".join(have), optional=True)]
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
+    missing = [package for program, package in _SSHD.items() if shutil.which(program, path=path) is None]
+    if missing:
+        help_text = f"apt-get install {' '.join(dict.fromkeys(missing))}"
+        return [*found, Fact("sshd", False, "not all there; only tests need it", help_text, optional=True)]
+    if os.geteuid() != 0:
+        return [*found, Fact("sshd", False, "logins need root; only tests need them", "run as root", optional=True)]
+    return [*found, Fact("sshd", True, str(shutil.which("sshd", path=path)), optional=True)]
+
+
+def _docker() -> list[Fact]:
+    """The engine, what it can do, and whether an image for hosts is there; none of it is needed by other backends."""
+    from cluster.hosts.docker import image
+    from cluster.hosts.docker.engine import connect
+
+    try:
+        engine = connect(int(_TOOL_TIMEOUT_S))
+    except CapabilityError as error:
+        said, _, help_text = str(error).removeprefix("docker: ").rpartition("; ")
+        return [Fact("docker engine", False, said, help_text, optional=True)]
+    found = [Fact("docker engine", True, engine.described, optional=True)]
+    try:
+        engine.check_enterable()
+    except CapabilityError as error:
+        said, _, help_text = str(error).removeprefix("docker: ").rpartition("; ")
+        found.append(Fact("docker hosts", False, said, help_text, optional=True))
+    else:
+        found.append(Fact("docker hosts", True, "load and observers may enter their network", optional=True))
+    limits = {"cores": engine.limits_cpus, "memory": engine.limits_memory}
+    lacking = [name for name, can in limits.items() if not can]
+    found.append(
+        Fact("docker limits", False, f"no limit on {', '.join(lacking)}", "use cgroup v2 or a rootful engine", True)
+        if lacking
+        else Fact("docker limits", True, "cores and memory", optional=True)
+    )
+    tags = image.made(engine)
+    found.append(
+        Fact("docker image", True, ", ".join(tags), optional=True)
+        if tags
+        else Fact("docker image", False, "none for hosts yet; the first run makes it", "chaos image build", True)
+    )
+    return found

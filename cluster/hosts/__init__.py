@@ -1,0 +1,1 @@
+"""Where nodes live: network namespaces, Docker containers, machines reached by SSH."""

@@ -1,0 +1,1 @@
+"""Hosts as containers of this machine's Docker engine."""

@@ -1,0 +1,44 @@
+"""A host's own link to its network: down and up again, as if somebody pulled the plug.
+
+Everybody loses the host and the host loses everybody, clients too; its address stays. For hosts whose commands come
+by another way. The module refuses to prove anything by the link's word: ``cluster.network.probe_matrix`` does.
+"""
+
+from typing import Final
+
+from cluster.host import Host
+
+_TIMEOUT_S: Final = 15.0
+
+# $1: the host's address, $2: what is wanted. Leaves what is wanted in $1 and the device in $3.
+_DEVICE: Final = """\
+set -- "$2" $(ip -o -4 addr show to "$1")
+[ -n "$3" ] || { echo "no device has the address" >&2; exit 1; }
+"""
+_SET: Final = _DEVICE + """\
+exec ip link set dev "$3" "$1"
+"""
+_FLAGS: Final = _DEVICE + """\
+exec ip -o link show dev "$3"
+"""
+
+
+def down(host: Host) -> None:
+    """Take the link down; fine if it is."""
+    _run(host, _SET, "down")
+
+
+def up(host: Host) -> None:
+    """Put the link up; fine if it is."""
+    _run(host, _SET, "up")
+
+
+def is_up(host: Host) -> bool:
+    """What the host's kernel says of the link."""
+    flags = _run(host, _FLAGS, "-").partition("<")[2].partition(">")[0]
+    return "UP" in flags.split(",")
+
+
+def _run(host: Host, script: str, what: str) -> str:
+    done = host.run("sh", "-c", script, "sh", host.address, what, timeout_s=_TIMEOUT_S)
+    return done.check(f"{host.name}: its network link").text

@@ -1,0 +1,1 @@
+"""Packets between hosts: filters that drop them, and probes that show which links deliver."""

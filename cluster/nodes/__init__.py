@@ -1,0 +1,1 @@
+"""Processes of nodes: how they are started, signalled, watched, and how they ended."""

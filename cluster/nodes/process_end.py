@@ -1,0 +1,92 @@
+"""After a process ended, or was slow: its last words, what it lacked, and whether it had its share of the CPUs.
+
+What is seen here decides whose failure it is: a system that ends by itself, or a machine or harness that did not give
+it what it needs. The module only looks; it is POSIX sh with coreutils on the host, one run per look.
+"""
+
+from typing import Final
+
+from chaos.core.errors import ChaosError
+from cluster.cluster import Node
+from cluster.nodes.process import COMMON, STDOUT
+
+_TIMEOUT_S: Final = 15.0
+_LINE_CHARS: Final = 300
+_TAIL_BYTES: Final = 8192
+
+_TAIL: Final = COMMON + f"""\
+known || exit 0
+tail -c "+$((from + 1))" {STDOUT} | tail -c {_TAIL_BYTES}
+"""
+# $2 and on: absolute paths, after the program's name.
+_MISSING: Final = COMMON + """\
+shift
+command -v "$1" > /dev/null || echo "$1"
+shift
+for path in "$@"; do [ -e "$path" ] || echo "$path"; done
+"""
+_OOM_KILLS: Final = "while read -r name number; do [ $name = oom_kill ] && echo $number; done < /proc/vmstat; exit 0"
+# "tid wait" in nanoseconds for every thread of the process and of its session.
+_WAITS: Final = COMMON + """\
+scan | while read -r tgid tid _; do
+  { read -r _ waited _ < "/proc/$tgid/task/$tid/schedstat"; } 2>/dev/null && echo "$tid $waited"
+done
+exit 0
+"""
+
+
+def last_line(log: bytes) -> str:
+    """Pure: the last line that says something; the frames of a stack trace do not. Empty if there is none."""
+    lines = [line.strip() for line in log.decode(errors="replace").splitlines()]
+    said = [line for line in lines if line and not line.startswith(("at ", "... "))]
+    return said[-1][:_LINE_CHARS] if said else ""
+
+
+def starved_share(before: dict[int, int], after: dict[int, int], wall_ns: int) -> float:
+    """Pure: the largest share of the time that one thread waited for a CPU; waits by thread, in ns."""
+    waited = (total - before.get(thread, 0) for thread, total in after.items())
+    return max(waited, default=0) / wall_ns if wall_ns > 0 else 0.0
+
+
+def last_words(node: Node) -> str:
+    """The last line of the log of the process that was started last; what went wrong if it cannot be read."""
+    try:
+        return last_line(_run(node, _TAIL))
+    except ChaosError as error:
+        return f"(its log cannot be read: {error})"
+
+
+def missing_files(node: Node) -> tuple[str, ...]:
+    """What the node's command line names and the host does not have: the program, absolute paths.
+
+    Raises:
+        ChaosError: the host could not be asked.
+    """
+    program, *words = node.launch.argv
+    named = [path.removesuffix("/*") for word in words for path in word.split(":")]
+    named += [value for value in node.launch.env.values() if ":" not in value]
+    found = _run(node, _MISSING, program, *(path for path in named if path.startswith("/")))
+    return tuple(found.decode(errors="replace").splitlines())
+
+
+def oom_kills(node: Node) -> int | None:
+    """How many processes the kernel under this host has ended for want of memory; None if it does not say."""
+    text = _run(node, _OOM_KILLS).strip()
+    return int(text) if text.isdigit() else None
+
+
+def cpu_waits(node: Node) -> dict[int, int]:
+    """For each thread of the node's process how long it has waited for a CPU so far, in ns.
+
+    Empty if the kernel does not say.
+
+    Raises:
+        ChaosError: the host could not be asked.
+    """
+    pairs = (line.split() for line in _run(node, _WAITS).decode().splitlines())
+    return {int(thread): int(waited) for thread, waited in pairs}
+
+
+def _run(node: Node, script: str, *arguments: str) -> bytes:
+    done = node.host.run("sh", "-c", script, "sh", node.host.home, *arguments, timeout_s=_TIMEOUT_S)
+    return done.check(f"{node.name}: looking at what became of its process").stdout

@@ -1,0 +1,1 @@
+"""What several systems share: clients, routing, connections, caches."""

@@ -1,0 +1,87 @@
+"""What one logical client is on every system: it follows the route or stays on one broker, and answers in time.
+
+Whatever needs the master, and so do polls, goes to the master of the route, or to the broker that the client is pinned
+to, whatever that one is now. Slave reads go to a replica that the route does not call master, and a replica's own copy
+is asked of the replica that is named. The module refuses to know how a system is asked: a subclass performs the
+operation at the node that was chosen.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Final, Generic, Protocol, TypeVar
+
+from chaos.core import payload
+from chaos.core.client import Definite, Received
+from chaos.core.op import F, Invocation
+from chaos.core.rand import stream
+from cluster.system import ClusterView
+from cluster.systems._shared.routing import RoutePoller, RouteSource, pinned_node
+
+_OWN_MARGIN_NS: Final = 5_000_000  # answer a little before whoever waits for us gives up
+
+
+class Closable(Protocol):
+    """The way to a node, as far as every system's is the same."""
+
+    def close(self) -> None:
+        """Drop every connection; safe to call twice."""
+        ...
+
+
+LinkT = TypeVar("LinkT", bound=Closable)
+
+
+class RoutedClient(ABC, Generic[LinkT]):
+    """One attempt and one deadline per operation, ok / fail / info and nothing swallowed.
+
+    Implements ``chaos.core.client.Client``.
+    """
+
+    def __init__(
+        self, view: ClusterView, number: int, clients: int, seed: int, links: Mapping[str, LinkT], source: RouteSource,
+        whom: str,
+    ) -> None:  # fmt: skip
+        """``links``: the way to each broker by name; ``source`` and ``whom``: as for ``RoutePoller``."""
+        settings = view.settings
+        self._links = dict(links)
+        self._names = [node.name for node in view.nodes]
+        self.pinned_to = pinned_node(settings["client.routing"], number, clients, [*links])
+        self._route = RoutePoller(source, whom, float(settings["client.routePollInterval"]))
+        self._run = payload.run_hash(view.run_id)
+        self._random = stream(seed, "client", number)
+
+    async def invoke(self, op: Invocation, received: Received) -> None:
+        """Try the operation once, before its deadline."""
+        deadline_ns = op.deadline_ns - _OWN_MARGIN_NS
+        received.node = await self._node(op, deadline_ns)
+        await self._perform(op, received.node, deadline_ns, received)
+
+    @abstractmethod
+    async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        """Ask the node; returning means ok. Raises Definite or Indefinite."""
+
+    async def _node(self, op: Invocation, deadline_ns: int) -> str:
+        """Where the operation goes. Raises Definite if there is no such node in the route."""
+        if op.f is F.REPLICA:
+            return self._names[op.argument]
+        if op.f is not F.SLAVE_READ:
+            if self.pinned_to is not None:
+                return self.pinned_to
+            route = await self._route.route(deadline_ns)
+            if route.master is None:
+                raise Definite("no master in the route")
+            return route.master
+        slaves = (await self._route.route(deadline_ns)).slaves
+        if not slaves:
+            raise Definite("no slave in the route")
+        return self.pinned_to if self.pinned_to in slaves else self._random.choice(slaves)
+
+    async def refresh(self) -> None:
+        """Drop every connection and the route."""
+        await self._route.stop()
+        for link in self._links.values():
+            link.close()
+
+    async def close(self) -> None:
+        """Release everything; safe to call twice."""
+        await self.refresh()

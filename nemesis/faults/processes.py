@@ -1,0 +1,75 @@
+"""What kill and suspend share: the targets' processes as they were before, and looks at all of them at once.
+
+A process is known by pid and start time, so neither a reused pid nor a restart by something else (a supervisor)
+passes for it. The module does not send signals.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from chaos.core.events import Evidence
+from cluster.cluster import Node
+from cluster.nodes import process
+from cluster.nodes.process import ProcState
+from nemesis.faults.fault import Fact, Scene, on_each
+from nemesis.proof import evidence
+
+ACTION_TIMEOUT_S: Final = 30.0
+
+
+class ProcessFault:
+    """The processes of some nodes; a subclass says what is done to them."""
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        self.run_id = scene.cluster.run_id
+        self.nodes: dict[str, Node] = {name: scene.cluster.nodes[name] for name in scene.targets.names}
+        self.before: dict[str, ProcState] = {}
+
+    def on_all(self, action: Callable[[Node], object], what: str, timeout_s: float = ACTION_TIMEOUT_S) -> None:
+        """Do something to all targets at once.
+
+        Raises:
+            ChaosError: naming the targets on which it failed; the others have been acted on.
+        """
+        on_each(self.nodes, lambda name: action(self.nodes[name]), what, timeout_s).check(what)
+
+    def remember(self, node: Node) -> ProcState:
+        """Look at a target just before it is acted on; one that something else has started anew is the target now."""
+        seen = process.state(node)
+        if seen.successor is not None and process.adopt(node) is not None:
+            seen = process.state(node)
+        self.before[node.name] = seen
+        return seen
+
+    def same(self, name: str, now: ProcState) -> bool:
+        """Whether it is the process that was remembered."""
+        before = self.before.get(name)
+        return before is not None and (now.pid, now.start_time) == (before.pid, before.start_time)
+
+    def look(
+        self, fact: Callable[[str, ProcState], Fact], why_not: Callable[[str, ProcState], str] | None = None
+    ) -> Evidence:  # fmt: skip
+        """Look at /proc of all targets and put the facts together.
+
+        Args:
+            fact: of one target.
+            why_not: of a target that a heal did not bring back: whose doing that is, in the words of
+                ``chaos.core.node_notes``.
+        """
+        states = on_each(self.nodes, lambda name: process.state(self.nodes[name]), "a look at /proc", ACTION_TIMEOUT_S)
+        facts, seen = states.facts(fact), states.good()
+        details: dict[str, object] = {"before": _plain(self.before), "seen": _plain(seen)}
+        if why_not is not None:
+            details["failed"] = {
+                name: why_not(name, seen[name]) if name in seen else "could not be looked at"
+                for name, (good, _) in facts.items() if not good
+            }  # fmt: skip
+        return evidence.each_node(facts, details)
+
+
+def _plain(states: dict[str, ProcState]) -> dict[str, dict[str, object]]:
+    return {
+        name: {"alive": state.alive, "stopped": state.stopped, "pid": state.pid, "start_time": state.start_time}
+        for name, state in states.items()
+    }

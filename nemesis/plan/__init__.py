@@ -1,0 +1,1 @@
+"""When each fault comes: plans, mixes and sequences, decided before anything happens."""

@@ -1,0 +1,318 @@
+"""The plan is data: when each fault comes, whom it draws, decided before anything happens.
+
+Rows are a pure function of the nemesis, the topology, the times and the seed, independent of anything
+observed, and are written as ``plan.jsonl`` before the start. The module refuses to look at a cluster:
+who is leader when a row's time comes is ``nemesis.targets.choice``' business.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from chaos.core.errors import HistoryError, UsageError
+from chaos.core.rand import stream
+from nemesis.plan.catalog import Choice, Kind, Selector
+from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix
+from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
+from nemesis.targets.topology import REPLICA, Placed, Topology
+
+_ROUNDING_S: Final = 1e-9
+_LEAST: Final = {Selector.RING: 4, Selector.BRIDGE: 3}
+"""Of how many nodes a ring has somebody to cut off, and a bridge two sides."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One planned fault.
+
+    ``row`` counts from 1. ``at_s`` is seconds after the load's start, ``duration_s`` from the injection to
+    the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
+    taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links. ``nodes``: whom
+    it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
+    ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
+    """
+
+    row: int
+    at_s: float
+    duration_s: float
+    name: str
+    selector: Selector
+    fault: Kind
+    roles: tuple[str, ...]
+    draw: dict[str, float] = {}
+    nodes: tuple[str, ...] = ()
+    follows: int = 0
+    quiet_s: float = 0.0
+
+
+def count_bounds(selector: Selector, fault: Kind, nodes: int, *, replicas: bool) -> tuple[int, int]:
+    """The least and the greatest number of nodes that a fault may take of ``nodes`` (SEMANTICS 21).
+
+    Kill and suspend leave one replica unless named ``all-``; a partition leaves somebody on the other
+    side. The greatest is 0 if the fault cannot be done to so few nodes; of ``fixed-`` it is how many may be named.
+    """
+    if selector in _LEAST:
+        return (nodes, nodes) if nodes >= _LEAST[selector] else (0, 0)
+    sizes = {
+        Selector.MINOR: ((nodes - 1) // 2,) * 2,
+        Selector.MAJOR: (nodes // 2 + 1,) * 2,
+        Selector.RANDOM: (1, nodes),
+        Selector.ALL: (nodes, nodes),
+        Selector.LEADER: (1, 1),
+        Selector.FIXED: (1, nodes),
+    }
+    least, greatest = sizes[selector]
+    spared = 0
+    if selector is not Selector.ALL and (fault.cuts or (replicas and not fault.on_network)):
+        spared = 1
+    limit = max(0, nodes - spared) if nodes > 1 or not fault.on_network else 0
+    return min(least, limit), min(greatest, limit)
+
+
+def _pools(
+    choice: Choice, topology: Topology, fixed: Sequence[str]
+) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
+    """The roles a row names, and count key → the nodes that the count is taken of."""
+    kind = choice.entry.fault
+    assert kind is not None, "noop has no rows"
+    if kind.on_network:
+        roles = choice.roles or topology.targeted_roles()
+        return roles, {"#": tuple(name for role in roles for name in topology.nodes[role])}
+    replica = topology.replica_role()
+    roles = choice.roles or ((replica,) if replica else ())
+    if choice.entry.selector is Selector.FIXED:
+        among = choice.roles or topology.targeted_roles()
+        roles = tuple(role for role in among if not set(fixed).isdisjoint(topology.nodes[role]))
+    return roles, {f"#{role}": topology.nodes[role] for role in roles}
+
+
+def make_plan(
+    nemesis: str,
+    kinds: Mapping[str, str],
+    nodes: Iterable[Placed],
+    *,
+    interval_s: float,
+    duration_s: float,
+    time_limit_s: float,
+    seed: int,
+    missing: Mapping[Kind, str] = NOTHING,
+    fault_nodes: Sequence[str] = (),
+    rhythm: Rhythm = "mixed",
+    overlap: bool = True,
+) -> tuple[Row, ...]:
+    """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24); of a mix drawn lengths.
+
+    ``nemesis`` is ``NAME[@role[+role]][,NAME…]`` or ``all``, ``kinds`` are ``System.roles``, ``nodes`` its
+    topology, ``missing`` what cannot be done here and why, ``fault_nodes`` whom ``fixed-`` means. ``rhythm`` and
+    ``overlap``, whether its rows may, are those of a mix. A row is planned
+    only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that another
+    node or role shifts no other draw.
+
+    Raises:
+        UsageError: an unknown name or role, times that are not positive, no row fits, or too few nodes.
+    """
+    topology = Topology.of(nodes, kinds)
+    mix = parse_mix(nemesis, topology, missing)
+    check_named(mix, topology, fault_nodes)
+    if not mix.choices and not mix.every:
+        return ()
+    for option, value in (("--fault-interval", interval_s), ("--fault-duration", duration_s)):
+        if not (math.isfinite(value) and value > 0):
+            raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
+    possible = possible_of(mix, topology, fault_nodes)
+    if time_limit_s + _ROUNDING_S < interval_s + duration_s:
+        raise UsageError(
+            f"--time-limit {time_limit_s:g}: no fault fits; one takes {interval_s:g} s of health"
+            f" and {duration_s:g} s of fault; give more, or --nemesis noop for none"
+        )
+    mixed = rhythm == "mixed" and (mix.every or len(mix.choices) > 1)
+    leads = deposing_choices(possible, topology)
+    names = dealt(possible, seed, leads if mix.every else ())
+    if mixed:
+        slots = mixed_slots(seed, interval_s, duration_s, time_limit_s, overlap=overlap)
+        made = named_slots(slots, names, topology, leads)
+        drawn = [one for one in made if one[0].at_s + one[0].length_s <= time_limit_s + _ROUNDING_S]
+    else:
+        drawn = list(zip(even_slots(interval_s, duration_s, time_limit_s), names, strict=False))
+    rows = [_row_in(slot, choice, topology, seed, fault_nodes) for slot, choice in drawn]
+    if mixed and any(choice.entry.fault is Kind.RESTART for choice in possible):
+        rows = [*rows, *_restarts(drawn, rows, topology, seed, interval_s, time_limit_s)]
+    return _numbered(rows)
+
+
+def _row_in(slot: Slot, choice: Choice, topology: Topology, seed: int, fixed: Sequence[str]) -> Row:
+    """The row of a slot; its number is the slot's until all are there."""
+    row = row_of(slot.number, slot.at_s, slot.length_s, choice, topology, seed, fixed)
+    return msgspec.structs.replace(row, quiet_s=slot.quiet_s)
+
+
+def _restarts(
+    drawn: Sequence[tuple[Slot, Choice]], rows: Sequence[Row], topology: Topology, seed: int, interval_s: float,
+    time_limit_s: float,
+) -> Iterator[Row]:  # fmt: skip
+    """Restarts of whom rows aimed at the leader of the replicas hit, shortly after they are healed."""
+    replica = topology.replica_role()
+    for (slot, _), row in zip(drawn, rows, strict=True):
+        when = restart_after(seed, slot, interval_s, row.duration_s)
+        if when is None or row.selector is not Selector.LEADER or replica is None or row.roles[:1] != (replica,):
+            continue
+        at_s, duration_s = when
+        crossed = any(_end_s(row) <= other.at_s < at_s + duration_s for other in rows)
+        if not crossed and at_s + duration_s <= time_limit_s + _ROUNDING_S:
+            yield Row(
+                row=0, at_s=at_s, duration_s=duration_s, name=f"{Selector.FIXED}-{Kind.RESTART}@{replica}",
+                selector=Selector.FIXED, fault=Kind.RESTART, roles=(replica,), follows=row.row,
+            )  # fmt: skip
+
+
+def _numbered(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """The rows in order of time, numbered from 1; what follows another names it by its new number."""
+    ordered = sorted(rows, key=lambda row: (row.at_s, row.row))
+    number = {row.row: place for place, row in enumerate(ordered, 1) if row.row}
+    return tuple(
+        msgspec.structs.replace(row, row=place, follows=number[row.follows] if row.follows else 0)
+        for place, row in enumerate(ordered, 1)
+    )
+
+
+QUIET_TAIL_S: Final = 0.5
+"""The load stays quiet for so long after the planned beginning of the fault, so that the fault meets an idle log."""
+
+
+def quiet_stretches(rows: Iterable[Row]) -> tuple[tuple[float, float], ...]:
+    """When the load is quiet: (from, until) in seconds after the load's start, in order of time."""
+    return tuple((row.at_s - row.quiet_s, row.at_s + QUIET_TAIL_S) for row in rows if row.quiet_s > 0)
+
+
+def lanes(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:
+    """The rows in as few lists as do, each in order of time and without two that overlap; one list if none do."""
+    out: list[list[Row]] = []
+    for row in sorted(rows, key=lambda one: (one.at_s, one.row)):
+        free = next((lane for lane in out if _end_s(lane[-1]) <= row.at_s + _ROUNDING_S), None)
+        if free is None:
+            out.append([row])
+        else:
+            free.append(row)
+    return tuple(map(tuple, out))
+
+
+def _end_s(row: Row) -> float:
+    return row.at_s + row.duration_s
+
+
+def row_of(
+    number: int, at_s: float, duration_s: float, choice: Choice, topology: Topology, seed: int, fixed: Sequence[str]
+) -> Row:
+    """One row, with its own draws; ``fixed``: the nodes of a fault that takes those that were named."""
+    selector, fault = choice.entry.selector, choice.entry.fault
+    assert selector is not None
+    assert fault is not None
+    roles, pools = _pools(choice, topology, fixed)
+    return Row(
+        row=number, at_s=at_s, duration_s=duration_s, name=choice.text, selector=selector, fault=fault, roles=roles,
+        draw=_draw(selector, pools, seed, number), nodes=tuple(fixed) if selector is Selector.FIXED else (),
+    )  # fmt: skip
+
+
+def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:
+    """The choices that these nodes allow; one that was named and cannot be done is refused."""
+    obstacles = {choice: _obstacle(choice, topology, fixed) for choice in mix.choices}
+    possible = tuple(choice for choice, why in obstacles.items() if why is None)
+    refused = next(((choice, why) for choice, why in obstacles.items() if why is not None), None)
+    if refused is not None and not (mix.every and possible):
+        raise UsageError(f"--nemesis {refused[0].text}: {refused[1]}")
+    if not possible:
+        raise UsageError("--nemesis all: no fault can be done here; see chaos doctor")
+    return possible
+
+
+def left_out(
+    nemesis: str, kinds: Mapping[str, str], nodes: Iterable[Placed], missing: Mapping[Kind, str]
+) -> tuple[str, ...]:
+    """What ``all`` does not contain here and why, a line each; nothing for names given one by one."""
+    topology = Topology.of(nodes, kinds)
+    mix = parse_mix(nemesis, topology, missing)
+    if not mix.every:
+        return ()
+    few = [choice.text for choice in mix.choices if _obstacle(choice, topology) is not None]
+    out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items()]
+    return (*out, *([f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []))
+
+
+def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> None:
+    """Refuse names in ``--fault-nodes`` that nobody has or that a fault may not hit, and names without a use.
+
+    Raises:
+        UsageError: naming the name.
+    """
+    asked = [choice for choice in mix.choices if choice.entry.selector is Selector.FIXED]
+    if asked and not fault_nodes:
+        raise UsageError(f"--nemesis {asked[0].text}: say whom with --fault-nodes, e.g. --fault-nodes b1,b2")
+    if fault_nodes and not asked:
+        raise UsageError(f"--fault-nodes {','.join(fault_nodes)}: it goes with a fixed- nemesis, e.g. fixed-kill")
+    for choice in asked:
+        known = [name for role in choice.roles or topology.targeted_roles() for name in topology.nodes[role]]
+        for place, name in enumerate(fault_nodes):
+            if name not in known:
+                whose = f" {'+'.join(choice.roles)}" if choice.roles else ""
+                raise UsageError(f"--fault-nodes {name}: no such{whose} node that a fault may hit: {', '.join(known)}")
+            if name in fault_nodes[:place]:
+                raise UsageError(f"--fault-nodes {','.join(fault_nodes)}: {name} is named twice")
+
+
+def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> str | None:
+    """Why these nodes do not allow a choice, None if they do."""
+    selector, fault = choice.entry.selector, choice.entry.fault
+    assert selector is not None
+    assert fault is not None
+    roles, pools = _pools(choice, topology, fixed)
+    if not roles:
+        return f"the system has no replicas; name a role as in {choice.text}@ROLE"
+    for key, names in pools.items():
+        replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
+        most = count_bounds(selector, fault, len(names), replicas=replicas)[1]
+        if selector is Selector.FIXED and len(set(fixed) & set(names)) > most:
+            whom = "everybody, and nobody would be on the other side" if fault.cuts else "every replica"
+            return f"--fault-nodes names {whom}; leave one out, or say all-{fault}"
+        if most < 1:
+            return (
+                f"cannot be done to {len(names)} node(s) of {' and '.join(roles)};"
+                " start more nodes or choose another nemesis"
+            )
+    return None
+
+
+def _draw(selector: Selector, pools: dict[str, tuple[str, ...]], seed: int, row: int) -> dict[str, float]:
+    if selector in (Selector.LEADER, Selector.ALL, Selector.FIXED):
+        return {}
+    names = [key for pool, nodes in pools.items() for key in (pool, *nodes)]
+    return {name: stream(seed, "plan", row, name).random() for name in names}
+
+
+def write_plan(rows: Sequence[Row], path: Path) -> None:
+    """Write ``plan.jsonl``, a row a line, whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    partial.rename(path)
+
+
+def read_plan(path: Path) -> tuple[Row, ...]:
+    """Read ``plan.jsonl``.
+
+    Raises:
+        HistoryError: naming the file, the line and the fault.
+    """
+    decoder = msgspec.json.Decoder(Row)
+    rows = []
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        raise HistoryError(f"{path}: no such file; name a run folder that `chaos run` made") from None
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(decoder.decode(line))
+        except msgspec.DecodeError as error:
+            raise HistoryError(f"{path}:{number}: {error}") from None
+    return tuple(rows)

@@ -1,0 +1,144 @@
+"""Faults at times of somebody's choosing, one after the other or at once: steps, and the plan that they make.
+
+A step says when (``at``: seconds from the beginning of the round; ``after``: seconds after the end of the step before),
+what, and how long. A round ends with its last heal, and the next begins there. The module refuses to cut a round short:
+what cannot be healed within the time limit is not planned (SEMANTICS 24).
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from chaos.core.errors import UsageError
+from nemesis.plan.catalog import Choice, Kind
+from nemesis.plan.mix import NOTHING, parse_mix
+from nemesis.plan.plan import Row, possible_of, row_of
+from nemesis.targets.topology import Placed, Topology
+
+SEQUENCE: Final = "sequence"
+"""What a run whose faults are a sequence calls its nemesis."""
+
+UNTIL: Final = "until-time-limit"
+_ROUNDING_S: Final = 1e-9
+_DIGITS: Final = 9
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One fault, NAME[@role[+role]], for ``duration`` seconds; when, says exactly one of ``at`` and ``after``."""
+
+    nemesis: str
+    duration: float
+    at: float | None = None
+    after: float | None = None
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Steps as they stand in a file, and how often they come."""
+
+    steps: tuple[Step, ...]
+    repeat: int | Literal["until-time-limit"] = 1
+
+
+def wrong_with(step: Step) -> str | None:
+    """What is wrong with a step, None if nothing is."""
+    if (step.at is None) == (step.after is None):
+        return "give one of at (from the beginning of the round) and after (the end of the step before)"
+    if not (math.isfinite(step.duration) and step.duration > 0):
+        return f"duration {step.duration:g}: give seconds above 0"
+    for name, value in (("at", step.at), ("after", step.after)):
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            return f"{name} {value:g}: give seconds, 0 or more"
+    return None
+
+
+def times(steps: tuple[Step, ...]) -> tuple[float, ...]:
+    """When each step begins, seconds from the beginning of its round."""
+    out: list[float] = []
+    end_s = 0.0
+    for step in steps:
+        out.append(step.at if step.at is not None else round(end_s + (step.after or 0.0), _DIGITS))
+        end_s = out[-1] + step.duration
+    return tuple(out)
+
+
+def round_s(steps: tuple[Step, ...]) -> float:
+    """How long a round takes, to its last heal."""
+    return max(at_s + step.duration for at_s, step in zip(times(steps), steps, strict=True))
+
+
+def rounds(asked: Steps, time_limit_s: float) -> int:
+    """How many rounds there are.
+
+    Raises:
+        UsageError: they do not fit.
+    """
+    one_s = round_s(asked.steps)
+    fitting = int((time_limit_s + _ROUNDING_S) // one_s)
+    wanted = max(1, fitting) if asked.repeat == UNTIL else int(asked.repeat)
+    if wanted > fitting:
+        raise UsageError(
+            f"--time-limit {time_limit_s:g}: {wanted} round(s) of the sequence take {wanted * one_s:g} s,"
+            " the last heal included"
+        )
+    return wanted
+
+
+def scaled(asked: Steps, factor: float, least_s: float) -> Steps:
+    """The same sequence in less time: every time by one factor, so that what overlaps still does.
+
+    No duration falls below ``least_s`` unless it was below before; then the factor is not as small as was asked.
+    """
+    shortest_s = min(step.duration for step in asked.steps)
+    factor = min(1.0, max(factor, least_s / shortest_s))
+
+    def shorter(value: float | None) -> float | None:
+        return None if value is None else round(value * factor, 3)
+
+    steps = tuple(
+        Step(nemesis=s.nemesis, duration=round(s.duration * factor, 3), at=shorter(s.at), after=shorter(s.after))
+        for s in asked.steps
+    )
+    return msgspec.structs.replace(asked, steps=steps)
+
+
+def plan_steps(
+    asked: Steps,
+    kinds: Mapping[str, str],
+    nodes: Iterable[Placed],
+    *,
+    time_limit_s: float,
+    seed: int,
+    missing: Mapping[Kind, str] = NOTHING,
+    fault_nodes: Sequence[str] = (),
+) -> tuple[Row, ...]:
+    """The plan of a sequence; rows may overlap. Arguments as in ``nemesis.plan.plan.make_plan``.
+
+    Raises:
+        UsageError: an unknown name or role, too few nodes, or rounds that do not fit.
+    """
+    topology = Topology.of(nodes, kinds)
+    choices = [_choice(number, step, topology, missing, fault_nodes) for number, step in enumerate(asked.steps, 1)]
+    due = sorted(_due(asked, choices, time_limit_s), key=lambda one: one[0])
+    return tuple(
+        row_of(number, at_s, duration_s, choice, topology, seed, fault_nodes)
+        for number, (at_s, duration_s, choice) in enumerate(due, 1)
+    )
+
+
+def _due(asked: Steps, choices: list[Choice], time_limit_s: float) -> Iterator[tuple[float, float, Choice]]:
+    one_s = round_s(asked.steps)
+    for number in range(rounds(asked, time_limit_s)):
+        for at_s, step, choice in zip(times(asked.steps), asked.steps, choices, strict=True):
+            yield round(number * one_s + at_s, _DIGITS), step.duration, choice
+
+
+def _choice(
+    number: int, step: Step, topology: Topology, missing: Mapping[Kind, str], fixed: Sequence[str]
+) -> Choice:
+    mix = parse_mix(step.nemesis, topology, missing)
+    if mix.every or len(mix.choices) != 1:
+        raise UsageError(f"nemesis: step {number}: {step.nemesis}: a step is one fault; write one step for each")
+    (choice,) = possible_of(mix, topology, fixed)
+    return choice

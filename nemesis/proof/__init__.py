@@ -1,0 +1,1 @@
+"""What measurements say of a fault: pure functions from counts and states to evidence."""

@@ -1,0 +1,1 @@
+"""Whom a fault hits: selectors, roles and cuts, decided by pure functions."""

@@ -1,0 +1,1 @@
+"""A stored history as rows and as aligned text."""

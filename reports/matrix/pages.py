@@ -1,0 +1,286 @@
+"""The pages of a matrix: ``index.html``, ``junit.xml`` and ``summary.md``, from its plan and its rows alone.
+
+``view`` is pure; ``write_pages`` is a thin shell around it. The module refuses to look into the runs: their rows say
+all that is shown here, and links lead to their own reports.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from xml.etree import ElementTree as ET
+
+import msgspec
+
+from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, Recovery, current, read_plan, read_rows
+from reports import words
+from reports.model import Stamp
+from reports.page.html import template
+from reports.page.spread import Spread, SpreadRow, scale_of, spread_of, spread_row
+from reports.page.timeline import kind_of
+
+TONES: Final = {"valid": "good", "invalid": "bad", "unknown": "warn", "broke": "warn"}
+PENDING: Final = "not done"
+SENDS: Final = "send"
+_SHOWN_RUNS: Final = 6
+_NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class RunLink(msgspec.Struct, frozen=True, kw_only=True):
+    """One run in a cell of a table."""
+
+    id: str
+    word: str
+    tone: str
+    link: str
+
+
+class CellView(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs with one value of each of two axes."""
+
+    runs: tuple[RunLink, ...]
+    more: str
+    words: str
+    spread: SpreadRow
+
+
+class PairTable(msgspec.Struct, frozen=True, kw_only=True):
+    """One axis down, another across; cells without runs are None."""
+
+    title: str
+    corner: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[CellView | None, ...]], ...]
+
+
+class RunRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One job, done or not."""
+
+    id: str
+    link: str
+    word: str
+    tone: str
+    faults: str
+    skipped: str
+    rto: str
+    lost: str
+    took: str
+    said: str
+    earlier: int
+
+
+class MatrixView(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is said of a matrix."""
+
+    title: str
+    stamp: Stamp
+    sentence: str
+    about: str
+    facts: tuple[str, ...]
+    tables: tuple[PairTable, ...]
+    spreads: tuple[SpreadRow, ...]
+    scale: str
+    runs: tuple[RunRow, ...]
+
+
+def write_pages(folder: Path) -> None:
+    """Write the three files of a matrix' folder, each whole or not at all.
+
+    Raises:
+        HistoryError: the folder has no plan, or a file in it cannot be read.
+    """
+    plan, rows = read_plan(folder), read_rows(folder)
+    made = view(plan, rows)
+    page, css = template("matrix.html.j2")
+    for name, text in (
+        ("index.html", page.render(d=made, css=css)),
+        ("junit.xml", junit(plan, rows)),
+        ("summary.md", summary(made)),
+    ):
+        partial = folder / f"{name}.partial"
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(folder / name)
+
+
+def view(plan: MatrixPlan, rows: Sequence[CellRow], *, linked: bool = True) -> MatrixView:
+    """Everything that is said of a matrix; ``linked``: the runs' folders lie beside the page."""
+    if not linked:
+        rows = [msgspec.structs.replace(row, run="") for row in rows]
+    done = current(plan.jobs, rows)
+    all_rows = [done[job.id] for job in plan.jobs if job.id in done]
+    scale_s = scale_of([spread_of(sends(row)) for row in all_rows])
+    counts = {verdict: sum(row.verdict == verdict for row in all_rows) for verdict in TONES}
+    return MatrixView(
+        title=f"matrix {plan.name}",
+        stamp=_stamp(counts, len(plan.jobs)),
+        sentence=_sentence(plan, all_rows, counts),
+        about=plan.about,
+        facts=_facts(plan, all_rows),
+        tables=tuple(_tables(plan, all_rows, scale_s)),
+        spreads=tuple(_spreads(plan, all_rows, scale_s)),
+        scale=words.seconds(scale_s),
+        runs=tuple(_run(job, done.get(job.id)) for job in plan.jobs),
+    )
+
+
+def sends(row: CellRow) -> tuple[Recovery, ...]:
+    """Recovery of sends from each fault of a run."""
+    return row.rto.get(SENDS, ())
+
+
+def pooled(rows: Sequence[CellRow], f: str = SENDS) -> Spread:
+    """The distribution over all faults of several runs."""
+    return spread_of([one for row in rows for one in row.rto.get(f, ())])
+
+
+def _stamp(counts: dict[str, int], jobs: int) -> Stamp:
+    for word, verdict in (("BROKE", "broke"), ("INVALID", "invalid"), ("UNKNOWN", "unknown")):
+        if counts[verdict]:
+            return Stamp(word, TONES[verdict])
+    return Stamp("VALID", "good") if counts["valid"] == jobs else Stamp("NOT DONE", "warn")
+
+
+def _sentence(plan: MatrixPlan, rows: Sequence[CellRow], counts: dict[str, int]) -> str:
+    parts = [f"{number} {verdict}" for verdict, number in counts.items() if number]
+    left = len(plan.jobs) - len(rows)
+    parts += [f"{left} {PENDING}"] if left else []
+    faults, lost = sum(row.proven for row in rows), sum(row.lost for row in rows)
+    planned, skipped = sum(row.planned for row in rows), sum(row.skipped for row in rows)
+    left_out = f" {skipped} of {words.plural(planned, 'planned fault')} skipped," if skipped else ""
+    return (
+        f"{words.plural(len(plan.jobs), 'run')}: {', '.join(parts)}. {words.plural(faults, 'fault')} proven,{left_out}"
+        f" {words.plural(lost, 'acknowledged message')} lost."
+    )
+
+
+def _facts(plan: MatrixPlan, rows: Sequence[CellRow]) -> tuple[str, ...]:
+    facts = [
+        plan.file,
+        " × ".join(f"{len(values)} {axis}" for axis, values in plan.axes.items()),
+        words.plural(plan.repeats, "repeat"),
+        f"seed {plan.seed}",
+        f"scale {plan.scale:g}" if plan.scale != 1 else "",
+        ", ".join(sorted({row.system for row in rows if row.system})),
+        f"{words.seconds(sum(row.took_s for row in rows))} in all" if rows else "",
+    ]
+    return tuple(fact for fact in facts if fact)
+
+
+def _tables(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Iterator[PairTable]:
+    """One table a pair of axes; one axis alone is a table of one column."""
+    axes = list(plan.axes)
+    pairs = list(itertools.combinations(axes, 2)) or [(axes[0], "")]
+    for down, across in pairs:
+        columns = plan.axes[across] if across else ("all",)
+        yield PairTable(
+            title=f"{down} × {across}" if across else down,
+            corner=down,
+            columns=columns,
+            rows=tuple(
+                (
+                    name,
+                    tuple(
+                        _cell([
+                            row for row in rows
+                            if row.values[down] == name and (not across or row.values[across] == column)
+                        ], name, scale_s)
+                        for column in columns
+                    ),
+                )
+                for name in plan.axes[down]
+            ),
+        )  # fmt: skip
+
+
+def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None:
+    if not rows:
+        return None
+    spread = pooled(rows)
+    order = ("broke", "invalid", "unknown", "valid")
+    worst_first = sorted(rows, key=lambda row: order.index(row.verdict))
+    links = tuple(
+        RunLink(id=row.id, word=row.verdict, tone=TONES[row.verdict], link=_link(row))
+        for row in worst_first[:_SHOWN_RUNS]
+    )
+    more = len(rows) - len(links)
+    middle = f"median {words.seconds(spread.median)}" if spread.median is not None else "no outage"
+    never = f", {spread.never} never" if spread.never else ""
+    return CellView(
+        runs=links, more=f"and {more} more" if more else "",
+        words=f"{middle}, {words.plural(spread.faults, 'fault')}{never}",
+        spread=spread_row(name, kind_of(name), SENDS, spread, scale_s),
+    )  # fmt: skip
+
+
+def _link(row: CellRow) -> str:
+    return f"{row.run}/report.html" if row.run else ""
+
+
+def _spreads(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Iterator[SpreadRow]:
+    for axis, values in plan.axes.items():
+        for name in values:
+            spread = pooled([row for row in rows if row.values[axis] == name])
+            if spread.faults:
+                yield spread_row(f"{axis} {name}", kind_of(name), SENDS, spread, scale_s)
+
+
+def _run(job: Planned, row: CellRow | None) -> RunRow:
+    if row is None:
+        return RunRow(
+            id=job.id, link="", word=PENDING, tone="", faults="", skipped="", rto="", lost="", took="", said="",
+            earlier=0,
+        )  # fmt: skip
+    spread = spread_of(sends(row))
+    return RunRow(
+        id=row.id, link=_link(row), word=row.verdict, tone=TONES[row.verdict],
+        faults=f"{row.proven} of {row.planned}", skipped=str(row.skipped),
+        rto="—" if spread.median is None else words.seconds(spread.median), lost=words.count(row.lost),
+        took=words.seconds(row.took_s), said=row.sentence if row.verdict in ("valid", "invalid") else row.reason,
+        earlier=len(row.earlier),
+    )  # fmt: skip
+
+
+def junit(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
+    """JUnit's XML: a test case a job; invalid is a failure, unknown and broke are errors, not done is skipped."""
+    done = current(plan.jobs, rows)
+    made = [done[job.id] for job in plan.jobs if job.id in done]
+    suite = ET.Element("testsuite", {
+        "name": plan.name, "tests": str(len(plan.jobs)), "time": f"{sum(row.took_s for row in made):.3f}",
+        "failures": str(sum(row.verdict == "invalid" for row in made)),
+        "errors": str(sum(row.verdict in ("unknown", "broke") for row in made)),
+        "skipped": str(len(plan.jobs) - len(made)),
+    })  # fmt: skip
+    for job in plan.jobs:
+        row = done.get(job.id)
+        case = ET.SubElement(suite, "testcase", {"classname": plan.name, "name": job.id})
+        if row is None:
+            ET.SubElement(case, "skipped", {"message": PENDING})
+            continue
+        case.set("time", f"{row.took_s:.3f}")
+        if row.verdict == "invalid":
+            names = ", ".join(name for name in row.anomalies if name not in row.allowed)
+            ET.SubElement(case, "failure", {"type": _xml(names), "message": _xml(row.sentence)})
+        elif row.verdict != "valid":
+            ET.SubElement(case, "error", {"type": row.verdict, "message": _xml(row.reason)})
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _xml(text: str) -> str:
+    """Text without what XML cannot hold."""
+    return _NOT_XML.sub("?", text)
+
+
+def summary(made: MatrixView) -> str:
+    """The same in Markdown: the sentence, and a line a run."""
+    lines = [
+        f"# {made.title}: {made.stamp.word.lower()}", "", made.sentence, "", " · ".join(made.facts), "",
+        "| run | verdict | faults proven | skipped | send RTO median | lost | took | what was found |",
+        "|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for run in made.runs:
+        name = f"[{run.id}]({run.link})" if run.link else run.id
+        cells = (name, run.word, run.faults, run.skipped, run.rto, run.lost, run.took, run.said)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    return "\n".join(lines) + "\n"

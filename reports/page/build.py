@@ -1,0 +1,120 @@
+"""Puts ``ReportData`` together from the parts of a run folder.
+
+Pure. The module refuses to know how the data is shown; ``reports.page.html`` and ``reports.summary.terminal`` do that.
+"""
+
+import shlex
+
+from chaos.core.events import LEFT_BEHIND, Note
+from chaos.core.verdict import exit_code
+from reports import words
+from reports.folder import Parts
+from reports.model import ReportData
+from reports.page.context import assumptions, config_line, environment, outcome_counts
+from reports.page.faults import fault_rows, recovery
+from reports.page.findings import anomaly_views, check_rows, stamp_of, why_unknown
+from reports.page.service import lines_of, tables_of
+from reports.page.timeline import charts, folded, packed
+
+
+def report_data(parts: Parts) -> ReportData:
+    """Everything that is said of a run."""
+    run, results, series = parts.run, parts.results, parts.series
+    origin_ns = series.origin_ns if series is not None else run.origin_ns
+    faults = results.faults if results is not None and results.faults else folded(parts.events)
+    drawn, changes = charts(run, series, faults, parts.events, origin_ns)
+    rows = fault_rows(parts, faults, origin_ns)
+    stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
+    heading = heading_of(parts)
+    return ReportData(
+        title=f"{stamp.word} · {heading}",
+        heading=heading,
+        stamp=stamp,
+        chips=("interrupted",) if run.interrupted or (results is not None and results.interrupted) else (),
+        sentence=results.sentence if results is not None else _unjudged(parts),
+        why=why_unknown(results),
+        facts=facts_of(parts),
+        commands=commands_of(parts),
+        notices=notices_of(parts),
+        checks=check_rows(results),
+        engine=results.engine if results is not None else "",
+        charts=drawn,
+        blob=packed(series.points, len(run.nodes)) if series is not None else "",
+        faults=rows,
+        recovery=recovery(parts, faults, rows),
+        service=tables_of(results, origin_ns),
+        service_lines=lines_of(results, origin_ns),
+        anomalies=anomaly_views(results, drawn.faults, changes, run.promises.allowed) if results is not None else (),
+        assumptions=assumptions(parts, faults),
+        counts=outcome_counts(series, results),
+        environment=environment(parts),
+        config=tuple(config_line(line) for line in parts.config.splitlines()),
+        files=tuple((path, words.size(size)) for path, size in parts.files),
+        file_count=parts.file_count,
+    )
+
+
+def heading_of(parts: Parts) -> str:
+    """``rocketmq 5.5.0 · 1 namesrv, 3 controllers, 3 brokers · queue · leader-partition``."""
+    run = parts.run
+    roles: dict[str, int] = {}
+    for node in run.nodes:
+        roles[node.role] = roles.get(node.role, 0) + 1
+    shape = ", ".join(words.plural(number, role) for role, number in roles.items())
+    return " · ".join(part for part in (f"{run.system} {run.system_version}", shape, run.workload, run.nemesis) if part)
+
+
+def _unjudged(parts: Parts) -> str:
+    run = parts.run
+    if run.error:
+        return f"The run broke: {run.error}"
+    return f"The run has the status “{run.status}” and no verdict yet."
+
+
+def facts_of(parts: Parts) -> tuple[str, ...]:
+    """The line of facts under the sentence."""
+    run, results = parts.run, parts.results
+    operations = parts.series.operations if parts.series is not None else None
+    facts = [
+        run.id,
+        f"seed {run.seed}",
+        f"{words.given(run.time_limit_s)} of load",
+        f"{run.rate:g} sends/s · {words.plural(run.clients, 'client')} · {words.plural(run.queues, 'queue')}",
+        "" if operations is None else words.plural(operations, "operation"),
+        run.backend,
+        f"checked by {results.engine}" if results is not None else "",
+        f"chaos {run.chaos_version}",
+    ]
+    return tuple(fact for fact in facts if fact)
+
+
+def commands_of(parts: Parts) -> tuple[tuple[str, str], ...]:
+    """(what for, command line): again, judge again."""
+    run, results = parts.run, parts.results
+    code = results and exit_code(results.valid, interrupted=run.interrupted, broke=run.broke)
+    again = ("run again", words.run_again(parts.run.argv, parts.run.seed))
+    judge = ("judge again" if code is not None else "judge", shlex.join(["chaos", "check", parts.folder]))
+    return (again, judge, *([("exit code", str(code))] if code is not None else []))
+
+
+def notices_of(parts: Parts) -> tuple[str, ...]:
+    """What the page cannot show, and what would help."""
+    out = []
+    if parts.results is None:
+        out.append("There is no results.json: the history was not judged. `chaos check` judges what was recorded.")
+    if parts.series is None:
+        out.append("There is no series.json: latency, rate and offset lag cannot be drawn. `chaos check` writes it.")
+    elif parts.series.operations == 0:
+        out.append("No operation was recorded.")
+    if parts.results is not None and parts.run.error:
+        out.append(f"The run broke: {parts.run.error}")
+    if parts.results is not None and parts.results.engine_note:
+        out.append(parts.results.engine_note)
+    if (not_taken := parts.run.promises.not_taken) and (parts.results is None or parts.results.valid is not True):
+        out.append(f"The system was not held to {' and '.join(not_taken)}.")  # the sentence of a valid run says it
+    out += [
+        f"Left on the cluster: {', '.join(left)}."
+        for event in parts.events
+        if isinstance(event, Note) and event.name == LEFT_BEHIND and (left := event.data.get("left"))
+    ]
+    return tuple(out)

@@ -1,0 +1,193 @@
+"""What surrounds a verdict: assumptions with their figures, counts, environment, configuration.
+
+Pure. The module refuses to decide whether an assumption holds well enough; the checks did.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from chaos.core.events import Event, Note, Observation, Phase
+from chaos.core.op import Type
+from chaos.core.runinfo import RunInfo
+from chaos.core.series import Series
+from chaos.core.verdict import FaultResult, Results
+from reports import words
+from reports.folder import Parts
+from reports.model import Assumption, Table
+from reports.page.findings import word_of
+from reports.page.timeline import phase_spans
+from reports.page.trace import SENT
+
+SHARE_OF_RATE: Final = 0.95
+"""Below this share of the asked rate the page marks the figure; whether it matters, the checks decide."""
+
+ENDED: Final = ("node-ended", "node-restarted", "worker-ended")
+"""Notes of the harness about a process that should live."""
+
+PROVEN: Final = "settings-in-effect"
+"""The note of what the nodes were proven to run with."""
+
+LOADED: Final = ("load", "heal", "recovery")
+"""Phases in which sends are due."""
+
+
+def outcome_counts(series: Series | None, results: Results | None) -> Table:
+    """Operations by kind and outcome."""
+    outcomes = [Type.OK.word, Type.FAIL.word, Type.INFO.word, Type.NOT_SENT.word]
+    rows: list[tuple[str, ...]] = []
+    if series is not None and series.rate:
+        for f, by_type in series.rate.items():
+            totals = [sum(by_type.get(word, [])) for word in outcomes]
+            share = totals[0] / sum(totals) if sum(totals) else 0.0
+            rows.append((f, *(words.count(n) for n in totals), f"{100 * share:.2f} %" if sum(totals) else "—"))
+        return Table(
+            title="operations",
+            columns=("operation", "ok", "failed", "unknown", "not sent", "ok share"),
+            rows=tuple(rows),
+        )
+    counts = results.counts if results is not None else {}
+    return Table(
+        title="operations", columns=("operations", "count"), rows=tuple((k, words.count(n)) for k, n in counts.items())
+    )
+
+
+def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption, ...]:
+    """What had to hold, with the figures; the verdict's own row says whether it was enough."""
+    checks = parts.results.checks if parts.results is not None else ()
+    judged = [
+        Assumption(name="judged", tone=word_of(check.valid)[1], text=check.reason or check.found)
+        for check in checks
+        if check.name == "assumptions"
+    ]
+    traffic = () if parts.series is None else (_rate(parts, parts.series), _in_flight(parts.series))
+    events = parts.events
+    return (
+        *judged, *traffic, _faults(parts.run, faults), _final_reads(events), _ended(events), _observations(events),
+        *_settings(events),
+    )  # fmt: skip
+
+
+def _rate(parts: Parts, series: Series) -> Assumption:
+    asked = parts.run.rate
+    sends = [item for f in SENT for item in series.rate.get(f, {}).items()]
+    left = sum(sum(n) for word, n in sends if word != Type.NOT_SENT.word)
+    loaded = [span for span in phase_spans(parts.events, series.origin_ns, series.duration_s) if span.name in LOADED]
+    loaded_s = max((span.end for span in loaded), default=series.duration_s)
+    a_second = left / loaded_s if loaded_s > 0 else 0.0
+    kept_up = asked > 0 and a_second >= SHARE_OF_RATE * asked
+    text = f"{a_second:.0f} sends a second left over {words.seconds(loaded_s)}, {asked:g} were asked for"
+    return Assumption(name="rate", tone="good" if kept_up else "warn", text=text)
+
+
+def _in_flight(series: Series) -> Assumption:
+    unsent = sum(sum(by_type.get(Type.NOT_SENT.word, [])) for by_type in series.rate.values())
+    if unsent:
+        text = f"{words.plural(unsent, 'operation')} not sent: the bound was reached"
+        return Assumption(name="in flight", tone="warn", text=text)
+    return Assumption(name="in flight", tone="good", text="no operation was held back by the bound")
+
+
+def _faults(run: RunInfo, faults: Sequence[FaultResult]) -> Assumption:
+    done = [fault for fault in faults if not fault.skipped]
+    proven, healed = sum(fault.proven for fault in done), sum(fault.healed for fault in done)
+    text = f"{run.planned_faults} planned, {len(done)} done, {proven} proven, {healed} healed"
+    if len(faults) > len(done):
+        text += f", {len(faults) - len(done)} skipped"
+    whole = proven == healed == len(done) == run.planned_faults
+    return Assumption(name="faults", tone="good" if whole else "warn", text=text)
+
+
+def _final_reads(events: Sequence[Event]) -> Assumption:
+    edges = [event for event in events if isinstance(event, Phase) and event.name == "drain"]
+    if edges and edges[-1].edge == "end" and edges[-1].ok:
+        return Assumption(name="final reads", tone="good", text="ended: two equal passes over every queue")
+    text = (edges[-1].note or "began and did not end") if edges else "never began"
+    return Assumption(name="final reads", tone="warn", text=text)
+
+
+def _ended(events: Sequence[Event]) -> Assumption:
+    """Nodes and workers that ended by themselves, as the harness noted them."""
+    gone = [event for event in events if isinstance(event, Note) and event.name in ENDED]
+    if not gone:
+        return Assumption(name="processes", tone="good", text="no node and no worker ended by itself")
+    names = ", ".join(sorted({event.node or event.text for event in gone}))
+    return Assumption(name="processes", tone="warn", text=f"{names} ended by itself; see the logs in the run folder")
+
+
+def _observations(events: Sequence[Event]) -> Assumption:
+    asked = [event for event in events if isinstance(event, Observation)]
+    silent = sum(not event.alive for event in asked)
+    nodes = words.plural(len({event.node for event in asked}), "node")
+    text = f"{words.plural(len(asked), 'observation')} of {nodes}, {words.count(silent)} without an answer"
+    return Assumption(name="observations", tone="good" if asked else "warn", text=text)
+
+
+def _proven(events: Sequence[Event]) -> list[Note]:
+    return [event for event in events if isinstance(event, Note) and event.name == PROVEN]
+
+
+def _settings(events: Sequence[Event]) -> list[Assumption]:
+    """What was proven of the settings; nothing of a system that has nothing to prove."""
+    return [
+        Assumption(name="settings", tone="warn" if note.data.get("warning") else "good", text=note.text)
+        for note in _proven(events)[-1:]
+    ]
+
+
+def _switches(events: Sequence[Event]) -> Table:
+    """Each switch that decides about safety, and what which nodes said of it."""
+    rows = []
+    for note in _proven(events)[-1:]:
+        for key, said in note.data.get("switches", {}).items():
+            values: dict[str, list[str]] = {}
+            for node, value in said.items():
+                values.setdefault(value, []).append(node)
+            rows.append((key, "; ".join(f"{value} ({' '.join(nodes)})" for value, nodes in values.items())))
+    return Table(title="Switches in effect", rows=tuple(rows))
+
+
+def environment(parts: Parts) -> tuple[Table, ...]:
+    """Nodes, settings, load, machine, timings."""
+    run, results = parts.run, parts.results
+    load = [
+        ("workload", run.workload),
+        ("rate", f"{run.rate:g} sends/s"),
+        ("clients", str(run.clients)),
+        ("workers", str(run.workers)),
+        ("queues", str(run.queues)),
+        ("message body", words.size(run.body_bytes)),
+        ("operation deadline", words.given(run.op_timeout_s)),
+        ("time limit", words.given(run.time_limit_s)),
+        ("fault interval", words.given(run.fault_interval_s)),
+        ("fault duration", words.given(run.fault_duration_s)),
+        ("route refresh", "—" if run.route_poll_interval_s is None else words.given(run.route_poll_interval_s)),
+        *((f"mix {f}", f"{share:g}") for f, share in run.mix.items()),
+    ]
+    versions = [
+        ("chaos", run.chaos_version),
+        (run.system, run.system_version),
+        ("backend", run.backend),
+        ("engine", (results.engine + (f" ({results.engine_note})" if results.engine_note else "")) if results else "—"),
+        ("schema", str(run.schema_version)),
+        ("started (UTC)", run.origin_utc),
+        ("boot", run.boot_id),
+    ]
+    timings = [(name, words.seconds(value)) for name, value in run.timings_s.items()]
+    if results is not None:
+        timings += [(f"check {check.name}", words.seconds(check.took_s)) for check in results.checks if check.took_s]
+    tables = [
+        Table(title="Nodes", rows=tuple((node.name, node.role, node.address) for node in run.nodes)),
+        Table(title="Versions", rows=tuple(versions)),
+        Table(title="Load", rows=tuple(load)),
+        Table(title="Settings", rows=tuple(run.settings.items())),
+        _switches(parts.events),
+        Table(title="Machine", rows=tuple(words.flattened(run.machine))),
+        Table(title="Timings", rows=tuple(timings)),
+    ]
+    return tuple(table for table in tables if table.rows)
+
+
+def config_line(line: str) -> tuple[str, str]:
+    """A line of ``config.yaml`` as (text, origin): the origin is the comment behind the value."""
+    text, mark, origin = line.rpartition(" # ")
+    return (text.rstrip(), origin.strip()) if mark else (line, "")

@@ -1,0 +1,224 @@
+"""The fault table and what follows from it: recovery times and losses per fault and over the run.
+
+Pure. The module refuses to measure: outages and losses come from ``results.json``.
+"""
+
+from collections.abc import Sequence
+from statistics import median
+
+from chaos.core.matrix_results import NEVER
+from chaos.core.matrix_results import Recovery as Recovered
+from chaos.core.verdict import FaultResult, Rto
+from checkers.anomalies.findings import listed
+from reports import words
+from reports.folder import Parts
+from reports.model import FaultRow, Recovery, RtoCell
+from reports.page.service import steady_line, steady_words
+from reports.page.spread import SpreadRow, scale_of, spread_of, spread_row
+from reports.page.timeline import kind_of
+from reports.page.trace import SENT
+
+FAILOVERS = 8
+"""Changes of leadership that are named."""
+
+QUIET = 8
+"""Quiet stretches that are named."""
+
+
+def rto_words(rto: Rto) -> str:
+    """``none``, ``never`` or a duration."""
+    if not rto.recovered:
+        return "never"
+    return "none" if rto.seconds is None else words.seconds(rto.seconds)
+
+
+def _weight(rto: Rto) -> float:
+    return float("inf") if not rto.recovered else -1.0 if rto.seconds is None else rto.seconds
+
+
+def worst_rto(rtos: Sequence[Rto]) -> Rto | None:
+    """The longest recovery of them, sends before anything else; None if none was measured."""
+    sends = [rto for rto in rtos if rto.f in SENT]
+    return max(sends or rtos, key=_weight, default=None)
+
+
+def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> tuple[FaultRow, ...]:
+    """Faults as they were done, then those planned and never reached."""
+    budget = parts.run.rto_budget_s
+    rows = []
+    for fault in faults:
+        worst = worst_rto(fault.rto)
+        over = worst is not None and (not worst.recovered or (budget is not None and _weight(worst) > budget))
+        described = fault.description or " ".join(fault.targets)
+        state = "skipped" if fault.skipped else "proven" if fault.proven else "unproven"
+        rows.append(
+            FaultRow(
+                id=fault.id,
+                name=fault.name,
+                kind=kind_of(fault.name),
+                targets=described,
+                state=state,
+                evidence=fault.evidence,
+                heal=_heal_word(fault),
+                heal_evidence=fault.heal_evidence,
+                note=fault.note,
+                start=words.since(fault.inject_ns, origin_ns),
+                end=words.since(fault.heal_ns, origin_ns),
+                errors=fault.not_ok,
+                rto="—" if worst is None else rto_words(worst),
+                rto_tone="bad" if over else "",
+                lost=fault.lost,
+                lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
+                steady=steady_words(fault.steady),
+            )
+        )
+    done = {fault.id for fault in faults}
+    for number, row in enumerate(parts.plan, 1):
+        if row.get("row", number) not in done:
+            name = str(row.get("name", "?"))
+            rows.append(
+                FaultRow(
+                    id=int(row.get("row", number)),
+                    name=name,
+                    kind=kind_of(name),
+                    targets="",
+                    state="not reached",
+                    evidence=f"planned at {words.at(row.get('at_s'))}",
+                    heal="",
+                    heal_evidence="",
+                    note="",
+                    start=None,
+                    end=None,
+                    errors=0,
+                    rto="—",
+                    rto_tone="",
+                    lost=0,
+                    lost_span="",
+                    steady="—",
+                )
+            )
+    return tuple(rows)
+
+
+def _heal_word(fault: FaultResult) -> str:
+    if fault.skipped:
+        return ""
+    if fault.healed:
+        return "healed"
+    return "not healed" if fault.healed_ns is not None else "healing not recorded"
+
+
+def failover_lines(parts: Parts) -> list[str]:
+    """The changes of leadership, who led when; nothing where there were none."""
+    changes = parts.results.failovers if parts.results is not None else ()
+    if not changes:
+        return []
+    shown = [f"{one.node} in epoch {one.epoch} from {words.at(words.since(one.at_ns, parts.run.origin_ns))}"
+             for one in changes[:FAILOVERS]]  # fmt: skip
+    more = f" and {words.count(len(changes) - FAILOVERS)} more" if len(changes) > FAILOVERS else ""
+    return [f"failovers: {words.count(len(changes))} ({', '.join(shown)}{more})"]
+
+
+def quiet_lines(parts: Parts) -> list[str]:
+    """When a tenth of the sends was due on purpose; nothing where the load was steady."""
+    stretches = parts.run.quiet
+    shown = ", ".join(f"{begin:.1f} to {end:.1f} s" for begin, end in stretches[:QUIET])
+    more = f" and {words.count(len(stretches) - QUIET)} more" if len(stretches) > QUIET else ""
+    return [f"quiet load, a tenth of the sends: {shown}{more}"] if stretches else []
+
+
+def rto_lines(faults: Sequence[FaultResult], budget: float | None) -> list[str]:
+    """Recovery times over all faults, a line for the kinds of operation of which the same is to be said."""
+    alike: dict[str, list[str]] = {}
+    for f in dict.fromkeys(rto.f for fault in faults for rto in fault.rto):
+        alike.setdefault(_rto_words(f, faults, budget), []).append(f)
+    return [f"RTO of {listed(kinds)}: {said}" for said, kinds in alike.items()]
+
+
+def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow]) -> Recovery:
+    """RTO and RPO of the whole run, and per fault and kind of operation."""
+    budget = parts.run.rto_budget_s
+    finite = [rto.seconds for fault in faults for rto in fault.rto if rto.seconds is not None and rto.recovered]
+    scale = max([1.0, *finite, *([budget] if budget else [])]) * 1.05
+    by_id = {row.id: row for row in rows}
+    table = []
+    for fault in faults:
+        cells = [
+            _rto_cell(f, [rto for rto in fault.rto if rto.f == f], scale, budget)
+            for f in dict.fromkeys(rto.f for rto in fault.rto)
+        ]
+        if any(cell.tone != "none" for cell in cells):
+            table.append((by_id[fault.id], tuple(cell for cell in cells if cell.tone != "none")))
+    lines = [*failover_lines(parts), *quiet_lines(parts), *rto_lines(faults, budget)]
+    if faults and parts.results is not None:
+        lines += [line for line in [steady_line(faults)] if line]
+        lost = sum(fault.lost for fault in faults)
+        where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
+        lines.append(f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f" ({where})" if where else ""))
+    spreads, spread_scale_s = spread_rows(faults)
+    return Recovery(
+        lines=tuple(lines),
+        rows=tuple(table),
+        budget="" if budget is None else words.given(budget),
+        budget_share=None if budget is None else round(budget / scale, 4),
+        scale=words.seconds(scale),
+        spreads=spreads,
+        spread_scale=words.seconds(spread_scale_s),
+    )
+
+
+def spread_rows(faults: Sequence[FaultResult]) -> tuple[tuple[SpreadRow, ...], float]:
+    """The distribution for each nemesis and kind of operation that an outage touched, and where its axis ends in s."""
+    found: dict[tuple[str, str], list[Recovered]] = {}
+    for fault in faults:
+        for rto in fault.rto:
+            if rto.key < 0:
+                found.setdefault((fault.name, rto.f), []).append(rto.seconds if rto.recovered else NEVER)
+    made = {key: spread_of(all_of_it) for key, all_of_it in found.items()}
+    touched = {key: spread for key, spread in made.items() if spread.dots or spread.never}
+    scale_s = scale_of(tuple(touched.values()))
+    return tuple(spread_row(name, kind_of(name), f, one, scale_s) for (name, f), one in touched.items()), scale_s
+
+
+def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None) -> RtoCell:
+    everywhere = max((rto for rto in rtos if rto.key < 0), key=_weight, default=None)
+    single = max((rto for rto in rtos if rto.key >= 0), key=_weight, default=None)
+    worst = max(rtos, key=_weight)
+    weight = _weight(worst)
+    tone = (
+        "none" if weight < 0 else "bad" if not worst.recovered or (budget is not None and weight > budget) else "good"
+    )
+    return RtoCell(
+        f=f,
+        all_queues="—" if everywhere is None else rto_words(everywhere),
+        worst_queue="—"
+        if single is None
+        else rto_words(single) + (f" (queue {single.key})" if _weight(single) >= 0 else ""),
+        when=worst.when.replace("-", " the ") if worst.when else "",
+        resolution=f"± {words.seconds(worst.resolution_s)}",
+        share=round(max(0.0, min(1.0, weight / scale)), 4),
+        tone=tone,
+        lagged=any(rto.lagged for rto in rtos),
+    )
+
+
+def _rto_words(f: str, faults: Sequence[FaultResult], budget: float | None) -> str:
+    """``worst 2.9 s (fault 3), median 2.6 s; 1 fault without an outage``."""
+    worst = {fault.id: max((rto for rto in fault.rto if rto.f == f), key=_weight, default=None) for fault in faults}
+    known = {number: rto for number, rto in worst.items() if rto is not None}
+    never = [number for number, rto in known.items() if not rto.recovered]
+    ended = {number: rto.seconds for number, rto in known.items() if rto.recovered and rto.seconds is not None}
+    said = []
+    if never:
+        said.append(f"never recovered from fault{'s' * (len(never) > 1)} {listed([str(number) for number in never])}")
+    if ended:
+        at = max(ended, key=lambda number: ended[number])
+        many = len(ended) > 1
+        middle = f", median {words.seconds(median(ended.values()))}" if many else ""
+        said.append(f"{'worst ' if many else ''}{words.seconds(ended[at])} (fault {at}){middle}")
+    quiet = len(known) - len(never) - len(ended)
+    if quiet:
+        said.append(f"{words.plural(quiet, 'fault')} without an outage")
+    if budget is not None:
+        said.append(f"budget {words.given(budget)}")
+    return "; ".join(said)

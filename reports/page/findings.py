@@ -1,0 +1,179 @@
+"""The verdict as shown: its stamp, its check table, why something is unknown, and the anomalies.
+
+Pure. The module refuses to judge; where ``results.json`` is missing it says so.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from chaos.core.verdict import Anomaly, Example, Results, Valid
+from checkers.anomalies.findings import validity
+from reports import words
+from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
+from reports.page.timeline import Band, Change
+from reports.page.trace import trace
+
+ROW_REASON: Final = 120
+"""Characters of a reason that a row of the verdict table holds."""
+
+WEIGHTS: Final = ("error", "undecided", "allowed")
+MEANINGS: Final[Mapping[str, str]] = {
+    "lost-write": "acknowledged, yet no read returned it although reads went past its place",
+    "unseen": "acknowledged, and no read came far enough to show whether it is there",
+    "duplicate": "one message at two offsets",
+    "phantom": "a message that nobody tried to send",
+    "G1a": "a message whose send had failed for certain, or that nobody committed, and a read returned it",
+    "early-delivery": "a delayed message that a read returned before its time",
+    "inconsistent-offsets": "one offset that held two different messages",
+    "nonlinearizable-offset": "a message with a lower offset than one that was acknowledged before its send began",
+    "stale-tail": "a strong read that missed a message acknowledged before it began",
+    "nonmonotonic-send": "one process' messages in another order than it sent them",
+    "nonmonotonic-poll": "offsets that step back within one poll",
+    "poll-skip": "a read that passed over a known record",
+    "undelivered": "acknowledged and below the offset that the group committed, yet no member was given it",
+    "lost-commit": "an answer to where the group goes on that its commits and the answers before rule out",
+    "corrupt": "a record whose content is damaged",
+    "dual-master": "two nodes lead in the same epoch",
+    "epoch-regression": "an epoch or term that stepped back",
+    "replica-fork": "two replicas hold different messages at one offset",
+    "min-in-sync": "an acknowledgement with fewer replicas in sync than promised",
+    "did-not-come-back": "a node that does not serve, or does not rejoin, although its fault is over",
+    "no-recovery": "a queue that takes no sends although every node runs and reaches the others",
+    "no-progress": "acknowledgements stopped where the fault must not touch them",
+    "rto-budget": "a recovery longer than its budget",
+    "too-little-traffic": "too few operations to say anything",
+    "no-fault": "faults were planned and none was injected",
+    "fault-unproven": "a fault that was not seen to take effect",
+    "no-failover": "the leader was taken away and no other took over",
+    "drain-incomplete": "the final reads did not cover every queue twice",
+    "dispatch-lag": "the harness did not keep up with its own schedule",
+    "clock": "a clock that cannot be trusted",
+}
+
+
+def word_of(valid: Valid) -> tuple[str, str]:
+    """``true``, ``false`` or ``unknown`` with its tone."""
+    return ("true", "good") if valid is True else ("false", "bad") if valid is False else ("unknown", "warn")
+
+
+def stamp_of(results: Results | None, *, broke: bool) -> Stamp:
+    """The stamp: VALID, INVALID, UNKNOWN, or what became of a run without a verdict."""
+    if results is None:
+        return Stamp("BROKE" if broke else "NOT JUDGED", "warn")
+    return Stamp(
+        {"true": "VALID", "false": "INVALID", "unknown": "UNKNOWN"}[word_of(results.valid)[0]],
+        word_of(results.valid)[1],
+    )
+
+
+def anomaly_views(
+    results: Results, shaded: Sequence[Band], changes: Sequence[Change], reasons: Mapping[str, str]
+) -> tuple[AnomalyView, ...]:
+    """Errors first, each with the kinds of the same cause under it; ``reasons``: why one is allowed."""
+
+    def view(name: str, anomaly: Anomaly, parts: tuple[AnomalyView, ...]) -> AnomalyView:
+        examples = []
+        for example in anomaly.examples:
+            columns = tuple(dict.fromkeys(key for op in example.ops for key, value in op.items() if value is not None))
+            rows = tuple(tuple(words.cell(op.get(key)) for key in columns) for op in example.ops)
+            picture = trace(example, shaded, changes)
+            examples.append(
+                ExampleView(
+                    sentence=example.sentence, facts=facts_of(example), trace=picture, columns=columns, rows=rows
+                )
+            )
+        return AnomalyView(
+            name=name,
+            anchor=f"anomaly-{name}",
+            meaning=MEANINGS.get(name, ""),
+            count=anomaly.count,
+            weight=_weight(name, anomaly),
+            why_allowed=reasons.get(name, "") if anomaly.allowed else "",
+            examples=tuple(examples),
+            parts=parts,
+        )
+
+    found = results.anomalies
+    heads = {name: _headline(name, found) for name in found}
+    ordered = sorted(
+        (name for name in found if heads[name] == name), key=lambda name: WEIGHTS.index(_weight(name, found[name]))
+    )
+    return tuple(
+        view(head, found[head], tuple(view(n, a, ()) for n, a in found.items() if heads[n] == head and n != head))
+        for head in ordered
+    )
+
+
+def facts_of(example: Example) -> tuple[tuple[str, str], ...]:
+    """What an occurrence is about, as far as it is known."""
+    queue = "" if example.key is None else f"queue {example.key}"
+    offset = "" if example.offset is None else f"offset {example.offset}"
+    fault = "" if example.fault is None else str(example.fault)
+    named = (
+        ("node", example.node or ""),
+        ("message", example.value or ""),
+        ("place", ", ".join(filter(None, (queue, offset)))),
+        ("fault", fault),
+        ("promise", "covers it" if example.excused else ""),
+    )
+    return tuple((name, value) for name, value in named if value)
+
+
+def _weight(name: str, anomaly: Anomaly) -> str:
+    """What the anomaly does to the verdict, in the checks' own words."""
+    valid = validity({name: anomaly})
+    return "allowed" if valid is True else "error" if valid is False else "undecided"
+
+
+def _headline(name: str, found: Mapping[str, Anomaly]) -> str:
+    """The anomaly under which this one is shown: the end of its ``part_of`` chain, itself if that is a ring."""
+    seen, at = {name}, name
+    while (above := found[at].part_of) is not None and above in found:
+        if above in seen:
+            return name
+        seen.add(above)
+        at = above
+    return at
+
+
+def why_unknown(results: Results | None) -> tuple[tuple[str, str], ...]:
+    """(checks, reason) for everything that is unknown; a reason that no check gives stands first, without a name.
+
+    Several reasons in one text are told apart at their semicolons.
+    """
+    if results is None:
+        return ()
+    rows = [(check.name, check.reason) for check in results.checks if check.valid == "unknown" and check.reason]
+    said = list(dict.fromkeys(reason for _, reason in rows))
+    if results.valid == "unknown" and results.reason and results.reason not in (*said, "; ".join(said)):
+        rows.insert(0, ("", results.reason))
+    grouped: dict[str, list[str]] = {}
+    for name, reasons in rows:
+        for reason in reasons.split("; "):
+            grouped.setdefault(reason, []).extend([name] if name else [])
+    return tuple((", ".join(names), reason) for reason, names in grouped.items())
+
+
+def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
+    """The verdict table; a reason that is long or that several rows share stands above it only."""
+    if results is None:
+        return ()
+    reasons = [check.reason for check in results.checks]
+    rows = []
+    for check in results.checks:
+        word, tone = word_of(check.valid)
+        own = check.reason != check.found and reasons.count(check.reason) == 1 and len(check.reason) <= ROW_REASON
+        shown = [name for name in check.anomalies if name in results.anomalies]
+        rows.append(
+            CheckRow(
+                name=check.name,
+                word=word,
+                tone=tone,
+                found=check.found,
+                reason=check.reason if own else "",
+                examined=check.examined or "—",
+                took=words.seconds(check.took_s) if check.took_s else "—",
+                link=f"anomaly-{shown[0]}" if shown else "",
+            )
+        )
+    return tuple(rows)

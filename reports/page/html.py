@@ -1,0 +1,93 @@
+"""``report.html``: one page that needs nothing else, written whole or not at all.
+
+A thin shell around the pure ``reports.page.build.report_data``. Everything from the run is escaped by the
+template engine or, inside the page's data, by ``embedded``; the page's own policy forbids requests.
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from markupsafe import Markup, escape
+
+from reports import words
+from reports.folder import read_parts
+from reports.model import ReportData
+from reports.page.build import report_data
+from reports.page.trace import WIDTH
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+REPORT: Final = "report.html"
+_ASSETS: Final = Path(__file__).parents[1] / "assets"
+
+
+def render(folder: Path) -> Path:
+    """Write ``report.html`` of a run folder, replacing an older one in one step; returns its path.
+
+    Works on a run that crashed or was never judged, and says so on the page.
+
+    Raises:
+        HistoryError: the folder has no ``run.json``, or a file in it cannot be read.
+    """
+    text = page(report_data(read_parts(folder)))
+    target, partial = folder / REPORT, folder / f"{REPORT}.partial"
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def page(data: ReportData) -> str:
+    """The page's text. Pure but for reading the package's own template, style and script once."""
+    made, css = template("report.html.j2")
+    js = Markup(_text("report.js"))  # noqa: S704 - our own file
+    return made.render(d=data, css=css, js=js, data=embedded(data.charts), trace_width=WIDTH)
+
+
+def embedded(value: Any) -> Markup:
+    """JSON for a script element: nothing in it can end the element or begin a comment."""
+    text = msgspec.json.encode(value).decode()
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)  # noqa: S704 - made safe just above
+
+
+def marked(text: str) -> Markup:
+    """Text in which what stands between back-ticks is code."""
+    parts = (f"<code>{escape(part)}</code>" if i % 2 else escape(part) for i, part in enumerate(text.split("`")))
+    return Markup("").join(Markup(part) for part in parts)  # noqa: S704 - each part was escaped
+
+
+def template(name: str) -> "tuple[Template, Markup]":
+    """One of the package's own templates, and the style of all pages."""
+    return _environment().get_template(name), Markup(_text("report.css"))  # noqa: S704 - our own file
+
+
+@cache
+def _text(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # a summary needs no page
+
+    environment = Environment(
+        loader=PackageLoader("reports", "assets"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["grouped"] = words.count
+    environment.filters["marked"] = marked
+    return environment

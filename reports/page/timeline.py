@@ -1,0 +1,313 @@
+"""What the panels draw: from events and series to intervals, lines and packed points on one time axis.
+
+Pure. Times are seconds since the load began. The module refuses to smooth: a node that was not asked
+is blank, a node that did not answer says so, a step without an ok operation has no quantile.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.events import Event, Observation, Phase
+from chaos.core.op import SENDS, F, Type
+from chaos.core.runinfo import RunInfo
+from chaos.core.series import Points, Series
+from chaos.core.verdict import FaultResult
+from checkers.history.timeline import fault_spans
+
+LEADING: Final = frozenset({"master", "leader", "primary", "active"})
+BLIND_PERIODS: Final = 3.5
+"""A pause in a node's observations longer than this many periods is drawn blank."""
+KINDS: Final = ("kill", "stop", "restart", "disconnect", "partition", "suspend", "loss", "delay")
+SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "pops", "drain")
+
+
+class Interval(msgspec.Struct, frozen=True, array_like=True):
+    """A stretch of one state. Tones: lead, stale, follow, silent, whole, shrunk."""
+
+    start: float
+    end: float
+    tone: str
+    label: str
+
+
+class Strip(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of states. ``role`` groups rows; ``node`` is empty for a row about the whole group."""
+
+    name: str
+    role: str
+    node: str
+    intervals: tuple[Interval, ...]
+
+
+class Band(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault on the time axis: from its injection to ``end`` (healing began), whole again at ``healed``."""
+
+    id: int
+    name: str
+    kind: str
+    start: float
+    end: float
+    healed: float
+    targets: tuple[str, ...]
+    proven: bool
+
+
+class PhaseSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """A phase that is drawn; ``ok`` false: it broke or never ended."""
+
+    name: str
+    start: float
+    end: float
+    ok: bool
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """A node was first seen leading in an epoch that was the newest then."""
+
+    time: float
+    node: str
+    words: str
+
+
+class Charts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that the page's script draws, beside the packed points."""
+
+    end: float
+    step: float
+    faults: tuple[Band, ...]
+    phases: tuple[PhaseSpan, ...]
+    strips: tuple[Strip, ...]
+    nodes: tuple[str, ...]
+    ops: dict[int, str]
+    outcomes: dict[int, str]
+    shown: int
+    operations: int
+    quantiles: dict[str, list[float | None]]
+    rate: dict[str, dict[str, list[int]]]
+    lag: dict[str, list[tuple[float, int | None]]]
+    unread: list[int]
+
+
+def kind_of(name: str) -> str:
+    """The mechanism in a nemesis' name, which gives its colour: one of ``KINDS``, or other."""
+    base = name.split("@", maxsplit=1)[0]
+    if base.endswith(("ring", "bridge")):
+        return "partition"
+    return next((kind for kind in KINDS if kind in base), "suspend" if "pause" in base else "other")
+
+
+def folded(events: Iterable[Event]) -> tuple[FaultResult, ...]:
+    """The fault table of a run that was never judged: what its events, in order of time, say of each fault."""
+    return tuple(span.row() for span in fault_spans(events))
+
+
+def bands(faults: Sequence[FaultResult], origin_ns: int, end: float) -> tuple[Band, ...]:
+    """Faults that began, in order; one that was never healed lasts to the end."""
+    drawn = []
+    for fault in faults:
+        if fault.inject_ns is None:
+            continue
+        start = (fault.inject_ns - origin_ns) / NS_PER_S
+        stop = end if fault.heal_ns is None else (fault.heal_ns - origin_ns) / NS_PER_S
+        whole = (
+            (end if fault.heal_ns is None else stop)
+            if fault.healed_ns is None
+            else (fault.healed_ns - origin_ns) / NS_PER_S
+        )
+        drawn.append(
+            Band(
+                id=fault.id,
+                name=fault.name,
+                kind=kind_of(fault.name),
+                start=round(start, 3),
+                end=round(stop, 3),
+                healed=round(max(stop, whole), 3),
+                targets=fault.targets,
+                proven=fault.proven,
+            )
+        )
+    return tuple(sorted(drawn, key=lambda band: band.start))
+
+
+def phase_spans(events: Iterable[Event], origin_ns: int, end: float) -> tuple[PhaseSpan, ...]:
+    """The phases from the load on; one that never ended lasts to the end and is not ok."""
+    spans: list[PhaseSpan] = []
+    begun: dict[str, float] = {}
+    for event in events:
+        if not isinstance(event, Phase) or event.name not in SHOWN_PHASES:
+            continue
+        at = round((event.time_ns - origin_ns) / NS_PER_S, 3)
+        if event.edge == "start":
+            begun[event.name] = at
+        elif event.name in begun:
+            spans.append(PhaseSpan(name=event.name, start=begun.pop(event.name), end=at, ok=event.ok))
+    spans += [PhaseSpan(name=name, start=start, end=end, ok=False) for name, start in begun.items()]
+    return tuple(sorted(spans, key=lambda span: span.start))
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """One observation of a strip: from when on, and what."""
+
+    time: float
+    tone: str
+    label: str
+
+
+def _joined(seen: Sequence[_Seen], end: float) -> tuple[Interval, ...]:
+    """Observations as intervals: equal neighbours merge, a long pause stays blank."""
+    if not seen:
+        return ()
+    times = np.array([each.time for each in seen])
+    period = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
+    out: list[Interval] = []
+    for i, each in enumerate(seen):
+        following = float(times[i + 1]) if i + 1 < len(seen) else each.time + period
+        stop = following if following - each.time <= BLIND_PERIODS * period else each.time + period
+        start, stop = round(max(0.0, each.time), 3), round(min(end, stop), 3)
+        if stop <= start:
+            continue
+        last = out[-1] if out else None
+        if last and (last.tone, last.label, last.end) == (each.tone, each.label, start):
+            out[-1] = Interval(last.start, stop, last.tone, last.label)
+        else:
+            out.append(Interval(start, stop, each.tone, each.label))
+    return tuple(out)
+
+
+def strips_and_changes(
+    events: Iterable[Event], run: RunInfo, origin_ns: int, end: float
+) -> tuple[tuple[Strip, ...], tuple[Change, ...]]:
+    """Who was what when, per node, one row per replica group's in-sync set, and every change of leader.
+
+    A node that claims to lead in an epoch older than the newest one claimed before is ``stale``.
+    """
+    role_of = {node.name: node.role for node in run.nodes}
+    seen: dict[str, list[_Seen]] = {}
+    newest: dict[str, int] = {}
+    changes: list[Change] = []
+    observed = sorted((e for e in events if isinstance(e, Observation)), key=lambda e: e.time_ns)
+    for event in observed:
+        role = role_of.get(event.node, "")
+        word = "term" if run.roles.get(role) == "controller" else "epoch"
+        time = ((event.time_ns if event.alive else event.asked_ns) - origin_ns) / NS_PER_S
+        rows = seen.setdefault(event.node, [])
+        time = max(time, rows[-1].time) if rows else time
+        if not event.alive:
+            rows.append(_Seen(time, "silent", "no answer"))
+        elif event.role not in LEADING:
+            rows.append(_Seen(time, "follow", event.role or "up"))
+        else:
+            said = event.role if event.epoch is None else f"{event.role}, {word} {event.epoch}"
+            known, epoch = newest.get(role, -1), event.epoch if event.epoch is not None else -1
+            if epoch > known:
+                newest[role] = epoch
+                changes.append(Change(time=round(time, 3), node=event.node, words=f"{event.node} is {said}"))
+            rows.append(_Seen(time, "stale" if epoch < known else "lead", said))
+    strips = [
+        Strip(name=node.name, role=node.role, node=node.name, intervals=_joined(seen.get(node.name, ()), end))
+        for node in run.nodes
+    ]
+    strips += [
+        Strip(name="in sync", role=subject, node="", intervals=_joined(rows, end))
+        for subject, rows in sorted(_in_sync(observed, origin_ns).items())
+    ]
+    return (tuple(strips) if observed else ()), tuple(changes)
+
+
+def _in_sync(observed: Sequence[Observation], origin_ns: int) -> dict[str, list[_Seen]]:
+    """Replica group → its in-sync set over time, as leading controllers told it."""
+    told = [e for e in observed if e.sync_state_set is not None and e.subject is not None]
+    if any(e.role == "leader" for e in told):
+        told = [e for e in told if e.role == "leader"]
+    full: dict[str, int] = {}
+    for event in told:
+        assert event.subject is not None
+        full[event.subject] = max(full.get(event.subject, 0), len(event.sync_state_set or ()))
+    rows: dict[str, list[_Seen]] = {}
+    for event in told:
+        members = tuple(sorted(event.sync_state_set or ()))
+        tone = "whole" if len(members) == full[event.subject or ""] else "shrunk"
+        at = (event.time_ns - origin_ns) / NS_PER_S
+        rows.setdefault(event.subject or "", []).append(_Seen(at, tone, " ".join(members) or "nobody"))
+    return rows
+
+
+def lags(
+    events: Iterable[Event], run: RunInfo, series: Series, origin_ns: int
+) -> dict[str, list[tuple[float, int | None]]]:
+    """Per replica: (time, acknowledged sends minus its offsets over all queues); None where it did not say.
+
+    Nothing where messages enter their queue after their acknowledgement: that is no lag.
+    """
+    if not series.acked or any(run.mix.get(f.word, 0) > 0 for f in SENDS if f is not F.SEND):
+        return {}
+    replicas = [node.name for node in run.nodes if run.roles.get(node.role) == "replica"]
+    steps = np.arange(len(series.acked) + 1) * series.step_s
+    acked = np.array([0, *series.acked])
+    out: dict[str, list[tuple[float, int | None]]] = {name: [] for name in replicas}
+    for event in events:
+        if isinstance(event, Observation) and event.node in out and event.time_ns >= origin_ns:
+            at = round((event.time_ns - origin_ns) / NS_PER_S, 3)
+            known = event.max_offsets is not None and len(event.max_offsets) >= run.queues
+            stored = sum((event.max_offsets or {}).values())
+            out[event.node].append((at, round(float(np.interp(at, steps, acked))) - stored if known else None))
+    return {name: rows for name, rows in out.items() if any(value is not None for _, value in rows)}
+
+
+def packed(points: Points, nodes: int) -> str:
+    """Points by time, as base64 of the columns t, latency (float32), client (uint16), type, f, node (uint8).
+
+    A node that is not known is 255.
+    """
+    order = np.argsort(np.array(points.t_s, dtype=np.float64), kind="stable")
+
+    def column(values: Sequence[float], dtype: str) -> bytes:
+        return np.array(values)[order].astype(dtype).tobytes() if len(order) else b""
+
+    node = [n if 0 <= n < nodes else 255 for n in points.node]
+    client = [min(c, 65535) for c in points.client]
+    blob = column(points.t_s, "<f4") + column(points.latency_ms, "<f4") + column(client, "<u2")
+    blob += column(points.type, "u1") + column(points.f, "u1") + column(node, "u1")
+    return base64.b64encode(blob).decode()
+
+
+def last_moment(events: Iterable[Event], series: Series | None, origin_ns: int) -> float:
+    """Where the time axis ends: the last thing that is drawn, at least one second."""
+    times = [
+        (event.time_ns - origin_ns) / NS_PER_S
+        for event in events
+        if not isinstance(event, Phase) or event.name in SHOWN_PHASES
+    ]
+    return round(max([1.0, series.duration_s if series else 0.0, *times]), 3)
+
+
+def charts(
+    run: RunInfo, series: Series | None, faults: Sequence[FaultResult], events: Sequence[Event], origin_ns: int
+) -> tuple[Charts, tuple[Change, ...]]:
+    """All panels' data, and the changes of leader, which the anomalies' traces show too."""
+    end = last_moment(events, series, origin_ns)
+    strips, changes = strips_and_changes(events, run, origin_ns, end)
+    unread = [a - r for a, r in zip(series.acked, series.read, strict=False)] if series else []
+    quantiles: Mapping[str, list[float | None]] = series.quantiles if series else {}
+    drawn = Charts(
+        end=end,
+        step=series.step_s if series else 1.0,
+        faults=bands(faults, origin_ns, end),
+        phases=phase_spans(events, origin_ns, end),
+        strips=strips,
+        nodes=tuple(node.name for node in run.nodes),
+        ops={int(f): f.word for f in F},
+        outcomes={int(t): t.word for t in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)},
+        shown=len(series.points.t_s) if series else 0,
+        operations=series.operations if series else 0,
+        quantiles={word: [None if v is None else round(v, 3) for v in row] for word, row in quantiles.items()},
+        rate=series.rate if series else {},
+        lag=lags(events, run, series, origin_ns) if series else {},
+        unread=unread,
+    )
+    return drawn, changes

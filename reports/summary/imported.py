@@ -1,0 +1,102 @@
+"""The verdict on a history of another tool, as lines for the terminal, and its figures as an object for scripts.
+
+Pure. What a history does not say is left out of both, and both say why. The module refuses to measure.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from chaos.core.verdict import FaultResult, KindResult, Results
+from checkers.anomalies.findings import listed
+from checkers.recovery.rpo import RpoKernel
+from reports import words
+from reports.page.faults import rto_lines, rto_words, worst_rto
+from reports.page.service import lines_of, milliseconds, steady_line
+from reports.summary.terminal import MAX_FAULTS, WIDTH, cut, table, word, wrapped
+
+RPO: Final = RpoKernel.name
+MAX_ROWS: Final = 12
+"""Operations shown with an anomaly."""
+_SAID: Final = 40
+_KINDS: Final = ("operation", "ok", "failed", "unknown", "ok/s", "p50", "p90", "p99", "longest")
+_FAULTS: Final = ("#", "fault", "from", "to", "RTO", "lost", "as its nemesis says")
+_NAMES: Final = {"latency": "latency from end to end", "rto": "RTO", "rpo": "RPO", "steady": "steady throughput"}
+_UNSAID: Final = ("proven", "healed", "skipped", "targets", "evidence", "heal_evidence", "note")
+"""What only a run of our own knows of a fault."""
+
+
+def summary(path: str, results: Results) -> str:
+    """The answer, the reason, each anomaly with its first sentence and rows; then the figures."""
+    examined = results.checks[0].examined if results.checks else ""
+    out = ["", f"{word(results.valid)}  {path}  {results.model}, {examined}"]
+    if results.engine_note:
+        out += wrapped(results.engine_note)
+    if results.reason:
+        out += wrapped(results.reason)
+    for name, anomaly in results.anomalies.items():
+        out.append(f"{name}: {anomaly.count}{' (allowed)' if anomaly.allowed else ''}")
+        for example in anomaly.examples[:1]:
+            out += [f"  {line}" for line in wrapped(example.sentence)]
+            out += [f"    {cut(_row(row), WIDTH)}" for row in example.ops[:MAX_ROWS]]
+    return "\n".join([*out, *figure_lines(results)])
+
+
+def _row(row: dict[str, Any]) -> str:
+    """An operation on one line."""
+    return "  ".join(f"{name}={value}" for name, value in row.items() if value not in (None, "", []))
+
+
+def figure_lines(results: Results) -> list[str]:
+    """What became of the operations, what clients had of the service, what faults cost, and what cannot be told."""
+    origin_ns = results.origin_ns or 0
+    out = []
+    if results.kinds:
+        kinds = [_KINDS, *map(_kind, results.kinds)]
+        out += table(kinds[:1], kinds[1:], right=range(1, len(_KINDS)))
+    out += lines_of(results, origin_ns)
+    if results.faults:
+        lost = "rpo" not in results.absent
+        faults = [_FAULTS, *(_fault(fault, origin_ns, lost=lost) for fault in results.faults[:MAX_FAULTS])]
+        out += table(faults[:1], faults[1:], right=(2, 3, 4, 5))
+        if len(results.faults) > MAX_FAULTS:
+            out.append(f"showing {MAX_FAULTS} of {len(results.faults)} faults")
+        steady = steady_line(results.faults)
+        out += [*rto_lines(results.faults, None), *([steady] if steady else [])]
+        out += [f"RPO: {one.found}" for one in results.checks if one.name == RPO]
+    for why in dict.fromkeys(results.absent.values()):
+        names = [_NAMES.get(name, name) for name, reason in results.absent.items() if reason == why]
+        out += wrapped(f"not told: {listed(names)} ({why})")
+    return out
+
+
+def _kind(one: KindResult) -> tuple[str, ...]:
+    rate = "—" if one.ok_per_s is None else f"{one.ok_per_s:.1f}"
+    latency = (milliseconds(ms) for ms in (one.p50_ms, one.p90_ms, one.p99_ms, one.max_ms))
+    return (one.f, *(words.count(number) for number in (one.ok, one.fail, one.info)), rate, *latency)
+
+
+def _fault(fault: FaultResult, origin_ns: int, *, lost: bool) -> tuple[str, ...]:
+    worst = worst_rto(fault.rto)
+    return (
+        str(fault.id), fault.name, words.at(words.since(fault.inject_ns, origin_ns)),
+        words.at(words.since(fault.heal_ns, origin_ns)), "—" if worst is None else rto_words(worst),
+        words.count(fault.lost) if lost else "—", cut(fault.description, _SAID),
+    )  # fmt: skip
+
+
+def figures_object(results: Results) -> dict[str, Any]:
+    """The figures as JSON has them; what is absent is not there, and ``absent`` says why."""
+    faults = []
+    for fault in msgspec.to_builtins(results.faults):
+        gone = {*_UNSAID, *(("lost", "rpo_span_s") if "rpo" in results.absent else ())}
+        gone |= {name for name in ("rto", "steady") if name in results.absent}
+        faults.append({name: value for name, value in fault.items() if name not in gone})
+    told = {
+        "kinds": msgspec.to_builtins(results.kinds), "availability": msgspec.to_builtins(results.availability),
+        "latency": msgspec.to_builtins(results.latency), "faults": faults,
+    }  # fmt: skip
+    told |= {one.name: one.found for one in results.checks if one.name == RPO}
+    if results.origin_ns is not None:
+        told["origin_ns"] = results.origin_ns
+    return {**{name: one for name, one in told.items() if name not in results.absent}, "absent": results.absent}
