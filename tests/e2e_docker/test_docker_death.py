@@ -11,6 +11,7 @@ from pathlib import Path
 import host_contract
 import pytest
 from host_support import make, marked, until
+from repository import ROOT
 
 from chaos.core.clock import boot_id
 from chaos.core.errors import ChaosError, DeployError
@@ -25,7 +26,6 @@ from cluster.hosts.docker.engine import BOOT, OWNER, RUN, connect
 
 pytestmark = pytest.mark.e2e
 
-ROOT = Path(__file__).parents[2]
 SPECS = [NodeSpec(name=name, role="broker") for name in ("b1", "b2")]
 HARNESS = """
 import os, sys, time

@@ -4,15 +4,14 @@ import importlib
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from cluster.systems.minimq.bugs import BUGS
 
 pytestmark = pytest.mark.e2e
 
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import host_contract
 import pytest
 from host_support import marked, until
+from repository import ROOT
 
 from chaos.core.errors import CapabilityError, DeployError
 from cluster.cleanup import cleanup, run_records
@@ -20,7 +21,6 @@ from cluster.network import packet_filter
 
 pytestmark = pytest.mark.e2e
 
-ROOT = Path(__file__).parents[2]
 HARNESS = """
 import os, sys, time
 from pathlib import Path

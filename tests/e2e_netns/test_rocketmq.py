@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from repository import ROOT
 
 from chaos.core.clock import Deadline
 from chaos.core.runinfo import NodeInfo
@@ -23,7 +24,6 @@ from cluster.systems.rocketmq.system import RocketMQ
 
 pytestmark = pytest.mark.e2e
 
-ROOT = Path(__file__).parents[2]
 QUEUES = 2
 READY_S = 60
 

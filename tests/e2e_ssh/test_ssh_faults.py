@@ -12,6 +12,7 @@ from pathlib import Path
 
 import host_contract
 import pytest
+from repository import ROOT
 from ssh_support import PORT, USER
 
 from chaos.core.errors import CapabilityError, DeadlineError, DeployError
@@ -26,7 +27,6 @@ from cluster.system import Launch
 
 pytestmark = pytest.mark.e2e
 
-ROOT = Path(__file__).parents[2]
 LAUNCH = Launch(
     argv=("sh", "-c", "echo serving; exec sleep 3000"), env={}, files={"node.conf": b"k=v"}, ready_pattern="serving",
     logs=(), data=(),

@@ -1,13 +1,9 @@
 import os
-import sys
-from pathlib import Path
 
 import pytest
 from object_store import ENVIRONMENT
 
 from spark_checkers import session
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "property"))
 
 
 def pytest_collection_modifyitems(items):

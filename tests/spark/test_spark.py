@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from group_model import model as group_model
 from log_model import MUTATIONS, model
+from repository import HISTORIES
 
 import chaos.core.events
 import chaos.core.history
@@ -31,7 +32,6 @@ from checkers.engine.registry import EVERY
 from spark_checkers import engine, session
 from spark_checkers.tasks import Failed, Task, error_of
 
-HISTORIES = Path(__file__).resolve().parent.parent / "histories"
 pytestmark = pytest.mark.spark
 
 

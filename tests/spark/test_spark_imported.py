@@ -1,10 +1,10 @@
 """Histories of other tools on Spark: the same verdicts as here, files of one job, read in executors only."""
 
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import pytest
+from repository import DATA
 
 import checkers.imported.judge
 from chaos.core.errors import HistoryError
@@ -13,7 +13,7 @@ from chaos.run import judging
 from checkers.imported.options import Question
 from spark_checkers import engine, files
 
-SAMPLES = sorted((Path(__file__).resolve().parent.parent / "data" / "kafka").glob("*.edn"))
+SAMPLES = sorted((DATA / "kafka").glob("*.edn"))
 pytestmark = pytest.mark.spark
 REGISTER = """\
 {:process 0, :type :invoke, :f :write, :value 1}

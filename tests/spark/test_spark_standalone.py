@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from pyspark import cloudpickle
+from repository import HISTORIES
 from spark_standalone import FEWER_COMPILERS, bare_python, descends, holder_of, parent, standalone
 
 from chaos.cli.check import check_command
@@ -26,7 +27,6 @@ from spark_checkers import files as rounds_of_files
 from spark_checkers.masters import Where
 from spark_checkers.tasks import Task, error_of
 
-HISTORIES = Path(__file__).resolve().parent.parent / "histories"
 pytestmark = pytest.mark.spark
 LOG = """\
 {"f": "append", "value": 1, "offset": 0, "type": "ok", "invoke": 1, "complete": 2}

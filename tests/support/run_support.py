@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from repository import ROOT
+
 from checkers.assumptions import LATE_SHARE
 
 FAULTS = ("random-partition", "random-kill", "random-loss", "major-suspend")
@@ -15,7 +17,7 @@ ROCKETMQ_FAULTS = ("--time-limit", "60", "--fault-interval", "10", "--fault-dura
 depends on it: a master that is cut off for 2 s is replaced after it is back, and loses what it acknowledged in between.
 """
 
-DATA = Path(__file__).resolve().parents[2] / "docs" / "data"
+DATA = ROOT / "docs" / "data"
 FOLLOWING = "client.routing=follow"
 SPREAD = 2
 """A run may show so many times the most that a stored run showed: how much is lost depends on what was on its way."""

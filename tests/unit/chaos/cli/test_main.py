@@ -1,0 +1,135 @@
+"""The command line as a process: exit codes, speed of --help, what is imported."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+from chaos.cli.main import PACKAGES
+
+CHAOS = [sys.executable, "-m", "chaos"]
+
+
+def chaos(*argv: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*CHAOS, *argv], capture_output=True, text=True, timeout=60, check=False, cwd=cwd)
+
+
+def test_help_names_every_command_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom chaos.cli.main import cli\n"
+        "cli.main(['--help'], standalone_mode=False)\n"
+        "heavy = {'pyspark', 'pyarrow', 'numpy', 'pandas', 'docker', 'paramiko', 'jinja2', 'rich', 'yaml'}\n"
+        "heavy &= set(sys.modules)\n"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    from chaos.cli.main import COMMANDS, SECTIONS
+
+    named = [name for names in SECTIONS.values() for name in names]
+    assert sorted(named) == sorted(COMMANDS), "each command stands in one section"
+    for name in named:
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["run", "--no-such-option"], "--no-such-option"),
+        (["nonsense"], "nonsense"),
+        (["run", "--system", "rocketmw"], "did you mean rocketmq?"),
+        (["run", "--set", "minInSyncReplica=1"], "did you mean minInSyncReplicas?"),
+        (["run", "--set", "novalue"], "key=value"),
+        (["run", "--nemesis", "random-partitoin"], "did you mean random-partition"),
+        (["run", "--nemesis", "random-kill@brokr"], "broker"),
+        (["run", "--workload", "pop"], "clients of minimq make no pop"),
+        (["run", "--system", "rocketmq", "--workload", "idempotent"], "clients of rocketmq make no idempotent send"),
+        (["run", "--bug", "forget-vot"], "did you mean forget-vote?"),
+        (["run", "--bug", "forget-vote", "--set", "bug=offset-gap"], "two bugs at once"),
+        (["run", "--bug", "forget-vote", "--system", "rocketmq"], "rocketmq carries no bugs"),
+        (["run", "--backend", "netnz"], "did you mean netns?"),
+        (["run", "--time-limit", "0"], "--time-limit"),
+        (["run", "--rate", "-1"], "--rate"),
+        (["check", "no-such-run"], "no-such-run"),
+        (["generate", "--ops", "999", "--output", "made", "--anomaly", "lost-wirte=1"], "did you mean lost-write?"),
+        (["generate", "--ops", "999", "--output", "made", "--model", "kafka"], "ends in .edn or .json"),
+        (["check"], "PATHS"),
+    ],
+)
+def test_bad_arguments_end_in_254_with_one_clear_line(argv: list[str], says: str, tmp_path: Path) -> None:
+    done = chaos(*argv, cwd=tmp_path)
+    assert done.returncode == 254
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not any(tmp_path.glob("store/*/*")), "a run that cannot begin leaves no folder"
+
+
+@pytest.mark.parametrize("group", ["systems", "backends", "workloads", "nemeses", "checkers", "bugs", "settings"])
+def test_list_shows_every_group(group: str) -> None:
+    done = chaos("list", group, "--json")
+    assert done.returncode == 0
+    import json
+
+    rows = json.loads(done.stdout)
+    assert rows
+    assert all(row["name"] and row["help"] and "error" not in row for row in rows)
+
+
+def test_list_settings_says_what_can_be_set() -> None:
+    lines = chaos("list", "settings").stdout.splitlines()
+    assert any(line.split()[:2] == ["cluster.mode", "rocketmq"] and "master-slave" in line for line in lines)
+    assert any(line.split()[:2] == ["client.routing", "minimq"] for line in lines)
+
+
+def test_list_bugs_says_what_brings_each_to_light() -> None:
+    lines = chaos("list", "bugs").stdout.splitlines()
+    assert any(line.split()[:5] == ["truncate-acked", "minimq", "queue", "leader-kill", "lost-write"] for line in lines)
+
+
+def test_a_reader_that_went_away_is_no_verdict() -> None:
+    done = subprocess.run(
+        [*CHAOS, "list", "nemeses"], stdout=_closed_pipe(), stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (255, "")
+
+
+def test_a_terminal_that_went_away_leaves_a_run_its_exit_code() -> None:
+    code = "import sys\nfrom chaos.cli.run import tell\ntell('a')\ntell('b')\nsys.exit(1)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], stdout=_closed_pipe(), stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def _closed_pipe() -> int:
+    """The end of a pipe that nobody reads any more."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    return writer
+
+
+def test_version_is_printed() -> None:
+    from chaos import __version__
+
+    assert __version__ in chaos("--version").stdout
+
+
+def test_a_package_of_the_same_name_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster" / "__init__.py").write_text("")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    argv = [sys.executable, "-P", "-m", "chaos", "--version"]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
+    assert done.returncode == 255
+    assert f"'cluster' comes from {tmp_path}" in done.stderr
+
+
+def test_the_distribution_holds_exactly_the_six_packages() -> None:
+    root = ROOT
+    found = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
+    assert sorted(found) == sorted(f"{name}*" for name in PACKAGES)
+    assert sorted(path.parent.name for path in root.glob("*/__init__.py")) == sorted(PACKAGES)

@@ -1,0 +1,238 @@
+"""Which engine judges, what a check that breaks leads to, and what a verdict leaves in the folder."""
+
+import json
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from repository import HISTORIES
+from run_folders import as_version_2
+
+from chaos.core.errors import CapabilityError, HistoryError
+from chaos.core.series import Series
+from chaos.core.verdict import UNKNOWN, Results
+from chaos.generate.folder import write
+from chaos.generate.plan import plan_of
+from chaos.run import judging
+from chaos.testing.history_files import ORIGIN_NS, load_history, write_run_folder
+from checkers.engine import local
+from checkers.engine.registry import KERNELS, described
+from checkers.history.shards import GROUPS, grouped
+from spark_checkers import session
+
+
+def folder_of(name, tmp_path):
+    write_run_folder(load_history(HISTORIES / f"{name}.yaml"), tmp_path / name)
+    return tmp_path / name
+
+
+@pytest.fixture
+def no_java(monkeypatch, tmp_path):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+def test_auto_without_java_is_local_and_says_so(no_java, monkeypatch, tmp_path):
+    monkeypatch.setattr(judging, "FEW_ROWS", 1)
+    results = judging.judge(folder_of("gaps-are-legal", tmp_path), "auto")
+    assert results.engine == "local"
+    assert "no Java" in results.engine_note
+    assert "apt-get install" in results.engine_note
+
+
+def test_spark_without_java_names_the_command(no_java, tmp_path):
+    with pytest.raises(CapabilityError, match="apt-get install"):
+        judging.judge(folder_of("gaps-are-legal", tmp_path), "spark")
+
+
+def test_an_old_java_is_not_enough(monkeypatch, tmp_path):
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"1.8.0_412\"' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert session.java() == (str(java), 8)
+    assert "Java 8" in (session.missing() or "")
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_a_check_that_breaks_is_loud(kernel, monkeypatch, tmp_path):
+    def broken(*_):
+        raise RuntimeError("out of paper")
+
+    monkeypatch.setattr(type(kernel), "examine", broken)
+    results = local.judge(folder_of("gaps-are-legal", tmp_path))
+    row = next(row for row in results.checks if row.name == kernel.name)
+    assert row.valid == UNKNOWN
+    assert results.valid == UNKNOWN
+    assert "out of paper" in results.reason
+
+
+def test_a_check_that_breaks_hides_no_anomaly(monkeypatch, tmp_path):
+    def broken(*_):
+        raise RuntimeError("out of paper")
+
+    monkeypatch.setattr(type(KERNELS[2]), "conclude", broken)
+    results = local.judge(folder_of("lost-in-the-middle", tmp_path))
+    assert results.valid is False
+    assert "lost-write" in results.anomalies
+
+
+def test_several_processes_reach_the_verdict_of_one(monkeypatch, tmp_path):
+    plan = plan_of(3000, 5, 3, {"lost-write": 2, "duplicate": 1, "stale-tail": 2})
+    write(plan, tmp_path / "run", ("chaos", "generate"), 1)
+    by_one = local.judged(tmp_path / "run")
+    monkeypatch.setattr(local, "SMALL", 0)
+    monkeypatch.setattr(local.os, "sched_getaffinity", lambda _: {0, 1})
+    by_two = local.judged(tmp_path / "run")
+    untimed = [msgspec.structs.replace(row, took_s=0.0) for row in by_one.results.checks]
+    assert [msgspec.structs.replace(row, took_s=0.0) for row in by_two.results.checks] == untimed
+    assert by_two.results.anomalies == by_one.results.anomalies
+    assert by_two.series == by_one.series
+    (tmp_path / "run" / "history" / "reads" / "w1.parquet").write_bytes(b"PAR1")
+    with pytest.raises(HistoryError, match=r"w1\.parquet"):
+        local.judged(tmp_path / "run")
+
+
+@pytest.mark.parametrize("number", [0, 1, GROUPS - 1, GROUPS, GROUPS + 1, 1000])
+def test_groups_hold_every_queue_once_in_order(number):
+    groups = grouped(range(number))
+    assert [key for group in groups for key in group] == list(range(number))
+    assert len(groups) <= GROUPS
+    assert all(groups)
+
+
+def test_files_of_a_verdict(tmp_path):
+    folder = folder_of("an-old-master-acknowledges-alone", tmp_path)
+    results = local.judge(folder)
+    assert msgspec.json.decode((folder / "results.json").read_bytes(), type=Results) == results
+    series = msgspec.json.decode((folder / "series.json").read_bytes(), type=Series)
+    assert series.operations == 12
+    assert series.acked[-1] == 12
+    assert series.read[-1] == 8
+    assert sum(series.rate["send"]["ok"]) == 12
+    assert len(series.points.t_s) == series.shown == 12
+    places = sorted(path.name for path in (folder / "anomalies").iterdir())
+    assert places == ["001-lost-write", "002-inconsistent-offsets", "003-nonlinearizable-offset"]
+    assert (
+        "acknowledged 1:3 at 5.0 s at offset 3 of queue 0"
+        in (folder / "anomalies" / "001-lost-write" / "explain.txt").read_text()
+    )
+    rows = [json.loads(line) for line in (folder / "anomalies" / "001-lost-write" / "ops.jsonl").open()]
+    assert rows[0]["value"] == "1:3"
+    assert rows[0]["node"] == "b1"
+    assert rows[1]["value"] == "2:0"
+
+
+def test_a_verdict_replaces_the_last_one(tmp_path):
+    folder = folder_of("lost-in-the-middle", tmp_path)
+    (folder / "anomalies" / "009-old").mkdir(parents=True)
+    local.judge(folder)
+    assert not (folder / "anomalies" / "009-old").exists()
+
+
+def test_without_an_ended_drain_nothing_is_valid_at_any_depth(tmp_path):
+    folder = folder_of("drain-did-not-end", tmp_path)
+    local.judge(folder)
+
+    def answers(node):
+        if isinstance(node, dict):
+            for key, value in node.items():
+                if key == "valid":
+                    yield value
+                yield from answers(value)
+        elif isinstance(node, list):
+            for value in node:
+                yield from answers(value)
+
+    assert True not in set(answers(json.loads((folder / "results.json").read_bytes())))
+
+
+def test_tables_are_the_history_once_they_are_made(tmp_path):
+    """A record removed from the tables is seen; a stream that is newer than its tables replaces them."""
+    folder = folder_of("gaps-are-legal", tmp_path)
+    assert local.judge(folder).valid is True
+    path = folder / "history" / "reads" / "w0.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.filter([offset != 2 for offset in table["offset"].to_pylist()]), path)
+    with pytest.raises(HistoryError, match=r"reads/w0\.parquet: .*remove the tables and check again"):
+        local.judge(folder)
+    (folder / "history" / "w0.ops").touch()
+    assert local.judge(folder).valid is True
+
+
+def test_tables_of_version_2_are_believed_but_for_their_number_of_rows(tmp_path):
+    """Another tool may have written them."""
+    folder = folder_of("gaps-are-legal", tmp_path)
+    assert local.judge(folder).valid is True
+    as_version_2(folder)
+    for path in (folder / "history").glob("*/w0.parquet"):
+        path.touch()
+    assert local.judge(folder).valid is True
+    path = folder / "history" / "reads" / "w0.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.filter([offset != 2 for offset in table["offset"].to_pylist()]), path)
+    with pytest.raises(HistoryError, match=r"reads/w0\.parquet: 6 rows, and w0\.facts\.json tells of 9"):
+        local.judge(folder)
+    (folder / "history" / "w0.ops").touch()
+    assert local.judge(folder).valid is True
+
+
+def test_the_order_of_rows_does_not_matter(tmp_path):
+    """Tables written by others: all queues in one row group, rows in any order."""
+    folder = folder_of("two-causes-two-headlines", tmp_path)
+    before = local.judge(folder)
+    as_version_2(folder)
+    rng = np.random.default_rng(7)
+    for name in ("operations", "reads"):
+        path = folder / "history" / name / "w0.parquet"
+        table = pq.read_table(path)
+        pq.write_table(table.take(rng.permutation(table.num_rows)), path)
+    after = local.judge(folder)
+    assert after.anomalies == before.anomalies
+    assert after.sentence == before.sentence
+
+
+def test_not_a_run_folder(tmp_path):
+    with pytest.raises(HistoryError, match=r"run\.json"):
+        local.judge(tmp_path)
+
+
+def test_a_damaged_table_is_named(tmp_path):
+    folder = folder_of("gaps-are-legal", tmp_path)
+    local.judge(folder)
+    (folder / "history" / "reads" / "w0.parquet").write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(HistoryError, match=r"reads/w0\.parquet"):
+        local.judge(folder)
+
+
+def test_a_history_of_another_version_is_refused_in_a_line(tmp_path):
+    folder = tmp_path / "run"
+    write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), folder)
+    path = folder / "run.json"
+    run = json.loads(path.read_text())
+    del run["checksum"]
+    path.write_text(json.dumps({**run, "schema_version": 1}))
+    with pytest.raises(HistoryError, match="schema version 1, and this chaos reads 2 and 3; check it with the chaos"):
+        local.judge(folder)
+
+
+def test_every_check_is_described():
+    names = [name for name, _ in described()]
+    assert len(names) == len(set(names)) == 19
+    assert all(text for _, text in described())
+
+
+def test_every_rule_a_history_can_show_has_one():
+    shown = {rule for path in HISTORIES.glob("*.yaml") for rule in load_history(path).rules}
+    assert {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 15, 16, 18, 19, 20} <= shown
+
+
+def test_an_outage_over_the_budget_is_shown_by_the_operations_around_it(tmp_path):
+    literal = load_history(HISTORIES / "rto-over-the-budget.yaml")
+    write_run_folder(literal, tmp_path / "run")
+    (example,) = local.judged(tmp_path / "run").results.anomalies["rto-budget"].examples
+    kinds = [op["type"] for op in example.ops]
+    assert kinds in (["ok", "fail", "ok"], ["ok", "info", "ok"])
+    assert example.ops[1]["invoke_s"] == round((example.at_ns - ORIGIN_NS) / 1e9, 6)

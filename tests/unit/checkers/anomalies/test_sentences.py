@@ -1,0 +1,51 @@
+"""What is said of an anomaly names the message, the node and the fault, whatever the anomaly."""
+
+
+import msgspec
+import pytest
+from repository import HISTORIES
+
+from chaos.testing.history_files import NODES, load_history, write_run_folder
+from chaos.testing.history_literal import FaultLiteral
+from checkers.anomalies.findings import ASSUMED
+from checkers.anomalies.headline import STRENGTH, WORDS
+from checkers.engine import local
+
+INVALID = sorted(path for path in HISTORIES.glob("*.yaml") if load_history(path).expect.valid is False)
+NAMES = [node.name for node in NODES]
+EARLY = FaultLiteral(id=9, name="leader-kill", targets=("b3",), inject=0.05, heal=0.1)
+"""Over before anything is sent, and of a node that is in no history."""
+
+
+@pytest.mark.parametrize("fault", [False, True], ids=["as it is", "after a fault"])
+@pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
+def test_the_first_sentence_names_message_node_and_fault(path, fault, tmp_path):
+    literal = load_history(path)
+    if fault and not literal.faults:
+        literal = msgspec.structs.replace(literal, faults=(EARLY,))
+    write_run_folder(literal, tmp_path / "run")
+    results = local.judge(tmp_path / "run")
+    assert results.valid is False
+    first = next(one for one in results.anomalies.values() if not one.allowed)
+    example = first.examples[0]
+    assert example.node in NAMES
+    assert example.node in results.sentence
+    if example.value is not None:
+        assert example.value in results.sentence
+    for name, anomaly in results.anomalies.items():
+        for one in anomaly.examples if name not in ASSUMED or name == "unseen" else ():
+            assert one.node in one.sentence
+            assert one.value is None or one.value in one.sentence
+            assert one.offset is None or f"offset {one.offset}" in one.sentence
+            assert one.key is None or f"queue {one.key}" in one.sentence
+            begun = [span for span in results.faults if span.inject_ns is not None and span.inject_ns <= one.at_ns]
+            assert (one.fault is not None) >= bool(begun)
+            assert one.fault is None or f"fault {one.fault} (" in one.sentence
+    if example.fault is not None:
+        assert f"fault {example.fault} (" in results.sentence
+
+
+def test_every_anomaly_has_its_words_and_its_history():
+    assert set(STRENGTH) == set(WORDS)
+    shown = {name for path in INVALID for name in load_history(path).expect.anomalies}
+    assert set(STRENGTH) - shown == set()

@@ -1,0 +1,84 @@
+"""What was wrong in OpenChaos itself: docs/openchaos.md names for each defect the test that would catch it here."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from repository import ROOT
+
+from chaos.cli.main import PACKAGES, cli
+from chaos.testing.history_files import load_history, write_run_folder
+from checkers.anomalies.headline import STRENGTH
+from nemesis.faults.machine import faults_on
+from nemesis.plan.catalog import CATALOG, Kind, Selector, parse
+from nemesis.plan.plan import count_bounds
+from nemesis.targets.topology import Topology
+
+HISTORIES = ROOT / "tests" / "histories"
+ROW = re.compile(r"\| (\d+) \| .+ \| .+ \| (.+) \|")
+
+
+def test_every_defect_has_a_test_that_is_there() -> None:
+    lines = (ROOT / "docs" / "openchaos.md").read_text().splitlines()
+    rows = [row for row in map(ROW.fullmatch, lines) if row is not None]
+    assert [int(row[1]) for row in rows] == list(range(1, 16))
+    for row in rows:
+        named = re.findall(r"`([^`]+)`", row[2])
+        assert named, row[0]
+        for path, _, test in (name.partition("::") for name in named):
+            text = (ROOT / path).read_text()
+            assert path.startswith("tests/histories/") or f"\ndef {test}(" in text, f"{path} has no {test}"
+
+
+@pytest.mark.parametrize(
+    ("history", "code"), [("lost-in-the-middle", 1), ("gaps-are-legal", 0), ("drain-did-not-end", 2)]
+)
+def test_the_verdict_is_the_exit_code(history: str, code: int, tmp_path: Path) -> None:
+    write_run_folder(load_history(HISTORIES / f"{history}.yaml"), tmp_path / "run")
+    done = CliRunner().invoke(cli, ["check", "--engine", "local", str(tmp_path / "run")], standalone_mode=False)
+    assert done.return_value == code, done.output
+
+
+def test_every_fault_that_is_listed_is_implemented() -> None:
+    named = {entry.fault for entry in CATALOG.values() if entry.fault is not None}
+    assert named == set(Kind)
+    for how in ("process", "container"):
+        assert faults_on(how).keys() == named
+
+
+@pytest.mark.parametrize("name", ["partition-majorities-ring", "bridge"])
+def test_the_help_says_how_many_nodes_a_cut_needs(name: str) -> None:
+    entry = parse(name, Topology({}, {})).entry
+    said = re.search(r"; (\d) nodes or more", entry.help)
+    assert said is not None
+    possible = [n for n in range(1, 9) if count_bounds(Selector(entry.selector), Kind.PARTITION, n, replicas=True)[1]]
+    assert possible == list(range(int(said[1]), 9))
+
+
+WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
+ANCHORS = {
+    "chaos/run/recipe.py", "chaos/run/store.py", "chaos/matrix/process.py", "cluster/hosts/ssh/connection.py",
+    "cluster/systems/rocketmq/pops.py", "cluster/systems/rocketmq/sending.py",
+}  # fmt: skip
+"""When a run or a cell began, the name of a folder, how far a machine's clock is off: all for people to compare. And
+what RocketMQ is told of instants: its brokers go by the wall clock."""
+
+
+def test_nothing_is_measured_by_the_wall_clock() -> None:
+    found = set()
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Attribute) and ast.unparse(node) in WALL:
+                    found.add(str(path.relative_to(ROOT)))
+    assert found == ANCHORS
+
+
+def test_every_anomaly_has_a_history_that_shows_it() -> None:
+    shown: set[str] = set()
+    for path in HISTORIES.glob("*.yaml"):
+        shown |= (yaml.safe_load(path.read_text())["expect"].get("anomalies") or {}).keys()
+    assert set(STRENGTH) <= shown

@@ -1,0 +1,173 @@
+"""CI's plan: every longer test is in one part, each part comes every third landing, and all of it fits."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+MARKS = {"backends", "longer", "controls"}
+
+
+@pytest.fixture(scope="module")
+def minutes():
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        yield importlib.import_module("ci_minutes")
+    finally:
+        sys.path.remove(str(ROOT / "benchmarks"))
+
+
+@pytest.fixture(scope="module")
+def ci(minutes):
+    return minutes.parts
+
+
+@pytest.fixture(scope="module")
+def plan(ci):
+    return ci.plan_of(ci.PARTS.read_text())
+
+
+def is_marked(nodes) -> bool:
+    return any(isinstance(one, ast.Attribute) and one.attr in MARKS for node in nodes for one in ast.walk(node))
+
+
+def marked(path: Path) -> set[str]:
+    """The test functions of a file that ``make test`` leaves out, wholly or for some parameters."""
+    body = ast.parse(path.read_text()).body
+    names = lambda node: [target.id for target in node.targets if isinstance(target, ast.Name)]  # noqa: E731
+    whole = is_marked(node.value for node in body if isinstance(node, ast.Assign) and "pytestmark" in names(node))
+    tests = (node for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
+    return {test.name for test in tests if whole or is_marked(test.decorator_list)}
+
+
+def test_every_longer_test_is_in_exactly_one_part(plan):
+    chosen = [selected for part in plan.parts for selected in part.tests]
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        where = str(path.relative_to(ROOT))
+        for name in marked(path):
+            found = [one for one in chosen if one == f"{where}::{name}" or Path(where).is_relative_to(one)]
+            assert len(found) == 1, f"{where}::{name}: give it to one part of .ci/parts.toml; it is in {found}"
+
+
+def test_what_parts_name_is_there(plan):
+    for selected in (one for part in plan.parts for one in part.tests):
+        where, _, name = selected.partition("::")
+        assert (ROOT / where).exists(), selected
+        assert not name or name in marked(ROOT / where), selected
+
+
+def test_each_part_comes_every_third_landing(ci, plan):
+    assert plan.turns == 3
+    for first in range(5):
+        three = [part for turn in range(first, first + plan.turns) for part in ci.due(plan, turn)]
+        assert sorted(three) == sorted(plan.parts)
+    for part in plan.parts:
+        for turn in range(5):
+            coming = ci.next_turn(plan, turn, part)
+            assert turn < coming <= turn + plan.turns
+            assert part in ci.due(plan, coming)
+
+
+def test_every_turn_fits_and_no_part_is_long(ci, plan):
+    assert plan.planned_minutes <= 65
+    assert plan.last_start_minutes < 90
+    for turn in range(plan.turns):
+        parts = sum(part.minutes for part in ci.due(plan, turn))
+        assert plan.setup_minutes + plan.test_minutes + parts <= plan.planned_minutes, turn
+    assert all(0 < part.minutes <= 20 for part in plan.parts)
+
+
+def test_a_budget_holds_what_was_measured(minutes, plan):
+    rows = {row["part"]: row["minutes"] for row in minutes.counted(minutes.stored(minutes.ROWS))}
+    for part in plan.parts:
+        assert part.name not in rows or not minutes.too_small(part.minutes, rows[part.name]), part
+    assert minutes.too_small(10, 9.5)
+    assert not minutes.too_small(11, 9.9)
+
+
+def part(ci, name, turn, minutes=5):
+    return ci.Part(name, turn, minutes, ("tests",))
+
+
+def test_the_last_line_says_what_was_left_out_and_when_it_comes(ci, plan):
+    parts = [part(ci, "a", 0), part(ci, "b", 1), part(ci, "c", 1), part(ci, "d", 2)]
+    plan = plan._replace(parts=tuple(parts))
+    assert ci.last_line(plan, 4, parts[1:3], []) == "ci: left out at turn 4: a (turn 6), d (turn 5)"
+    said = ci.last_line(plan, 4, parts[1:2], parts[2:3])
+    assert said == "ci: left out at turn 4: a (turn 6), d (turn 5); DUE AND NOT RUN: c"
+
+
+def test_a_part_that_could_end_too_late_does_not_begin_and_ci_fails(ci, plan, capsys, monkeypatch):
+    performed = []
+    monkeypatch.setattr(ci, "perform", lambda one: performed.append(one.name) or ci.Done(one, 0, 1.0, "3 passed in 1s"))
+    parts = (part(ci, "short", 0, 5), part(ci, "long", 0, 20))
+    plan = plan._replace(parts=parts)
+    assert ci.run(plan, 0, parts, (plan.last_start_minutes - 6) * 60) == 1
+    assert performed == ["short"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "ci: left out at turn 0: nothing; DUE AND NOT RUN: long"
+    assert "ci: short: 1.0 of 5 minutes, 3 passed in 1s" in lines
+
+
+def test_a_part_that_fails_ends_ci_with_its_exit_code(ci, plan, capsys, monkeypatch):
+    monkeypatch.setattr(ci, "perform", lambda part: ci.Done(part, 3, 1.0, "1 failed in 1s"))
+    parts = (part(ci, "one", 0), part(ci, "two", 0))
+    assert ci.run(plan._replace(parts=parts), 0, parts, 0) == 3
+    assert capsys.readouterr().out.splitlines()[-1].endswith("DUE AND NOT RUN: two")
+
+
+@pytest.mark.parametrize(
+    ("line", "closing"),
+    [
+        ("===== 4 passed, 1 warning in 474.20s (0:07:54) =====", "4 passed, 1 warning in 474.20s (0:07:54)"),
+        ("=== 1 failed, 2 passed in 3.00s ===", "1 failed, 2 passed in 3.00s"),
+        ("======= 12 deselected in 0.05s =======", ""),
+        ("======= short test summary info =======", ""),
+    ],
+)
+def test_pytests_closing_line_is_found(ci, line, closing):
+    assert ci.closing_of(["collected 4 items\n", f"{line}\n", "another line\n"]) == closing
+
+
+def test_a_turn_must_be_one_more_than_the_last(ci):
+    assert ci.same_turn(5, None) is None
+    assert ci.same_turn(5, 4) is None
+    for landed in (5, 3, 6):
+        assert "run .ci/parts.py next" in ci.same_turn(5, landed)
+
+
+def test_the_turn_of_the_landing_before_is_read_from_its_branch(ci, tmp_path, monkeypatch):
+    def git(*argv):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *argv], cwd=tmp_path, check=True,
+                       capture_output=True)  # fmt: skip
+
+    (tmp_path / ".ci").mkdir()
+    monkeypatch.setattr(ci, "ROOT", tmp_path)
+    git("init", "-q")
+    for turn in (7, 8):
+        (tmp_path / ".ci" / "turn").write_text(f"{turn}\n")
+        git("add", ".")
+        git("commit", "-qm", "landing")
+        if turn == 7:
+            assert ci.landed_turn() is None, "this clone knows no branch that landed"
+            git("update-ref", "refs/remotes/origin/main", "HEAD")
+            assert ci.landed_turn() is None, "it is that landing itself"
+    assert ci.landed_turn() == 7
+
+
+def test_the_page_is_what_the_plan_and_the_rows_say(minutes):
+    assert minutes.page(minutes.stored(minutes.ROWS)) == minutes.PAGE.read_text()
+
+
+def test_a_part_is_performed_and_its_output_shown(ci, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(ci, "ENGINE", ["env"])
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = longer\n")
+    (tmp_path / "test_it.py").write_text("import pytest\n@pytest.mark.longer\ndef test_a(): pass\ndef test_b(): pass\n")
+    done = ci.perform(ci.Part("mine", 0, 1, (str(tmp_path / "test_it.py"),)))
+    assert done.code == 0
+    assert done.closing.startswith("1 passed, 1 deselected in ")
+    assert "1 passed, 1 deselected" in capfd.readouterr().out

@@ -1,0 +1,68 @@
+"""The import direction of docs/architecture.md, read from the source with ast."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+PACKAGES = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
+ALLOWED = {
+    "chaos.core": {"chaos.core"},
+    "chaos.formats": {"chaos.core", "chaos.formats"},
+    "chaos.workload": {"chaos.core", "chaos.workload"},
+    "chaos.testing.history_literal": {"chaos.core"},
+    "chaos.testing": {"chaos.core", "chaos.__version__", "chaos.testing"},
+    "chaos.generate": {"chaos.core", "chaos.__version__", "chaos.generate", "chaos.plugins", "chaos.testing"},
+    "cluster": {"chaos.core", "cluster"},
+    "nemesis": {"chaos.core", "cluster", "nemesis"},
+    "checkers": {"chaos.core", "chaos.formats", "checkers"},
+    "spark_checkers": {"chaos.core", "chaos.formats", "checkers", "spark_checkers"},
+    "reports": {"chaos.core", "chaos.formats", "checkers", "reports"},
+}
+
+
+def imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] in PACKAGES}
+
+
+def within(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
+
+
+def modules() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_packages_import_only_what_the_house_allows(package: str) -> None:
+    wrong = []
+    for path in modules():
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if within(module, package):
+            allowed = ALLOWED[package]
+            wrong += [f"{module} imports {n}" for n in imported(path) if not any(within(n, a) for a in allowed)]
+    assert wrong == []
+
+
+def test_nothing_imports_the_command_line() -> None:
+    wrong = [
+        str(path)
+        for path in modules()
+        if not within(".".join(path.relative_to(ROOT).with_suffix("").parts), "chaos.cli")
+        and path.name != "__main__.py"
+        and any(within(name, "chaos.cli") for name in imported(path))
+    ]
+    assert wrong == []
+
+
+def test_the_rule_would_find_a_wrong_import(tmp_path: Path) -> None:
+    source = tmp_path / "bad.py"
+    source.write_text("from nemesis.plan.plan import make_plan\n")
+    assert not any(within(name, allowed) for name in imported(source) for allowed in ALLOWED["cluster"])
