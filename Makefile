@@ -20,6 +20,7 @@ $(VENV)/.ready-bench: pyproject.toml .ci/setup
 
 lint: $(VENV)/.ready-test
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
 # The unit part first: what can fail in a minute should.

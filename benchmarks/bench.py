@@ -94,12 +94,15 @@ def kafka_sql(place: Place) -> Result:
     return {
         "entries": [entry("whole analysis, one process", ours), entry("DuckDB, the parts SQL can express", sql)],
         "figures": {
-            "records": size["records"], "messages": size["messages"], "DuckDB ÷ ours": round(ratio, 2),
-            "events a second": round(speed), "× the reference's 20,000 a second": round(speed / PUBLISHED_EVENTS_S, 1),
+            "records": size["records"],
+            "messages": size["messages"],
+            "DuckDB ÷ ours": round(ratio, 2),
+            "events a second": round(speed),
+            "× the reference's 20,000 a second": round(speed / PUBLISHED_EVENTS_S, 1),
         },
         "met": ratio > 1,
         "profile": [] if ratio > 1 else work("timed_kafka:where", folder=folder)["profile"],
-    }  # fmt: skip
+    }
 
 
 def kafka_speed(place: Place) -> Result:
@@ -108,8 +111,9 @@ def kafka_speed(place: Place) -> Result:
     for kind, ww_deps, words in (
         ("shared", False, "one log per operation, each log polled by one"),
         ("single", False, "one log per operation, each process polls all"),
-        ("transactions", False, "transactions of three"), ("transactions", True, "transactions of three, ww"),
-    ):  # fmt: skip
+        ("transactions", False, "transactions of three"),
+        ("transactions", True, "transactions of three, ww"),
+    ):
         folder, size = place.kafka(kind)
         ours = work("timed_kafka:ours", folder=folder, repeats=place.scale.repeats, ww_deps=ww_deps)
         entries.append(entry(words, ours, size=f"{size['records']:,} records, {size['messages']:,} messages"))
@@ -132,12 +136,15 @@ def no_loss(place: Place) -> Result:
     return {
         "entries": [entry("ours, local", ours), entry("ours, Spark", spark), entry("DuckDB's anti-join", sql)],
         "figures": {
-            "events (invocations and completions)": 2 * place.scale.ops, "acknowledged messages": ours["examined"],
-            "DuckDB ÷ ours, local": round(ratio, 2), "Spark ÷ local, warm": round(overhead, 2),
+            "events (invocations and completions)": 2 * place.scale.ops,
+            "acknowledged messages": ours["examined"],
+            "DuckDB ÷ ours, local": round(ratio, 2),
+            "Spark ÷ local, warm": round(overhead, 2),
             "s until there is a Spark session": spark["start_s"],
         },
-        "met": met, "profile": [] if met else work("timed_log:where", folder=folder, kernel="no-loss")["profile"],
-    }  # fmt: skip
+        "met": met,
+        "profile": [] if met else work("timed_log:where", folder=folder, kernel="no-loss")["profile"],
+    }
 
 
 def linearizable(place: Place) -> Result:
@@ -181,10 +188,17 @@ def porcupine(place: Place) -> Result:
     if "missing" in took:
         raise SystemExit(f"no Porcupine: {took['missing']}")
     entries = [
-        {"who": f"{case}{', spoilt' if spoilt else ''}", "size": f"{size:,}", "ours": own, "median_s": own_s,
-         "Porcupine": word, "Porcupine s": other_s, "ratio": round(other_s / own_s, 2) if own_s else None}
+        {
+            "who": f"{case}{', spoilt' if spoilt else ''}",
+            "size": f"{size:,}",
+            "ours": own,
+            "median_s": own_s,
+            "Porcupine": word,
+            "Porcupine s": other_s,
+            "ratio": round(other_s / own_s, 2) if own_s else None,
+        }
         for case, size, spoilt, own, own_s, word, other_s in took["rows"]
-    ]  # fmt: skip
+    ]
     return {"entries": entries, "figures": {}, "met": None, "profile": []}
 
 
@@ -194,10 +208,15 @@ def cores(place: Place) -> Result:
         [chaos("check", folder, "--engine", "local", "--json", cores=number) for _ in range(2)] for number in (1, 2)
     )
     entries = [
-        {"who": f"{number} core{'s' if number > 1 else ''}", "cold_s": ran[0]["wall_s"], "warm_s": [ran[1]["wall_s"]],
-         "median_s": min(again["wall_s"] for again in ran), "peak_mib": max(again["peak_mib"] for again in ran)}
+        {
+            "who": f"{number} core{'s' if number > 1 else ''}",
+            "cold_s": ran[0]["wall_s"],
+            "warm_s": [ran[1]["wall_s"]],
+            "median_s": min(again["wall_s"] for again in ran),
+            "peak_mib": max(again["peak_mib"] for again in ran),
+        }
         for number, ran in ((1, one), (2, two))
-    ]  # fmt: skip
+    ]
     gain = entries[0]["median_s"] / entries[1]["median_s"]
     profile = [] if gain >= 1.8 else work("timed_log:where", folder=folder)["profile"]
     return {"entries": entries, "figures": {"one ÷ two": round(gain, 2)}, "met": gain >= 1.8, "profile": profile}

@@ -85,9 +85,12 @@ def _cell(value: Any) -> str:
 def _table(entries: list[Row]) -> list[str]:
     others = list(dict.fromkeys(name for one in entries for name in one if name not in _KNOWN))
     columns: list[tuple[str, str]] = [
-        ("who", ""), *((name, name) for name in others), ("cold_s", "first, s"), ("median_s", "then, median s"),
+        ("who", ""),
+        *((name, name) for name in others),
+        ("cold_s", "first, s"),
+        ("median_s", "then, median s"),
         ("peak_mib", "most memory, MiB"),
-    ]  # fmt: skip
+    ]
     used = [(name, title) for name, title in columns if any(name in one for one in entries)]
     lines = [f"| {' | '.join(title for _, title in used)} |", "|---" * len(used) + "|"]
     return lines + [f"| {' | '.join(_cell(one.get(name)) for name, _ in used)} |" for one in entries]

@@ -222,11 +222,15 @@ FINDINGS = (
         " tries again every five seconds for as long as anybody waits. `chaos run` therefore starts the controllers before"
         " the brokers, and replaces a cluster that does not come up once, with a warning, before anything was asked of it.",
         seen=(
-            ("b1 AutoSwitchHAClient - Receive handshake, masterMaxPosition 0, masterEpochEntries:"
-            "[EpochEntry{epoch=2, startOffset=0, endOffset=9223372036854775807}], try truncate log"),
-            ("b1 AutoSwitchHAClient - Failed to find a consistent point between masterEpoch:"
-            "[EpochEntry{epoch=2, startOffset=0, endOffset=0}] and slaveEpoch:"
-            "[EpochEntry{epoch=1, startOffset=0, endOffset=0}]"),
+            (
+                "b1 AutoSwitchHAClient - Receive handshake, masterMaxPosition 0, masterEpochEntries:"
+                "[EpochEntry{epoch=2, startOffset=0, endOffset=9223372036854775807}], try truncate log"
+            ),
+            (
+                "b1 AutoSwitchHAClient - Failed to find a consistent point between masterEpoch:"
+                "[EpochEntry{epoch=2, startOffset=0, endOffset=0}] and slaveEpoch:"
+                "[EpochEntry{epoch=1, startOffset=0, endOffset=0}]"
+            ),
             "b1 AutoSwitchHAClient - AutoSwitchHAClient truncate log failed in handshake state",
         ),
     ),

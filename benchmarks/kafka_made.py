@@ -65,11 +65,27 @@ def _history(records: int, seed: int, keys: int, per: int, *, shared: bool = Fal
     polled = low[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(count) - count, count)
     hollow = poll[count == 0]
     sends = np.flatnonzero(send)
-    return _columns(ops, process, invoked, completed, [
-        (completed[op[sends]], Mop.SEND, op[sends] * 0 + sends % per, key[sends], offset[sends], offset[sends]),
-        (completed[op[poll[rows]]], Mop.POLLED, poll[rows] % per, key[poll[rows]], polled, polled),
-        (completed[op[hollow]], Mop.NOTHING, hollow % per, hollow * 0 + NO_KEY, hollow * 0 + NONE, hollow * 0 + NONE),
-    ], KafkaF.SEND if per == 1 else KafkaF.TXN, send[::per], keys)  # fmt: skip
+    return _columns(
+        ops,
+        process,
+        invoked,
+        completed,
+        [
+            (completed[op[sends]], Mop.SEND, op[sends] * 0 + sends % per, key[sends], offset[sends], offset[sends]),
+            (completed[op[poll[rows]]], Mop.POLLED, poll[rows] % per, key[poll[rows]], polled, polled),
+            (
+                completed[op[hollow]],
+                Mop.NOTHING,
+                hollow % per,
+                hollow * 0 + NO_KEY,
+                hollow * 0 + NONE,
+                hollow * 0 + NONE,
+            ),
+        ],
+        KafkaF.SEND if per == 1 else KafkaF.TXN,
+        send[::per],
+        keys,
+    )
 
 
 def _columns(ops, process, invoked, completed, tables, f, sends, keys):  # noqa: ANN001, ANN202
@@ -88,5 +104,6 @@ def _columns(ops, process, invoked, completed, tables, f, sends, keys):  # noqa:
     return KafkaColumns(
         Ops(np.arange(len(used)), used * 1000, types[used], processes[used], fs[used], np.zeros(len(used), np.int8)),
         Mops(number[op], kind.astype(np.int8), mop.astype(np.int32), key.astype(np.int32), value, offset),
-        tuple(range(keys)), (),
-    )  # fmt: skip
+        tuple(range(keys)),
+        (),
+    )

@@ -74,10 +74,14 @@ def command(argv: Sequence[str], *, cores: int | None = None, codes: Sequence[in
     allowed = sorted(os.sched_getaffinity(0))[:cores]
     began = time.perf_counter()
     with subprocess.Popen(
-        argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        argv,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
         preexec_fn=lambda: os.sched_setaffinity(0, allowed),  # noqa: PLW1509 - one call, before any thread is there
-    ) as process:  # fmt: skip
+    ) as process:
         memory = _Memory(process.pid)
         try:
             out, error = process.communicate(timeout=DEADLINE_S)

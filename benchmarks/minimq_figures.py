@@ -161,14 +161,18 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         f"| a node serves after its start | {spread(row['start_ms'], 'ms')} ({len(row['start_ms'])} starts) |",
         f"| memory of a node that serves | {spread(row['rss_mib'], 'MiB')} |",
         f"| the cluster is ready, hosts included | {spread(row['ready_s'], 's')} ({len(row['ready_s'])} clusters) |",
-        (f"| sends are acknowledged again after kill -9 of the master | {spread(outages, 's')}"
-         f" ({len(row['rto_s'])} kills, exit codes by seed {exits}) |"),
-        (f"| {LOAD_S} s of 2,000 sends a second | {load['counts'].get('send ok', 0)} acknowledged, exit {load['exit']};"
-         f" latency p50 {latency['p50']} ms, p99 {latency['p99']} ms, longest {latency['p100']} ms |"),
+        (
+            f"| sends are acknowledged again after kill -9 of the master | {spread(outages, 's')}"
+            f" ({len(row['rto_s'])} kills, exit codes by seed {exits}) |"
+        ),
+        (
+            f"| {LOAD_S} s of 2,000 sends a second | {load['counts'].get('send ok', 0)} acknowledged, exit {load['exit']};"
+            f" latency p50 {latency['p50']} ms, p99 {latency['p99']} ms, longest {latency['p100']} ms |"
+        ),
         f"| most memory of a node under it | {row['peak_mib']} MiB |",
         "",
         f"Made by {made([row], now)}. Commands: `{KILLS.format(seed='SEED')}`, `{LOAD.format(seed='SEED')}`.",
-    ]  # fmt: skip
+    ]
     lines += kept_rows.section(all_rows, lambda row: f"started in {spread(row['start_ms'], 'ms')}")
     return "\n".join(lines) + "\n"
 

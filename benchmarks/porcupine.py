@@ -113,10 +113,16 @@ def built(folder: Path) -> Path | str:
 def _line(call: Call, client: int) -> str:
     a, b = call.argument if call.f == "cas" else (call.argument, None)
     said = {"a": a, "b": b, "out": call.output}
-    return json.dumps({
-        "f": call.f, "ok": call.outcome is Type.OK, "client": client, "call": call.invoke,
-        "return": min(call.complete, NEVER), **{name: "" if one is None else str(one) for name, one in said.items()},
-    })  # fmt: skip
+    return json.dumps(
+        {
+            "f": call.f,
+            "ok": call.outcome is Type.OK,
+            "client": client,
+            "call": call.invoke,
+            "return": min(call.complete, NEVER),
+            **{name: "" if one is None else str(one) for name, one in said.items()},
+        }
+    )
 
 
 def judged(program: Path, calls: Sequence[Call], file: Path) -> tuple[str, float]:

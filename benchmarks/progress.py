@@ -75,8 +75,10 @@ def page(rows: Sequence[Row], now: Code | None = None) -> str:
     for system in SYSTEMS:
         found = silences_of(system, rows)
         shown = ", ".join(f"{one:.3f} s" for one in found) or "-"
-        out.append(f"| {system} | {len(found)} | {shown} | {f'{margin_s(found):g} s' if found else '-'} |"
-                   f" {made(counting(system, rows), now)} |")  # fmt: skip
+        out.append(
+            f"| {system} | {len(found)} | {shown} | {f'{margin_s(found):g} s' if found else '-'} |"
+            f" {made(counting(system, rows), now)} |"
+        )
     out += kept_rows.section(rows, lambda row: f"{row['system']}, seed {row['seed']}: {row['silence_s']} s")
     return "\n".join(out) + "\n"
 

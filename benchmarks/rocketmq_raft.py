@@ -88,8 +88,12 @@ def _about_three_seconds(rows: Sequence[CellRow]) -> tuple[str, str, str, str]:
     if spread.median is None:
         return ("Service recovers in about 3 s.", rule, "not decided", "no fault stopped sends")
     good = abs(spread.median - CLAIMED_RTO_S) <= RTO_MARGIN_S
-    return ("Service recovers in about 3 s.", rule, "confirmed" if good else "refuted",
-            f"{_spread(spread)}. Brokers alone: {_spread(alone)}. Controllers at once: {_spread(both)}")  # fmt: skip
+    return (
+        "Service recovers in about 3 s.",
+        rule,
+        "confirmed" if good else "refuted",
+        f"{_spread(spread)}. Brokers alone: {_spread(alone)}. Controllers at once: {_spread(both)}",
+    )
 
 
 def _invisible(rows: Sequence[CellRow]) -> tuple[str, str, str, str]:
@@ -135,9 +139,11 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow], origins: Sequence[Row], now:
     lines = [
         "# RocketMQ with Raft controllers, under the paper's faults",
         "",
-        (f"{plan.about} {words.plural(len(done), 'run')} of {systems}, {words.plural(faults, 'proven fault')},"
-         f" scale {plan.scale:g}, seed {plan.seed}, on one machine. Every number below is made of the rows in"
-         " docs/data/rocketmq-raft by `benchmarks/rocketmq_raft.py render`; [the same as a page](rocketmq-raft.html)."),
+        (
+            f"{plan.about} {words.plural(len(done), 'run')} of {systems}, {words.plural(faults, 'proven fault')},"
+            f" scale {plan.scale:g}, seed {plan.seed}, on one machine. Every number below is made of the rows in"
+            " docs/data/rocketmq-raft by `benchmarks/rocketmq_raft.py render`; [the same as a page](rocketmq-raft.html)."
+        ),
         "",
         "```",
         f"chaos matrix rocketmq-raft{'' if plan.scale == 1 else f' --scale {plan.scale:g}'}",
@@ -156,22 +162,27 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow], origins: Sequence[Row], now:
         "",
         "## Recovery of sends by cell",
         "",
-        ("Median over the faults that stopped sends (how many of how many did), then the verdicts. Sends are stopped"
-         " when three in a row, or a second of them, are not acknowledged. Where brokers and controllers are hit at"
-         " once, each of the two faults counts the same outage."),
+        (
+            "Median over the faults that stopped sends (how many of how many did), then the verdicts. Sends are stopped"
+            " when three in a row, or a second of them, are not acknowledged. Where brokers and controllers are hit at"
+            " once, each of the two faults counts the same outage."
+        ),
         "",
-    ]  # fmt: skip
+    ]
     columns = [(storage, controller) for storage in plan.axes[STORAGE] for controller in plan.axes[CONTROLLER]]
     lines.append(f"| scenario | {' | '.join(f'{storage}, {controller}' for storage, controller in columns)} |")
     lines.append("|---" * (len(columns) + 1) + "|")
     for scenario in plan.axes[SCENARIO]:
         cells = [
-            _cell([
-                row for row in done
-                if (row.values[SCENARIO], row.values[STORAGE], row.values[CONTROLLER]) == (scenario, *column)
-            ])
+            _cell(
+                [
+                    row
+                    for row in done
+                    if (row.values[SCENARIO], row.values[STORAGE], row.values[CONTROLLER]) == (scenario, *column)
+                ]
+            )
             for column in columns
-        ]  # fmt: skip
+        ]
         lines.append(f"| {scenario} | {' | '.join(cells)} |")
     lines += ["", "## Runs that were not valid", ""]
     red = [row for row in done if row.verdict != "valid"]

@@ -204,8 +204,15 @@ def section(rows: Sequence[Row], says: Callable[[Row], str]) -> list[str]:
     gone = [row for row in rows if "supersedes" in row and row["supersedes"] in named]
     if not gone:
         return []
-    lines = ["", "## Superseded rows", "", "They stay in the file and are not counted above.", "",
-             "| row | commit, date | it said | superseded by | why |", "|---|---|---|---|---|"]  # fmt: skip
+    lines = [
+        "",
+        "## Superseded rows",
+        "",
+        "They stay in the file and are not counted above.",
+        "",
+        "| row | commit, date | it said | superseded by | why |",
+        "|---|---|---|---|---|",
+    ]
     for note in gone:
         row = named[note["supersedes"]]
         lines.append(

@@ -39,8 +39,12 @@ def perform(command: str, store: Path) -> tuple[Path, int]:
     before = current.resolve() if current.exists() else None
     out = subprocess.run(
         [sys.executable, "-m", "chaos", *command.split()[1:], "--store", str(store)],
-        cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
     folder = current.resolve()
     if folder == before or not folder.exists():
         raise SystemExit(f"no run was made, exit {out.returncode}: {command}\n{out.stdout[-3000:]}{out.stderr[-3000:]}")
@@ -113,8 +117,9 @@ def of_command(job: Job, store: Path) -> tuple[Path, int]:
     return perform(job.command, store)
 
 
-def run_series(path: Path, jobs: Iterable[Job], args: argparse.Namespace, more: Told | None = None,
-               act: Perform = of_command) -> None:  # fmt: skip
+def run_series(
+    path: Path, jobs: Iterable[Job], args: argparse.Namespace, more: Told | None = None, act: Perform = of_command
+) -> None:
     """Run what is to be run, ``args.jobs`` clusters at a time; each row is kept as soon as its run has ended.
 
     ``more`` adds to a row what the page needs beside it. A row takes the place of the counted one of its key.

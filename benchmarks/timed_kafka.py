@@ -37,9 +37,13 @@ def make(folder: str, kind: str, records: int) -> dict[str, Any]:
             rows |= {"type": ops.type[mops.op], "process": ops.process[mops.op]}
         numbers = {column: "DELTA_BINARY_PACKED" for column in rows if column not in WORDS}
         pq.write_table(
-            pa.table(rows), Path(folder) / f"{name}.parquet", row_group_size=1 << 20, compression="lz4",
-            use_dictionary=[column for column in rows if column in WORDS], column_encoding=numbers,
-        )  # fmt: skip
+            pa.table(rows),
+            Path(folder) / f"{name}.parquet",
+            row_group_size=1 << 20,
+            compression="lz4",
+            use_dictionary=[column for column in rows if column in WORDS],
+            column_encoding=numbers,
+        )
     return {"records": len(ops.index), "messages": len(mops.op)}
 
 
@@ -116,8 +120,15 @@ def duckdb(folder: str, repeats: int) -> dict[str, Any]:
     """The parts that SQL can say, one query each after what they share."""
     import duckdb as db
 
-    words = {"send": int(Mop.SEND), "polled": int(Mop.POLLED), "invoke": int(Type.INVOKE), "ok": int(Type.OK),
-             "fail": int(Type.FAIL), "none": NONE, "mops": Path(folder) / "mops.parquet"}  # fmt: skip
+    words = {
+        "send": int(Mop.SEND),
+        "polled": int(Mop.POLLED),
+        "invoke": int(Type.INVOKE),
+        "ok": int(Type.OK),
+        "fail": int(Type.FAIL),
+        "none": NONE,
+        "mops": Path(folder) / "mops.parquet",
+    }
     connection = db.connect(config={"threads": len(os.sched_getaffinity(0))})
     found: dict[str, int] = {}
 

@@ -56,9 +56,7 @@ def local(folder: str, kernel: str, repeats: int) -> dict[str, Any]:
     """One kernel over all queues, by as many processes as there are cores."""
     history, context, keys = _of(folder)
     answer: dict[str, Any] = {}
-    with ProcessPoolExecutor(
-        len(os.sched_getaffinity(0)), get_context("spawn"), initializer=begin
-    ) as pool:
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), get_context("spawn"), initializer=begin) as pool:
         some = partial(_some, history, context, kernel)
         took = times(lambda: answer.update(_merged(kernel, pool.map(some, grouped(keys)))), repeats)
     return {**took, **answer}
@@ -104,9 +102,12 @@ def duckdb(folder: str, repeats: int) -> dict[str, Any]:
 
     history = Path(folder) / "history"
     query = ANTI_JOIN.format(
-        operations=history / "operations" / "*.parquet", reads=history / "reads" / "*.parquet",
-        sends=f"{int(F.SEND)}, {int(F.SCHEDULE)}", ok=int(Type.OK), drain=int(F.DRAIN),
-    )  # fmt: skip
+        operations=history / "operations" / "*.parquet",
+        reads=history / "reads" / "*.parquet",
+        sends=f"{int(F.SEND)}, {int(F.SCHEDULE)}",
+        ok=int(Type.OK),
+        drain=int(F.DRAIN),
+    )
     connection = db.connect(config={"threads": len(os.sched_getaffinity(0))})
     answer: list[int] = []
     took = times(lambda: answer.append(connection.execute(query).fetchone()[0]), repeats)
@@ -117,7 +118,9 @@ def where(folder: str, kernel: str | None = None) -> dict[str, Any]:
     """Where the time of one queue goes: of one kernel, of all if none is named."""
     history, context, keys = _of(folder)
     load_shard(tables_of(history), keys[0])
-    act = partial(_some, history, context, kernel, keys[-1:]) if kernel else (
-        lambda: examine(load_shard(tables_of(history), keys[-1]), context)
-    )  # fmt: skip
+    act = (
+        partial(_some, history, context, kernel, keys[-1:])
+        if kernel
+        else (lambda: examine(load_shard(tables_of(history), keys[-1]), context))
+    )
     return {"profile": profile(act)}

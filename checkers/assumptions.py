@@ -160,9 +160,12 @@ class AssumptionsKernel:
         backwards = int((same & (np.diff(log.invoke[order]) < 0)).sum()) + int((log.complete < log.invoke).sum())
         return Traffic(
             counts={(code // 16, code % 16): n for code, n in enumerate(counts.tolist()) if n},
-            records=len(log.row_offset), late=late, worst_lag_ns=int(lag.max(initial=0)), backwards=backwards,
+            records=len(log.row_offset),
+            late=late,
+            worst_lag_ns=int(lag.max(initial=0)),
+            backwards=backwards,
             drains={shard.key: drain_of(shard, context).reason},
-        )  # fmt: skip
+        )
 
     def merge(self, left: Traffic, right: Traffic) -> Traffic:
         """Add two queues."""
@@ -170,10 +173,13 @@ class AssumptionsKernel:
         for code, number in right.counts.items():
             counts[code] = counts.get(code, 0) + number
         return Traffic(
-            counts=counts, records=left.records + right.records, late=left.late + right.late,
-            worst_lag_ns=max(left.worst_lag_ns, right.worst_lag_ns), backwards=left.backwards + right.backwards,
+            counts=counts,
+            records=left.records + right.records,
+            late=left.late + right.late,
+            worst_lag_ns=max(left.worst_lag_ns, right.worst_lag_ns),
+            backwards=left.backwards + right.backwards,
             drains={**left.drains, **right.drains},
-        )  # fmt: skip
+        )
 
     def conclude(self, summary: Traffic | None, context: Context) -> CheckResult:
         """The first row of the verdict table."""
@@ -215,6 +221,10 @@ class AssumptionsKernel:
         if anomalies:
             found = ", ".join(anomalies)
         return CheckResult(
-            name=self.name, valid=UNKNOWN if anomalies else True, found=found, reason=reason,
-            examined=counted(operations, "operation"), anomalies=anomalies,
-        )  # fmt: skip
+            name=self.name,
+            valid=UNKNOWN if anomalies else True,
+            found=found,
+            reason=reason,
+            examined=counted(operations, "operation"),
+            anomalies=anomalies,
+        )

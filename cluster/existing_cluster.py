@@ -105,7 +105,12 @@ def launch(commands: Commands, node: NodeInfo, home: str) -> Launch:
         return f"{command.replace('{name}', node.name).replace('{address}', node.address)}\n".encode()
 
     return Launch(
-        argv=("sh", "-c", _BY_LOGIN, "sh", home, "start.sh"), env={},
-        files={"start.sh": filled(commands.start), "stop.sh": filled(commands.stop)}, ready_pattern="",
-        logs=commands.logs, data=(), found_by=commands.process, stop=("sh", "-c", _BY_LOGIN, "sh", home, "stop.sh"),
-    )  # fmt: skip
+        argv=("sh", "-c", _BY_LOGIN, "sh", home, "start.sh"),
+        env={},
+        files={"start.sh": filled(commands.start), "stop.sh": filled(commands.stop)},
+        ready_pattern="",
+        logs=commands.logs,
+        data=(),
+        found_by=commands.process,
+        stop=("sh", "-c", _BY_LOGIN, "sh", home, "stop.sh"),
+    )

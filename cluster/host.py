@@ -239,9 +239,7 @@ def check_programs(host: Host, programs: Sequence[str], where: str) -> None:
 
 
 @contextmanager
-def hosts_up(
-    backend: Backend, run_id: str, specs: Sequence[NodeSpec], work: Path
-) -> Iterator[Mapping[str, Host]]:
+def hosts_up(backend: Backend, run_id: str, specs: Sequence[NodeSpec], work: Path) -> Iterator[Mapping[str, Host]]:
     """``up`` and, whatever happens, ``down``."""
     try:
         yield backend.up(run_id, specs, work)

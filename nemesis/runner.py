@@ -361,9 +361,15 @@ class Nemesis:
     ) -> None:
         names, description = (targets.names, targets.description) if targets else ((), "")
         event = Fault(
-            time_ns=time_ns, id=row.row, name=row.name, stage=stage, targets=names,
-            description=description, evidence=evidence, note=note,
-        )  # fmt: skip
+            time_ns=time_ns,
+            id=row.row,
+            name=row.name,
+            stage=stage,
+            targets=names,
+            description=description,
+            evidence=evidence,
+            note=note,
+        )
         with suppress(OSError):  # a log that is closed or full must not keep anybody from healing
             self._events.emit(event)
 

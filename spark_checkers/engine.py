@@ -82,9 +82,7 @@ def _evidence_of(folder: Place) -> Evidence | ChaosError:
         return error
 
 
-def judge_each(
-    folders: Sequence[Place], only: Collection[str] = (), note: str = ""
-) -> list[Judged | ChaosError]:
+def judge_each(folders: Sequence[Place], only: Collection[str] = (), note: str = "") -> list[Judged | ChaosError]:
     """Judge several folders in one session and two jobs, without writing the verdicts.
 
     Executors open their own tables, also those of another file system, which is to hold them already.

@@ -55,11 +55,16 @@ def limit_s(size_bytes: int, budget_s: float) -> float:
 def _stopped(failed: Failed, question: Question) -> Results:
     """The verdict on a file whose check was ended."""
     return results(
-        model=question.model, engine="spark", valid=UNKNOWN, anomalies={}, cut_off=None, examined="no part to its end",
+        model=question.model,
+        engine="spark",
+        valid=UNKNOWN,
+        anomalies={},
+        cut_off=None,
+        examined="no part to its end",
         figures=Figures(),
         reason=f"its check on Spark had not ended after {failed.overtime_s:.0f} s and was stopped, with a budget of "
         f"{question.budget_s:g} s of search (--budget gives it more)",
-    )  # fmt: skip
+    )
 
 
 def room_for(path: Place, master: str, given: Path | None) -> Path | None:

@@ -167,8 +167,9 @@ def executors(context: Any) -> int:
 def _await_executors(context: Any, where: Where, host: str) -> None:
     deadline = Deadline(
         f"an executor from {where.master}: its workers are down, have nothing free, or do not reach this driver at "
-        f"{host} (--driver-host names another address)", EXECUTORS_S,
-    )  # fmt: skip
+        f"{host} (--driver-host names another address)",
+        EXECUTORS_S,
+    )
     while executors(context) == 0:
         deadline.check()
         Deadline("a moment", 0.1).wait()

@@ -15,13 +15,15 @@ import pyarrow as pa
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, place
 
-TASKS: Final = pa.schema([
-    ("number", pa.int64()),
-    ("kind", pa.string()),  # stream, events, queues, imported, or a step of its own
-    ("folder", pa.string()),  # the history folder; the file of an imported history
-    ("key", pa.int64()),  # the worker, or a number of the step's own
-    ("context", pa.binary()),  # pickled: see ``perform``
-])  # fmt: skip
+TASKS: Final = pa.schema(
+    [
+        ("number", pa.int64()),
+        ("kind", pa.string()),  # stream, events, queues, imported, or a step of its own
+        ("folder", pa.string()),  # the history folder; the file of an imported history
+        ("key", pa.int64()),  # the worker, or a number of the step's own
+        ("context", pa.binary()),  # pickled: see ``perform``
+    ]
+)
 ANSWERS: Final = "number long, answer binary"
 _ANSWER: Final = pa.schema([("number", pa.int64()), ("answer", pa.binary())])
 

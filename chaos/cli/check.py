@@ -44,35 +44,74 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--format", "format_name", type=click.Choice(FORMATS), default="chaos", show_default=True,
-              help="Who wrote the histories; all but chaos are files.")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    default="chaos",
+    show_default=True,
+    help="Who wrote the histories; all but chaos are files.",
+)
 @click.option("--model", help="What was tested: kafka, log, register, mutex, set, … (not for chaos).")
-@click.option("--engine", type=click.Choice(["auto", "spark", "local"]), default="auto", show_default=True,
-              help="What runs the checks; auto is local below a million rows, else Spark if it starts.")
-@click.option("--master", envvar="CHAOS_SPARK_MASTER", show_envvar=True,
-              help="Where Spark runs: local[N], spark://HOST:PORT, yarn, …; means --engine spark.  [default: local[2]]")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "spark", "local"]),
+    default="auto",
+    show_default=True,
+    help="What runs the checks; auto is local below a million rows, else Spark if it starts.",
+)
+@click.option(
+    "--master",
+    envvar="CHAOS_SPARK_MASTER",
+    show_envvar=True,
+    help="Where Spark runs: local[N], spark://HOST:PORT, yarn, …; means --engine spark.  [default: local[2]]",
+)
 @click.option("--driver-host", help="Address at which executors reach us.  [default: that on the route to the master]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per path, a line each.")
 @click.option("--strict", is_flag=True, default=None, help="What a format's own checker misses is an error too.")
 @click.option("--independent", is_flag=True, default=None, help="Values are [key value], each key an object (jepsen).")
 @click.option("--sub-via", type=click.Choice(["assign", "subscribe"]), help="How consumers got their logs (kafka).")
 @click.option("--ww-deps", is_flag=True, default=None, help="Sends of neighbouring offsets order transactions (kafka).")
-@click.option("--linearizable", is_flag=True, default=None,
-              help="Stale reads are errors (set-full); real time counts (set, queue).")
+@click.option(
+    "--linearizable",
+    is_flag=True,
+    default=None,
+    help="Stale reads are errors (set-full); real time counts (set, queue).",
+)
 @click.option("--init", help="What a register holds at first.  [default: nil]")
-@click.option("--nil-means", type=click.Choice(["any", "absent"]),
-              help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]")
+@click.option(
+    "--nil-means",
+    type=click.Choice(["any", "absent"]),
+    help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]",
+)
 @click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
-@click.option("--scratch", type=click.Path(file_okay=False, exists=True, path_type=Path),
-              help="A folder that all of Spark's executors reach, for parts of large files and for streams that are "
-              "fetched.  [default: the temporary folder; on a cluster beside each file]")
-@click.option("--check", "checks", multiple=True, metavar="NAME,…",
-              help="Only these checks, and the assumptions; nothing is written into the run folder (chaos).")
+@click.option(
+    "--scratch",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="A folder that all of Spark's executors reach, for parts of large files and for streams that are "
+    "fetched.  [default: the temporary folder; on a cluster beside each file]",
+)
+@click.option(
+    "--check",
+    "checks",
+    multiple=True,
+    metavar="NAME,…",
+    help="Only these checks, and the assumptions; nothing is written into the run folder (chaos).",
+)
 @click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
 def check_command(
-    *, paths: tuple[str, ...], format_name: str, engine: str, master: str | None, driver_host: str | None,
-    as_json: bool, scratch: Path | None, store: str, checks: tuple[str, ...], **options: Any,
-) -> int:  # fmt: skip
+    *,
+    paths: tuple[str, ...],
+    format_name: str,
+    engine: str,
+    master: str | None,
+    driver_host: str | None,
+    as_json: bool,
+    scratch: Path | None,
+    store: str,
+    checks: tuple[str, ...],
+    **options: Any,
+) -> int:
     """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
 
     Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
@@ -135,9 +174,15 @@ class _Run(NamedTuple):
 
 
 def _runs(
-    paths: tuple[str, ...], engine: str, store: str, scratch: Path | None, master: str | None, only: frozenset[str],
-    *, as_json: bool,
-) -> list[int]:  # fmt: skip
+    paths: tuple[str, ...],
+    engine: str,
+    store: str,
+    scratch: Path | None,
+    master: str | None,
+    only: frozenset[str],
+    *,
+    as_json: bool,
+) -> list[int]:
     with ExitStack() as until_told:
         runs = [_run(text, Path(store), scratch, master, until_told) for text in paths]
         return _runs_at_hand(paths, runs, engine, only, as_json=as_json)
@@ -250,9 +295,15 @@ def _file(text: str, *, far: bool) -> Place | ChaosError:
 
 
 def _files(
-    paths: tuple[str, ...], format_name: str, engine: str, scratch: Path | None, given: dict[str, Any], *,
-    far: bool, as_json: bool,
-) -> list[int]:  # fmt: skip
+    paths: tuple[str, ...],
+    format_name: str,
+    engine: str,
+    scratch: Path | None,
+    given: dict[str, Any],
+    *,
+    far: bool,
+    as_json: bool,
+) -> list[int]:
     seen = [_file(text, far=far) for text in paths]
     files = [file for file in seen if not isinstance(file, ChaosError)]
     if not files:

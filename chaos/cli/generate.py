@@ -70,9 +70,18 @@ def _log(output: Path, ops: int, keys: int, anomalies: tuple[str, ...], seed: in
     plan = plan_of(ops, keys, seed, parse_anomalies(anomalies))
     asked = [word for text in anomalies for word in ("--anomaly", text)]
     argv = (
-        "chaos", "generate", "--ops", str(ops), "--keys", str(keys), *asked, "--seed", str(seed),
-        "--output", str(output),
-    )  # fmt: skip
+        "chaos",
+        "generate",
+        "--ops",
+        str(ops),
+        "--keys",
+        str(keys),
+        *asked,
+        "--seed",
+        str(seed),
+        "--output",
+        str(output),
+    )
     began = time.monotonic()
     operations, records = write(plan, output, argv, os.cpu_count() or 1)
     took_s = time.monotonic() - began

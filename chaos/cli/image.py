@@ -18,9 +18,13 @@ def image_command() -> None:
 @click.option("--system", default=DEFAULTS["system"], show_default=True, help="For what this system needs on a host.")
 @SETTINGS_OPTION
 @click.option(
-    "--from", "source", type=click.Choice(["auto", "registry", "packages"]), default="auto", show_default=True,
+    "--from",
+    "source",
+    type=click.Choice(["auto", "registry", "packages"]),
+    default="auto",
+    show_default=True,
     help="Debian's own image with packages on top, or debootstrap (root only); auto tries them in this order.",
-)  # fmt: skip
+)
 def build_command(system: str, pairs: tuple[str, ...], source: str) -> int:
     """Make the image unless the engine has it; the last line printed is its name."""
     from cluster.hosts.docker.engine import connect

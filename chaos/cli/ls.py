@@ -54,9 +54,17 @@ def listed(folder: Path, back: int) -> Listed:
     else:
         valid, sentence = (None, sentence) if verdict is None else (verdict.valid, verdict.sentence)
     return Listed(
-        back=back, id=run.id, path=str(folder), began=run.origin_utc[:19], status=run.status, system=run.system,
-        workload=run.workload, nemesis=run.nemesis, valid=valid, sentence=sentence,
-    )  # fmt: skip
+        back=back,
+        id=run.id,
+        path=str(folder),
+        began=run.origin_utc[:19],
+        status=run.status,
+        system=run.system,
+        workload=run.workload,
+        nemesis=run.nemesis,
+        valid=valid,
+        sentence=sentence,
+    )
 
 
 @click.command("ls")
@@ -81,11 +89,17 @@ def ls_command(store: str, as_json: bool) -> int:
     head = ("", "ID", "BEGAN (UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT", "")
     cells = [
         (
-            str(row.back), row.id, row.began.replace("T", " "), row.system, row.workload, row.nemesis,
-            row.status if row.valid is None else _WORDS[row.valid], " ".join(row.sentence.split()),
+            str(row.back),
+            row.id,
+            row.began.replace("T", " "),
+            row.system,
+            row.workload,
+            row.nemesis,
+            row.status if row.valid is None else _WORDS[row.valid],
+            " ".join(row.sentence.split()),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     for line in aligned([head, *cells]):
         click.echo(line)
     return 0

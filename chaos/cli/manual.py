@@ -63,9 +63,12 @@ def _in_background(folder: Path) -> int:
     with log.open("ab") as words:
         keeper = subprocess.Popen(
             [sys.executable, "-m", "chaos.manual.manual_cluster", str(folder)],
-            stdin=subprocess.DEVNULL, stdout=words, stderr=words, start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=words,
+            stderr=words,
+            start_new_session=True,
             env={**os.environ, "PYTHONPATH": _root()},
-        )  # fmt: skip
+        )
     position = 0
     try:
         while True:
@@ -129,11 +132,16 @@ def status_command(store: str, as_json: bool) -> int:
     head = ("NODE", "ROLE", "ADDRESS", "STATE", "LEADS", "EPOCH", "FAULT")
     cells = [
         (
-            node.node, node.role, node.address, node.state, node.leads or "-",
-            "-" if node.epoch is None else str(node.epoch), node.fault or "-",
+            node.node,
+            node.role,
+            node.address,
+            node.state,
+            node.leads or "-",
+            "-" if node.epoch is None else str(node.epoch),
+            node.fault or "-",
         )
         for node in done.nodes
-    ]  # fmt: skip
+    ]
     for line in aligned([head, *cells]):
         click.echo(line)
     return done.code
@@ -156,9 +164,12 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
         raise UsageError(f"--duration {duration:g}: give a number of seconds above 0")
     names = tuple(name.strip() for name in fault_nodes.replace(";", ",").split(",") if name.strip())
     question = Ask(
-        verb="inject", nemesis=nemesis, duration_s=duration, fault_nodes=names,
+        verb="inject",
+        nemesis=nemesis,
+        duration_s=duration,
+        fault_nodes=names,
         seed=secrets.randbelow(2**31) if seed is None else seed,
-    )  # fmt: skip
+    )
     return _put(store, question, _ANSWER_TIMEOUT_S).code
 
 

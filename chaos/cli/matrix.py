@@ -15,9 +15,11 @@ from chaos.core.errors import UsageError
 @click.option("--only", default=None, metavar="PATTERN", help="Only the runs that are named so; * and ? are wildcards.")
 @click.option("--dry-run", is_flag=True, help="Print the runs and how long they are expected to take.")
 @click.option(
-    "--scale", default=1.0, type=click.FloatRange(0, 1, min_open=True),
+    "--scale",
+    default=1.0,
+    type=click.FloatRange(0, 1, min_open=True),
     help="Shrink faults and recovery (not below 10 s each): one repeat, at least two faults a run.  [default: 1]",
-)  # fmt: skip
+)
 @click.option("--seed", type=int, default=None, help="Another seed than the file's.")
 @click.option("--store", default="store", help="The matrix goes to matrix-NAME in it.  [default: store]")
 @click.option("--stop-on-invalid", is_flag=True, help="Begin nothing more after an invalid run.")

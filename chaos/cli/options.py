@@ -47,17 +47,26 @@ STORE_OPTION: Final = click.option(
     "--store", default=DEFAULTS["store"], show_default=True, help="Where run folders are."
 )
 LIVE_OPTION: Final = click.option(
-    "--live", type=click.Choice(["auto", "rich", "plain"]), default="auto", show_default=True,
+    "--live",
+    type=click.Choice(["auto", "rich", "plain"]),
+    default="auto",
+    show_default=True,
     help="How the run is shown: a live picture, or a line per event and one per 30 s; auto: by the terminal.",
-)  # fmt: skip
+)
 _FILE: Final = click.option(
-    "-d", "--driver", "driver", default=None, metavar="FILE",
+    "-d",
+    "--driver",
+    "driver",
+    default=None,
+    metavar="FILE",
     help="Take options from this YAML file, e.g. config.yaml of a run folder; what is typed here wins.",
-)  # fmt: skip
+)
 _BUG: Final = click.option(
-    "--bug", "bug", default=None,
+    "--bug",
+    "bug",
+    default=None,
     help="Switch a bug of the system on (chaos list bugs); what it declares are defaults.",
-)  # fmt: skip
+)
 
 _CLUSTER: Final = (
     _option("system", "System under test (chaos list systems)."),
@@ -79,14 +88,15 @@ _CLUSTER: Final = (
     _option("cpus", "Cores that a node may use at most (docker), e.g. 0.5."),
     _option("memory", "Memory that a node may use at most (docker), e.g. 512m."),
     _option(
-        "kill", "What faults of nodes hit: the process and the link, or the whole container (docker).",
+        "kill",
+        "What faults of nodes hit: the process and the link, or the whole container (docker).",
         type=click.Choice(["process", "container"]),
     ),
     _option("queues", "Queues of the topic.", type=int),
     _option("ready_deadline_s", "Seconds the cluster may take to be ready.", type=float),
     _option("seed", "Repeats plan and load; by default drawn and printed.", type=int),
     _option("store", "Where run folders go.", "--output-dir"),
-)  # fmt: skip
+)
 """What decides a cluster, with or without load."""
 
 _LOAD: Final = (
@@ -121,7 +131,7 @@ _LOAD: Final = (
     _gone("--agent", instead="there is no agent; start runs by command, the exit code is the verdict"),
     _gone("-p", instead="there is no agent to listen; --port is that of the machines' sshd", takes_value=True),
     _gone("--password", instead="no passwords in command lines; CHAOS_SSH_PASSWORD holds one", takes_value=True),
-)  # fmt: skip
+)
 """What decides the load, the faults and the verdict, and what OpenChaos had beside."""
 
 

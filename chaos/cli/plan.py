@@ -56,10 +56,16 @@ def plan_command(as_json: bool, **options: Any) -> int:
     for line in told:
         click.echo(line)
     cells = [
-        (str(row.row), f"{row.at_s - row.quiet_s:g}" if row.quiet_s else "", f"{row.at_s:g}",
-         f"{row.at_s + row.duration_s:g}", row.name, targets.description if targets else _later(row))
+        (
+            str(row.row),
+            f"{row.at_s - row.quiet_s:g}" if row.quiet_s else "",
+            f"{row.at_s:g}",
+            f"{row.at_s + row.duration_s:g}",
+            row.name,
+            targets.description if targets else _later(row),
+        )
         for row, targets in zip(rows, known, strict=True)
-    ]  # fmt: skip
+    ]
     if cells:
         for line in aligned([("ROW", "QUIET FROM s", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), *cells]):
             click.echo(line)

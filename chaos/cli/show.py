@@ -54,9 +54,11 @@ def sought(text: str, folder: Path, key: int | None) -> Sought:
     one = examples[place - 1]
     value = re.fullmatch(r"(\d+):(\d+)", one.value or "")
     return Sought(
-        key=one.key if key is None else key, value=(int(value[1]), int(value[2])) if value else None,
-        offset=None if value else one.offset, at_ns=one.at_ns,
-    )  # fmt: skip
+        key=one.key if key is None else key,
+        value=(int(value[1]), int(value[2])) if value else None,
+        offset=None if value else one.offset,
+        at_ns=one.at_ns,
+    )
 
 
 @click.command("show", context_settings={"ignore_unknown_options": True})
@@ -113,20 +115,23 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     target = sought(around, folder, filters["keys"][0] if len(filters["keys"]) == 1 else None) if around else None
     keys = {*filters["keys"], *([target.key] if target and target.key is not None else [])}
     wanted = history_rows.Wanted(
-        keys=frozenset(keys), processes=frozenset(filters["processes"]),
+        keys=frozenset(keys),
+        processes=frozenset(filters["processes"]),
         kinds=frozenset(int(F[word.upper().replace("-", "_")]) for word in filters["kinds"]),
         types=frozenset(int(_TYPES[word]) for word in filters["types"]),
         nodes=frozenset() if node is None else frozenset({names.index(node)}),
-        from_ns=instant(filters["from_s"]), to_ns=instant(filters["to_s"]),
-    )  # fmt: skip
+        from_ns=instant(filters["from_s"]),
+        to_ns=instant(filters["to_s"]),
+    )
     hit = _hits(folder, target)
     first_ns, last_ns = wanted.from_ns, wanted.to_ns
     events = [
         event
         for event in read_events_of(folder, run)
-        if (first_ns is None or event.time_ns >= first_ns) and (last_ns is None or event.time_ns <= last_ns)
+        if (first_ns is None or event.time_ns >= first_ns)
+        and (last_ns is None or event.time_ns <= last_ns)
         and (node is None or history_text.about_node(event, node))
-    ]  # fmt: skip
+    ]
     operations = (
         history_text.operation_line(one, names, run.origin_ns, hit=hit(one))
         for one in history_rows.operations(history_rows.tables_of(folder, "operations"), wanted)

@@ -39,9 +39,15 @@ class Received(msgspec.Struct):
     def completion(self, kind: Type, error: str | None = None) -> Completion:
         """The completion of an operation that ended in this way."""
         return Completion(
-            type=kind, node=self.node, offset=self.offset, next_offset=self.next_offset, min_offset=self.min_offset,
-            max_offset=self.max_offset, records=tuple(self.records), error=error,
-        )  # fmt: skip
+            type=kind,
+            node=self.node,
+            offset=self.offset,
+            next_offset=self.next_offset,
+            min_offset=self.min_offset,
+            max_offset=self.max_offset,
+            records=tuple(self.records),
+            error=error,
+        )
 
 
 class Client(Protocol):

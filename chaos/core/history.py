@@ -35,53 +35,59 @@ NEVER_NS: Final = np.iinfo(np.int64).max
 LONG_READ: Final = 1 << 14
 """A final read of so many records has a row group of its own."""
 
-OPERATIONS: Final = pa.schema([
-    ("worker", pa.int16()),  # (worker, op) is the identity of an operation
-    ("op", pa.int64()),
-    ("process", pa.int32()),
-    ("client", pa.int16()),
-    ("pinned", pa.bool_()),  # the client stays on one node whatever the route says
-    ("f", pa.int8()),  # chaos.core.op.F
-    ("key", pa.int32()),  # the queue
-    ("writer", pa.int32()),  # sends: the value; -1 for all others
-    ("sequence", pa.int64()),
-    ("offset", pa.int64()),  # sends: the offset answered (a hint unless ok); reads: where it began; commits: what;
-                             # acks, extends: of what was popped
-    ("next_offset", pa.int64()),  # reads: the offset after the last one covered; committed-reads: the answer
-    ("min_offset", pa.int64()),
-    ("max_offset", pa.int64()),
-    ("count", pa.int32()),  # reads: records returned
-    ("type", pa.int8()),  # chaos.core.op.Type: OK, FAIL, INFO, NOT_SENT
-    ("scheduled_ns", pa.int64()),
-    ("invoke_ns", pa.int64()),
-    ("complete_ns", pa.int64()),  # NEVER_NS if no completion was recorded
-    ("deadline_ns", pa.int64()),
-    ("node", pa.int16()),  # position in run.json's nodes, -1 unknown
-    ("argument", pa.int64()),  # what an invocation had beside (chaos.core.op.Invocation)
-    ("error", pa.dictionary(pa.int32(), pa.string())),
-])  # fmt: skip
-READ_ROWS: Final = pa.schema([
-    ("worker", pa.int16()),
-    ("op", pa.int64()),  # the read operation, in the same worker
-    ("process", pa.int32()),
-    ("f", pa.int8()),
-    ("key", pa.int32()),
-    ("position", pa.int32()),  # within the operation, from 0
-    ("offset", pa.int64()),
-    ("writer", pa.int32()),  # -1: the body was not one of ours or was damaged
-    ("sequence", pa.int64()),
-    ("attempt", pa.int16()),  # the how-manieth time it was given away, as the broker counts; 0: it does not
-    ("invoke_ns", pa.int64()),
-    ("complete_ns", pa.int64()),
-    ("node", pa.int16()),
-])  # fmt: skip
-EVENTS: Final = pa.schema([
-    ("time_ns", pa.int64()),
-    ("kind", pa.string()),  # phase fault observation note
-    ("name", pa.string()),
-    ("node", pa.string()),
-    ("event", pa.string()),  # the whole event as JSON (chaos.core.events)
-])  # fmt: skip
+OPERATIONS: Final = pa.schema(
+    [
+        ("worker", pa.int16()),  # (worker, op) is the identity of an operation
+        ("op", pa.int64()),
+        ("process", pa.int32()),
+        ("client", pa.int16()),
+        ("pinned", pa.bool_()),  # the client stays on one node whatever the route says
+        ("f", pa.int8()),  # chaos.core.op.F
+        ("key", pa.int32()),  # the queue
+        ("writer", pa.int32()),  # sends: the value; -1 for all others
+        ("sequence", pa.int64()),
+        ("offset", pa.int64()),  # sends: the offset answered (a hint unless ok); reads: where it began; commits: what;
+        # acks, extends: of what was popped
+        ("next_offset", pa.int64()),  # reads: the offset after the last one covered; committed-reads: the answer
+        ("min_offset", pa.int64()),
+        ("max_offset", pa.int64()),
+        ("count", pa.int32()),  # reads: records returned
+        ("type", pa.int8()),  # chaos.core.op.Type: OK, FAIL, INFO, NOT_SENT
+        ("scheduled_ns", pa.int64()),
+        ("invoke_ns", pa.int64()),
+        ("complete_ns", pa.int64()),  # NEVER_NS if no completion was recorded
+        ("deadline_ns", pa.int64()),
+        ("node", pa.int16()),  # position in run.json's nodes, -1 unknown
+        ("argument", pa.int64()),  # what an invocation had beside (chaos.core.op.Invocation)
+        ("error", pa.dictionary(pa.int32(), pa.string())),
+    ]
+)
+READ_ROWS: Final = pa.schema(
+    [
+        ("worker", pa.int16()),
+        ("op", pa.int64()),  # the read operation, in the same worker
+        ("process", pa.int32()),
+        ("f", pa.int8()),
+        ("key", pa.int32()),
+        ("position", pa.int32()),  # within the operation, from 0
+        ("offset", pa.int64()),
+        ("writer", pa.int32()),  # -1: the body was not one of ours or was damaged
+        ("sequence", pa.int64()),
+        ("attempt", pa.int16()),  # the how-manieth time it was given away, as the broker counts; 0: it does not
+        ("invoke_ns", pa.int64()),
+        ("complete_ns", pa.int64()),
+        ("node", pa.int16()),
+    ]
+)
+EVENTS: Final = pa.schema(
+    [
+        ("time_ns", pa.int64()),
+        ("kind", pa.string()),  # phase fault observation note
+        ("name", pa.string()),
+        ("node", pa.string()),
+        ("event", pa.string()),  # the whole event as JSON (chaos.core.events)
+    ]
+)
 
 
 class StreamFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,9 +137,14 @@ def read_stream(folder: Path, worker: int, manifest: Manifest | None = None) -> 
     for writer in np.unique(sends["ref"]):
         last[int(writer)] = int(sends["b"][sends["ref"] == writer].max())
     facts = StreamFacts(
-        worker=worker, ended=records.ended, operations=len(invoked), reads=reads.num_rows,
-        torn_bytes=records.torn_bytes, last_sequence=last, made_of=records.made_of,
-    )  # fmt: skip
+        worker=worker,
+        ended=records.ended,
+        operations=len(invoked),
+        reads=reads.num_rows,
+        torn_bytes=records.torn_bytes,
+        last_sequence=last,
+        made_of=records.made_of,
+    )
     return Stream(_sorted(operations), _sorted(reads), facts)
 
 

@@ -102,9 +102,21 @@ class Recorder:
         writer, sequence = op.value if op.value is not None else (0xFFFFFFFF, NONE)
         detail = sequence if op.value is not None else _known(op.offset)
         self._store(
-            time_ns, self._op, Type.INVOKE, op.f, client, op.process, op.key,
-            scheduled_ns, detail, op.deadline_ns, writer, NONE, FLAG_PINNED if pinned else 0, op.argument,
-        )  # fmt: skip
+            time_ns,
+            self._op,
+            Type.INVOKE,
+            op.f,
+            client,
+            op.process,
+            op.key,
+            scheduled_ns,
+            detail,
+            op.deadline_ns,
+            writer,
+            NONE,
+            FLAG_PINNED if pinned else 0,
+            op.argument,
+        )
         return self._op, time_ns
 
     def complete(self, number: int, op: Invocation, client: int, done: Completion, *, at_ns: int | None = None) -> int:
@@ -114,11 +126,21 @@ class Recorder:
             self._rows += 1
             self._reads.append(_sealed(_read_record(number, record), self._rows))
         self._store(
-            time_ns, number, done.type, op.f, client, op.process, len(done.records),
+            time_ns,
+            number,
+            done.type,
+            op.f,
+            client,
+            op.process,
+            len(done.records),
             _known(done.offset if op.value is not None else done.next_offset),
-            _known(done.min_offset), _known(done.max_offset),
-            self._error(done.error), self._nodes.get(done.node or "", NONE), 0, 0,
-        )  # fmt: skip
+            _known(done.min_offset),
+            _known(done.max_offset),
+            self._error(done.error),
+            self._nodes.get(done.node or "", NONE),
+            0,
+            0,
+        )
         return time_ns
 
     def not_sent(self, op: Invocation, client: int, scheduled_ns: int, *, pinned: bool) -> None:

@@ -17,14 +17,36 @@ from chaos.core.manifest import STREAM_SUFFIXES, FileSum, Manifest, compare, cop
 from chaos.core.op import Type
 from chaos.core.recorder import OP_SIZE, READ_SIZE
 
-_OP: Final = np.dtype([
-    ("crc", "<u4"), ("sequence", "<u4"), ("time_ns", "<i8"), ("op", "<u4"), ("type", "u1"), ("f", "u1"),
-    ("client", "<u2"), ("process", "<u4"), ("key", "<i4"), ("a", "<i8"), ("b", "<i8"), ("c", "<i8"),
-    ("ref", "<u4"), ("node", "<i2"), ("flags", "<u2"), ("argument", "<i8"),
-])  # fmt: skip
-_READ: Final = np.dtype([
-    ("crc", "<u4"), ("op", "<u4"), ("offset", "<i8"), ("writer", "<i4"), ("flags", "<u4"), ("sequence", "<i8"),
-])  # fmt: skip
+_OP: Final = np.dtype(
+    [
+        ("crc", "<u4"),
+        ("sequence", "<u4"),
+        ("time_ns", "<i8"),
+        ("op", "<u4"),
+        ("type", "u1"),
+        ("f", "u1"),
+        ("client", "<u2"),
+        ("process", "<u4"),
+        ("key", "<i4"),
+        ("a", "<i8"),
+        ("b", "<i8"),
+        ("c", "<i8"),
+        ("ref", "<u4"),
+        ("node", "<i2"),
+        ("flags", "<u2"),
+        ("argument", "<i8"),
+    ]
+)
+_READ: Final = np.dtype(
+    [
+        ("crc", "<u4"),
+        ("op", "<u4"),
+        ("offset", "<i8"),
+        ("writer", "<i4"),
+        ("flags", "<u4"),
+        ("sequence", "<i8"),
+    ]
+)
 assert _OP.itemsize == OP_SIZE
 assert _READ.itemsize == READ_SIZE
 
@@ -157,7 +179,5 @@ def read_records(folder: Path, worker: int, manifest: Manifest | None = None) ->
         raise _altered(paths[1], f"record {len(rows) + 1}, at byte {len(rows) * READ_SIZE}, is damaged")
     texts = _texts(paths[2], contents[2], completed, ended=ended)
     proven, whole = _returned(paths[1], rows, completed, ended=ended)
-    made_of: dict[str, Any] = {
-        path.name: sum_of(data) for path, data in zip(paths, contents, strict=True)
-    }
+    made_of: dict[str, Any] = {path.name: sum_of(data) for path, data in zip(paths, contents, strict=True)}
     return Records(invoked, whole, proven, texts, ended, left + left_rows, made_of)

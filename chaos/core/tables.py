@@ -54,9 +54,13 @@ class TableFile:
         steps = {name: "DELTA_BINARY_PACKED" for name in schema.names if name not in _PLAIN | _LOW}
         self._schema = schema
         self._writer = pq.ParquetWriter(
-            path, schema, compression="lz4", use_dictionary=[name for name in schema.names if name in _LOW],
-            column_encoding=steps, write_page_checksum=True,
-        )  # fmt: skip
+            path,
+            schema,
+            compression="lz4",
+            use_dictionary=[name for name in schema.names if name in _LOW],
+            column_encoding=steps,
+            write_page_checksum=True,
+        )
         self._waiting: list[pa.Table] = []
         self.rows = 0
 

@@ -91,8 +91,13 @@ _NUMBER: Final = re.compile(
 _CONSTANTS: Final = {"nil": None, "true": True, "false": False}
 _CLOSES: Final = {"[": "]", "(": ")", "{": "}", "#{": "}"}
 _CHARS: Final = {
-    "newline": "\n", "space": " ", "tab": "\t", "return": "\r", "formfeed": "\f", "backspace": "\b",
-}  # fmt: skip
+    "newline": "\n",
+    "space": " ",
+    "tab": "\t",
+    "return": "\r",
+    "formfeed": "\f",
+    "backspace": "\b",
+}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b", '"': '"', "\\": "\\"}
 _SURROGATES: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")

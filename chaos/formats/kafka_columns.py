@@ -217,9 +217,11 @@ def numbered(columns: KafkaColumns) -> KafkaColumns:
         value = value.copy()
         value[foreign] = value_map[position].astype(np.int64) + interned(0)
     return KafkaColumns(
-        columns.ops, Mops(mops.op, mops.kind, mops.mop, key, value, mops.offset),
-        tuple(columns.keys[at] for at in key_order.tolist()), tuple(columns.values[at] for at in value_order.tolist()),
-    )  # fmt: skip
+        columns.ops,
+        Mops(mops.op, mops.kind, mops.mop, key, value, mops.offset),
+        tuple(columns.keys[at] for at in key_order.tolist()),
+        tuple(columns.values[at] for at in value_order.tolist()),
+    )
 
 
 def _appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[Ints, Ids]:

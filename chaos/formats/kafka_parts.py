@@ -94,15 +94,24 @@ def save(history: KafkaHistory, folder: Path) -> Part:
     index = ops.index
     own = uuid.uuid4().hex
     return Part(
-        ops=_written(folder / f"{own}-records.arrow", [{name: getattr(ops, name) for name in Ops.__slots__}],
-                     values=columns.values, others=history.others),
+        ops=_written(
+            folder / f"{own}-records.arrow",
+            [{name: getattr(ops, name) for name in Ops.__slots__}],
+            values=columns.values,
+            others=history.others,
+        ),
         mops=_written(folder / f"{own}-messages.arrow", tables),
-        records=len(index), messages=len(mops.op), by_bucket=tuple(np.diff(ends, prepend=0).tolist()),
-        keys=columns.keys, plain=not columns.values,
-        first=int(index.min()) if len(index) else NONE, last=int(index.max()) if len(index) else NONE,
-        numbered=bool((index != NONE).all()), ascending=bool((index[1:] >= index[:-1]).all()),
+        records=len(index),
+        messages=len(mops.op),
+        by_bucket=tuple(np.diff(ends, prepend=0).tolist()),
+        keys=columns.keys,
+        plain=not columns.values,
+        first=int(index.min()) if len(index) else NONE,
+        last=int(index.max()) if len(index) else NONE,
+        numbered=bool((index != NONE).all()),
+        ascending=bool((index[1:] >= index[:-1]).all()),
         cut_off=history.cut_off,
-    )  # fmt: skip
+    )
 
 
 def records_of(part: Part) -> Ops:

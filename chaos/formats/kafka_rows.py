@@ -82,14 +82,16 @@ class Rows:
                 self._row(Mop.KEY, 0, self._key(key))
         if client:
             self._rebalanced(event.extra.get("rebalance-log"))
-        self.ops.append((
-            NONE if event.index is None else event.index,
-            NONE if event.time_ns is None else event.time_ns,
-            event.type,
-            number if client else NO_PROCESS,  # type: ignore[arg-type]
-            f,
-            seek,
-        ))  # fmt: skip
+        self.ops.append(
+            (
+                NONE if event.index is None else event.index,
+                NONE if event.time_ns is None else event.time_ns,
+                event.type,
+                number if client else NO_PROCESS,  # type: ignore[arg-type]
+                f,
+                seek,
+            )
+        )
         self.lines.append(event.line)
 
     def _row(self, kind: Mop, mop: int, key: int, value: int = NONE, offset: int = NONE) -> None:

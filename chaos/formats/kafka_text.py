@@ -41,10 +41,16 @@ _SEND: Final = NAMES.index("send")
 _POLL: Final = NAMES.index("poll")
 
 
-_FS: Final = numbers_by_name({
-    "send": KafkaF.SEND, "poll": KafkaF.POLL, "txn": KafkaF.TXN, "assign": KafkaF.ASSIGN,
-    "subscribe": KafkaF.SUBSCRIBE, "crash": KafkaF.CRASH,
-})  # fmt: skip
+_FS: Final = numbers_by_name(
+    {
+        "send": KafkaF.SEND,
+        "poll": KafkaF.POLL,
+        "txn": KafkaF.TXN,
+        "assign": KafkaF.ASSIGN,
+        "subscribe": KafkaF.SUBSCRIBE,
+        "crash": KafkaF.CRASH,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,9 +40,7 @@ def read(path: Place) -> Operations:
     for _ in lines:
         pass
     operations = sorted(reader.operations, key=lambda operation: operation.invoke)
-    return Operations(
-        items=operations, others=reader.faults, cut_off=lines.cut_off, missing=Missing.DELIVERIES
-    )
+    return Operations(items=operations, others=reader.faults, cut_off=lines.cut_off, missing=Missing.DELIVERIES)
 
 
 class _Reader:

@@ -27,9 +27,20 @@ _BYTE: Final = np.uint64(0xFF)
 
 KEYS: Final = ("index", "time", "type", "process", "f", "value")
 NAMES: Final = (
-    *KEYS, "seek-to-beginning?", "rebalance-log", "invoke", "ok", "fail", "info",
-    "send", "poll", "txn", "assign", "subscribe", "crash",
-)  # fmt: skip
+    *KEYS,
+    "seek-to-beginning?",
+    "rebalance-log",
+    "invoke",
+    "ok",
+    "fail",
+    "info",
+    "send",
+    "poll",
+    "txn",
+    "assign",
+    "subscribe",
+    "crash",
+)
 NO_NAME: Final = len(NAMES)
 _SUBSCRIBE: Final = NAMES.index("subscribe")
 _SUBSCRIBE_TAIL: Final = np.uint64(int.from_bytes(b"ubscribe", "little"))

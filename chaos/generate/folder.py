@@ -27,6 +27,7 @@ from chaos.testing.history_files import NODES
 SMALL: Final = 1_000_000
 """Operations up to which starting processes costs more than it gives."""
 
+
 def _pieces(plan: Plan, key: int) -> Iterator[tuple[int, Fates]]:
     """The pieces of a queue, one after the other."""
     piece = first = 0
@@ -108,14 +109,38 @@ def run_of(plan: Plan, name: str, argv: tuple[str, ...]) -> RunInfo:
     sends = sum(sends_in(plan.slots_of(key)) for key in range(plan.keys))
     nodes: tuple[NodeInfo, ...] = NODES
     return RunInfo(
-        id=name, status="ran", argv=argv, chaos_version=__version__, schema_version=SCHEMA_VERSION,
-        boot_id="generated", origin_ns=ORIGIN_NS, origin_utc="2026-01-01T00:00:00+00:00", system="generated",
-        system_version=__version__, backend="none", workload="queue", nemesis="noop", seed=plan.seed, settings={},
-        nodes=nodes, roles={"broker": "replica", "controller": "controller"}, queues=plan.keys, rate=sends / seconds,
-        clients=CLIENTS * plan.workers, workers=plan.workers, op_timeout_s=TIMEOUT_NS / NS_PER_S,
-        time_limit_s=seconds, fault_interval_s=0.0, fault_duration_s=0.0, route_poll_interval_s=None,
-        rto_budget_s=None, promises=Promises(min_in_sync=2), planned_faults=0, mix=MIX, body_bytes=64,
-    )  # fmt: skip
+        id=name,
+        status="ran",
+        argv=argv,
+        chaos_version=__version__,
+        schema_version=SCHEMA_VERSION,
+        boot_id="generated",
+        origin_ns=ORIGIN_NS,
+        origin_utc="2026-01-01T00:00:00+00:00",
+        system="generated",
+        system_version=__version__,
+        backend="none",
+        workload="queue",
+        nemesis="noop",
+        seed=plan.seed,
+        settings={},
+        nodes=nodes,
+        roles={"broker": "replica", "controller": "controller"},
+        queues=plan.keys,
+        rate=sends / seconds,
+        clients=CLIENTS * plan.workers,
+        workers=plan.workers,
+        op_timeout_s=TIMEOUT_NS / NS_PER_S,
+        time_limit_s=seconds,
+        fault_interval_s=0.0,
+        fault_duration_s=0.0,
+        route_poll_interval_s=None,
+        rto_budget_s=None,
+        promises=Promises(min_in_sync=2),
+        planned_faults=0,
+        mix=MIX,
+        body_bytes=64,
+    )
 
 
 def write(plan: Plan, folder: Path, argv: tuple[str, ...], processes: int) -> tuple[int, int]:

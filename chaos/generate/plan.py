@@ -17,8 +17,15 @@ from chaos.core.op import F
 from chaos.plugins import did_you_mean
 
 CYCLE: Final = (
-    *(F.SEND,) * 4, F.POLL, *(F.SEND,) * 4, F.POLL, F.READ, *(F.SEND,) * 4, F.SLAVE_READ, F.POLL,
-)  # fmt: skip
+    *(F.SEND,) * 4,
+    F.POLL,
+    *(F.SEND,) * 4,
+    F.POLL,
+    F.READ,
+    *(F.SEND,) * 4,
+    F.SLAVE_READ,
+    F.POLL,
+)
 SLOTS: Final = len(CYCLE)
 SENDS: Final = CYCLE.count(F.SEND)
 MIX: Final = {f.word: CYCLE.count(f) / SENDS for f in dict.fromkeys(CYCLE)}
@@ -46,9 +53,21 @@ UNSEEN: Final = "unseen"
 REORDERED: Final = "nonlinearizable-offset"
 SENT_BACK: Final = "nonmonotonic-send"
 PLANTED: Final = (
-    LOST, UNSEEN, "duplicate", "phantom", "corrupt", "G1a", "inconsistent-offsets", REORDERED, SENT_BACK, "stale-tail",
-    "nonmonotonic-poll", "poll-skip", "int-nonmonotonic-poll", "int-poll-skip",
-)  # fmt: skip
+    LOST,
+    UNSEEN,
+    "duplicate",
+    "phantom",
+    "corrupt",
+    "G1a",
+    "inconsistent-offsets",
+    REORDERED,
+    SENT_BACK,
+    "stale-tail",
+    "nonmonotonic-poll",
+    "poll-skip",
+    "int-nonmonotonic-poll",
+    "int-poll-skip",
+)
 """The anomalies that can be asked for."""
 
 
@@ -114,9 +133,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         stagger_ns = 10_000
         widest = self.keys * stagger_ns
         return (
-            ORIGIN_NS + self.load_ns + SETTLE_NS + place * stagger_ns
-            + number * (widest + self.pass_ns + self.apart_ns)
-        )  # fmt: skip
+            ORIGIN_NS + self.load_ns + SETTLE_NS + place * stagger_ns + number * (widest + self.pass_ns + self.apart_ns)
+        )
 
     @property
     def end_ns(self) -> int:

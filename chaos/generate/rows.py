@@ -164,30 +164,56 @@ class Piece:
         node = np.where(self._f == F.SLAVE_READ, SLAVE, MASTER)
         node[kind == Type.INFO] = -1
         argument = np.where(self._f == F.SCHEDULE, self._invoke + NS_PER_S, 0)
-        return _table(OPERATIONS, {
-            "worker": np.full(count, self._key % self._plan.workers), "op": self._op(),
-            "process": self._process, "client": self._client, "pinned": np.zeros(count, dtype=np.bool_),
-            "f": self._f, "key": np.full(count, self._key),
-            "writer": spread(fates.writer, -1), "sequence": spread(fates.sequence, -1),
-            "offset": spread(fates.answered, self._asked), "next_offset": spread(-1, self._end),
-            "min_offset": spread(-1, gone), "max_offset": spread(-1, self._end), "count": spread(0, self._counts),
-            "type": kind, "scheduled_ns": self._due, "invoke_ns": self._invoke, "complete_ns": self._complete,
-            "deadline_ns": self._due + TIMEOUT_NS, "node": node, "argument": argument,
-            "error": _errors(error, kind == Type.OK),
-        })  # fmt: skip
+        return _table(
+            OPERATIONS,
+            {
+                "worker": np.full(count, self._key % self._plan.workers),
+                "op": self._op(),
+                "process": self._process,
+                "client": self._client,
+                "pinned": np.zeros(count, dtype=np.bool_),
+                "f": self._f,
+                "key": np.full(count, self._key),
+                "writer": spread(fates.writer, -1),
+                "sequence": spread(fates.sequence, -1),
+                "offset": spread(fates.answered, self._asked),
+                "next_offset": spread(-1, self._end),
+                "min_offset": spread(-1, gone),
+                "max_offset": spread(-1, self._end),
+                "count": spread(0, self._counts),
+                "type": kind,
+                "scheduled_ns": self._due,
+                "invoke_ns": self._invoke,
+                "complete_ns": self._complete,
+                "deadline_ns": self._due + TIMEOUT_NS,
+                "node": node,
+                "argument": argument,
+                "error": _errors(error, kind == Type.OK),
+            },
+        )
 
     def reads(self) -> pa.Table:
         """The rows of ``reads``."""
         slot, count = self._reads[self._row_read], len(self._row_read)
         starts = np.cumsum(self._counts) - self._counts
-        return _table(READ_ROWS, {
-            "worker": np.full(count, self._key % self._plan.workers), "op": self._op()[slot],
-            "process": self._process[slot], "f": self._f[slot], "key": np.full(count, self._key),
-            "position": np.arange(count) - starts[self._row_read], "offset": self._row_offset,
-            "writer": self._row_writer, "sequence": self._row_sequence, "attempt": np.zeros(count, dtype=np.int16),
-            "invoke_ns": self._invoke[slot], "complete_ns": self._complete[slot],
-            "node": np.where(self._f[slot] == F.SLAVE_READ, SLAVE, MASTER),
-        })  # fmt: skip
+        return _table(
+            READ_ROWS,
+            {
+                "worker": np.full(count, self._key % self._plan.workers),
+                "op": self._op()[slot],
+                "process": self._process[slot],
+                "f": self._f[slot],
+                "key": np.full(count, self._key),
+                "position": np.arange(count) - starts[self._row_read],
+                "offset": self._row_offset,
+                "writer": self._row_writer,
+                "sequence": self._row_sequence,
+                "attempt": np.zeros(count, dtype=np.int16),
+                "invoke_ns": self._invoke[slot],
+                "complete_ns": self._complete[slot],
+                "node": np.where(self._f[slot] == F.SLAVE_READ, SLAVE, MASTER),
+            },
+        )
 
 
 def _errors(code: npt.NDArray[np.int32], none: npt.NDArray[np.bool_]) -> pa.Array:
@@ -197,10 +223,11 @@ def _errors(code: npt.NDArray[np.int32], none: npt.NDArray[np.bool_]) -> pa.Arra
 def _table(schema: pa.Schema, columns: Columns) -> pa.Table:
     """Columns with the types of a schema."""
     typed = {
-        field.name: column if isinstance(column := columns[field.name], pa.Array)
+        field.name: column
+        if isinstance(column := columns[field.name], pa.Array)
         else column.astype(str(field.type), copy=False)
         for field in schema
-    }  # fmt: skip
+    }
     return pa.table(typed, schema=schema)
 
 
@@ -225,16 +252,36 @@ class FinalRead:
 
     def operation(self) -> pa.Table:
         """Its row of ``operations``."""
-        return _table(OPERATIONS, {
-            name: np.array([value]) for name, value in {
-                "worker": self._worker, "op": self._op, "process": self._process, "client": DRAIN_CLIENT,
-                "pinned": False, "f": F.DRAIN, "key": self._key, "writer": -1, "sequence": -1, "offset": -1,
-                "next_offset": self._end, "min_offset": self._gone, "max_offset": self._end,
-                "count": self._end - self._gone, "type": Type.OK, "scheduled_ns": self._invoke,
-                "invoke_ns": self._invoke, "complete_ns": self._complete,
-                "deadline_ns": self._complete + 60 * NS_PER_S, "node": MASTER, "argument": 0,
-            }.items()
-        } | {"error": _errors(np.zeros(1, dtype=np.int32), np.ones(1, dtype=np.bool_))})  # fmt: skip
+        return _table(
+            OPERATIONS,
+            {
+                name: np.array([value])
+                for name, value in {
+                    "worker": self._worker,
+                    "op": self._op,
+                    "process": self._process,
+                    "client": DRAIN_CLIENT,
+                    "pinned": False,
+                    "f": F.DRAIN,
+                    "key": self._key,
+                    "writer": -1,
+                    "sequence": -1,
+                    "offset": -1,
+                    "next_offset": self._end,
+                    "min_offset": self._gone,
+                    "max_offset": self._end,
+                    "count": self._end - self._gone,
+                    "type": Type.OK,
+                    "scheduled_ns": self._invoke,
+                    "invoke_ns": self._invoke,
+                    "complete_ns": self._complete,
+                    "deadline_ns": self._complete + 60 * NS_PER_S,
+                    "node": MASTER,
+                    "argument": 0,
+                }.items()
+            }
+            | {"error": _errors(np.zeros(1, dtype=np.int32), np.ones(1, dtype=np.bool_))},
+        )
 
     def reads(self, fates: Fates) -> pa.Table:
         """Its rows of ``reads`` for the records of one piece."""
@@ -243,10 +290,23 @@ class FinalRead:
         count = len(writer)
         offset = np.arange(fates.first + skip, fates.first + skip + count, dtype=np.int64)
         constant = {
-            "worker": self._worker, "op": self._op, "process": self._process, "f": F.DRAIN, "key": self._key,
-            "attempt": 0, "invoke_ns": self._invoke, "complete_ns": self._complete, "node": MASTER,
-        }  # fmt: skip
-        return _table(READ_ROWS, {
-            **{name: np.full(count, value) for name, value in constant.items()},
-            "position": offset - self._gone, "offset": offset, "writer": writer, "sequence": sequence,
-        })  # fmt: skip
+            "worker": self._worker,
+            "op": self._op,
+            "process": self._process,
+            "f": F.DRAIN,
+            "key": self._key,
+            "attempt": 0,
+            "invoke_ns": self._invoke,
+            "complete_ns": self._complete,
+            "node": MASTER,
+        }
+        return _table(
+            READ_ROWS,
+            {
+                **{name: np.full(count, value) for name, value in constant.items()},
+                "position": offset - self._gone,
+                "offset": offset,
+                "writer": writer,
+                "sequence": sequence,
+            },
+        )

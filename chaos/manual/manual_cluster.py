@@ -168,22 +168,30 @@ class Standing:
         hit = injected.targets if injected is not None and not injected.over() else ()
         return tuple(
             NodeStatus(
-                node=name, role=node.info.role, address=node.info.address,
+                node=name,
+                role=node.info.role,
+                address=node.info.address,
                 state=states.good().get(name) or f"unknown: {states.bad().get(name, '')}",
                 leads="master" if name == lead.master else "controller" if name == lead.controller else "",
-                epoch=epochs.get(name), fault=injected.row.name if injected is not None and name in hit else "",
+                epoch=epochs.get(name),
+                fault=injected.row.name if injected is not None and name in hit else "",
             )
             for name, node in self._deployed.cluster.nodes.items()
-        )  # fmt: skip
+        )
 
     def _inject(self, ask: Ask, say: Say) -> Done:
         if self._injected is not None and not self._injected.over():
             raise UsageError(f"{self._injected.row.name} is in force; chaos heal first")
         row = self._row(ask)
         nemesis = Nemesis(
-            [row], self._deployed.cluster, self._leadership, self._events, now_ns(), self._deployed.client_host,
+            [row],
+            self._deployed.cluster,
+            self._leadership,
+            self._events,
+            now_ns(),
+            self._deployed.client_host,
             faults_on(self.experiment.kill),
-        )  # fmt: skip
+        )
         with self._seen:
             self._stages.clear()
         self._injected = _Injected(row, nemesis)
@@ -198,9 +206,15 @@ class Standing:
         duration_s = ask.duration_s or FOREVER_S
         nodes = [node.info for node in self._deployed.cluster.nodes.values()]
         rows = make_plan(
-            ask.nemesis, self._system.roles, nodes, interval_s=_AT_ONCE_S, duration_s=duration_s,
-            time_limit_s=_AT_ONCE_S + duration_s, seed=ask.seed, fault_nodes=ask.fault_nodes,
-        )  # fmt: skip
+            ask.nemesis,
+            self._system.roles,
+            nodes,
+            interval_s=_AT_ONCE_S,
+            duration_s=duration_s,
+            time_limit_s=_AT_ONCE_S + duration_s,
+            seed=ask.seed,
+            fault_nodes=ask.fault_nodes,
+        )
         if len(rows) != 1:
             raise UsageError("inject needs one fault; noop is none")
         row = msgspec.structs.replace(rows[0], row=self._count)

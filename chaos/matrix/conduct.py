@@ -160,9 +160,12 @@ def _one(job: Job, folder: Path, say: Say, stopper: Stopper) -> CellRow | None:
     earlier: list[str] = []
     while not stopper.asked.is_set():
         attempt = perform(
-            options, folder / RUNS, log, deadline_s(job),
+            options,
+            folder / RUNS,
+            log,
+            deadline_s(job),
             lambda: stopper.asked.is_set() + stopper.insisted.is_set(),
-        )  # fmt: skip
+        )
         if stopper.asked.is_set():
             return None
         if not again(attempt, len(earlier) + 1):
@@ -239,9 +242,7 @@ def _write(path: Path, content: bytes) -> None:
     partial.replace(path)
 
 
-def forecast(
-    jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: bool = False
-) -> list[tuple[Job, float]]:
+def forecast(jobs: Sequence[Job], done: Mapping[str, CellRow], *, unknown: bool = False) -> list[tuple[Job, float]]:
     """Each job with the seconds it is expected to take; 0 for one that is done."""
     own_s = beside_s(jobs, done)
     left = {job.planned.id for job in pending(jobs, done, unknown=unknown)}

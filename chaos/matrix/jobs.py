@@ -70,21 +70,28 @@ def row_of(job: Job, attempt: Attempt, earlier: Sequence[str], folder: Path) -> 
     found = results.anomalies if results is not None else {}
     planned = job.planned
     return CellRow(
-        **msgspec.structs.asdict(planned), argv=("chaos", "run", "-d", f"cells/{planned.id}.yaml"),
-        exit=attempt.exit, verdict=_verdict(attempt.exit),
-        sentence=results.sentence if results is not None else "", reason=_reason(results, info, attempt),
+        **msgspec.structs.asdict(planned),
+        argv=("chaos", "run", "-d", f"cells/{planned.id}.yaml"),
+        exit=attempt.exit,
+        verdict=_verdict(attempt.exit),
+        sentence=results.sentence if results is not None else "",
+        reason=_reason(results, info, attempt),
         anomalies={name: one.count for name, one in found.items()},
         allowed=tuple(name for name, one in found.items() if one.allowed),
-        rto=recoveries(faults), planned=info.planned_faults if info is not None else 0,
+        rto=recoveries(faults),
+        planned=info.planned_faults if info is not None else 0,
         proven=sum(fault.proven and not fault.skipped for fault in faults),
         healed=sum(fault.healed and not fault.skipped for fault in faults),
-        skipped=sum(fault.skipped for fault in faults), lost=sum(fault.lost for fault in faults),
-        began=attempt.began, took_s=round(attempt.took_s, 3),
+        skipped=sum(fault.skipped for fault in faults),
+        lost=sum(fault.lost for fault in faults),
+        began=attempt.began,
+        took_s=round(attempt.took_s, 3),
         timings_s=info.timings_s if info is not None else {},
-        run=str(attempt.folder.relative_to(folder)) if attempt.folder is not None else "", earlier=tuple(earlier),
+        run=str(attempt.folder.relative_to(folder)) if attempt.folder is not None else "",
+        earlier=tuple(earlier),
         chaos_version=info.chaos_version if info is not None else "",
         system=f"{info.system} {info.system_version}" if info is not None else "",
-    )  # fmt: skip
+    )
 
 
 def recoveries(faults: Sequence[FaultResult]) -> dict[str, tuple[Recovery, ...]]:

@@ -88,9 +88,10 @@ def jobs_of(matrix: Matrix, scale: float = 1.0) -> tuple[Job, ...]:
         for repeat in range(1, matrix.repeats + 1):
             seed = stream(matrix.seed, "matrix", cell, repeat).randrange(2**31)
             own = msgspec.structs.replace(
-                config, values={**config.values, "seed": seed},
+                config,
+                values={**config.values, "seed": seed},
                 origins={**dict.fromkeys(config.values, matrix.file), **config.origins, "seed": matrix.file},
-            )  # fmt: skip
+            )
             planned = Planned(
                 id=f"{cell}.{repeat}", cell=cell, values=names, repeat=repeat, seed=seed, fingerprint=_fingerprint(own)
             )
@@ -177,9 +178,7 @@ def shrunk(config: Config, scale: float) -> Config:
     else:
         many = fewer(int(limit_s // (interval_s + duration_s)), scale, LEAST_FAULTS)
         short_s, fault_s = less(interval_s, healthy_s), less(duration_s)
-        values |= {
-            "fault_interval_s": short_s, "fault_duration_s": fault_s, "time_limit_s": many * (short_s + fault_s)
-        }  # fmt: skip
+        values |= {"fault_interval_s": short_s, "fault_duration_s": fault_s, "time_limit_s": many * (short_s + fault_s)}
     return msgspec.structs.replace(config, values=values)
 
 
@@ -199,10 +198,15 @@ def fewer(number: int, scale: float, least: int) -> int:
 def plan_of(matrix: Matrix, jobs: tuple[Job, ...], scale: float) -> MatrixPlan:
     """What ``matrix.json`` says."""
     return MatrixPlan(
-        name=matrix.name, about=matrix.about, file=matrix.file, repeats=matrix.repeats, seed=matrix.seed, scale=scale,
+        name=matrix.name,
+        about=matrix.about,
+        file=matrix.file,
+        repeats=matrix.repeats,
+        seed=matrix.seed,
+        scale=scale,
         axes={axis.name: tuple(value.name for value in axis.values) for axis in matrix.axes},
         jobs=tuple(job.planned for job in jobs),
-    )  # fmt: skip
+    )
 
 
 def only(jobs: tuple[Job, ...], pattern: str | None) -> tuple[Job, ...]:

@@ -22,9 +22,7 @@ _TAIL_BYTES: Final = 2000
 _END_S: Final = 30.0
 
 
-def perform(
-    options: Path, runs: Path, log: Path, deadline_s: float, interrupts: Callable[[], int]
-) -> Attempt:
+def perform(options: Path, runs: Path, log: Path, deadline_s: float, interrupts: Callable[[], int]) -> Attempt:
     """``chaos run -d OPTIONS`` to its end.
 
     Args:
@@ -47,9 +45,13 @@ def perform(
 
     with log.open("ab") as out:
         child = subprocess.Popen(
-            [sys.executable, "-m", *argv], stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-            start_new_session=True, preexec_fn=bound,  # noqa: PLW1509 - no other thread runs here
-        )  # fmt: skip
+            [sys.executable, "-m", *argv],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=bound,  # noqa: PLW1509 - no other thread runs here
+        )
         passed = 0
         while child.poll() is None:
             if time.monotonic() - began_s > deadline_s:
@@ -63,9 +65,12 @@ def perform(
             time.sleep(_POLL_S)
     code = child.returncode if child.returncode >= 0 else BROKE
     return Attempt(
-        exit=code, folder=current.resolve() if current.exists() else None, began=began,
-        took_s=time.monotonic() - began_s, said=_last_line(log),
-    )  # fmt: skip
+        exit=code,
+        folder=current.resolve() if current.exists() else None,
+        began=began,
+        took_s=time.monotonic() - began_s,
+        said=_last_line(log),
+    )
 
 
 def _last_line(log: Path) -> str:

@@ -50,8 +50,14 @@ def listed() -> list[dict[str, str]]:
             continue
         for bug in plugins.load("systems", row.name)().bugs.values():
             waits = f"; waits for {bug.waits_for}" if bug.waits_for else ""
-            rows.append({
-                "name": bug.name, "system": row.name, "workload": bug.workload, "nemesis": bug.nemesis,
-                "anomaly": bug.anomaly, "help": bug.help + waits,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "name": bug.name,
+                    "system": row.name,
+                    "workload": bug.workload,
+                    "nemesis": bug.nemesis,
+                    "anomaly": bug.anomaly,
+                    "help": bug.help + waits,
+                }
+            )
     return rows

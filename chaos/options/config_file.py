@@ -113,9 +113,12 @@ class _Reading:
         """All that was taken."""
         said = self._said
         return Config(
-            values=said["values"], backend_options=said["backend_options"], settings=said["settings"],
-            bug=said["bug"].get("bug"), origins=self._origins,
-        )  # fmt: skip
+            values=said["values"],
+            backend_options=said["backend_options"],
+            settings=said["settings"],
+            bug=said["bug"].get("bug"),
+            origins=self._origins,
+        )
 
     def take(self, entry: Entry) -> None:
         """One key of the file's top."""
@@ -148,13 +151,9 @@ class _Reading:
 
     def _backend(self, field: str, entry: Entry) -> None:
         kind = BACKEND_OPTIONS[field]
-        self._keep(
-            "backend_options", field, field, entry, lambda node, what: self._source.scalar(node, what, kind)
-        )
+        self._keep("backend_options", field, field, entry, lambda node, what: self._source.scalar(node, what, kind))
 
-    def _keep(
-        self, into: str, origin: str, name: str, entry: Entry, value: Callable[[yaml.Node, str], Any]
-    ) -> None:
+    def _keep(self, into: str, origin: str, name: str, entry: Entry, value: Callable[[yaml.Node, str], Any]) -> None:
         """Keep one value, unless another key of the file has said the same thing already."""
         if origin in self._origins:
             raise UsageError(f"{entry.where}: {entry.key} is said in {self._origins[origin]} already; keep one of them")

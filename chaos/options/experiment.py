@@ -104,9 +104,14 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
         UsageError: an impossible value.
     """
     unset: dict[str, Any] = {
-        "rto_budget_s": None, "fault_nodes": (), "plan": None, "pin": False, "backend_options": {},
-        "reuse": None, "sequence": None,
-    }  # fmt: skip
+        "rto_budget_s": None,
+        "fault_nodes": (),
+        "plan": None,
+        "pin": False,
+        "backend_options": {},
+        "reuse": None,
+        "sequence": None,
+    }
     values = {**DEFAULTS, **unset, "seed": seed, **given}
     if values["nemesis"] != SEQUENCE:
         values["sequence"] = None  # the command line named another nemesis

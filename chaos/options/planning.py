@@ -64,14 +64,27 @@ def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) 
     nodes = system.topology(e.settings)
     if e.sequence is not None:
         return plan_steps(
-            e.sequence, system.roles, nodes, time_limit_s=e.time_limit_s, seed=e.seed, missing=missing,
+            e.sequence,
+            system.roles,
+            nodes,
+            time_limit_s=e.time_limit_s,
+            seed=e.seed,
+            missing=missing,
             fault_nodes=e.fault_nodes,
-        )  # fmt: skip
+        )
     return make_plan(
-        e.nemesis, system.roles, nodes, interval_s=e.fault_interval_s, duration_s=e.fault_duration_s,
-        time_limit_s=e.time_limit_s, seed=e.seed, missing=missing, fault_nodes=e.fault_nodes, rhythm=e.rhythm,
+        e.nemesis,
+        system.roles,
+        nodes,
+        interval_s=e.fault_interval_s,
+        duration_s=e.fault_duration_s,
+        time_limit_s=e.time_limit_s,
+        seed=e.seed,
+        missing=missing,
+        fault_nodes=e.fault_nodes,
+        rhythm=e.rhythm,
         overlap=e.kill != "container",
-    )  # fmt: skip
+    )
 
 
 def mix_of(experiment: Experiment, system: System) -> dict[F, float]:

@@ -92,18 +92,41 @@ class Run:
         e = self.experiment
         poll, began_ns = e.settings.get("client.routePollInterval"), now_ns()
         return RunInfo(
-            id=self.folder.name, status="planned", argv=argv, chaos_version=__version__,
-            schema_version=SCHEMA_VERSION, boot_id=boot_id(), origin_ns=began_ns,
-            origin_utc=utc_of(began_ns), system=e.system, system_version=self.system.version,
-            backend=self.backend.name, workload=e.workload, nemesis=e.nemesis, seed=e.seed, settings=e.settings,
-            nodes=(), roles=dict(self.system.roles), queues=e.queues, rate=e.rate, clients=e.clients,
-            workers=e.workers, op_timeout_s=e.op_timeout_s, time_limit_s=e.time_limit_s,
-            fault_interval_s=e.fault_interval_s, fault_duration_s=e.fault_duration_s,
-            route_poll_interval_s=float(poll) if poll else None, rto_budget_s=e.rto_budget_s,
-            promises=self.system.promises(e.settings), planned_faults=len(self.plan),
-            mix={f.word: share for f, share in self.mix.items()}, body_bytes=e.body_bytes,
-            machine=machine_facts(), quiet=quiet_stretches(self.plan), send_deadline_s=self.send_deadline_s,
-        )  # fmt: skip
+            id=self.folder.name,
+            status="planned",
+            argv=argv,
+            chaos_version=__version__,
+            schema_version=SCHEMA_VERSION,
+            boot_id=boot_id(),
+            origin_ns=began_ns,
+            origin_utc=utc_of(began_ns),
+            system=e.system,
+            system_version=self.system.version,
+            backend=self.backend.name,
+            workload=e.workload,
+            nemesis=e.nemesis,
+            seed=e.seed,
+            settings=e.settings,
+            nodes=(),
+            roles=dict(self.system.roles),
+            queues=e.queues,
+            rate=e.rate,
+            clients=e.clients,
+            workers=e.workers,
+            op_timeout_s=e.op_timeout_s,
+            time_limit_s=e.time_limit_s,
+            fault_interval_s=e.fault_interval_s,
+            fault_duration_s=e.fault_duration_s,
+            route_poll_interval_s=float(poll) if poll else None,
+            rto_budget_s=e.rto_budget_s,
+            promises=self.system.promises(e.settings),
+            planned_faults=len(self.plan),
+            mix={f.word: share for f, share in self.mix.items()},
+            body_bytes=e.body_bytes,
+            machine=machine_facts(),
+            quiet=quiet_stretches(self.plan),
+            send_deadline_s=self.send_deadline_s,
+        )
 
     def note(self, **changes: Any) -> None:
         """Change ``run.json``."""
@@ -226,9 +249,15 @@ class Run:
         origin_ns = now_ns() + NS_PER_S // 2
         self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(
-            self.plan, deployed.cluster, leadership, self.events, origin_ns, deployed.client_host, faults_on(e.kill),
+            self.plan,
+            deployed.cluster,
+            leadership,
+            self.events,
+            origin_ns,
+            deployed.client_host,
+            faults_on(e.kill),
             self.info.promises.recovers_within_s or READY_TIMEOUT_S,
-        )  # fmt: skip
+        )
         recovery = Recovery(
             self.info, deployed.cluster, deployed.client_host, self.folder, self.events, self.say, e.op_timeout_s
         )
@@ -241,9 +270,12 @@ class Run:
         self.watcher.opening(
             Opening(
                 title=f"{e.system} {self.system.version}, {e.workload}, {e.nemesis}, seed {e.seed}",
-                nodes=tuple(deployed.cluster.nodes), plan=self.plan, origin_ns=origin_ns, time_limit_s=e.time_limit_s,
+                nodes=tuple(deployed.cluster.nodes),
+                plan=self.plan,
+                origin_ns=origin_ns,
+                time_limit_s=e.time_limit_s,
             )
-        )  # fmt: skip
+        )
         with self.phase("load"):
             workers.load(origin_ns)
             faults.start()
@@ -273,9 +305,13 @@ class Run:
             self._collect(deployed)
 
     def _watch(
-        self, workers: Workers, until_ns: int, leadership: Callable[[], Leadership],
-        silent: Callable[[], tuple[str, ...]], waits: Callable[[], bool] = lambda: False,
-    ) -> None:  # fmt: skip
+        self,
+        workers: Workers,
+        until_ns: int,
+        leadership: Callable[[], Leadership],
+        silent: Callable[[], tuple[str, ...]],
+        waits: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Wait for the end of a phase under load and tell how it stands; a dead worker is noted once.
 
         ``waits``: whether to go on although the time is up.
@@ -293,11 +329,17 @@ class Run:
                 totals = workers.totals()
                 self.watcher.beat(
                     Beat(
-                        now_ns=told_ns, sends=totals.sends, reads=totals.reads, in_flight=totals.in_flight,
-                        worst_lag_s=totals.worst_lag_s, worst_ack_s=totals.worst_ack_s,
-                        last_ack_ns=totals.last_ack_ns, leadership=leadership(), silent=silent(),
+                        now_ns=told_ns,
+                        sends=totals.sends,
+                        reads=totals.reads,
+                        in_flight=totals.in_flight,
+                        worst_lag_s=totals.worst_lag_s,
+                        worst_ack_s=totals.worst_ack_s,
+                        last_ack_ns=totals.last_ack_ns,
+                        leadership=leadership(),
+                        silent=silent(),
                     )
-                )  # fmt: skip
+                )
 
     def _settle(self, leadership: Callable[[], Leadership], replicas: Sequence[str], absent: Absent) -> None:
         """Wait until leadership stood still and nothing is on its way any more that the workload knows of.

@@ -50,9 +50,10 @@ class Absent(msgspec.Struct, frozen=True):
 def silent_queues(totals: Totals, healed_ns: int, quiet_s: float) -> tuple[int, ...]:
     """Pure: the queues that are not served again since the heal, or not any more."""
     return tuple(
-        key for key, sent_ns in sorted(totals.last_sent.items())
+        key
+        for key, sent_ns in sorted(totals.last_sent.items())
         if sent_ns > max(totals.last_acked.get(key, 0), healed_ns) + quiet_s * NS_PER_S
-    )  # fmt: skip
+    )
 
 
 def missing_now(
@@ -78,9 +79,15 @@ class Recovery:
     """
 
     def __init__(
-        self, run: RunInfo, cluster: Cluster, client: Host, folder: Path, events: EventLog, say: Callable[[str], None],
+        self,
+        run: RunInfo,
+        cluster: Cluster,
+        client: Host,
+        folder: Path,
+        events: EventLog,
+        say: Callable[[str], None],
         op_timeout_s: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._run = run
         self._nodes: dict[str, Node] = dict(cluster.nodes)
         self._client = client
@@ -109,11 +116,11 @@ class Recovery:
         return Absent(
             queues=silent_queues(totals, self._healed_ns, self._quiet_s),
             nodes=tuple(sorted({*nodes, *self._ended})),
-        )  # fmt: skip
+        )
 
     def waiting(
         self, workers: Workers, latest: Callable[[], Mapping[str, Observation]], leadership: Callable[[], Leadership]
-    ) -> Callable[[], bool]:  # fmt: skip
+    ) -> Callable[[], bool]:
         """Whether something is missing that may still come in time; never once a process has ended for good."""
         self._healed_ns, until_ns = self._deadlines_ns()
         asked_ns, answer = 0, True
@@ -143,9 +150,7 @@ class Recovery:
     def _not_started(self) -> frozenset[str]:
         """The nodes that the harness failed to bring back, as the evidence of heals says."""
         unhealed = (fault for fault in self._context().timeline.faults if not fault.healed)
-        return frozenset(
-            name for fault in unhealed for name, why in fault.failed.items() if why not in (ENDED, SILENT)
-        )  # fmt: skip
+        return frozenset(name for fault in unhealed for name, why in fault.failed.items() if why not in (ENDED, SILENT))
 
     def look_for_ended(self) -> None:
         """Say and write down which nodes' processes have ended by themselves; each once."""
@@ -171,8 +176,9 @@ class Recovery:
         waits, wall_ns = self._measured(), now_ns() - self._since_ns
         waited = {
             name: round(process_end.starved_share(self._waits.get(name, {}), own, wall_ns), 3)
-            for name, own in waits.items() if own
-        }  # fmt: skip
+            for name, own in waits.items()
+            if own
+        }
         everyone = {name: node.host for name, node in self._nodes.items()} | {self._client.name: self._client}
         with suppress(ChaosError):
             cut: tuple[str, ...] = ()

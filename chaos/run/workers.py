@@ -52,9 +52,14 @@ class Workers:
     """All load workers of a run."""
 
     def __init__(
-        self, experiment: Experiment, deployed: Deployed, folder: Path, bound: int,
-        quiet: tuple[tuple[float, float], ...], longest_s: float,
-    ) -> None:  # fmt: skip
+        self,
+        experiment: Experiment,
+        deployed: Deployed,
+        folder: Path,
+        bound: int,
+        quiet: tuple[tuple[float, float], ...],
+        longest_s: float,
+    ) -> None:
         """``bound``: on operations in flight, of all; ``quiet``: see ``LoadSpec``; ``longest_s``: longest deadline."""
         self._experiment = experiment
         self._longest_s = longest_s
@@ -65,12 +70,20 @@ class Workers:
         for number in range(experiment.workers):
             own = len(range(number, experiment.clients, experiment.workers))
             spec = WorkerSpec(
-                folder=str(folder), worker=number, workers=experiment.workers, system=experiment.system,
-                workload=experiment.workload, view=deployed.view, clients=experiment.clients,
-                rate=experiment.rate * own / experiment.clients, seed=experiment.seed,
-                op_timeout_s=experiment.op_timeout_s, max_in_flight=max(1, bound // experiment.workers),
-                body_bytes=experiment.body_bytes, quiet=quiet,
-            )  # fmt: skip
+                folder=str(folder),
+                worker=number,
+                workers=experiment.workers,
+                system=experiment.system,
+                workload=experiment.workload,
+                view=deployed.view,
+                clients=experiment.clients,
+                rate=experiment.rate * own / experiment.clients,
+                seed=experiment.seed,
+                op_timeout_s=experiment.op_timeout_s,
+                max_in_flight=max(1, bound // experiment.workers),
+                body_bytes=experiment.body_bytes,
+                quiet=quiet,
+            )
             argv = python_inside("chaos.worker.worker")
             self._workers.append(Inside(deployed.backend, f"worker {number}", argv, env, spec))
 
@@ -110,9 +123,15 @@ class Workers:
             for key, offset in stats.highest_acked.items():
                 self._highest[key] = max(self._highest.get(key, -1), offset)
         return Totals(
-            sends=sends, reads=reads, worst_lag_s=lag_s, worst_ack_s=ack_s, last_ack_ns=last_ack_ns,
-            in_flight=in_flight, last_sent=last_sent, last_acked=last_acked,
-        )  # fmt: skip
+            sends=sends,
+            reads=reads,
+            worst_lag_s=lag_s,
+            worst_ack_s=ack_s,
+            last_ack_ns=last_ack_ns,
+            in_flight=in_flight,
+            last_sent=last_sent,
+            last_acked=last_acked,
+        )
 
     def stop(self) -> None:
         """Start no further operation and wait until all in flight have ended or run out."""

@@ -123,11 +123,16 @@ def _row(op: OpLiteral, row: Sends) -> Iterator[OpLiteral]:
         at = round(row.start + i * row.every_s, 9)
         offset = None if row.offset is None else row.offset + i
         yield msgspec.structs.replace(
-            op, sends=None, at=(at, round(at + row.took_s, 9)), due=at - row.late_s,
-            send=f"{op.writer}:{row.first + i}", ok=offset if row.outcome == "ok" else None,
+            op,
+            sends=None,
+            at=(at, round(at + row.took_s, 9)),
+            due=at - row.late_s,
+            send=f"{op.writer}:{row.first + i}",
+            ok=offset if row.outcome == "ok" else None,
             fail="refused" if row.outcome == "fail" else None,
-            info="no answer" if row.outcome == "info" else None, not_sent=row.outcome == "not-sent",
-        )  # fmt: skip
+            info="no answer" if row.outcome == "info" else None,
+            not_sent=row.outcome == "not-sent",
+        )
 
 
 def _sent(op: OpLiteral, f: F) -> str | None:
@@ -180,19 +185,27 @@ def _completion(op: OpLiteral, f: F, asked: Range) -> Completion | None:
     records = _records(asked.got)
     after = max((record.offset + 1 for record in records), default=asked.begin or 0)
     return Completion(
-        type=kind, node=op.node, error=error, records=records, min_offset=asked.min,
+        type=kind,
+        node=op.node,
+        error=error,
+        records=records,
+        min_offset=asked.min,
         next_offset=asked.next if asked.next is not None else after,
         max_offset=asked.max if asked.max is not None or f is F.POLL else (asked.next or after),
-    )  # fmt: skip
+    )
 
 
 def _act(op: OpLiteral, process: int) -> Act:
     f, asked = _kind(op)
     invocation = Invocation(
-        process=process if op.p is None else op.p, f=f, key=op.to, deadline_ns=_ns(op.at[0] + TIMEOUT_S),
-        value=_value(text) if (text := _sent(op, f)) is not None else None, offset=asked.begin,
+        process=process if op.p is None else op.p,
+        f=f,
+        key=op.to,
+        deadline_ns=_ns(op.at[0] + TIMEOUT_S),
+        value=_value(text) if (text := _sent(op, f)) is not None else None,
+        offset=asked.begin,
         argument=_argument(op, f),
-    )  # fmt: skip
+    )
     due = op.at[0] if op.due is None else op.due
     complete_ns = _ns(op.at[-1])
     return Act(invocation, _completion(op, f, asked), _ns(op.at[0]), complete_ns, _ns(due), op.w, op.client, op.pinned)
@@ -239,9 +252,12 @@ def _drains(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], begin
             if _has_group(literal, acts) and key not in drain.skip_committed:
                 answer = drain.committed.get(key, _last_commit(acts, key))
                 last = OpLiteral(
-                    at=(at + 0.03, at + 0.04), committed_read="none" if answer is None else answer, to=key,
-                    client=DRAIN_CLIENT, node=drain.node,
-                )  # fmt: skip
+                    at=(at + 0.03, at + 0.04),
+                    committed_read="none" if answer is None else answer,
+                    to=key,
+                    client=DRAIN_CLIENT,
+                    node=drain.node,
+                )
                 out.append(_act(last, 200_000 + number * 1000 + key))
     return out
 
@@ -284,10 +300,13 @@ def _has_group(literal: HistoryLiteral, acts: list[Act]) -> bool:
 def _last_commit(acts: list[Act], key: int) -> int | None:
     """Where the group must go on if nothing went wrong and no commit is in doubt."""
     commits = [
-        (act.complete_ns, act.invocation.offset) for act in acts
-        if act.invocation.f is F.COMMIT and act.invocation.key == key
-        and act.completion is not None and act.completion.type is Type.OK
-    ]  # fmt: skip
+        (act.complete_ns, act.invocation.offset)
+        for act in acts
+        if act.invocation.f is F.COMMIT
+        and act.invocation.key == key
+        and act.completion is not None
+        and act.completion.type is Type.OK
+    ]
     return max(commits, key=itemgetter(0))[1] if commits else None
 
 
@@ -327,10 +346,13 @@ def _fault_events(fault: FaultLiteral) -> Iterator[Fault]:
     )
     once = gone if fault.retry is None else Evidence(kind="matrix", proven=False, summary=ARRIVED[False])
     stages: tuple[tuple[Literal["inject", "active", "heal", "healed"], float | None, Evidence | None], ...] = (
-        ("inject", fault.inject, None), ("active", fault.active if fault.active is not None else fault.inject, seen),
-        ("heal", fault.heal, still), ("healed", fault.healed if fault.healed is not None else fault.heal, once),
-        ("heal", fault.retry, None), ("healed", fault.retry, gone),
-    )  # fmt: skip
+        ("inject", fault.inject, None),
+        ("active", fault.active if fault.active is not None else fault.inject, seen),
+        ("heal", fault.heal, still),
+        ("healed", fault.healed if fault.healed is not None else fault.heal, once),
+        ("heal", fault.retry, None),
+        ("healed", fault.retry, gone),
+    )
     for stage, at, evidence in stages:
         if at is not None:
             yield Fault(
@@ -357,21 +379,35 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
         for reign in filter(leads, literal.masters):
             own = said.get(reign.node)
             yield Observation(
-                time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="master", epoch=reign.epoch,
-                subject="group", master=own.master if own else None, sync_state_set=own.members if own else None,
+                time_ns=at_ns,
+                asked_ns=at_ns,
+                node=reign.node,
+                alive=True,
+                role="master",
+                epoch=reign.epoch,
+                subject="group",
+                master=own.master if own else None,
+                sync_state_set=own.members if own else None,
                 sync_state_set_epoch=own.number if own else None,
-            )  # fmt: skip
+            )
         master = max(filter(leads, literal.masters), key=lambda reign: reign.decided or reign.epoch, default=None)
         late = literal.drain is not None and literal.drain.sync_changes and second % 2
         for reign in filter(leads, literal.controllers):
             own = said.get(reign.node)
             members = own.members if own else ("b1", "b2") if late else ("b1", "b2", "b3")
             yield Observation(
-                time_ns=at_ns, asked_ns=at_ns, node=reign.node, alive=True, role="leader", epoch=reign.epoch,
-                subject="group", master=own.master if own else master.node if master is not None else None,
-                sync_state_set=members, sync_state_set_epoch=own.number if own else None,
+                time_ns=at_ns,
+                asked_ns=at_ns,
+                node=reign.node,
+                alive=True,
+                role="leader",
+                epoch=reign.epoch,
+                subject="group",
+                master=own.master if own else master.node if master is not None else None,
+                sync_state_set=members,
+                sync_state_set_epoch=own.number if own else None,
                 master_epoch=master.decided if master is not None and not own else None,
-            )  # fmt: skip
+            )
 
 
 def _node_events(literal: HistoryLiteral, end_s: float) -> Iterator[Observation | Note]:
@@ -383,9 +419,7 @@ def _node_events(literal: HistoryLiteral, end_s: float) -> Iterator[Observation 
     for gone in literal.ended:
         yield ended_note(_ns(gone.at), gone.node, gone.last_line, gone.excuse)
     for look in literal.looks:
-        shown = Look(
-            time_ns=_ns(look.at), since_ns=_ns(look.since), dead=look.dead, cut=look.cut, waited=look.waited
-        )  # fmt: skip
+        shown = Look(time_ns=_ns(look.at), since_ns=_ns(look.since), dead=look.dead, cut=look.cut, waited=look.waited)
         yield look_note(shown)
 
 
@@ -431,24 +465,53 @@ def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:
 def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[FaultLiteral, ...] = ()) -> RunInfo:
     """The ``run.json`` of a literal."""
     return RunInfo(
-        id=name, status="ran", argv=("chaos", "run"), chaos_version=__version__, schema_version=SCHEMA_VERSION,
-        boot_id=boot_id(), origin_ns=ORIGIN_NS, origin_utc="2026-01-01T00:00:00+00:00", system="literal",
-        system_version="1", backend="none", workload=run.workload, seed=1,
+        id=name,
+        status="ran",
+        argv=("chaos", "run"),
+        chaos_version=__version__,
+        schema_version=SCHEMA_VERSION,
+        boot_id=boot_id(),
+        origin_ns=ORIGIN_NS,
+        origin_utc="2026-01-01T00:00:00+00:00",
+        system="literal",
+        system_version="1",
+        backend="none",
+        workload=run.workload,
+        seed=1,
         nemesis=",".join(dict.fromkeys(fault.name for fault in faults)) or "noop",
-        settings={}, nodes=NODES, roles={"broker": "replica", "controller": "controller"}, queues=run.queues,
-        rate=run.rate, clients=1, workers=run.workers or workers, op_timeout_s=TIMEOUT_S, time_limit_s=60.0,
-        fault_interval_s=20.0, fault_duration_s=20.0, route_poll_interval_s=None, rto_budget_s=run.rto_budget_s,
+        settings={},
+        nodes=NODES,
+        roles={"broker": "replica", "controller": "controller"},
+        queues=run.queues,
+        rate=run.rate,
+        clients=1,
+        workers=run.workers or workers,
+        op_timeout_s=TIMEOUT_S,
+        time_limit_s=60.0,
+        fault_interval_s=20.0,
+        fault_duration_s=20.0,
+        route_poll_interval_s=None,
+        rto_budget_s=run.rto_budget_s,
         promises=Promises(
-            allowed=run.promises, readable_after_s=run.readable_after_s, min_in_sync=run.min_in_sync,
-            redelivered_within_s=run.redelivered_within_s, early_s=run.early_s, twice=run.twice,
-            replicas_read=run.replicas_read, progress_margin_s=run.progress_margin_s,
-            recovers_within_s=run.recovers_within_s, rejoins_within_s=run.rejoins_within_s,
+            allowed=run.promises,
+            readable_after_s=run.readable_after_s,
+            min_in_sync=run.min_in_sync,
+            redelivered_within_s=run.redelivered_within_s,
+            early_s=run.early_s,
+            twice=run.twice,
+            replicas_read=run.replicas_read,
+            progress_margin_s=run.progress_margin_s,
+            recovers_within_s=run.recovers_within_s,
+            rejoins_within_s=run.rejoins_within_s,
             fails_over_after_s=run.fails_over_after_s,
         ),
-        quiet=run.quiet, send_deadline_s=run.send_deadline_s,
-        planned_faults=len(faults) if run.planned_faults is None else run.planned_faults, mix=run.mix, body_bytes=64,
+        quiet=run.quiet,
+        send_deadline_s=run.send_deadline_s,
+        planned_faults=len(faults) if run.planned_faults is None else run.planned_faults,
+        mix=run.mix,
+        body_bytes=64,
         interrupted=run.interrupted,
-    )  # fmt: skip
+    )
 
 
 def _rto_differences(expected: Expected, results: Results) -> Iterator[str]:

@@ -121,8 +121,6 @@ class Inside:
             return None
 
 
-
-
 class Pipe:
     """The child's end: lines in, lines out."""
 
@@ -139,9 +137,7 @@ class Pipe:
         os.write(_OUT_FD, self._encoder.encode(message) + b"\n")
 
 
-def serve(
-    spec_type: type[Any], body: Callable[[Any, Pipe], Awaitable[None]], log: Callable[[Any], str]
-) -> None:
+def serve(spec_type: type[Any], body: Callable[[Any, Pipe], Awaitable[None]], log: Callable[[Any], str]) -> None:
     """Run a child: read its specification, then ``body``; standard error goes to its log file."""
     take_precedence()
 

@@ -28,9 +28,7 @@ class Owed:
         if op.f in READS:
             if waiting := self._values.get(op.key):
                 waiting.difference_update(record.value for record in done.records if record.value is not None)
-        elif (
-            op.value is not None and done.type is Type.OK and done.offset is None and creates(op.f, op.argument)
-        ):  # fmt: skip
+        elif op.value is not None and done.type is Type.OK and done.offset is None and creates(op.f, op.argument):
             self._values.setdefault(op.key, set()).add(op.value)
 
     def named(self) -> Named:

@@ -54,9 +54,14 @@ class Worker:
         self._clients: dict[int, Client] = {n: self._client(n) for n in self._own}
         workload = plugins.load("workloads", spec.workload)
         load = LoadSpec(
-            queues=spec.view.queues, clients=spec.clients, seed=spec.seed, body_bytes=spec.body_bytes,
-            op_timeout_s=spec.op_timeout_s, operations=self._system.operations(spec.view.settings), quiet=spec.quiet,
-        )  # fmt: skip
+            queues=spec.view.queues,
+            clients=spec.clients,
+            seed=spec.seed,
+            body_bytes=spec.body_bytes,
+            op_timeout_s=spec.op_timeout_s,
+            operations=self._system.operations(spec.view.settings),
+            quiet=spec.quiet,
+        )
         self._workload: Workload = workload(load)
         self._turns = Turns(self._workload)
         nodes = tuple(node.name for node in spec.view.nodes)
@@ -148,11 +153,16 @@ class Worker:
         worst, self._worst_lag_ns = self._worst_lag_ns, 0
         slowest, self._worst_ack_ns = self._worst_ack_ns, 0
         return Stats(
-            worker=self._spec.worker, counts=self._counts, in_flight=len(self._tasks),
-            worst_lag_s=worst / NS_PER_S, worst_ack_s=slowest / NS_PER_S,
-            last_ack_ns=self._last_ack_ns, highest_acked=self._highest,
-            last_sent=self._last_sent, last_acked=self._last_acked,
-        )  # fmt: skip
+            worker=self._spec.worker,
+            counts=self._counts,
+            in_flight=len(self._tasks),
+            worst_lag_s=worst / NS_PER_S,
+            worst_ack_s=slowest / NS_PER_S,
+            last_ack_ns=self._last_ack_ns,
+            highest_acked=self._highest,
+            last_sent=self._last_sent,
+            last_acked=self._last_acked,
+        )
 
     async def report(self) -> None:
         """Say the counts every period, for the terminal."""
@@ -206,10 +216,16 @@ class Worker:
             finally:
                 await client.close()
             drained = Drained(
-                worker=self._spec.worker, number=command.number, key=key, ok=last.type is Type.OK,
-                next_offset=done.next_offset, max_offset=done.max_offset, digest=_digest(done), error=last.error,
+                worker=self._spec.worker,
+                number=command.number,
+                key=key,
+                ok=last.type is Type.OK,
+                next_offset=done.next_offset,
+                max_offset=done.max_offset,
+                digest=_digest(done),
+                error=last.error,
                 missing=missing(command.owed.get(key, ()), done.records),
-            )  # fmt: skip
+            )
             self._pipe.say(drained)
 
     async def copies(self, command: ReadCopies) -> None:
@@ -229,10 +245,14 @@ class Worker:
     ) -> Completion:
         """One operation of the end of the run, of a process of its own; ``about``: the popped record of an ack."""
         op = Invocation(
-            process=self._next_process, f=f, key=key, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
-            value=about.value if about is not None else None, offset=about.offset if about is not None else None,
+            process=self._next_process,
+            f=f,
+            key=key,
+            deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
+            value=about.value if about is not None else None,
+            offset=about.offset if about is not None else None,
             argument=argument,
-        )  # fmt: skip
+        )
         self._next_process += self._spec.workers
         drain_client = self._spec.clients  # the number after the last client: nobody else's
         number, _ = self._recorder.invoke(op, drain_client, now_ns(), pinned=False)

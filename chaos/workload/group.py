@@ -54,8 +54,13 @@ class GroupWorkload(QueueWorkload):
 
     name = "group"
     mix: Mapping[F, float] = {
-        F.SEND: 1.0, F.POLL: 0.5, F.COMMIT: 0.2, F.COMMITTED_READ: 0.15, F.READ: 0.08, F.SLAVE_READ: 0.08,
-    }  # fmt: skip
+        F.SEND: 1.0,
+        F.POLL: 0.5,
+        F.COMMIT: 0.2,
+        F.COMMITTED_READ: 0.15,
+        F.READ: 0.08,
+        F.SLAVE_READ: 0.08,
+    }
     """Polls and commits are the most that members do: how often they are given the chance, all together. Where the
     group goes on every client asks as often as this says, beside members that take a queue over: one that is pinned
     asks a deposed master too."""
@@ -118,9 +123,13 @@ class GroupWorkload(QueueWorkload):
         elif held.uncommitted_polls >= POLLS_PER_COMMIT:
             f, wait_ms = F.COMMIT, 0
         return Invocation(
-            process=process, f=f, key=arrival.key, offset=held.cursor, wait_ms=wait_ms,
+            process=process,
+            f=f,
+            key=arrival.key,
+            offset=held.cursor,
+            wait_ms=wait_ms,
             deadline_ns=now_ns + self._timeout_ns,
-        )  # fmt: skip
+        )
 
     def _membership(self, arrival: Arrival) -> _Membership:
         """The member's hold on the queue: a new one unless it held it without a break."""

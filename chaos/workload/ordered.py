@@ -49,9 +49,13 @@ class OrderedWorkload(QueueWorkload):
         value = Value(shard, self._sequence.get(shard, 0))
         self._sequence[shard] = value.sequence + 1
         return Invocation(
-            process=process, f=F.SEND, key=self.queue_of(shard), value=value,
-            deadline_ns=now_ns + self._timeout_ns, body_bytes=self._body_bytes,
-        )  # fmt: skip
+            process=process,
+            f=F.SEND,
+            key=self.queue_of(shard),
+            value=value,
+            deadline_ns=now_ns + self._timeout_ns,
+            body_bytes=self._body_bytes,
+        )
 
     def learn(self, client: int, op: Invocation, done: Completion) -> None:
         """Whatever became of a send, its shard may go on."""

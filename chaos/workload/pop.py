@@ -52,8 +52,13 @@ class PopWorkload(QueueWorkload):
 
     name = "pop"
     mix: Mapping[F, float] = {
-        F.SEND: 1.0, F.POP: 0.3, F.ACK: 1.2, F.EXTEND: 0.05, F.READ: 0.08, F.SLAVE_READ: 0.08,
-    }  # fmt: skip
+        F.SEND: 1.0,
+        F.POP: 0.3,
+        F.ACK: 1.2,
+        F.EXTEND: 0.05,
+        F.READ: 0.08,
+        F.SLAVE_READ: 0.08,
+    }
     """Acks and extends are the most that clients may say: how often they are given the chance."""
     needs = frozenset({F.SEND, F.DRAIN, F.POP, F.ACK, F.EXTEND})
 
@@ -67,9 +72,7 @@ class PopWorkload(QueueWorkload):
 
     def _streams(self, clients: list[int], rate: float) -> list[Iterator[Arrival]]:
         """A chance to say something of a held message is an ack's, whatever is said then."""
-        return [
-            self._of_kind(f, clients, rate * share) for f, share in self._mix.items() if f is not F.EXTEND
-        ]  # fmt: skip
+        return [self._of_kind(f, clients, rate * share) for f, share in self._mix.items() if f is not F.EXTEND]
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for; nothing where the client has nothing to say of what it holds."""
@@ -78,9 +81,12 @@ class PopWorkload(QueueWorkload):
         if arrival.f is not F.POP:
             return super().invocation(arrival, process, now_ns)
         return Invocation(
-            process=process, f=F.POP, key=arrival.key, argument=self._invisible_ns,
+            process=process,
+            f=F.POP,
+            key=arrival.key,
+            argument=self._invisible_ns,
             deadline_ns=now_ns + self._timeout_ns,
-        )  # fmt: skip
+        )
 
     def _said(self, client: int, process: int, now_ns: int) -> Invocation | None:
         """The ack or extend that is due first and certain to be in time."""
@@ -90,10 +96,14 @@ class PopWorkload(QueueWorkload):
             if one.until_ns < now_ns + self._timeout_ns + int(MARGIN_S * NS_PER_S):
                 continue
             return Invocation(
-                process=process, f=F.EXTEND if one.extend else F.ACK, key=one.key, value=one.value,
-                offset=one.offset, argument=self._invisible_ns if one.extend else 0,
+                process=process,
+                f=F.EXTEND if one.extend else F.ACK,
+                key=one.key,
+                value=one.value,
+                offset=one.offset,
+                argument=self._invisible_ns if one.extend else 0,
                 deadline_ns=now_ns + self._timeout_ns,
-            )  # fmt: skip
+            )
         return None
 
     def learn(self, client: int, op: Invocation, done: Completion) -> None:
@@ -119,9 +129,14 @@ class PopWorkload(QueueWorkload):
         self._number += 1
         due_ns = began_ns + int(self._fate[client].random() * HOLD_S * NS_PER_S)
         one = Held(
-            due_ns=due_ns, number=self._number, key=key, value=value, offset=offset,
-            until_ns=began_ns + self._invisible_ns, extend=extend,
-        )  # fmt: skip
+            due_ns=due_ns,
+            number=self._number,
+            key=key,
+            value=value,
+            offset=offset,
+            until_ns=began_ns + self._invisible_ns,
+            extend=extend,
+        )
         # A message that comes again has another receipt: what is said with the old one says nothing of this one.
         held = [other for other in self._held[client] if (other.key, other.value) != (key, value)]
         heapq.heapify(held)

@@ -93,9 +93,14 @@ class QueueWorkload:
         else:
             offset = self._cursor.get((client, key), 0)
         return Invocation(
-            process=process, f=arrival.f, key=key, value=value, offset=offset,
-            deadline_ns=now_ns + self._timeout_ns, body_bytes=self._body_bytes,
-        )  # fmt: skip
+            process=process,
+            f=arrival.f,
+            key=key,
+            value=value,
+            offset=offset,
+            deadline_ns=now_ns + self._timeout_ns,
+            body_bytes=self._body_bytes,
+        )
 
     def stamped(self, client: int, op: Invocation) -> Invocation:  # noqa: ARG002 - ordinary sends carry no number
         """The send as it is."""

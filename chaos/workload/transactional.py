@@ -17,9 +17,12 @@ from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.queue import QueueWorkload
 
 SHARES: Final[Mapping[Decision, float]] = {
-    Decision.COMMIT: 0.70, Decision.ROLLBACK: 0.15, Decision.COMMIT_WHEN_ASKED: 0.08,
-    Decision.ROLLBACK_WHEN_ASKED: 0.05, Decision.NEVER: 0.02,
-}  # fmt: skip
+    Decision.COMMIT: 0.70,
+    Decision.ROLLBACK: 0.15,
+    Decision.COMMIT_WHEN_ASKED: 0.08,
+    Decision.ROLLBACK_WHEN_ASKED: 0.05,
+    Decision.NEVER: 0.02,
+}
 
 
 class TransactionalWorkload(QueueWorkload):

@@ -37,7 +37,13 @@ NEVER_ALLOWED: Final = frozenset(
 
 ASSUMED: Final = frozenset(
     {
-        "unseen", "too-little-traffic", "no-fault", "fault-unproven", "no-failover", "drain-incomplete", "dispatch-lag",
+        "unseen",
+        "too-little-traffic",
+        "no-fault",
+        "fault-unproven",
+        "no-failover",
+        "drain-incomplete",
+        "dispatch-lag",
         "clock",
     }
 )
@@ -166,9 +172,13 @@ def concluded(name: str, summary: Findings | None, context: Context, *, noun: st
     doubts = (one for key, one in anomalies.items() if key in ASSUMED and one.examples)
     reason = "; ".join(one.examples[0].sentence for one in doubts) if valid == UNKNOWN else ""
     return CheckResult(
-        name=name, valid=valid, found=text or clean, examined=counted(summary.examined, noun), anomalies=anomalies,
+        name=name,
+        valid=valid,
+        found=text or clean,
+        examined=counted(summary.examined, noun),
+        anomalies=anomalies,
         reason=reason,
-    )  # fmt: skip
+    )
 
 
 def node_name(context: Context, node: int) -> str:
@@ -188,13 +198,19 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
     own, log, seconds = shard.operations, shard.log, context.timeline.seconds
     f, kind = F(int(log.f[op])), Type(int(log.type[op]))
     row: dict[str, Any] = {
-        "f": f.word, "type": kind.word, "process": int(own["process"][op]), "client": int(own["client"][op]),
-        "pinned": bool(own["pinned"][op]), "key": shard.key,
+        "f": f.word,
+        "type": kind.word,
+        "process": int(own["process"][op]),
+        "client": int(own["client"][op]),
+        "pinned": bool(own["pinned"][op]),
+        "key": shard.key,
         "node": node_name(context, int(log.node[op])) if log.node[op] >= 0 else None,
         "invoke_s": round(seconds(int(log.invoke[op])), 6),
-        "complete_s": round(seconds(int(log.complete[op])), 6) if kind is not Type.INFO or log.complete[op] < 1 << 62
-        else None, "error": own["error"][op] or None,
-    }  # fmt: skip
+        "complete_s": round(seconds(int(log.complete[op])), 6)
+        if kind is not Type.INFO or log.complete[op] < 1 << 62
+        else None,
+        "error": own["error"][op] or None,
+    }
     if f in SENDS:
         row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
         if f is F.SCHEDULE:
@@ -209,9 +225,10 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
         return row | ({"invisible_s": int(own["argument"][op]) / NS_PER_S} if f is F.EXTEND else {})
     if f is F.POP:
         return row | {
-            "invisible_s": int(own["argument"][op]) / NS_PER_S, "count": int(own["count"][op]),
+            "invisible_s": int(own["argument"][op]) / NS_PER_S,
+            "count": int(own["count"][op]),
             "records": _popped(shard, op)[:EXAMPLES],
-        }  # fmt: skip
+        }
     if f is F.COMMITTED_READ:
         return row | {"committed": "none" if log.next[op] < 0 else int(log.next[op])}
     rows = log.rows_of(op)
@@ -220,10 +237,13 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
     if around is not None and len(offsets):
         near = np.sort(np.argsort(np.abs(offsets - around), kind="stable")[:5])
     row |= {
-        "from": int(log.begin[op]), "next": _known(int(log.next[op])), "min": _known(int(log.min[op])),
-        "max": _known(int(log.max[op])), "count": int(own["count"][op]),
+        "from": int(log.begin[op]),
+        "next": _known(int(log.next[op])),
+        "min": _known(int(log.min[op])),
+        "max": _known(int(log.max[op])),
+        "count": int(own["count"][op]),
         "records": [_record(log, rows.start + int(i)) for i in near[:EXAMPLES]],
-    }  # fmt: skip
+    }
     return row
 
 
@@ -232,10 +252,11 @@ def _popped(shard: QueueShard, op: int) -> list[str]:
     own, reads = shard.operations, shard.reads
     rows = np.flatnonzero((reads["worker"] == own["worker"][op]) & (reads["op"] == own["op"][op]))
     return [
-        f"{reads['offset'][row] if reads['offset'][row] >= 0 else ''}="
-        f"{reads['writer'][row]}:{reads['sequence'][row]}" if reads["writer"][row] >= 0 else "=?"
+        f"{reads['offset'][row] if reads['offset'][row] >= 0 else ''}={reads['writer'][row]}:{reads['sequence'][row]}"
+        if reads["writer"][row] >= 0
+        else "=?"
         for row in rows
-    ]  # fmt: skip
+    ]
 
 
 def _record(log: Log, row: int) -> str:

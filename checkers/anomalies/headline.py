@@ -21,12 +21,36 @@ from checkers.history.kernel import Context
 from checkers.log.loss import APART_NS, Cluster
 
 STRENGTH: Final = (
-    "lost-write", "phantom", "corrupt", "G1a", "inconsistent-offsets", "duplicate", "undelivered",
-    "never-redelivered", "redelivered-after-ack", "early-redelivery", "lost-commit", "early-delivery", "replica-fork",
-    "min-in-sync", "dual-master", "epoch-regression", "order", "nonlinearizable-offset", "nonmonotonic-send",
-    "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip", "stale-tail",
-    "did-not-come-back", "no-recovery", "no-progress", "rto-budget", "unseen",
-)  # fmt: skip
+    "lost-write",
+    "phantom",
+    "corrupt",
+    "G1a",
+    "inconsistent-offsets",
+    "duplicate",
+    "undelivered",
+    "never-redelivered",
+    "redelivered-after-ack",
+    "early-redelivery",
+    "lost-commit",
+    "early-delivery",
+    "replica-fork",
+    "min-in-sync",
+    "dual-master",
+    "epoch-regression",
+    "order",
+    "nonlinearizable-offset",
+    "nonmonotonic-send",
+    "int-nonmonotonic-poll",
+    "nonmonotonic-poll",
+    "int-poll-skip",
+    "poll-skip",
+    "stale-tail",
+    "did-not-come-back",
+    "no-recovery",
+    "no-progress",
+    "rto-budget",
+    "unseen",
+)
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "lost-write": ("lost acknowledged message", "lost acknowledged messages"),
     "phantom": ("value that nobody sent", "values that nobody sent"),
@@ -71,9 +95,11 @@ def rank(name: str) -> int:
 def together(left: Anomaly, right: Anomaly) -> Anomaly:
     """One anomaly that two checks found."""
     return msgspec.structs.replace(
-        left, count=left.count + right.count, allowed=left.allowed and right.allowed,
+        left,
+        count=left.count + right.count,
+        allowed=left.allowed and right.allowed,
         examples=(*left.examples, *right.examples)[:EXAMPLES],
-    )  # fmt: skip
+    )
 
 
 def _touches(own: Sequence[Range], other: Sequence[Range]) -> bool:
@@ -155,11 +181,19 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
     groups = sorted(_stretches(clusters), key=lambda own: (own[0].first_ack_ns, -sum(one.count for one in own)))
     own = sorted(groups[0], key=lambda one: one.key)
     whole = Cluster(
-        key=own[0].key, node=own[0].node, count=sum(one.count for one in own),
-        first_ack_ns=min(one.first_ack_ns for one in own), last_ack_ns=max(one.last_ack_ns for one in own),
-        first_value=own[0].first_value, first_offset=own[0].first_offset, twice=0, twice_first=0, twice_last=0,
-        twice_node="", twice_ns=0,
-    )  # fmt: skip
+        key=own[0].key,
+        node=own[0].node,
+        count=sum(one.count for one in own),
+        first_ack_ns=min(one.first_ack_ns for one in own),
+        last_ack_ns=max(one.last_ack_ns for one in own),
+        first_value=own[0].first_value,
+        first_offset=own[0].first_offset,
+        twice=0,
+        twice_first=0,
+        twice_last=0,
+        twice_node="",
+        twice_ns=0,
+    )
     verb = "message was lost" if count == 1 else "messages were lost"
     where = f" of queue {whole.key}" if context.run.queues > 1 else ""
     at = f" at offset {whole.first_offset}" if whole.first_offset >= 0 else ""

@@ -11,9 +11,7 @@ from typing import Final, NamedTuple
 from checkers.history.kernel import Context
 from checkers.history.timeline import FaultSpan
 
-_AWAY: Final = {
-    "kill": "killed", "stop": "stopped", "suspend": "suspended", "disconnect": "taken off the network"
-}  # fmt: skip
+_AWAY: Final = {"kill": "killed", "stop": "stopped", "suspend": "suspended", "disconnect": "taken off the network"}
 """What a nemesis' name ends in, before its suffix → what it does to its targets."""
 
 

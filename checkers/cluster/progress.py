@@ -128,9 +128,12 @@ def _example(shard: QueueShard, context: Context, sent: Sent, one: Silence) -> E
             f"no send to queue {shard.key} was acknowledged for {one.length_ns / NS_PER_S:.1f} s from "
             f"{seconds_text(context, start_ns)}, {end}; the margin is {margin_s:g} s"
         ),
-        key=shard.key, node=node, at_ns=start_ns, fault=one.fault.id,
+        key=shard.key,
+        node=node,
+        at_ns=start_ns,
+        fault=one.fault.id,
         ops=tuple(told(shard, context, op) for op in (int(sent.ops[one.send]), ender) if op >= 0),
-    )  # fmt: skip
+    )
 
 
 class ProgressKernel:
@@ -148,9 +151,10 @@ class ProgressKernel:
         seen = [
             one
             for fault in context.timeline.injected()
-            if fault.proven and of_controllers(fault, context)
+            if fault.proven
+            and of_controllers(fault, context)
             and (one := longest_under(fault, sent, context, margin_ns)) is not None
-        ]  # fmt: skip
+        ]
         over = [one for one in seen if one.length_ns - one.quiet_ns > margin_ns and context.whole]
         lagged = [
             _lagged(shard, int(sent.invoke[one.send]), int(sent.invoke[one.send]) + one.length_ns) for one in over
@@ -164,16 +168,20 @@ class ProgressKernel:
         silent = Finding(count=len(bad), examples=examples(told_of()))
         found = findings(len(sent.ops) if seen else 0, no_progress=silent)
         return ProgressSummary(
-            examined=found.examined, found=found.found, lagged=sum(lagged),
+            examined=found.examined,
+            found=found.found,
+            lagged=sum(lagged),
             longest_ns=max((one.length_ns for one in seen), default=0),
-        )  # fmt: skip
+        )
 
     def merge(self, left: ProgressSummary, right: ProgressSummary) -> ProgressSummary:
         """Add two queues."""
         return ProgressSummary(
-            examined=left.examined + right.examined, found=added(left.found, right.found),
-            lagged=left.lagged + right.lagged, longest_ns=max(left.longest_ns, right.longest_ns),
-        )  # fmt: skip
+            examined=left.examined + right.examined,
+            found=added(left.found, right.found),
+            lagged=left.lagged + right.lagged,
+            longest_ns=max(left.longest_ns, right.longest_ns),
+        )
 
     def conclude(self, summary: ProgressSummary | None, context: Context) -> CheckResult | None:
         """The row of the verdict table; none without a promise or without a fault on controllers alone."""

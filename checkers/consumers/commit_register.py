@@ -215,9 +215,7 @@ def _thinned(writes: Writes, reads: Reads) -> Writes:
     np.maximum.at(last, np.searchsorted(values, reads.value), reads.complete)
     at = np.minimum(np.searchsorted(values, writes.value), len(values) - 1)
     read = (values[at] == writes.value) & (writes.invoke <= last[at])
-    moments = np.sort(np.concatenate(
-        (reads.invoke, reads.complete, writes.invoke[read], writes.end[read])
-    ))  # fmt: skip
+    moments = np.sort(np.concatenate((reads.invoke, reads.complete, writes.invoke[read], writes.end[read])))
     hides = np.flatnonzero(~read & (writes.end != NEVER_NS))
     since = np.searchsorted(moments, writes.invoke[hides], side="left")
     until = np.searchsorted(moments, writes.end[hides], side="right")
@@ -244,10 +242,13 @@ def impossible_reads(writes: Writes, reads: Reads) -> Impossible:
     register = _Register(Counter(reads.value.tolist()))
     value = np.concatenate((writes.value, reads.value)).tolist()
     end = np.concatenate((writes.end, reads.complete))
-    order = np.lexsort((
-        np.tile(np.arange(len(value)), 2), np.repeat([0, 1], len(value)),
-        np.concatenate((writes.invoke, reads.invoke, end)),
-    ))  # fmt: skip
+    order = np.lexsort(
+        (
+            np.tile(np.arange(len(value)), 2),
+            np.repeat([0, 1], len(value)),
+            np.concatenate((writes.invoke, reads.invoke, end)),
+        )
+    )
     loose = (end == NEVER_NS).tolist()
     found = []
     try:

@@ -80,9 +80,11 @@ class EarlyKernel:
                     f"at {when(shard, context, read)} {who.subject} returned {log.value(vid)} at offset {offset} of "
                     f"queue {shard.key} to a {READ_WORDS[F(int(log.f[read]))]}, {before_s:.1f} s before its time, "
                     f"{seconds_text(context, due_ns)}",
-                    key=shard.key, offset=offset, value=log.value(vid),
+                    key=shard.key,
+                    offset=offset,
+                    value=log.value(vid),
                     ops=(told(shard, context, send), told(shard, context, read, around=offset)),
-                )  # fmt: skip
+                )
 
         found = findings(
             int((log.f[log.sends] == F.SCHEDULE).sum()),
@@ -98,9 +100,11 @@ class EarlyKernel:
         """Add two queues."""
         both = merged(left, right)
         return EarlySummary(
-            examined=both.examined, found=both.found, undecided=left.undecided + right.undecided,
+            examined=both.examined,
+            found=both.found,
+            undecided=left.undecided + right.undecided,
             explained=left.explained + right.explained,
-        )  # fmt: skip
+        )
 
     def conclude(self, summary: EarlySummary | None, context: Context) -> CheckResult | None:
         """The row of the verdict table; none where nothing was delayed."""

@@ -84,9 +84,11 @@ def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: i
         f"{log.value(vid)}, acknowledged by {node_name(context, int(log.node[send]))} at "
         f"{when(shard, context, send)} at offset {offset} of queue {shard.key}, was given to no member of the group, "
         f"which goes on at offset {log.next[final]}; at {at} {who.subject} {did}",
-        key=shard.key, offset=offset, value=log.value(vid),
+        key=shard.key,
+        offset=offset,
+        value=log.value(vid),
         ops=tuple(told(shard, context, op, around=offset) for op in shown),
-    )  # fmt: skip
+    )
 
 
 class GroupKernel:
@@ -115,22 +117,28 @@ class GroupKernel:
             len(below),
             lost_commit=finding_of(shard, context, lost),
             undelivered=Finding(
-                count=len(gone), ranges=ranges_of(shard.key, log.offset[log.sends[gone]]),
+                count=len(gone),
+                ranges=ranges_of(shard.key, log.offset[log.sends[gone]]),
                 examples=examples(_undelivered_example(shard, context, int(vid), final) for vid in gone),
             ),
-        )  # fmt: skip
+        )
         return GroupSummary(
-            examined=found.examined, found=found.found, asked=asked, unread=() if final >= 0 else (shard.key,),
+            examined=found.examined,
+            found=found.found,
+            asked=asked,
+            unread=() if final >= 0 else (shard.key,),
             unordered=(shard.key,) if lost.given_up else (),
-        )  # fmt: skip
+        )
 
     def merge(self, left: GroupSummary, right: GroupSummary) -> GroupSummary:
         """Add two queues."""
         return GroupSummary(
-            examined=left.examined + right.examined, found=added(left.found, right.found),
-            asked=left.asked + right.asked, unread=(*left.unread, *right.unread),
+            examined=left.examined + right.examined,
+            found=added(left.found, right.found),
+            asked=left.asked + right.asked,
+            unread=(*left.unread, *right.unread),
             unordered=(*left.unordered, *right.unordered),
-        )  # fmt: skip
+        )
 
     def conclude(self, summary: GroupSummary | None, context: Context) -> CheckResult | None:
         """The row of the verdict table; none where there was no group."""
@@ -138,9 +146,12 @@ class GroupKernel:
             return None
         summary = summary if summary is not None else GroupSummary()
         row = concluded(
-            self.name, summary, context, noun="acknowledged message",
+            self.name,
+            summary,
+            context,
+            noun="acknowledged message",
             clean="each was delivered, and every commit that was acknowledged was kept",
-        )  # fmt: skip
+        )
         if row.valid is not True or not (summary.unread or summary.unordered):
             return row
         reasons, unknown = [], []

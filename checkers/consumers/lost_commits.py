@@ -91,8 +91,13 @@ def _shown(log: Log, reads: Ints, ops: Ints) -> Ints:
     """
     out = np.full(len(reads), NOBODY, dtype=np.int64)
     order = ops[np.lexsort((ops, log.complete[ops]))]
-    rows = zip(log.complete[order].tolist(), log.invoke[order].tolist(), _value(log, order).tolist(), order.tolist(),
-               strict=True)  # fmt: skip
+    rows = zip(
+        log.complete[order].tolist(),
+        log.invoke[order].tolist(),
+        _value(log, order).tolist(),
+        order.tolist(),
+        strict=True,
+    )
     row = next(rows, None)
     last = other = None  # the last one, and the last with another value than its
     answer = log.next[reads].tolist()
@@ -153,8 +158,10 @@ def _example(shard: QueueShard, context: Context, read: int, shown: int, writer:
     who = actor_of(shard, context, read, leads=True)
     return who.example(
         f"at {when(shard, context, read)} {who.subject} answered that the group {said} queue {shard.key}, {why}",
-        key=shard.key, offset=passed_by, ops=tuple(told(shard, context, op) for op in ops),
-    )  # fmt: skip
+        key=shard.key,
+        offset=passed_by,
+        ops=tuple(told(shard, context, op) for op in ops),
+    )
 
 
 def finding_of(shard: QueueShard, context: Context, lost: Lost) -> Finding:
@@ -170,6 +177,8 @@ def finding_of(shard: QueueShard, context: Context, lost: Lost) -> Finding:
             yield msgspec.structs.replace(_example(shard, context, *one), excused=bool(excused[i]))
 
     return Finding(
-        count=len(lost.reads), examples=examples(told_of()), ranges=ranges_of(shard.key, passed_by),
+        count=len(lost.reads),
+        examples=examples(told_of()),
+        ranges=ranges_of(shard.key, passed_by),
         excused=int(excused.sum()),
-    )  # fmt: skip
+    )

@@ -168,9 +168,11 @@ def _undelivered_example(queue: _Queue, vid: int) -> Example:
         f"at {when(shard, context, send)} {who.subject} acknowledged {log.value(vid)} at offset {offset} of queue "
         f"{shard.key}, which no pop returned, and at {when(shard, context, queue.last)} a pop at "
         f"{node_name(context, int(log.node[queue.last]))} came back empty",
-        key=shard.key, offset=offset, value=log.value(vid),
+        key=shard.key,
+        offset=offset,
+        value=log.value(vid),
         ops=(told(shard, context, send), told(shard, context, queue.last)),
-    )  # fmt: skip
+    )
 
 
 def _never_example(queue: _Queue, vid: int) -> Example:
@@ -186,9 +188,11 @@ def _never_example(queue: _Queue, vid: int) -> Example:
         f"{leases.client[last]}, whose time was over at {seconds_text(context, int(leases.over_ns[vid]))}; nobody "
         f"acknowledged it, nobody was given it again, and at {when(shard, context, queue.last)} a pop at "
         f"{node_name(context, int(log.node[queue.last]))} came back empty",
-        key=shard.key, offset=offset if offset >= 0 else None, value=log.value(vid),
+        key=shard.key,
+        offset=offset if offset >= 0 else None,
+        value=log.value(vid),
         ops=(told(shard, context, op), told(shard, context, queue.last)),
-    )  # fmt: skip
+    )
 
 
 def _again_example(queue: _Queue, row: int, before: int, *, excused: bool, acked: bool) -> Example:
@@ -214,9 +218,12 @@ def _again_example(queue: _Queue, row: int, before: int, *, excused: bool, acked
     return who.example(
         f"at {when(shard, context, op)} {who.subject} gave {log.value(vid)}{place} of queue {shard.key} to client "
         f"{leases.client[row]}, {why}",
-        key=shard.key, offset=offset if offset >= 0 else None, value=log.value(vid), excused=excused,
+        key=shard.key,
+        offset=offset if offset >= 0 else None,
+        value=log.value(vid),
+        excused=excused,
         ops=tuple(told(shard, context, one) for one in shown),
-    )  # fmt: skip
+    )
 
 
 def _finding(queue: _Queue, again: Again, *, acked: bool) -> Finding:
@@ -231,9 +238,11 @@ def _finding(queue: _Queue, again: Again, *, acked: bool) -> Finding:
 
     places = queue.places(queue.leases.vid[again.rows])
     return Finding(
-        count=len(again.rows), excused=int(again.excused.sum()), examples=examples(told_of()),
+        count=len(again.rows),
+        excused=int(again.excused.sum()),
+        examples=examples(told_of()),
         ranges=ranges_of(queue.shard.key, places),
-    )  # fmt: skip
+    )
 
 
 class PopKernel:
@@ -256,30 +265,36 @@ class PopKernel:
         found = findings(
             len(shard.log.acked),
             undelivered=Finding(
-                count=len(gone), ranges=ranges_of(shard.key, queue.places(gone)),
+                count=len(gone),
+                ranges=ranges_of(shard.key, queue.places(gone)),
                 examples=examples(_undelivered_example(queue, int(vid)) for vid in gone),
             ),
             never_redelivered=Finding(
-                count=len(never), ranges=ranges_of(shard.key, queue.places(never)),
+                count=len(never),
+                ranges=ranges_of(shard.key, queue.places(never)),
                 examples=examples(_never_example(queue, int(vid)) for vid in never),
             ),
             redelivered_after_ack=_finding(queue, queue.after_ack(), acked=True),
             early_redelivery=_finding(queue, queue.early(), acked=False),
-        )  # fmt: skip
+        )
         why = queue.unended()
         return PopSummary(
-            examined=found.examined, found=added(found.found, strays(shard, context, queue.leases)), asked=asked,
+            examined=found.examined,
+            found=added(found.found, strays(shard, context, queue.leases)),
+            asked=asked,
             undecided=_accused(_Queue(shard, context, 0)) - _accused(queue) if spread_ns else 0,
             unended={shard.key: why} if why else {},
-        )  # fmt: skip
+        )
 
     def merge(self, left: PopSummary, right: PopSummary) -> PopSummary:
         """Add two queues."""
         return PopSummary(
-            examined=left.examined + right.examined, found=added(left.found, right.found),
-            asked=left.asked + right.asked, undecided=left.undecided + right.undecided,
+            examined=left.examined + right.examined,
+            found=added(left.found, right.found),
+            asked=left.asked + right.asked,
+            undecided=left.undecided + right.undecided,
             unended={**left.unended, **right.unended},
-        )  # fmt: skip
+        )
 
     def conclude(self, summary: PopSummary | None, context: Context) -> CheckResult | None:
         """The row of the verdict table; none where nobody popped."""
@@ -287,9 +302,12 @@ class PopKernel:
             return None
         summary = summary if summary is not None else PopSummary()
         row = concluded(
-            self.name, summary, context, noun="acknowledged message",
+            self.name,
+            summary,
+            context,
+            noun="acknowledged message",
             clean="each was given until it was acknowledged, to one at a time",
-        )  # fmt: skip
+        )
         if row.valid is not True or not (summary.unended or summary.undecided):
             return row
         if not summary.unended:

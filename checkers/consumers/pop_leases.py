@@ -83,9 +83,7 @@ class Leases:
         vid = log.vids(own["writer"][ops].astype(np.int64), own["sequence"][ops])
         clients = int(own["client"].max(initial=0)) + 2
         client = own["client"].astype(np.int64)[ops]
-        of = latest_before(
-            self.vid * clients + self.client, self.complete, vid * clients + client, log.invoke[ops]
-        )  # fmt: skip
+        of = latest_before(self.vid * clients + self.client, self.complete, vid * clients + client, log.invoke[ops])
         return ops, vid, np.where(vid >= 0, of, NOBODY)
 
     @cached_property

@@ -39,8 +39,10 @@ def strays(shard: QueueShard, context: Context, leases: Leases) -> dict[str, Fin
                 yield actor_of(shard, context, op, leads=True).example(
                     f"at {when(shard, context, op)} {actor_of(shard, context, op, leads=True).subject} answered a pop "
                     f"of queue {shard.key} with {value or 'a record'}{what}",
-                    key=shard.key, value=value, ops=(told(shard, context, op),),
-                )  # fmt: skip
+                    key=shard.key,
+                    value=value,
+                    ops=(told(shard, context, op),),
+                )
 
         return Finding(count=len(rows), examples=examples(told_of()))
 

@@ -95,8 +95,11 @@ class _Search:
 
 
 _USES: Final = {
-    "G0": ("ww",), "G1c": ("ww", "wr"), "G0-realtime": ("ww", "realtime"), "G1c-realtime": ("ww", "wr", "realtime"),
-}  # fmt: skip
+    "G0": ("ww",),
+    "G1c": ("ww", "wr"),
+    "G0-realtime": ("ww", "realtime"),
+    "G1c-realtime": ("ww", "wr", "realtime"),
+}
 
 
 def cycle(graph: Graph, part: Part, name: str) -> list[Step]:

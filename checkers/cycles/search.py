@@ -154,7 +154,9 @@ def parts(graph: Graph) -> list[Part]:
     groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
     groups.sort(key=lambda group: int(group[0]))
     return [
-        Part(graph.rows[group], _kinds(ww=bool(by_ww[group].any()), wr=bool(by_both[group].any()),
-                                       realtime=bool(by_time[group].any())))
+        Part(
+            graph.rows[group],
+            _kinds(ww=bool(by_ww[group].any()), wr=bool(by_both[group].any()), realtime=bool(by_time[group].any())),
+        )
         for group in groups
-    ]  # fmt: skip
+    ]

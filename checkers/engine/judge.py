@@ -135,10 +135,13 @@ def fault_result(
     """The row of one fault: its life, what it stopped and what it cost."""
     injected = span.inject_ns is not None
     return msgspec.structs.replace(
-        span.row(), rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
-        lost=toll.lost if toll is not None else 0, rpo_span_s=toll.span_s if toll is not None else None,
-        not_ok=times.not_ok.get(span.id, 0), steady=steadied,
-    )  # fmt: skip
+        span.row(),
+        rto=RtoKernel().of_fault(times, span.id, context) if injected else (),
+        lost=toll.lost if toll is not None else 0,
+        rpo_span_s=toll.span_s if toll is not None else None,
+        not_ok=times.not_ok.get(span.id, 0),
+        steady=steadied,
+    )
 
 
 def _grouped(rows: Sequence[CheckResult], summaries: dict[str, Any]) -> tuple[list[CheckResult], dict[str, Anomaly]]:
@@ -217,12 +220,21 @@ def conclude(
     served = service if isinstance(service, ServiceSummary) else None
     steadied = steady(served, context)
     results = Results(
-        valid=merged(row.valid for row in rows), sentence="", reason="; ".join(reasons), model=context.run.workload,
-        engine=engine, engine_note=engine_note, checks=tuple(rows), anomalies=anomalies,
+        valid=merged(row.valid for row in rows),
+        sentence="",
+        reason="; ".join(reasons),
+        model=context.run.workload,
+        engine=engine,
+        engine_note=engine_note,
+        checks=tuple(rows),
+        anomalies=anomalies,
         faults=() if only else tuple(_fault(span, summaries, steadied, context) for span in context.timeline.faults),
-        counts=named_counts(traffic) if isinstance(traffic, Traffic) else {}, interrupted=context.run.interrupted,
-        availability=availability(served), latency=latencies(served, context), failovers=failovers(context),
-    )  # fmt: skip
+        counts=named_counts(traffic) if isinstance(traffic, Traffic) else {},
+        interrupted=context.run.interrupted,
+        availability=availability(served),
+        latency=latencies(served, context),
+        failovers=failovers(context),
+    )
     curves = summaries[SERIES.name]
     series = SERIES.series(None if isinstance(curves, Broken) else curves, context)
     sentence = _sentence(results, summaries, context)

@@ -56,15 +56,18 @@ def node_states(events: Iterable[Event]) -> NodeStates:
             _hear(heard.setdefault(event.node, []), event)
         elif isinstance(event, Note) and event.name == NODE_ENDED and event.node is not None:
             ended[event.node] = Ended(
-                node=event.node, seen_ns=event.time_ns, last_line=str(event.data.get("last_line", "")),
+                node=event.node,
+                seen_ns=event.time_ns,
+                last_line=str(event.data.get("last_line", "")),
                 excuse=str(event.data.get("excuse", "")),
-            )  # fmt: skip
+            )
         elif isinstance(event, Note) and event.name == NODES_LOOKED_AT:
             looks.append(msgspec.convert(event.data, Look))
     return NodeStates(
-        ended=tuple(ended.values()), heard={name: tuple(own) for name, own in sorted(heard.items())},
+        ended=tuple(ended.values()),
+        heard={name: tuple(own) for name, own in sorted(heard.items())},
         looks=tuple(looks),
-    )  # fmt: skip
+    )
 
 
 def _hear(own: list[Heard], seen: Observation) -> None:

@@ -65,11 +65,21 @@ class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
     def row(self) -> FaultResult:
         """Its row of the fault table, without what it stopped and what it cost."""
         return FaultResult(
-            id=self.id, name=self.name, targets=self.targets, description=self.description, proven=self.proven,
-            healed=self.healed, skipped=self.skipped, inject_ns=self.inject_ns, active_ns=self.active_ns,
-            heal_ns=self.heal_ns, healed_ns=self.healed_ns, evidence=self.evidence, heal_evidence=self.heal_evidence,
+            id=self.id,
+            name=self.name,
+            targets=self.targets,
+            description=self.description,
+            proven=self.proven,
+            healed=self.healed,
+            skipped=self.skipped,
+            inject_ns=self.inject_ns,
+            active_ns=self.active_ns,
+            heal_ns=self.heal_ns,
+            healed_ns=self.healed_ns,
+            evidence=self.evidence,
+            heal_evidence=self.heal_evidence,
             note=self.note,
-        )  # fmt: skip
+        )
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
@@ -189,9 +199,10 @@ def fault_spans(events: Iterable[Event]) -> tuple[FaultSpan, ...]:
         span = spans.get(event.id, FaultSpan(id=event.id, name=event.name))
         seen = event.evidence
         changes: dict[str, Any] = {
-            "targets": event.targets or span.targets, "description": event.description or span.description,
+            "targets": event.targets or span.targets,
+            "description": event.description or span.description,
             "note": event.note or span.note,
-        }  # fmt: skip
+        }
         if event.stage == "inject":
             changes["inject_ns"] = event.time_ns
         elif event.stage == "active":
@@ -309,9 +320,15 @@ def _claims(observations: list[Observation], roles: dict[str, str], kinds: dict[
             done.append(msgspec.structs.replace(open_claims.pop(seen.node), not_after_ns=seen.time_ns))
         if leads and epoch is not None:
             open_claims[seen.node] = Claim(
-                role=roles.get(seen.node, ""), kind=kind, subject=seen.subject if kind == "replica" else None,
-                node=seen.node, epoch=epoch, first_ns=seen.time_ns, last_ns=seen.time_ns, not_before_ns=before_ns,
-            )  # fmt: skip
+                role=roles.get(seen.node, ""),
+                kind=kind,
+                subject=seen.subject if kind == "replica" else None,
+                node=seen.node,
+                epoch=epoch,
+                first_ns=seen.time_ns,
+                last_ns=seen.time_ns,
+                not_before_ns=before_ns,
+            )
     return tuple(sorted([*done, *open_claims.values()], key=lambda claim: (claim.first_ns, claim.node)))
 
 
@@ -326,9 +343,14 @@ def _in_sync(observations: list[Observation]) -> tuple[InSync, ...]:
         if seen.master and seen.epoch is not None and seen.sync_state_set is not None:
             number = -1 if seen.sync_state_set_epoch is None else seen.sync_state_set_epoch
             said = InSync(
-                node=seen.node, master=seen.master, epoch=seen.epoch, members=tuple(sorted(seen.sync_state_set)),
-                number=number, first_ns=seen.time_ns, last_ns=seen.asked_ns,
-            )  # fmt: skip
+                node=seen.node,
+                master=seen.master,
+                epoch=seen.epoch,
+                members=tuple(sorted(seen.sync_state_set)),
+                number=number,
+                first_ns=seen.time_ns,
+                last_ns=seen.asked_ns,
+            )
         last = open_ones.pop(seen.node, None)
         if last is not None and said is not None and _same_set(last, said):
             open_ones[seen.node] = msgspec.structs.replace(last, last_ns=seen.asked_ns)
@@ -341,8 +363,11 @@ def _in_sync(observations: list[Observation]) -> tuple[InSync, ...]:
 
 def _same_set(left: InSync, right: InSync) -> bool:
     return (left.master, left.epoch, left.number, left.members) == (
-        right.master, right.epoch, right.number, right.members
-    )  # fmt: skip
+        right.master,
+        right.epoch,
+        right.number,
+        right.members,
+    )
 
 
 def _clocks(events: Iterable[Event]) -> dict[str, tuple[tuple[int, int], ...]]:

@@ -104,7 +104,11 @@ def faults_of(events: Sequence[Event]) -> Faults:
             open_.append((len(spans), ends))
             spans.append(
                 FaultSpan(
-                    id=len(spans) + 1, name=name, description=said, inject_ns=act.asked_ns, active_ns=act.done_ns,
+                    id=len(spans) + 1,
+                    name=name,
+                    description=said,
+                    inject_ns=act.asked_ns,
+                    active_ns=act.done_ns,
                 )
-            )  # fmt: skip
+            )
     return Faults(tuple(spans), tuple(unknown))

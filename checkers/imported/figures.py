@@ -67,9 +67,11 @@ def _span(load: Load, faults: Faults) -> tuple[int, int]:
     """The first and the last instant of a history, ns."""
     times = [column[column != NEVER_NS] for one in load.kinds for column in (one.begun, one.ended)]
     stages = [
-        time for span in faults.spans for time in (span.inject_ns, span.active_ns, span.heal_ns, span.healed_ns)
+        time
+        for span in faults.spans
+        for time in (span.inject_ns, span.active_ns, span.heal_ns, span.healed_ns)
         if time is not None
-    ]  # fmt: skip
+    ]
     every = np.concatenate((*times, np.array(stages, dtype=np.int64))) if times else np.zeros(1, dtype=np.int64)
     return (int(every.min()), int(every.max())) if len(every) else (0, 0)
 
@@ -90,9 +92,16 @@ def _kind(one: Doings, seconds: float, *, timed: bool) -> KindResult:
     slowest = np.array([latency_ms.max()])
     (p50,), (p90,), (p99,) = (quantile(histogram, q, slowest) for q in _QUANTILES)
     return KindResult(
-        f=told.f, ok=told.ok, fail=told.fail, info=told.info, ok_per_s=rate, p50_ms=p50, p90_ms=p90, p99_ms=p99,
+        f=told.f,
+        ok=told.ok,
+        fail=told.fail,
+        info=told.info,
+        ok_per_s=rate,
+        p50_ms=p50,
+        p90_ms=p90,
+        p99_ms=p99,
         max_ms=round(float(slowest[0]), 3),
-    )  # fmt: skip
+    )
 
 
 def _recorded(one: Doings) -> Doings:
@@ -135,10 +144,11 @@ def _recoveries(parts: Sequence[Doings], context: Context) -> RtoSummary:
             longest[key] = worse(longest[key], rto) if key in longest else rto
     bad = [part.begun[part.type != Type.OK] for part in told]
     return RtoSummary(
-        longest=longest, lag_ns={part.f: 0 for part in told},
+        longest=longest,
+        lag_ns={part.f: 0 for part in told},
         not_ok=not_ok_under(np.sort(np.concatenate(bad)), context) if bad else {},
         operations=sum(len(part.begun) for part in told),
-    )  # fmt: skip
+    )
 
 
 def _context(load: Load, faults: Faults, seconds: float, span: tuple[int, int]) -> Context:
@@ -150,9 +160,16 @@ def _context(load: Load, faults: Faults, seconds: float, span: tuple[int, int]) 
     shares = {f: count / every * (1 if f in by_queue else max(1, queues)) for f, count in kinds.items() if count}
     run = nowhere(queues, rate=rate, mix=shares)  # a kind that knows of no queues has its whole rate on each
     timeline = Timeline(
-        origin_ns=span[0], end_ns=span[1], drain_ended=False, faults=faults.spans, claims=(), statements={},
-        in_sync=(), loaded=True, observed=0,
-    )  # fmt: skip
+        origin_ns=span[0],
+        end_ns=span[1],
+        drain_ended=False,
+        faults=faults.spans,
+        claims=(),
+        statements={},
+        in_sync=(),
+        loaded=True,
+        observed=0,
+    )
     return Context(run=run, streams=(), timeline=timeline)
 
 
@@ -207,10 +224,12 @@ def figures(load: Load, events: Sequence[Event], losses: Losses | None, *, untol
     absent = _absent(load, faults, "" if losses is not None else untold)
     return Figures(
         kinds=tuple(_kind(one, seconds, timed=True) for one in load.kinds),
-        availability=availability(served), latency=latencies(served, context) if load.given is not None else (),
+        availability=availability(served),
+        latency=latencies(served, context) if load.given is not None else (),
         faults=tuple(
             fault_result(span, times, tolls.get(span.id), steadied.get(span.id), context) for span in faults.spans
         ),
         rpo=None if "rpo" in absent else RpoKernel().conclude(RpoSummary(tolls, _acknowledged(parts)), context),
-        absent=absent, origin_ns=begun,
-    )  # fmt: skip
+        absent=absent,
+        origin_ns=begun,
+    )

@@ -68,7 +68,14 @@ def told_of(verdict: KafkaVerdict, history: KafkaHistory, question: Question, en
     told_beside = figures(of_kafka(records), history.others, Losses(time_ns[acked], time_ns[proof]))
     examined = f"{verdict.examined.get('records', 0)} records, {verdict.examined.get('messages', 0)} messages"
     return results(
-        model=question.model, engine=engine, valid=verdict.valid, reason=verdict.reason, cut_off=history.cut_off,
-        anomalies={name: _plain(one) for name, one in anomalies.items()}, examined=examined, counts=verdict.examined,
-        figures=told_beside, undone=may_be_undone(verdict, history.missing),
-    )  # fmt: skip
+        model=question.model,
+        engine=engine,
+        valid=verdict.valid,
+        reason=verdict.reason,
+        cut_off=history.cut_off,
+        anomalies={name: _plain(one) for name, one in anomalies.items()},
+        examined=examined,
+        counts=verdict.examined,
+        figures=told_beside,
+        undone=may_be_undone(verdict, history.missing),
+    )

@@ -194,9 +194,13 @@ def look(parts: Sequence[ReadPart], paired: Paired, group: Sequence[int], folder
 
 
 def examine(
-    parts: Sequence[ReadPart], paired: Paired, group: Sequence[int], looks: Sequence[Path], options: Options,
+    parts: Sequence[ReadPart],
+    paired: Paired,
+    group: Sequence[int],
+    looks: Sequence[Path],
+    options: Options,
     folder: Path,
-) -> Examined:  # fmt: skip
+) -> Examined:
     """Judge a group of buckets. ``looks``: what ``look`` gave of all groups, if it was asked."""
     own = _apart(parts, paired, group)
     proven = own.known(np.unique(np.concatenate([_given(one) for one in looks]))) if looks else None
@@ -210,9 +214,13 @@ def options_of(paired: Paired, question: Question) -> Options:
 
 
 def conclude(
-    parts: Sequence[ReadPart], paired: Paired, found: Sequence[Examined], edges: Sequence[Examined],
-    question: Question, engine: str,
-) -> Results:  # fmt: skip
+    parts: Sequence[ReadPart],
+    paired: Paired,
+    found: Sequence[Examined],
+    edges: Sequence[Examined],
+    question: Question,
+    engine: str,
+) -> Results:
     """The verdict. ``edges``: what groups gave when they were asked again for their dependencies."""
     summary = _merged(found, EXAMPLES)
     if edges:
@@ -220,9 +228,13 @@ def conclude(
         summary.ww, summary.wr = again.ww, again.wr
     history = kafka_format.joined([kafka_parts.load(one.part) for one in parts])  # figures ask for every message
     verdict = check.conclude(
-        summary, Records(history.columns, _whole(paired).partner), sub_via=question.sub_via, ww_deps=question.ww_deps,
-        strict=question.strict, keep=EXAMPLES,
-    )  # fmt: skip
+        summary,
+        Records(history.columns, _whole(paired).partner),
+        sub_via=question.sub_via,
+        ww_deps=question.ww_deps,
+        strict=question.strict,
+        keep=EXAMPLES,
+    )
     return kafka.told_of(verdict, history, question, engine)
 
 

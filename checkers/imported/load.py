@@ -90,13 +90,15 @@ def of_operations(operations: Sequence[Operation], model: str) -> Load:
     kinds = tuple(
         _sorted(
             Doings(
-                f, EVERYWHERE, _column((one.type for one in own), len(own)),
+                f,
+                EVERYWHERE,
+                _column((one.type for one in own), len(own)),
                 _column((NEVER_NS if one.invoke_ns is None else one.invoke_ns for one in own), len(own)),
                 _column((_end_of(one) for one in own), len(own)),
             )
         )
         for f, own in by_kind.items()
-    )  # fmt: skip
+    )
     given = (_given(operations),) if model in QUEUES else None
     return Load(kinds, kinds, given, sum(map(_untimed, operations)))
 

@@ -46,16 +46,16 @@ _SENTENCES: Final[Mapping[str, str]] = {
     "inconsistent-offsets": "offset {offset} of {log} was given to {values}",
     "phantom": "a read returned {value} at offset {offset} of {log}, which nobody appended",
     "G1a": "a read returned {value} at offset {offset} of {log}, though its append had failed",
-    "nonlinearizable-offset":
-        "{value} was given offset {offset} of {log}, though a higher one had been acknowledged or read before it began",
-    "stale-tail":
-        "a read of {log} to its end missed {value} at offset {offset}, acknowledged or read before it began",
+    "nonlinearizable-offset": (
+        "{value} was given offset {offset} of {log}, though a higher one had been acknowledged or read before it began"
+    ),
+    "stale-tail": "a read of {log} to its end missed {value} at offset {offset}, acknowledged or read before it began",
     "nonmonotonic-send": "a process appended {value} at offset {offset} of {log}, not above its append before",
     "int-nonmonotonic-poll": "a read of {log} returned {value} at offset {offset}, not above the record before it",
     "nonmonotonic-poll": "a read of {log} returned {value} at offset {offset}, below the offset that it began at",
     "int-poll-skip": "a read of {log} passed over {value} at offset {offset}",
     "poll-skip": "a read of {log} left out {value} at offset {offset}, which lies within what it covered",
-}  # fmt: skip
+}
 """By anomaly; each says what a broker engineer would."""
 
 
@@ -78,9 +78,12 @@ def _sentence(name: str, example: Example, log: Log, shown: Sequence[Operation])
     lines = [str(one.number) for one in shown[:_LINES]]
     lines += [f"{len(shown) - _LINES} more"] if len(shown) > _LINES else []
     said = _SENTENCES[name].format(
-        value=f"value {show(value)}", offset=example.offset, log=f"log {log.name}" if log.name else "the log",
-        offsets=listed([str(one) for one in offsets]), values=listed([f"value {show(one)}" for one in values.values()]),
-    )  # fmt: skip
+        value=f"value {show(value)}",
+        offset=example.offset,
+        log=f"log {log.name}" if log.name else "the log",
+        offsets=listed([str(one) for one in offsets]),
+        values=listed([f"value {show(one)}" for one in values.values()]),
+    )
     return f"{said} (line{'s' * (len(lines) > 1)} {listed(lines)})"
 
 
@@ -143,9 +146,14 @@ def told(name: str, finding: Finding, logs: Sequence[Log]) -> tuple[Example, ...
         if shown is None:
             shown = [log.operations[i] for i in _near(log, example).tolist()]
         value = log.value_of.get(example.value or "")
-        out.append(Example(
-            sentence=_sentence(name, example, log, shown), key=example.key, offset=example.offset,
-            last_offset=example.last_offset, value=None if value is None else str(plain(value)),
-            ops=tuple(row(one) for one in shown[:MOST]),
-        ))  # fmt: skip
+        out.append(
+            Example(
+                sentence=_sentence(name, example, log, shown),
+                key=example.key,
+                offset=example.offset,
+                last_offset=example.last_offset,
+                value=None if value is None else str(plain(value)),
+                ops=tuple(row(one) for one in shown[:MOST]),
+            )
+        )
     return tuple(out)

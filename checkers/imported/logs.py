@@ -36,8 +36,13 @@ from checkers.objects.calls import frozen
 from checkers.objects.finding import show
 
 KERNELS: Final = (
-    LinearizableKernel(), DuplicatesKernel(), FailedReadKernel(), OffsetsKernel(), OrderKernel(), PhantomKernel(),
-)  # fmt: skip
+    LinearizableKernel(),
+    DuplicatesKernel(),
+    FailedReadKernel(),
+    OffsetsKernel(),
+    OrderKernel(),
+    PhantomKernel(),
+)
 """What decides whether a log is linearizable: no more, no less (compared with a state-machine search)."""
 
 STANDS: Final[Stands] = {
@@ -113,26 +118,37 @@ def shard_of(operations: list[Operation], key: int = 0, numbers: dict[Any, int] 
 
     nowhere = np.full(size, -1, dtype=np.int64)
     columns: dict[str, np.ndarray[Any, Any]] = {
-        "worker": np.zeros(size, dtype=np.int16), "op": np.arange(1, size + 1, dtype=np.int64),
-        "process": _processes(operations), "client": np.zeros(size, dtype=np.int16),
+        "worker": np.zeros(size, dtype=np.int16),
+        "op": np.arange(1, size + 1, dtype=np.int64),
+        "process": _processes(operations),
+        "client": np.zeros(size, dtype=np.int16),
         "pinned": np.zeros(size, dtype=np.bool_),
         "f": column(
-            [F.SEND if own else F.READ if one.extra.get("to_end") else F.POLL
-             for one, own in zip(operations, appends, strict=True)], np.int8),
+            [
+                F.SEND if own else F.READ if one.extra.get("to_end") else F.POLL
+                for one, own in zip(operations, appends, strict=True)
+            ],
+            np.int8,
+        ),
         "key": np.full(size, key, dtype=np.int32),
-        "writer": column([0 if own else -1 for own in appends], np.int32), "sequence": column(values),
-        "offset": column([
-            _offset(one, "offset" if own else "from") for one, own in zip(operations, appends, strict=True)
-        ]),
-        "next_offset": nowhere, "min_offset": nowhere, "max_offset": nowhere,
+        "writer": column([0 if own else -1 for own in appends], np.int32),
+        "sequence": column(values),
+        "offset": column(
+            [_offset(one, "offset" if own else "from") for one, own in zip(operations, appends, strict=True)]
+        ),
+        "next_offset": nowhere,
+        "min_offset": nowhere,
+        "max_offset": nowhere,
         "count": column([len(own) for own in records], np.int32),
         "type": column([one.type for one in operations], np.int8),
         "scheduled_ns": column([one.invoke for one in operations]),
         "invoke_ns": column([one.invoke for one in operations]),
         "complete_ns": column([NEVER_NS if one.type is Type.INFO else one.complete for one in operations]),
-        "deadline_ns": column([one.invoke for one in operations]), "node": np.full(size, -1, dtype=np.int16),
-        "argument": np.zeros(size, dtype=np.int64), "error": np.array([None] * size, dtype=object),
-    }  # fmt: skip
+        "deadline_ns": column([one.invoke for one in operations]),
+        "node": np.full(size, -1, dtype=np.int16),
+        "argument": np.zeros(size, dtype=np.int64),
+        "error": np.array([None] * size, dtype=object),
+    }
     rows = [
         (i + 1, position, offset, numbers.setdefault(frozen(value), len(numbers)))
         for i, own in enumerate(records)
@@ -141,12 +157,20 @@ def shard_of(operations: list[Operation], key: int = 0, numbers: dict[Any, int] 
     number, position, offset, sequence = np.array(rows, dtype=np.int64).reshape(-1, 4).T
     of = number - 1
     reads: dict[str, np.ndarray[Any, Any]] = {
-        "worker": np.zeros(len(rows), dtype=np.int16), "op": number, "process": columns["process"][of],
-        "f": columns["f"][of], "key": columns["key"][of], "position": position.astype(np.int32), "offset": offset,
-        "writer": np.zeros(len(rows), dtype=np.int32), "sequence": sequence,
-        "attempt": np.zeros(len(rows), dtype=np.int16), "invoke_ns": columns["invoke_ns"][of],
-        "complete_ns": columns["complete_ns"][of], "node": columns["node"][of],
-    }  # fmt: skip
+        "worker": np.zeros(len(rows), dtype=np.int16),
+        "op": number,
+        "process": columns["process"][of],
+        "f": columns["f"][of],
+        "key": columns["key"][of],
+        "position": position.astype(np.int32),
+        "offset": offset,
+        "writer": np.zeros(len(rows), dtype=np.int32),
+        "sequence": sequence,
+        "attempt": np.zeros(len(rows), dtype=np.int16),
+        "invoke_ns": columns["invoke_ns"][of],
+        "complete_ns": columns["complete_ns"][of],
+        "node": columns["node"][of],
+    }
     return QueueShard(key, columns, reads)
 
 
@@ -197,11 +221,16 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         for name, finding in found_at_all.items()
     }
     return results(
-        model=question.model, engine=engine, valid=validity(anomalies), anomalies=anomalies, reason="",
-        cut_off=operations.cut_off, undone=undone(anomalies, STANDS, operations.missing),
+        model=question.model,
+        engine=engine,
+        valid=validity(anomalies),
+        anomalies=anomalies,
+        reason="",
+        cut_off=operations.cut_off,
+        undone=undone(anomalies, STANDS, operations.missing),
         examined=f"{len(operations.items)} operations of {len(logs)} logs",
         figures=figures(of_operations(operations.items, question.model), operations.others, None),
-    )  # fmt: skip
+    )
 
 
 def _log(own: list[Operation], key: int, name: str, numbers: dict[Any, int], context: Context) -> Log:

@@ -39,11 +39,17 @@ def _call(operation: Operation) -> Call:
         argument = operation.output
     missing = -1
     return Call(
-        operation.number, operation.process, operation.f, argument,
-        operation.output if operation.type is Type.OK else None, operation.type, operation.invoke, operation.complete,
+        operation.number,
+        operation.process,
+        operation.f,
+        argument,
+        operation.output if operation.type is Type.OK else None,
+        operation.type,
+        operation.invoke,
+        operation.complete,
         missing if operation.invoke_ns is None else operation.invoke_ns,
         missing if operation.complete_ns is None else operation.complete_ns,
-    )  # fmt: skip
+    )
 
 
 _UNNAMED = frozenset({"read", "get", "dequeue", "drain", "generate", "acquire", "release"})
@@ -72,21 +78,27 @@ def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, 
 
 def _rules(operations: Operations, question: Question) -> Rules:
     return Rules(
-        nil_means=question.nil_means or operations.nil_means, init=question.init,
+        nil_means=question.nil_means or operations.nil_means,
+        init=question.init,
         fail_observes=operations.failed_cas_observes,
         blind_takes=question.format != "jepsen" or operations.cut_off is not None,  # what is open may yet be answered
-        strict=question.strict, linearizable=question.linearizable,
-    )  # fmt: skip
+        strict=question.strict,
+        linearizable=question.linearizable,
+    )
 
 
 def _row(call: Call) -> dict[str, Any]:
     """An operation in words; what orders it stands beside it, None where it has no beginning or no end."""
     return {
-        "op": call.number, "process": plain(call.process), "f": call.f, "type": call.outcome.word,
-        "argument": plain(call.argument), "output": plain(call.output),
+        "op": call.number,
+        "process": plain(call.process),
+        "f": call.f,
+        "type": call.outcome.word,
+        "argument": plain(call.argument),
+        "output": plain(call.output),
         "invoke": None if call.invoke == LONG_AGO else call.invoke,
         "complete": None if call.complete == NEVER else call.complete,
-    }  # fmt: skip
+    }
 
 
 def _adapted(operations: Operations, question: Question) -> str:
@@ -143,20 +155,28 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         raise HistoryError(f"{path}: {error}") from error
     anomalies = {
         name: Anomaly(
-            count=one.count, allowed=one.allowed,
+            count=one.count,
+            allowed=one.allowed,
             examples=tuple(
                 Example(sentence=sentence, ops=tuple(_row(call) for call in calls)) for sentence, calls in one.examples
             ),
         )
         for name, one in answer.found.items()
-    }  # fmt: skip
+    }
     several = f" of {len(objects)} objects" if len(objects) != 1 else ""
     return results(
-        model=question.model, engine=engine, valid=answer.valid, anomalies=anomalies, reason=answer.reason,
-        cut_off=operations.cut_off, undone=_undone(anomalies, model, operations),
+        model=question.model,
+        engine=engine,
+        valid=answer.valid,
+        anomalies=anomalies,
+        reason=answer.reason,
+        cut_off=operations.cut_off,
+        undone=_undone(anomalies, model, operations),
         examined=f"{len(operations.items)} operations{several}",
         figures=figures(
-            of_operations(operations.items, model), operations.others, _losses(model, objects),
+            of_operations(operations.items, model),
+            operations.others,
+            _losses(model, objects),
             untold="a drain did not end" if model == "total-queue" else f"{question.model} tells of no lost messages",
         ),
-    )  # fmt: skip
+    )

@@ -15,9 +15,18 @@ SEPARATOR = "; "
 
 
 def results(
-    *, model: str, engine: str, valid: Valid, anomalies: Mapping[str, Anomaly], reason: str, cut_off: str | None,
-    examined: str, figures: Figures, counts: Mapping[str, int] | None = None, undone: Collection[str] = (),
-) -> Results:  # fmt: skip
+    *,
+    model: str,
+    engine: str,
+    valid: Valid,
+    anomalies: Mapping[str, Anomaly],
+    reason: str,
+    cut_off: str | None,
+    examined: str,
+    figures: Figures,
+    counts: Mapping[str, int] | None = None,
+    undone: Collection[str] = (),
+) -> Results:
     """The verdict tree of one file.
 
     Args:
@@ -53,12 +62,26 @@ def results(
     found = ", ".join(f"{one.count} {name}{' (allowed)' if one.allowed else ''}" for name, one in anomalies.items())
     beside = () if figures.rpo is None else (figures.rpo,)
     row = CheckResult(
-        name=model, valid=valid, found=found or "nothing", examined=examined,
-        reason=reasons if valid == UNKNOWN else "", anomalies=dict(anomalies),
-    )  # fmt: skip
+        name=model,
+        valid=valid,
+        found=found or "nothing",
+        examined=examined,
+        reason=reasons if valid == UNKNOWN else "",
+        anomalies=dict(anomalies),
+    )
     return Results(
-        valid=valid, sentence=sentence, reason=reasons, model=model, engine=engine, checks=(row, *beside),
-        anomalies=dict(anomalies), counts=dict(counts or {}), kinds=figures.kinds, availability=figures.availability,
-        latency=figures.latency, faults=figures.faults, absent=dict(figures.absent),
+        valid=valid,
+        sentence=sentence,
+        reason=reasons,
+        model=model,
+        engine=engine,
+        checks=(row, *beside),
+        anomalies=dict(anomalies),
+        counts=dict(counts or {}),
+        kinds=figures.kinds,
+        availability=figures.availability,
+        latency=figures.latency,
+        faults=figures.faults,
+        absent=dict(figures.absent),
         origin_ns=figures.origin_ns,
-    )  # fmt: skip
+    )

@@ -66,9 +66,14 @@ class KafkaVerdict:
 
 
 def check(
-    columns: KafkaColumns, *, sub_via: Via = "assign", ww_deps: bool = False, strict: bool = False,
-    keep: int | None = KEEP, budget: int = BUDGET,
-) -> KafkaVerdict:  # fmt: skip
+    columns: KafkaColumns,
+    *,
+    sub_via: Via = "assign",
+    ww_deps: bool = False,
+    strict: bool = False,
+    keep: int | None = KEEP,
+    budget: int = BUDGET,
+) -> KafkaVerdict:
     """Judge a history.
 
     Args:
@@ -106,9 +111,15 @@ def examined(records: Records, silent: Ints, options: Options, proven: Ints | No
 
 
 def conclude(
-    summary: Summary, records: Records, *, sub_via: Via, ww_deps: bool, strict: bool, keep: int | None = KEEP,
+    summary: Summary,
+    records: Records,
+    *,
+    sub_via: Via,
+    ww_deps: bool,
+    strict: bool,
+    keep: int | None = KEEP,
     budget: int = BUDGET,
-) -> KafkaVerdict:  # fmt: skip
+) -> KafkaVerdict:
     """The verdict on all logs. Arguments as of ``check``; ``summary``: of all logs together."""
     found = dict(summary.cases.found)
     if summary.own:
@@ -171,5 +182,3 @@ def canonical(verdict: KafkaVerdict) -> dict[str, Any]:
         else:
             out[name] = sorted((list(case.body) for case in one.cases), key=_as_text)
     return out
-
-

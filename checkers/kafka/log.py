@@ -218,5 +218,3 @@ class Log:
     def offset(self, which: int) -> int:
         """An offset by its id."""
         return self.offsets.number(which)
-
-

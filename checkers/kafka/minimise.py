@@ -33,10 +33,12 @@ def restricted(columns: KafkaColumns, keep: Mask) -> KafkaColumns:
     rows = keep[mops.op]
     return KafkaColumns(
         Ops(ops.index[keep], ops.time_ns[keep], ops.type[keep], ops.process[keep], ops.f[keep], ops.flags[keep]),
-        Mops(place[mops.op[rows]], mops.kind[rows], mops.mop[rows], mops.key[rows],
-             mops.value[rows], mops.offset[rows]),
-        columns.keys, columns.values,
-    )  # fmt: skip
+        Mops(
+            place[mops.op[rows]], mops.kind[rows], mops.mop[rows], mops.key[rows], mops.value[rows], mops.offset[rows]
+        ),
+        columns.keys,
+        columns.values,
+    )
 
 
 def identity(name: str, case: Case) -> Hashable:
@@ -54,8 +56,13 @@ def identity(name: str, case: Case) -> Hashable:
 
 
 def minimised(
-    columns: KafkaColumns, name: str, case: Case, *, sub_via: Via = "assign", ww_deps: bool = False,
-) -> KafkaColumns | None:  # fmt: skip
+    columns: KafkaColumns,
+    name: str,
+    case: Case,
+    *,
+    sub_via: Via = "assign",
+    ww_deps: bool = False,
+) -> KafkaColumns | None:
     """The smallest sub-history found in which the checker sees the same occurrence.
 
     Args:
@@ -108,6 +115,11 @@ def _guesses(columns: KafkaColumns, case: Case, first: Ints) -> list[Ints]:
     own = settling[np.isin(ops.process[settling], ops.process[rows])]
     client = np.flatnonzero(ops.process >= 0)
     told = np.isin(mops.kind, (Mop.SEND, Mop.POLLED, Mop.EMPTY))
-    sets = [rows, np.concatenate((rows, own)), np.concatenate((mops.op[messages], rows, own)),
-            np.concatenate((mops.op[in_log & told], rows, own)), client]  # fmt: skip
+    sets = [
+        rows,
+        np.concatenate((rows, own)),
+        np.concatenate((mops.op[messages], rows, own)),
+        np.concatenate((mops.op[in_log & told], rows, own)),
+        client,
+    ]
     return [np.unique(first[one]) for one in sets]

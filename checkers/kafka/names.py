@@ -14,19 +14,31 @@ Via = Literal["assign", "subscribe"]
 MISSED: Final = frozenset({"nonlinearizable-offset", "stale-tail", "phantom"})
 """What the reference checker does not see; of a ``phantom`` it dies, so that its verdict is unknown."""
 
-_ALWAYS: Final = frozenset({
-    "int-send-skip",  # transactions of several producers interleave
-    "G0", "G0-process", "G0-realtime", "PL-1-cycle-exists", "strong-PL-1-cycle-exists",  # writes are not isolated
-})  # fmt: skip
-_SUBSCRIBED: Final = frozenset({"poll-skip", "nonmonotonic-poll"})
-_WITH_WW: Final = frozenset(
-    {"G1c", "G1c-process", "G1c-realtime", "PL-2-cycle-exists", "strong-PL-2-cycle-exists"}
+_ALWAYS: Final = frozenset(
+    {
+        "int-send-skip",  # transactions of several producers interleave
+        "G0",
+        "G0-process",
+        "G0-realtime",
+        "PL-1-cycle-exists",
+        "strong-PL-1-cycle-exists",  # writes are not isolated
+    }
 )
+_SUBSCRIBED: Final = frozenset({"poll-skip", "nonmonotonic-poll"})
+_WITH_WW: Final = frozenset({"G1c", "G1c-process", "G1c-realtime", "PL-2-cycle-exists", "strong-PL-2-cycle-exists"})
 
 CYCLES: Final = (
-    "G0", "G0-process", "G0-realtime", "G1c", "G1c-process", "G1c-realtime",
-    "PL-1-cycle-exists", "PL-2-cycle-exists", "strong-PL-1-cycle-exists", "strong-PL-2-cycle-exists",
-)  # fmt: skip
+    "G0",
+    "G0-process",
+    "G0-realtime",
+    "G1c",
+    "G1c-process",
+    "G1c-realtime",
+    "PL-1-cycle-exists",
+    "PL-2-cycle-exists",
+    "strong-PL-1-cycle-exists",
+    "strong-PL-2-cycle-exists",
+)
 
 STANDS: Final[Stands] = {
     "duplicate": Missing.ANY,

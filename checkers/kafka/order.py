@@ -185,5 +185,3 @@ def sends(log: Log, cases: Cases) -> None:
 
     still = shard.records.open[runs.op]
     cases.add("nonmonotonic-send", back, tell, int((still[now[back]] | still[then[back]]).sum()))
-
-

@@ -55,9 +55,12 @@ def record(columns: KafkaColumns, row: int) -> dict[str, Any]:
                 got = value[-1][1].setdefault(key, [])
                 got += [[offset, message]] if kind is Mop.POLLED else []
     said = {
-        "index": int(ops.index[row]), "process": int(ops.process[row]), "type": Type(int(ops.type[row])).name.lower(),
-        "f": f.word, "value": value,
-    }  # fmt: skip
+        "index": int(ops.index[row]),
+        "process": int(ops.process[row]),
+        "type": Type(int(ops.type[row])).name.lower(),
+        "f": f.word,
+        "value": value,
+    }
     if ops.flags[row] & SEEK_TO_BEGINNING:
         said["seek-to-beginning?"] = True
     if moved:

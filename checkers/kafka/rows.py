@@ -191,7 +191,12 @@ def shards(records: Records, *, once: bool = False) -> Iterator[Shard]:
     for key, name in enumerate(columns.keys):
         (here,), (nothing,) = named.of(key), empty.of(key)
         yield Shard(
-            key=key, name=name, records=records, sends=Sends(sends, key),
-            polls=Polls(polls, key, nothing, seen[key]), rebalanced=rebalanced.of(key)[0],
-            resets=_resets(here, assignments), assigned=here[surely[here]],
-        )  # fmt: skip
+            key=key,
+            name=name,
+            records=records,
+            sends=Sends(sends, key),
+            polls=Polls(polls, key, nothing, seen[key]),
+            rebalanced=rebalanced.of(key)[0],
+            resets=_resets(here, assignments),
+            assigned=here[surely[here]],
+        )

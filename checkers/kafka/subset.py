@@ -105,9 +105,13 @@ class Apart:
         partner[paired] = here[partner[paired]]
         ops = Ops(*(getattr(whole.ops, name)[self.rows] for name in Ops.__slots__))
         local = Mops(
-            here[mops.op], mops.kind, mops.mop,
-            np.searchsorted(ids, mops.key).astype(np.int32), mops.value, mops.offset,
-        )  # fmt: skip
+            here[mops.op],
+            mops.kind,
+            mops.mop,
+            np.searchsorted(ids, mops.key).astype(np.int32),
+            mops.value,
+            mops.offset,
+        )
         self.records = Records(KafkaColumns(ops, local, tuple(keys.values()), ()), partner)
         self.silent: Ints = here[whole.silent]
 

@@ -73,15 +73,21 @@ class DuplicatesKernel:
                 places = [_place(shard, context, int(offset), shows[int(offset)], send, guilty) for offset in at]
                 yield who.example(
                     f"{log.value(vid)} sits at {listed(places)} of queue {shard.key}",
-                    key=shard.key, offset=int(at[0]), last_offset=int(at[-1]), value=log.value(vid), ops=tuple(ops),
+                    key=shard.key,
+                    offset=int(at[0]),
+                    last_offset=int(at[-1]),
+                    value=log.value(vid),
+                    ops=tuple(ops),
                     excused=bool(excused[i]) and bool(context.run.promises.twice),
-                )  # fmt: skip
+                )
 
         touched = offsets[np.isin(vids, doubled)]
         return findings(
             log.values,
             duplicate=Finding(
-                count=len(doubled), examples=examples(told_of()), ranges=ranges_of(shard.key, touched),
+                count=len(doubled),
+                examples=examples(told_of()),
+                ranges=ranges_of(shard.key, touched),
                 excused=int(excused.sum()) if context.run.promises.twice else None,
             ),
         )

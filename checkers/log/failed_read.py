@@ -66,9 +66,11 @@ class FailedReadKernel:
                 yield who.example(
                     f"{_why_not(shard, context, vid)}, yet at {when(shard, context, read)} {who.subject} returned it "
                     f"at offset {offset} of queue {shard.key}",
-                    key=shard.key, offset=offset, value=log.value(vid),
+                    key=shard.key,
+                    offset=offset,
+                    value=log.value(vid),
                     ops=(told(shard, context, send), told(shard, context, read, around=offset)),
-                )  # fmt: skip
+                )
 
         places = log.row_offset[np.isin(log.row_vid, bad)] if len(bad) else bad
         return findings(

@@ -128,9 +128,12 @@ def rank_scan(log: Log) -> tuple[Scan, Scan]:
     tail = log.tails(strong)
     out = []
     for bad, ops, places, rank in zip(
-        _late(log, done, appends, place, strong, tail), (appends, strong), (place, tail), (2 * place, 2 * tail - 1),
+        _late(log, done, appends, place, strong, tail),
+        (appends, strong),
+        (place, tail),
+        (2 * place, 2 * tail - 1),
         strict=True,
-    ):  # fmt: skip
+    ):
         witnesses, shown = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
         if bad.any():
             done_rank, done_ops = done.by_rank()
@@ -190,9 +193,11 @@ def _reordered_example(shard: QueueShard, context: Context, send: int, place: in
     return who.example(
         f"{who.subject} {did} offset {place} of queue {shard.key}, though {shown.what} "
         f"had been {shown.by} {before_s:.1f} s before",
-        key=shard.key, offset=place, value=value,
+        key=shard.key,
+        offset=place,
+        value=value,
         ops=(told(shard, context, send), told(shard, context, witness, around=place)),
-    )  # fmt: skip
+    )
 
 
 def _stale_example(shard: QueueShard, context: Context, read: int, end: int, witness: int, *, excused: bool) -> Example:
@@ -203,9 +208,12 @@ def _stale_example(shard: QueueShard, context: Context, read: int, end: int, wit
     return who.example(
         f"at {when(shard, context, read)} {who.subject} answered a strong read of queue {shard.key} that ended at "
         f"offset {end} and missed {shown.what}, {shown.by} {before_s:.1f} s before it began",
-        key=shard.key, offset=shown.offset, value=shown.value, excused=excused,
+        key=shard.key,
+        offset=shown.offset,
+        value=shown.value,
+        excused=excused,
         ops=(told(shard, context, read, around=end), told(shard, context, witness)),
-    )  # fmt: skip
+    )
 
 
 class LinearizableKernel:
@@ -241,10 +249,12 @@ class LinearizableKernel:
                 count=len(appends.ops), examples=examples(reordered()), ranges=ranges_of(shard.key, appends.places)
             ),
             stale_tail=Finding(
-                count=len(stale.ops), examples=examples(missed()), ranges=ranges_of(shard.key, missing_at),
+                count=len(stale.ops),
+                examples=examples(missed()),
+                ranges=ranges_of(shard.key, missing_at),
                 excused=sum(excused),
             ),
-        )  # fmt: skip
+        )
 
     def merge(self, left: Findings, right: Findings) -> Findings:
         """Add two queues."""

@@ -179,12 +179,19 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Clus
     givers = log.node[acks]
     giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
     return Cluster(
-        key=shard.key, node=node_name(context, node), count=len(vids), first_ack_ns=int(acked_ns.min()),
-        last_ack_ns=int(acked_ns.max()), first_value=log.value(int(vids[first])),
-        first_offset=int(place[first]), twice=len(twice), twice_first=int(again.min(initial=1 << 62)),
-        twice_last=int(again.max(initial=-1)), twice_node=node_name(context, giver) if giver >= 0 else "",
+        key=shard.key,
+        node=node_name(context, node),
+        count=len(vids),
+        first_ack_ns=int(acked_ns.min()),
+        last_ack_ns=int(acked_ns.max()),
+        first_value=log.value(int(vids[first])),
+        first_offset=int(place[first]),
+        twice=len(twice),
+        twice_first=int(again.min(initial=1 << 62)),
+        twice_last=int(again.max(initial=-1)),
+        twice_node=node_name(context, giver) if giver >= 0 else "",
         twice_ns=int(log.complete[acks[givers == giver]].min()) if giver >= 0 else 0,
-    )  # fmt: skip
+    )
 
 
 def _clusters(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluster, ...]:
@@ -219,8 +226,11 @@ def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
     return who.example(
         f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}; "
         f"{fate}",
-        key=shard.key, offset=offset if offset >= 0 else None, value=log.value(vid), ops=tuple(ops),
-    )  # fmt: skip
+        key=shard.key,
+        offset=offset if offset >= 0 else None,
+        value=log.value(vid),
+        ops=tuple(ops),
+    )
 
 
 def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> Example:
@@ -230,8 +240,11 @@ def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> 
     return who.example(
         f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}, "
         f"and nobody read it: {why}",
-        key=shard.key, offset=offset if offset >= 0 else None, value=log.value(vid), ops=(told(shard, context, op),),
-    )  # fmt: skip
+        key=shard.key,
+        offset=offset if offset >= 0 else None,
+        value=log.value(vid),
+        ops=(told(shard, context, op),),
+    )
 
 
 class LossKernel:
@@ -251,27 +264,33 @@ class LossKernel:
         found = findings(
             len(log.acked),
             lost_write=Finding(
-                count=len(losses.lost), ranges=ranges_of(shard.key, log.place[losses.lost]),
+                count=len(losses.lost),
+                ranges=ranges_of(shard.key, log.place[losses.lost]),
                 examples=examples(_lost_example(shard, context, int(vid)) for vid in by_offset),
             ),
             unseen=Finding(
-                count=len(losses.unseen), ranges=ranges_of(shard.key, log.place[losses.unseen]),
+                count=len(losses.unseen),
+                ranges=ranges_of(shard.key, log.place[losses.unseen]),
                 examples=examples(
                     _unseen_example(shard, context, int(vid), losses.why_unseen) for vid in losses.unseen
                 ),
             ),
-        )  # fmt: skip
+        )
         return LossSummary(
-            examined=found.examined, found=found.found, clusters=_clusters(shard, context, losses.lost),
+            examined=found.examined,
+            found=found.found,
+            clusters=_clusters(shard, context, losses.lost),
             undrained={} if drained.complete else {shard.key: drained.reason},
-        )  # fmt: skip
+        )
 
     def merge(self, left: LossSummary, right: LossSummary) -> LossSummary:
         """Add two queues."""
         return LossSummary(
-            examined=left.examined + right.examined, found=added(left.found, right.found),
-            clusters=(*left.clusters, *right.clusters), undrained={**left.undrained, **right.undrained},
-        )  # fmt: skip
+            examined=left.examined + right.examined,
+            found=added(left.found, right.found),
+            clusters=(*left.clusters, *right.clusters),
+            undrained={**left.undrained, **right.undrained},
+        )
 
     def conclude(self, summary: LossSummary | None, context: Context) -> CheckResult:
         """Unknown as well if some queue was not drained: what was read may have been removed since."""

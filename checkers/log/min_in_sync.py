@@ -89,8 +89,11 @@ def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[A
         f"while {listed(gone)} {'was' if len(gone) == 1 else 'were'} {verbs} (proven, {seconds_text(context, from_ns)} "
         f"to {seconds_text(context, to_ns)}), so that at most {replicas - len(gone)} of {replicas} replicas could hold "
         f"it, where at least {context.run.promises.min_in_sync} are promised",
-        key=shard.key, offset=offset, value=value, ops=(told(shard, context, send),),
-    )  # fmt: skip
+        key=shard.key,
+        offset=offset,
+        value=value,
+        ops=(told(shard, context, send),),
+    )
 
 
 def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) -> Example:
@@ -103,8 +106,11 @@ def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) ->
         f"at {when(shard, context, send)} {who.subject} acknowledged {value} {place_words(offset, shard.key)} "
         f"with {few} in sync (SyncStateSet {stretch.number}, from {heard}), where at least "
         f"{context.run.promises.min_in_sync} are promised",
-        key=shard.key, offset=offset if offset >= 0 else None, value=value, ops=(told(shard, context, send),),
-    )  # fmt: skip
+        key=shard.key,
+        offset=offset if offset >= 0 else None,
+        value=value,
+        ops=(told(shard, context, send),),
+    )
 
 
 class MinInSyncKernel:
@@ -132,10 +138,11 @@ class MinInSyncKernel:
         return findings(
             len(log.acked),
             min_in_sync=Finding(
-                count=len(bad), examples=examples(told_of()),
+                count=len(bad),
+                examples=examples(told_of()),
                 ranges=ranges_of(shard.key, log.offset[np.array(bad, dtype=np.int64)]),
             ),
-        )  # fmt: skip
+        )
 
     def merge(self, left: Findings, right: Findings) -> Findings:
         """Add two queues."""

@@ -56,9 +56,11 @@ class OffsetsKernel:
                 given = [f"{text} {other.plain})" for _, text, other, _ in before]
                 yield who.example(
                     f"offset {offset} of queue {shard.key} was given to {listed([*given, f'{said} {who.words})'])}",
-                    key=shard.key, offset=offset, value=log.value(vid),
+                    key=shard.key,
+                    offset=offset,
+                    value=log.value(vid),
                     ops=tuple(told(shard, context, op, around=offset) for op, *_ in holders[:4]),
-                )  # fmt: skip
+                )
 
         return findings(
             len(known),

@@ -97,9 +97,11 @@ class OrderKernel:
                     f"at {when(shard, context, op)} {who.subject} gave {value} offset {log.offset[op]} of queue "
                     f"{shard.key}, not above offset {log.offset[before]} that {other} had given {earlier}, the "
                     f"previous send of process {shard.operations['process'][op]}, at {when(shard, context, before)}",
-                    key=shard.key, offset=int(log.offset[op]), value=value,
+                    key=shard.key,
+                    offset=int(log.offset[op]),
+                    value=value,
                     ops=(told(shard, context, op), told(shard, context, before)),
-                )  # fmt: skip
+                )
 
         def of_reads(places: Ints, ops: Ints, say: Say) -> Finding:
             """One finding of reads: counted by operation, shown once each."""
@@ -113,8 +115,11 @@ class OrderKernel:
                     yield who.example(
                         f"at {when(shard, context, op)} {who.subject} answered a {read} of queue {shard.key} by "
                         f"process {process} from offset {log.begin[op]} that {say(op, message.words)}",
-                        key=shard.key, offset=place, value=message.value, ops=(told(shard, context, op, around=place),),
-                    )  # fmt: skip
+                        key=shard.key,
+                        offset=place,
+                        value=message.value,
+                        ops=(told(shard, context, op, around=place),),
+                    )
 
             return Finding(count=len(single), examples=examples(told_of()), ranges=ranges_of(shard.key, places))
 
@@ -123,19 +128,13 @@ class OrderKernel:
             nonmonotonic_send=Finding(
                 count=len(sends), examples=examples(send_back()), ranges=ranges_of(shard.key, log.offset[sends])
             ),
-            int_nonmonotonic_poll=of_reads(
-                back_at, back_ops, lambda _, message: f"went back to {message}"
-            ),
-            nonmonotonic_poll=of_reads(
-                below_at, below_ops, lambda _, message: f"returned what is below, {message}"
-            ),
-            int_poll_skip=of_reads(
-                passed_at, passed_ops, lambda _, message: f"passed over {message}"
-            ),
+            int_nonmonotonic_poll=of_reads(back_at, back_ops, lambda _, message: f"went back to {message}"),
+            nonmonotonic_poll=of_reads(below_at, below_ops, lambda _, message: f"returned what is below, {message}"),
+            int_poll_skip=of_reads(passed_at, passed_ops, lambda _, message: f"passed over {message}"),
             poll_skip=of_reads(
                 edge_at, edge_ops, lambda op, message: f"covered all up to offset {log.end[op]} and left out {message}"
             ),
-        )  # fmt: skip
+        )
 
     def merge(self, left: Findings, right: Findings) -> Findings:
         """Add two queues."""

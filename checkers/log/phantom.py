@@ -51,9 +51,11 @@ class PhantomKernel:
                 yield who.example(
                     f"at {when(shard, context, op)} {who.subject} returned {log.value(vid)} at offset {offset} of "
                     f"queue {shard.key}, and nobody tried to send it there",
-                    key=shard.key, offset=offset, value=log.value(vid),
+                    key=shard.key,
+                    offset=offset,
+                    value=log.value(vid),
                     ops=(told(shard, context, op, around=offset),),
-                )  # fmt: skip
+                )
 
         def corrupt() -> Iterator[Example]:
             for offset, row in zip(map(int, damaged), damaged_rows[first_row], strict=True):
@@ -64,8 +66,11 @@ class PhantomKernel:
                 yield who.example(
                     f"at {when(shard, context, op)} {who.subject} returned a record at offset {offset} of queue "
                     f"{shard.key} that is damaged or not one of ours{instead}",
-                    key=shard.key, offset=offset, value=was.value, ops=(told(shard, context, op, around=offset),),
-                )  # fmt: skip
+                    key=shard.key,
+                    offset=offset,
+                    value=was.value,
+                    ops=(told(shard, context, op, around=offset),),
+                )
 
         places = log.row_offset[np.isin(log.row_vid, strange)] if len(strange) else strange
         return findings(

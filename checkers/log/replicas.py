@@ -131,9 +131,7 @@ class _Teller:
         self._shard, self._context, self._copies = shard, context, copies
         last = drain_of(shard, context).last
         rows = shard.log.rows_of(last)
-        self._final = dict(
-            zip(shard.log.row_offset[rows].tolist(), shard.log.row_vid[rows].tolist(), strict=True)
-        )  # fmt: skip
+        self._final = dict(zip(shard.log.row_offset[rows].tolist(), shard.log.row_vid[rows].tolist(), strict=True))
 
     def example(self, at: int) -> Example:
         """One forked offset."""
@@ -154,9 +152,11 @@ class _Teller:
         return who.example(
             f"after the drain {who.subject} holds {_said(other)} at offset {offset} of queue {self._shard.key}, where "
             f"{names} {'holds' if len(many) == 1 else 'hold'} {_said(usual)}",
-            key=self._shard.key, offset=offset, value=_said(other) if other >= 0 else None,
+            key=self._shard.key,
+            offset=offset,
+            value=_said(other) if other >= 0 else None,
             ops=(*self._reads(at, offset), *self._sends((other, usual))),
-        )  # fmt: skip
+        )
 
     def _reads(self, at: int, offset: int) -> Iterator[dict[str, Any]]:
         """What each copy shows there."""
@@ -185,12 +185,17 @@ def _misnumbered(shard: QueueShard, context: Context, copies: list[Copy]) -> Ite
             place = f"behind offset {before}" if before >= copy.begin else f"though it begins at offset {copy.begin}"
             yield who.example(
                 f"after the drain {who.subject} gave {_said(content)} as offset {offset} of queue {shard.key}, {place}",
-                key=shard.key, offset=offset, value=_said(content) if content >= 0 else None,
-                ops=(told(shard, context, copy.op, around=offset) | {
-                    "count": len(copy.offsets) + len(copy.misnumbered),
-                    "records": [f"{offset}={_said(content) if content >= 0 else '?'}"],
-                },),
-            )  # fmt: skip
+                key=shard.key,
+                offset=offset,
+                value=_said(content) if content >= 0 else None,
+                ops=(
+                    told(shard, context, copy.op, around=offset)
+                    | {
+                        "count": len(copy.offsets) + len(copy.misnumbered),
+                        "records": [f"{offset}={_said(content) if content >= 0 else '?'}"],
+                    },
+                ),
+            )
 
 
 def _short(copies: Copies, context: Context) -> dict[str, int]:
@@ -241,18 +246,18 @@ class ReplicasKernel:
         found = findings(
             sum(copy.whole for copy in copies),
             replica_fork=Finding(
-                count=len(places), ranges=ranges_of(shard.key, places),
+                count=len(places),
+                ranges=ranges_of(shard.key, places),
                 examples=examples(itertools.chain(apart, _misnumbered(shard, context, copies))),
             ),
-        )  # fmt: skip
-        return msgspec.structs.replace(
-            summary, examined=found.examined, found=found.found, short=_short(laid, context)
-        )  # fmt: skip
+        )
+        return msgspec.structs.replace(summary, examined=found.examined, found=found.found, short=_short(laid, context))
 
     def merge(self, left: ReplicaSummary, right: ReplicaSummary) -> ReplicaSummary:
         """Add two queues."""
         return ReplicaSummary(
-            examined=left.examined + right.examined, found=added(left.found, right.found),
+            examined=left.examined + right.examined,
+            found=added(left.found, right.found),
             asked=left.asked + right.asked,
             short={
                 node: left.short.get(node, 0) + right.short.get(node, 0) for node in sorted({*left.short, *right.short})
@@ -262,7 +267,7 @@ class ReplicasKernel:
                 for one in sorted({*left.unread, *right.unread})
             },
             uncompared=tuple(sorted((*left.uncompared, *right.uncompared))),
-        )  # fmt: skip
+        )
 
     def conclude(self, summary: ReplicaSummary | None, context: Context) -> CheckResult | None:
         """The row of the verdict table; none where there is one replica, or no copy was asked for nor promised."""
@@ -274,7 +279,7 @@ class ReplicasKernel:
             return CheckResult(name=self.name, valid=UNKNOWN, found=why, reason=why) if promised else None
         row = concluded(
             self.name, summary, context, noun="copy", clean="all alike" if summary.examined else "nothing compared"
-        )  # fmt: skip
+        )
         lag = [f"{node} ends {counted(number, 'record')} earlier" for node, number in summary.short.items()]
         missing = not_looked_at(summary)
         row = msgspec.structs.replace(row, found="; ".join((row.found, *lag, *missing)))

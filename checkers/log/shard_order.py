@@ -83,19 +83,20 @@ class ShardOrderKernel:
                     f"of queue {shard.key}, before {log.value(before)} at offset {place[before]}, which "
                     f"{node_name(context, int(log.node[earlier]))} had acknowledged at "
                     f"{when(shard, context, earlier)}, before the shard sent the other",
-                    key=shard.key, offset=int(place[vid]), value=log.value(vid),
+                    key=shard.key,
+                    offset=int(place[vid]),
+                    value=log.value(vid),
                     ops=(
-                        told(shard, context, earlier), told(shard, context, send),
+                        told(shard, context, earlier),
+                        told(shard, context, send),
                         told(shard, context, read, around=int(place[vid])),
                     ),
-                )  # fmt: skip
+                )
 
         return findings(
             len(log.acked),
-            order=Finding(
-                count=len(late), examples=examples(told_of()), ranges=ranges_of(shard.key, place[late])
-            ),
-        )  # fmt: skip
+            order=Finding(count=len(late), examples=examples(told_of()), ranges=ranges_of(shard.key, place[late])),
+        )
 
     def merge(self, left: Findings, right: Findings) -> Findings:
         """Add two queues."""

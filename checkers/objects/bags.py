@@ -42,8 +42,12 @@ def final_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: AR
     recovered = sum(value in tried and value not in acked for value in there)
     return Answer(
         found={
-            **by_call("lost-write", lost, f"was acknowledged and is not in the last read (op {last.number})",
-                      beside=lambda _: (last,)),
+            **by_call(
+                "lost-write",
+                lost,
+                f"was acknowledged and is not in the last read (op {last.number})",
+                beside=lambda _: (last,),
+            ),
             **by_value("phantom", strange, "returned {}, which nobody tried to add"),
         },
         facts={"attempted": len(tried), "acknowledged": len(acked), "recovered": recovered},
@@ -107,11 +111,20 @@ def total_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
     crashed = [call for call in calls.of("drain") if call.outcome is Type.INFO]
     return Answer(
         found={
-            **by_call("lost-write", lost, "was acknowledged and never came out",
-                      beside=lambda call: _about(calls, call.argument)),
+            **by_call(
+                "lost-write",
+                lost,
+                "was acknowledged and never came out",
+                beside=lambda call: _about(calls, call.argument),
+            ),
             **by_value("phantom", strange, "gave {}, which nobody tried to put in"),
-            **by_value("duplicate", twice, "gave {} more often than it was put in", allowed=not rules.strict,
-                       beside=lambda value, _: _about(calls, value)),
+            **by_value(
+                "duplicate",
+                twice,
+                "gave {} more often than it was put in",
+                allowed=not rules.strict,
+                beside=lambda value, _: _about(calls, value),
+            ),
         },
         reason=f"{call_text(crashed[0])} did not end: what it took is not known" if crashed else "",
         facts={"attempted": tried.total(), "came out": len(out)},
@@ -143,8 +156,12 @@ def plain_queue(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: 
     return Answer(
         found={
             **by_value("phantom", strange, "gave {}, which nobody had tried to put in"),
-            **by_value("duplicate", twice, "gave {} more often than it had been put in",
-                       beside=lambda value, _: _about(calls, value)),
+            **by_value(
+                "duplicate",
+                twice,
+                "gave {} more often than it had been put in",
+                beside=lambda value, _: _about(calls, value),
+            ),
         },
         facts={"left": inside.total()},
     )

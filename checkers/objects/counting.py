@@ -38,7 +38,11 @@ def elements(call: Call) -> list[Any]:
 
 
 def by_call(
-    name: str, who: list[Call], text: str, *, allowed: bool = False,
+    name: str,
+    who: list[Call],
+    text: str,
+    *,
+    allowed: bool = False,
     beside: Callable[[Call], Iterable[Call]] = lambda _: (),
 ) -> dict[str, Found]:
     """An anomaly with one operation and one sentence per occurrence; nothing if there is none.
@@ -46,12 +50,20 @@ def by_call(
     ``beside``: who shows it together with an operation; asked for the first only.
     """
     return by_value(
-        name, [(None, call) for call in who], text, allowed=allowed, beside=lambda _, call: beside(call),
-    )  # fmt: skip
+        name,
+        [(None, call) for call in who],
+        text,
+        allowed=allowed,
+        beside=lambda _, call: beside(call),
+    )
 
 
 def by_value(
-    name: str, values: list[tuple[Any, Call]], text: str, *, allowed: bool = False,
+    name: str,
+    values: list[tuple[Any, Call]],
+    text: str,
+    *,
+    allowed: bool = False,
     beside: Callable[[Any, Call], Iterable[Call]] = lambda *_: (),
 ) -> dict[str, Found]:
     """Values with the operation that showed them."""

@@ -117,11 +117,16 @@ def full_set(calls: Calls, rules: Rules, budget: Budget) -> Answer:  # noqa: ARG
     return Answer(
         found={
             **by_call("lost-write", lost, "was known to be there and is missing from all later reads", beside=beside),
-            **by_call("stale-read", stale, "was missing from a read that began after it was known to be there",
-                       allowed=not (rules.linearizable or rules.strict), beside=beside),
+            **by_call(
+                "stale-read",
+                stale,
+                "was missing from a read that began after it was known to be there",
+                allowed=not (rules.linearizable or rules.strict),
+                beside=beside,
+            ),
             **by_value("duplicate", seen.twice, "returned {} more than once", allowed=allowed),
             **by_value("phantom", list(seen.strange.values()), "returned {}, which nobody was adding", allowed=allowed),
         },
         reason="" if stable else "no element was ever known to stay",
         facts={"attempted": len(seen.elements), "stable": stable, "never read": len(unread)},
-    )  # fmt: skip
+    )

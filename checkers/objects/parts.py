@@ -96,9 +96,10 @@ def behind(calls: Calls, parts: Parts, reset: int) -> list[int] | None:
     observers = set(parts.observers)
     at = calls.all[reset]
     kept = [
-        i for i, call in enumerate(calls.all)
+        i
+        for i, call in enumerate(calls.all)
         if ended(call) >= at.invoke and not (i in observers and call.invoke <= at.complete)
-    ]  # fmt: skip
+    ]
     needs, makes, writes = parts.values
     lacking = {needs[i] for i in kept if i in needs} - {makes[i] for i in kept if i in makes}
     for i in sorted(makes.keys() - set(kept), reverse=True):
@@ -178,14 +179,16 @@ def of_set(calls: Calls, rules: Rules) -> Parts:
 def of_queue(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are called alike
     """Values."""
     silent = [
-        i for i, call in enumerate(calls.all)
+        i
+        for i, call in enumerate(calls.all)
         if call.outcome is Type.FAIL or (call.f == "dequeue" and call.outcome is not Type.OK)
-    ]  # fmt: skip
+    ]
     left = set(silent)
     known = (
         (i, frozen(call.argument if call.f == "enqueue" else call.output))
-        for i, call in enumerate(calls.all) if i not in left
-    )  # fmt: skip
+        for i, call in enumerate(calls.all)
+        if i not in left
+    )
     return Parts(silent, [], _grouped(known), [])
 
 

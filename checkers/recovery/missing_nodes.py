@@ -127,13 +127,15 @@ def _ended_example(context: Context, one: Ended, fault: FaultSpan | None) -> Exa
     heard = f"; it last answered at {seconds_text(context, answered[-1])}" if answered else ""
     return Example(
         sentence=f"{what}; its last line: {one.last_line or '(none)'}{heard}",
-        node=one.node, at_ns=one.seen_ns, fault=fault.id if fault is not None else None,
-    )  # fmt: skip
+        node=one.node,
+        at_ns=one.seen_ns,
+        fault=fault.id if fault is not None else None,
+    )
 
 
 def _gap(
     stretches: list[tuple[int, int]], healed_ns: int, end_ns: int, within_s: float, context: Context
-) -> Gap | None:  # fmt: skip
+) -> Gap | None:
     """When something was missing for longer than promised: from the heal on, or at the end; None if never.
 
     Args:
@@ -163,8 +165,10 @@ def _silent(context: Context, healed_ns: int) -> Iterator[Missing]:
             continue
         others = any(
             one.answered and one.first_ns < gap.to_ns and one.last_ns > gap.from_ns
-            for name, own in heard.items() if name != node for one in own
-        )  # fmt: skip
+            for name, own in heard.items()
+            if name != node
+            for one in own
+        )
         sentence = (
             f"{node} answered nothing from {seconds_text(context, gap.from_ns)} to {seconds_text(context, gap.to_ns)}, "
             f"{healed_words(context, fault)}; {within_s:g} s are promised"
@@ -204,7 +208,9 @@ def _outside(context: Context, healed_ns: int) -> Iterator[Missing]:
 def _sets(context: Context, replicas: list[str], healed_ns: int) -> list[tuple[str, Stretch]]:
     """Who named which SyncStateSet since the heal."""
     every = [
-        (node, stretch) for node, own in context.timeline.statements.items() for stretch in own.get("SyncStateSet", ())
+        (node, stretch)
+        for node, own in context.timeline.statements.items()
+        for stretch in own.get("SyncStateSet", ())
         if stretch.last_ns > healed_ns
-    ]  # fmt: skip
+    ]
     return [one for one in every if one[0] in replicas] or every

@@ -136,24 +136,34 @@ class RecoveryKernel:
             start_ns = int(sent.invoke[place])
             acked = bool(len(sent.acks) and sent.acks[-1] > start_ns)
             silent[shard.key] = Silence(
-                start_ns=start_ns, end_ns=start_ns + length, acked=acked,
+                start_ns=start_ns,
+                end_ns=start_ns + length,
+                acked=acked,
                 shown=tuple(_shown(shard, context, sent, place, start_ns + length)),
-            )  # fmt: skip
+            )
         served = bool(len(sent.acks)) and int(sent.acks[-1]) >= since.healed_ns
         first_ack = sent.acks[np.searchsorted(sent.acks, since.healed_ns)] if served else since.healed_ns
         return RecoverySummary(
-            silent=silent, queues=int(len(sent.ops) > 0), unserved=int(len(sent.ops) > 0 and not served),
-            sends=len(sent.ops), load=int(load.sum()), late=int(late.sum()),
+            silent=silent,
+            queues=int(len(sent.ops) > 0),
+            unserved=int(len(sent.ops) > 0 and not served),
+            sends=len(sent.ops),
+            load=int(load.sum()),
+            late=int(late.sum()),
             slowest_ns=int(first_ack) - since.healed_ns,
-        )  # fmt: skip
+        )
 
     def merge(self, left: RecoverySummary, right: RecoverySummary) -> RecoverySummary:
         """Add two queues."""
         return RecoverySummary(
-            silent={**left.silent, **right.silent}, queues=left.queues + right.queues,
-            unserved=left.unserved + right.unserved, sends=left.sends + right.sends, load=left.load + right.load,
-            late=left.late + right.late, slowest_ns=max(left.slowest_ns, right.slowest_ns),
-        )  # fmt: skip
+            silent={**left.silent, **right.silent},
+            queues=left.queues + right.queues,
+            unserved=left.unserved + right.unserved,
+            sends=left.sends + right.sends,
+            load=left.load + right.load,
+            late=left.late + right.late,
+            slowest_ns=max(left.slowest_ns, right.slowest_ns),
+        )
 
     def conclude(self, summary: RecoverySummary | None, context: Context) -> CheckResult | None:
         """The row of the verdict table; none without a promise, and none for a run that was interrupted or killed."""
@@ -165,27 +175,34 @@ class RecoveryKernel:
         found = {
             "did-not-come-back": [one.example for one in missing],
             "no-recovery": [] if any(one.how == ENDED for one in missing) else list(_unrecovered(summary, context)),
-        }  # fmt: skip
+        }
         examined = counted(summary.sends, "send")
         excuses = doubts(summary, missing, context) if any(found.values()) else []
         if excuses:
             what = f"{counted(len(missing), 'node')} missing" if missing else "silent queues"
             return CheckResult(
-                name=self.name, valid=UNKNOWN, found=f"{what}, not judged", examined=examined,
+                name=self.name,
+                valid=UNKNOWN,
+                found=f"{what}, not judged",
+                examined=examined,
                 reason=f"whether everything came back after the last heal cannot be told: {'; '.join(excuses)}",
-            )  # fmt: skip
+            )
         anomalies = {
             name: anomaly(name, Finding(count=len(every), examples=examples(every)), context)
-            for name, every in found.items() if every
-        }  # fmt: skip
+            for name, every in found.items()
+            if every
+        }
         text = ", ".join(f"{one.count} {name}{' (allowed)' if one.allowed else ''}" for name, one in anomalies.items())
         clean = f"every queue took sends again within {summary.slowest_ns / NS_PER_S:.1f} s"
         if summary.unserved:
             clean = f"{counted(summary.unserved, 'queue')} not served again before the load ended"
         return CheckResult(
-            name=self.name, valid=all(one.allowed for one in anomalies.values()),
-            found=text or f"{clean}, {within_s:g} s promised", examined=examined, anomalies=anomalies,
-        )  # fmt: skip
+            name=self.name,
+            valid=all(one.allowed for one in anomalies.values()),
+            found=text or f"{clean}, {within_s:g} s promised",
+            examined=examined,
+            anomalies=anomalies,
+        )
 
 
 def doubts(summary: RecoverySummary, missing: tuple[Missing, ...], context: Context) -> list[str]:
@@ -212,9 +229,8 @@ def doubts(summary: RecoverySummary, missing: tuple[Missing, ...], context: Cont
     elif down := set(looks[-1].dead) - {one.node for one in missing}:
         out.append(f"{', '.join(sorted(down))} did not run")
     unhealed = [
-        fault.id for fault in context.timeline.injected()
-        if not fault.healed and not is_explained(fault, context)
-    ]  # fmt: skip
+        fault.id for fault in context.timeline.injected() if not fault.healed and not is_explained(fault, context)
+    ]
     out += [f"the heal of {numbers('fault', unhealed)} is not proven"] if unhealed else []
     return out
 
@@ -234,17 +250,22 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
             f"process ran, every link passed, and {within_s:g} s are promised"
         )
         yield Example(
-            sentence=sentence, key=key, node=master.node if master is not None else None, at_ns=one.start_ns,
-            fault=fault.id if fault is not None else None, ops=one.shown,
-        )  # fmt: skip
+            sentence=sentence,
+            key=key,
+            node=master.node if master is not None else None,
+            at_ns=one.start_ns,
+            fault=fault.id if fault is not None else None,
+            ops=one.shown,
+        )
 
 
 def _master(context: Context, at_ns: int) -> Claim | None:
     """Who said to be master then, of several the one of the newest epoch."""
     own = [
-        claim for claim in context.timeline.claims
+        claim
+        for claim in context.timeline.claims
         if claim.kind == "replica" and claim.first_ns <= at_ns <= claim.last_ns + 2 * NS_PER_S
-    ]  # fmt: skip
+    ]
     return max(own, key=lambda claim: (claim.epoch, claim.first_ns), default=None)
 
 

@@ -71,9 +71,11 @@ class RpoKernel:
         tolls = dict(left.tolls)
         for fault, toll in right.tolls.items():
             own = tolls.get(fault)
-            tolls[fault] = toll if own is None else Toll(
-                own.lost + toll.lost, min(own.first_ns, toll.first_ns), max(own.last_ns, toll.last_ns)
-            )  # fmt: skip
+            tolls[fault] = (
+                toll
+                if own is None
+                else Toll(own.lost + toll.lost, min(own.first_ns, toll.first_ns), max(own.last_ns, toll.last_ns))
+            )
         return RpoSummary(tolls, left.examined + right.examined)
 
     def conclude(self, summary: RpoSummary | None, context: Context) -> CheckResult:
@@ -85,6 +87,8 @@ class RpoKernel:
             for fault, toll in sorted(tolls.items())
         )
         return CheckResult(
-            name=self.name, valid=not tolls, found=told or "nothing was lost",
+            name=self.name,
+            valid=not tolls,
+            found=told or "nothing was lost",
             examined=counted(summary.examined if summary is not None else 0, "acknowledged message"),
-        )  # fmt: skip
+        )

@@ -134,9 +134,13 @@ def _rto(fault: FaultSpan, attempts: Attempts, outage: tuple[int, int], last_ns:
     recovered = end != NEVER_NS
     when = "after-heal" if fault.heal_ns is not None and end > fault.heal_ns else "before-heal"
     return Rto(
-        f=attempts.f, seconds=round(((end if recovered else max(last_ns, start)) - start) / NS_PER_S, 9),
-        recovered=recovered, key=attempts.key, start_ns=start, when=when if recovered else "",  # type: ignore[arg-type]
-    )  # fmt: skip
+        f=attempts.f,
+        seconds=round(((end if recovered else max(last_ns, start)) - start) / NS_PER_S, 9),
+        recovered=recovered,
+        key=attempts.key,
+        start_ns=start,
+        when=when if recovered else "",  # type: ignore[arg-type]
+    )
 
 
 def not_ok_under(bad: Ints, context: Context) -> dict[int, int]:
@@ -203,7 +207,8 @@ class RtoKernel:
     def merge(self, left: RtoSummary, right: RtoSummary) -> RtoSummary:
         """Add two queues."""
         return RtoSummary(
-            longest={**left.longest, **right.longest}, shown={**left.shown, **right.shown},
+            longest={**left.longest, **right.longest},
+            shown={**left.shown, **right.shown},
             lag_ns={
                 f: max(left.lag_ns.get(f, 0), right.lag_ns.get(f, 0)) for f in sorted({*left.lag_ns, *right.lag_ns})
             },
@@ -212,7 +217,7 @@ class RtoKernel:
                 for fault in sorted({*left.not_ok, *right.not_ok})
             },
             operations=left.operations + right.operations,
-        )  # fmt: skip
+        )
 
     def of_fault(self, summary: RtoSummary, fault: int, context: Context) -> tuple[Rto, ...]:
         """The RTOs of one fault: over all queues first (key -1), then each queue that had an outage."""
@@ -252,9 +257,13 @@ class RtoKernel:
         elif coarse:
             valid, reason = UNKNOWN, f"the RTO budget of {budget_s:g} s is below the resolution of the load"
         return CheckResult(
-            name=self.name, valid=valid, found=found, examined=counted(summary.operations, "operation"),
-            anomalies=anomalies, reason=reason,
-        )  # fmt: skip
+            name=self.name,
+            valid=valid,
+            found=found,
+            examined=counted(summary.operations, "operation"),
+            anomalies=anomalies,
+            reason=reason,
+        )
 
 
 def _over(one: Rto, budget_s: float | None) -> bool:
@@ -265,10 +274,12 @@ def _shown(summary: RtoSummary, fault: int, late: Rto) -> tuple[dict[str, Any], 
     """The operations that show an outage which is the longest over all queues."""
     return next(
         (
-            ops for (number, f, key), ops in sorted(summary.shown.items(), key=lambda item: item[0])
+            ops
+            for (number, f, key), ops in sorted(summary.shown.items(), key=lambda item: item[0])
             if (number, f) == (fault, late.f) and summary.longest[number, f, key].start_ns == late.start_ns
-        ), (),
-    )  # fmt: skip
+        ),
+        (),
+    )
 
 
 def _length(one: Rto) -> str:
@@ -295,5 +306,8 @@ def _over_example(
     whom = f"{fault_name(fault)} at {seconds_text(context, fault.inject_ns or 0)}"
     return Example(
         sentence=f"{whom} stopped {listed([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
-        node=first.node or next(iter(fault.targets), None), at_ns=first.start_ns, fault=fault.id, ops=ops,
-    )  # fmt: skip
+        node=first.node or next(iter(fault.targets), None),
+        at_ns=first.start_ns,
+        fault=fault.id,
+        ops=ops,
+    )

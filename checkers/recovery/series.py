@@ -99,13 +99,15 @@ class SeriesKernel:
         np.maximum.at(slowest, at[ok], latency_ms[ok])
         acked, read = self._read_back(shard)
         return SeriesSummary(
-            rate=rate, histogram=np.bincount(cell, minlength=steps * BUCKETS).reshape(steps, BUCKETS),
-            slowest_ms=slowest, acked=np.bincount(step_of(acked), minlength=steps),
+            rate=rate,
+            histogram=np.bincount(cell, minlength=steps * BUCKETS).reshape(steps, BUCKETS),
+            slowest_ms=slowest,
+            acked=np.bincount(step_of(acked), minlength=steps),
             read=np.bincount(step_of(read), minlength=steps),
             ok=self._sample(shard, context, load & (log.type == Type.OK), latency_ms, POINTS_OK),
             not_ok=self._sample(shard, context, load & (log.type != Type.OK), latency_ms, POINTS_NOT_OK),
             operations=int(load.sum()),
-        )  # fmt: skip
+        )
 
     def _waits(self, shard: QueueShard, context: Context) -> Mask:
         """Polls of a group's members wait for a message: how long says nothing of the system."""
@@ -129,10 +131,17 @@ class SeriesKernel:
         if len(ops) > limit:
             keep = np.argpartition(hashes, limit)[:limit]
             ops, hashes = ops[keep], hashes[keep]
-        columns = np.stack([
-            (own["scheduled_ns"][ops] - context.timeline.origin_ns) / NS_PER_S, latency_ms[ops], log.f[ops],
-            log.type[ops], own["client"][ops], log.node[ops],
-        ], axis=1).astype(np.float64)  # fmt: skip
+        columns = np.stack(
+            [
+                (own["scheduled_ns"][ops] - context.timeline.origin_ns) / NS_PER_S,
+                latency_ms[ops],
+                log.f[ops],
+                log.type[ops],
+                own["client"][ops],
+                log.node[ops],
+            ],
+            axis=1,
+        ).astype(np.float64)
         return Sample(hashes, columns)
 
     def merge(self, left: SeriesSummary, right: SeriesSummary) -> SeriesSummary:
@@ -145,11 +154,15 @@ class SeriesKernel:
         for code, counts in right.rate.items():
             rate[code] = rate[code] + counts if code in rate else counts
         return SeriesSummary(
-            rate=rate, histogram=left.histogram + right.histogram,
-            slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms), acked=left.acked + right.acked,
-            read=left.read + right.read, ok=both(left.ok, right.ok, POINTS_OK),
-            not_ok=both(left.not_ok, right.not_ok, POINTS_NOT_OK), operations=left.operations + right.operations,
-        )  # fmt: skip
+            rate=rate,
+            histogram=left.histogram + right.histogram,
+            slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms),
+            acked=left.acked + right.acked,
+            read=left.read + right.read,
+            ok=both(left.ok, right.ok, POINTS_OK),
+            not_ok=both(left.not_ok, right.not_ok, POINTS_NOT_OK),
+            operations=left.operations + right.operations,
+        )
 
     def series(self, summary: SeriesSummary | None, context: Context) -> Series:
         """The curves as they are stored."""
@@ -157,9 +170,15 @@ class SeriesKernel:
         duration_s = round(max(0.0, context.timeline.seconds(context.timeline.end_ns)), 6)
         if summary is None:
             return Series(
-                origin_ns=context.timeline.origin_ns, duration_s=duration_s, step_s=step_s, rate={}, quantiles={},
-                points=Points(), operations=0, shown=0,
-            )  # fmt: skip
+                origin_ns=context.timeline.origin_ns,
+                duration_s=duration_s,
+                step_s=step_s,
+                rate={},
+                quantiles={},
+                points=Points(),
+                operations=0,
+                shown=0,
+            )
         rate: dict[str, dict[str, list[int]]] = {}
         for (f, kind), counts in sorted(summary.rate.items()):
             rate.setdefault(F(f).word, {})[Type(kind).word] = counts.tolist()
@@ -168,12 +187,21 @@ class SeriesKernel:
         slowest = [None if ms < 0 else round(float(ms), 3) for ms in summary.slowest_ms]
         quantiles = {f"p{round(q * 100)}": quantile(summary.histogram, q, summary.slowest_ms) for q in (0.5, 0.99)}
         return Series(
-            origin_ns=context.timeline.origin_ns, duration_s=duration_s, step_s=step_s, rate=rate,
-            quantiles={**quantiles, "max": slowest}, operations=summary.operations, shown=len(rows),
+            origin_ns=context.timeline.origin_ns,
+            duration_s=duration_s,
+            step_s=step_s,
+            rate=rate,
+            quantiles={**quantiles, "max": slowest},
+            operations=summary.operations,
+            shown=len(rows),
             points=Points(
-                t_s=np.round(rows[:, 0], 4).tolist(), latency_ms=np.round(rows[:, 1], 3).tolist(),
-                f=rows[:, 2].astype(int).tolist(), type=rows[:, 3].astype(int).tolist(),
-                client=rows[:, 4].astype(int).tolist(), node=rows[:, 5].astype(int).tolist(),
+                t_s=np.round(rows[:, 0], 4).tolist(),
+                latency_ms=np.round(rows[:, 1], 3).tolist(),
+                f=rows[:, 2].astype(int).tolist(),
+                type=rows[:, 3].astype(int).tolist(),
+                client=rows[:, 4].astype(int).tolist(),
+                node=rows[:, 5].astype(int).tolist(),
             ),
-            acked=np.cumsum(summary.acked).tolist(), read=np.cumsum(summary.read).tolist(),
-        )  # fmt: skip
+            acked=np.cumsum(summary.acked).tolist(),
+            read=np.cumsum(summary.read).tolist(),
+        )

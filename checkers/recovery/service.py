@@ -114,11 +114,14 @@ def summary_of(key: int, sent: Sent, invoke: Ints, first: Ints, context: Context
     longest = int(np.argmax(quiet)) if len(quiet) else -1
     histogram, slowest, unread = _latency(invoke, first, context)
     return ServiceSummary(
-        due=due, acked=np.bincount(second(sent.acks), minlength=steps),
+        due=due,
+        acked=np.bincount(second(sent.acks), minlength=steps),
         served={key: (int((due > 0).sum()), int((ok > 0).sum()))} if len(sent.ops) else {},
         silence={key: (int(quiet[longest]), int(sent.invoke[longest]))} if longest >= 0 else {},
-        histogram=histogram, slowest_ms=slowest, unread=unread,
-    )  # fmt: skip
+        histogram=histogram,
+        slowest_ms=slowest,
+        unread=unread,
+    )
 
 
 def _latency(invoke: Ints, first: Ints, context: Context) -> tuple[Ints, Ints, Ints]:
@@ -163,10 +166,14 @@ class ServiceKernel:
     def merge(self, left: ServiceSummary, right: ServiceSummary) -> ServiceSummary:
         """Add two queues."""
         return ServiceSummary(
-            due=left.due + right.due, acked=left.acked + right.acked, served={**left.served, **right.served},
-            silence={**left.silence, **right.silence}, histogram=left.histogram + right.histogram,
-            slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms), unread=left.unread + right.unread,
-        )  # fmt: skip
+            due=left.due + right.due,
+            acked=left.acked + right.acked,
+            served={**left.served, **right.served},
+            silence={**left.silence, **right.silence},
+            histogram=left.histogram + right.histogram,
+            slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms),
+            unread=left.unread + right.unread,
+        )
 
     def conclude(self, summary: ServiceSummary | None, context: Context) -> None:
         """No row of the verdict table: these are figures."""
@@ -189,9 +196,12 @@ def availability(summary: ServiceSummary | None) -> tuple[Availability, ...]:
 
 def _availability(key: int, due: int, served: int, length_ns: int, at_ns: int) -> Availability:
     return Availability(
-        key=key, share=round(served / due, 6) if due else None, seconds=due,
-        silence_s=round(length_ns / NS_PER_S, 6), silence_ns=at_ns,
-    )  # fmt: skip
+        key=key,
+        share=round(served / due, 6) if due else None,
+        seconds=due,
+        silence_s=round(length_ns / NS_PER_S, 6),
+        silence_ns=at_ns,
+    )
 
 
 def latencies(summary: ServiceSummary | None, context: Context) -> tuple[Latency, ...]:
@@ -203,10 +213,17 @@ def latencies(summary: ServiceSummary | None, context: Context) -> tuple[Latency
     for row, fault in enumerate([None, *(span.id for span in _windows(context))]):
         if read[row] or summary.unread[row]:
             slowest = float(summary.slowest_ms[row])
-            out.append(Latency(
-                fault=fault, messages=int(read[row]), unread=int(summary.unread[row]), p50_ms=quantiles[0][row],
-                p90_ms=quantiles[1][row], p99_ms=quantiles[2][row], max_ms=round(slowest, 3) if read[row] else None,
-            ))  # fmt: skip
+            out.append(
+                Latency(
+                    fault=fault,
+                    messages=int(read[row]),
+                    unread=int(summary.unread[row]),
+                    p50_ms=quantiles[0][row],
+                    p90_ms=quantiles[1][row],
+                    p99_ms=quantiles[2][row],
+                    max_ms=round(slowest, 3) if read[row] else None,
+                )
+            )
     return tuple(out)
 
 

@@ -16,7 +16,6 @@ from cluster.agent.linux import RefusedError
 _HIDDEN: Final = ("/tmp", "/run", "/dev/shm")  # noqa: S108 - the folders that nodes must not share
 
 
-
 class Inmate:
     """One host of a sandbox: sets itself up, then obeys."""
 

@@ -64,9 +64,12 @@ def popen_entered(
     names = [f"{name}={fd}" for name, fd in namespaces.items()]
     return subprocess.Popen(
         [*sandbox_argv("enter"), *names, "--", *argv],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=tuple(namespaces.values()), start_new_session=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=tuple(namespaces.values()),
+        start_new_session=True,
         env={**os.environ, **env},
-    )  # fmt: skip
+    )
 
 
 class AgentHost:
@@ -76,9 +79,7 @@ class AgentHost:
     the host, for people.
     """
 
-    def __init__(
-        self, name: str, address: str, home: str, control: socket.socket, why_gone: Callable[[], str]
-    ) -> None:
+    def __init__(self, name: str, address: str, home: str, control: socket.socket, why_gone: Callable[[], str]) -> None:
         self.name = name
         self.address = address
         self.home = home

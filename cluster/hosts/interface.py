@@ -15,12 +15,18 @@ _DEVICE: Final = """\
 set -- "$2" $(ip -o -4 addr show to "$1")
 [ -n "$3" ] || { echo "no device has the address" >&2; exit 1; }
 """
-_SET: Final = _DEVICE + """\
+_SET: Final = (
+    _DEVICE
+    + """\
 exec ip link set dev "$3" "$1"
 """
-_FLAGS: Final = _DEVICE + """\
+)
+_FLAGS: Final = (
+    _DEVICE
+    + """\
 exec ip -o link show dev "$3"
 """
+)
 
 
 def down(host: Host) -> None:

@@ -123,9 +123,13 @@ class NetnsBackend:
             fds = (init_end.fileno(), pidfd, *(end.fileno() for end in ends.values()))
             self._process = subprocess.Popen(
                 [*sandbox_argv("begin"), str(init_end.fileno()), str(pidfd)],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=config["env"], pass_fds=fds, cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env=config["env"],
+                pass_fds=fds,
+                cwd="/",
                 start_new_session=True,  # a Ctrl-C at the terminal is the harness' to answer
-            )  # fmt: skip
+            )
         finally:
             os.close(pidfd)
             init_end.close()

@@ -71,7 +71,9 @@ scan() {{
 """
 _STATE: Final = COMMON + "scan\n"
 # $2: the signal. If the pid belongs to a process with another start time, so does the session: hands off.
-_SIGNAL: Final = COMMON + """\
+_SIGNAL: Final = (
+    COMMON
+    + """\
 signal=$2
 known || exit 0
 now=$(begun "$pid") && [ "$now" != "$start" ] && exit 0
@@ -82,8 +84,11 @@ scan | while read -r tgid tid _; do
 done
 exit 0
 """
+)
 # $2 and on: the arguments of env(1). The start time is that of the fork, so it is known before the exec.
-_START: Final = COMMON + f"""\
+_START: Final = (
+    COMMON
+    + f"""\
 shift
 known && [ "$(begun "$pid")" = "$start" ] && exit {_ALREADY}
 mkdir -p {STDOUT.rpartition("/")[0]} && : >> {STDOUT} && from=$(wc -c < {STDOUT}) || exit
@@ -93,11 +98,15 @@ read -r line < "/proc/$pid/stat" || exit
 set -- ${{line##*) }}
 echo "$pid ${{20}} $((from))" > {PID_FILE}.partial && mv {PID_FILE}.partial {PID_FILE} && cat {PID_FILE}
 """
+)
 # $2: where in the log to go on reading
-_OUTPUT: Final = _STATE + f"""\
+_OUTPUT: Final = (
+    _STATE
+    + f"""\
 echo
 tail -c "+$(($2 + 1))" {STDOUT} | head -c {_CHUNK_BYTES}
 """
+)
 
 
 # Every process that is not of the command that looks: pid, start time, command line.
@@ -113,9 +122,12 @@ done
 _LIST: Final = COMMON + _LISTING
 _STATE_AND_LIST: Final = f'{_STATE}echo {_MARK}\nread -r up _ < /proc/uptime && echo "$up"\n{_LISTING}'
 # $2 and on: pid, start time.
-_ADOPT: Final = COMMON + f"""\
+_ADOPT: Final = (
+    COMMON
+    + f"""\
 echo "$2 $3 0" > {PID_FILE}.partial && mv {PID_FILE}.partial {PID_FILE}
 """
+)
 
 
 class ProcessEndedError(DeployError):

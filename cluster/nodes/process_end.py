@@ -14,25 +14,34 @@ _TIMEOUT_S: Final = 15.0
 _LINE_CHARS: Final = 300
 _TAIL_BYTES: Final = 8192
 
-_TAIL: Final = COMMON + f"""\
+_TAIL: Final = (
+    COMMON
+    + f"""\
 known || exit 0
 tail -c "+$((from + 1))" {STDOUT} | tail -c {_TAIL_BYTES}
 """
+)
 # $2 and on: absolute paths, after the program's name.
-_MISSING: Final = COMMON + """\
+_MISSING: Final = (
+    COMMON
+    + """\
 shift
 command -v "$1" > /dev/null || echo "$1"
 shift
 for path in "$@"; do [ -e "$path" ] || echo "$path"; done
 """
+)
 _OOM_KILLS: Final = "while read -r name number; do [ $name = oom_kill ] && echo $number; done < /proc/vmstat; exit 0"
 # "tid wait" in nanoseconds for every thread of the process and of its session.
-_WAITS: Final = COMMON + """\
+_WAITS: Final = (
+    COMMON
+    + """\
 scan | while read -r tgid tid _; do
   { read -r _ waited _ < "/proc/$tgid/task/$tid/schedstat"; } 2>/dev/null && echo "$tid $waited"
 done
 exit 0
 """
+)
 
 
 def last_line(log: bytes) -> str:

@@ -49,7 +49,7 @@ class ProcessFault:
 
     def look(
         self, fact: Callable[[str, ProcState], Fact], why_not: Callable[[str, ProcState], str] | None = None
-    ) -> Evidence:  # fmt: skip
+    ) -> Evidence:
         """Look at /proc of all targets and put the facts together.
 
         Args:
@@ -63,8 +63,9 @@ class ProcessFault:
         if why_not is not None:
             details["failed"] = {
                 name: why_not(name, seen[name]) if name in seen else "could not be looked at"
-                for name, (good, _) in facts.items() if not good
-            }  # fmt: skip
+                for name, (good, _) in facts.items()
+                if not good
+            }
         return evidence.each_node(facts, details)
 
 

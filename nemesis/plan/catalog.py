@@ -98,18 +98,24 @@ _ONE_WAY: Final = (Selector.LEADER, Selector.FIXED)
 _NAMED: Final = (
     Entry("all-partition", Selector.ALL, Kind.PARTITION, "cut all nodes off from each other, both ways"),
     Entry(
-        "one-way-partition", Selector.RANDOM, Kind.PARTITION_IN,
+        "one-way-partition",
+        Selector.RANDOM,
+        Kind.PARTITION_IN,
         "one way: what the others send to a random number of random nodes is dropped",
     ),
     Entry(
-        "partition-majorities-ring", Selector.RING, Kind.PARTITION,
+        "partition-majorities-ring",
+        Selector.RING,
+        Kind.PARTITION,
         "each node reaches a majority, no two the same: its neighbours in a random ring; 4 nodes or more",
     ),
     Entry(
-        "bridge", Selector.BRIDGE, Kind.PARTITION,
+        "bridge",
+        Selector.BRIDGE,
+        Kind.PARTITION,
         "two halves that only one random node between them reaches, both ways; 3 nodes or more",
     ),
-)  # fmt: skip
+)
 """Rows whose name or help does not follow from whom and how."""
 
 

@@ -149,9 +149,13 @@ def _row_in(slot: Slot, choice: Choice, topology: Topology, seed: int, fixed: Se
 
 
 def _restarts(
-    drawn: Sequence[tuple[Slot, Choice]], rows: Sequence[Row], topology: Topology, seed: int, interval_s: float,
+    drawn: Sequence[tuple[Slot, Choice]],
+    rows: Sequence[Row],
+    topology: Topology,
+    seed: int,
+    interval_s: float,
     time_limit_s: float,
-) -> Iterator[Row]:  # fmt: skip
+) -> Iterator[Row]:
     """Restarts of whom rows aimed at the leader of the replicas hit, shortly after they are healed."""
     replica = topology.replica_role()
     for (slot, _), row in zip(drawn, rows, strict=True):
@@ -162,9 +166,15 @@ def _restarts(
         crossed = any(_end_s(row) <= other.at_s < at_s + duration_s for other in rows)
         if not crossed and at_s + duration_s <= time_limit_s + _ROUNDING_S:
             yield Row(
-                row=0, at_s=at_s, duration_s=duration_s, name=f"{Selector.FIXED}-{Kind.RESTART}@{replica}",
-                selector=Selector.FIXED, fault=Kind.RESTART, roles=(replica,), follows=row.row,
-            )  # fmt: skip
+                row=0,
+                at_s=at_s,
+                duration_s=duration_s,
+                name=f"{Selector.FIXED}-{Kind.RESTART}@{replica}",
+                selector=Selector.FIXED,
+                fault=Kind.RESTART,
+                roles=(replica,),
+                follows=row.row,
+            )
 
 
 def _numbered(rows: Iterable[Row]) -> tuple[Row, ...]:
@@ -211,9 +221,16 @@ def row_of(
     assert fault is not None
     roles, pools = _pools(choice, topology, fixed)
     return Row(
-        row=number, at_s=at_s, duration_s=duration_s, name=choice.text, selector=selector, fault=fault, roles=roles,
-        draw=_draw(selector, pools, seed, number), nodes=tuple(fixed) if selector is Selector.FIXED else (),
-    )  # fmt: skip
+        row=number,
+        at_s=at_s,
+        duration_s=duration_s,
+        name=choice.text,
+        selector=selector,
+        fault=fault,
+        roles=roles,
+        draw=_draw(selector, pools, seed, number),
+        nodes=tuple(fixed) if selector is Selector.FIXED else (),
+    )
 
 
 def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:

@@ -134,9 +134,7 @@ def _due(asked: Steps, choices: list[Choice], time_limit_s: float) -> Iterator[t
             yield round(number * one_s + at_s, _DIGITS), step.duration, choice
 
 
-def _choice(
-    number: int, step: Step, topology: Topology, missing: Mapping[Kind, str], fixed: Sequence[str]
-) -> Choice:
+def _choice(number: int, step: Step, topology: Topology, missing: Mapping[Kind, str], fixed: Sequence[str]) -> Choice:
     mix = parse_mix(step.nemesis, topology, missing)
     if mix.every or len(mix.choices) != 1:
         raise UsageError(f"nemesis: step {number}: {step.nemesis}: a step is one fault; write one step for each")

@@ -84,9 +84,11 @@ def lossy(
     if wrong:
         parts.append(f"wrong: {_cells(wrong, received, sent)}")
     evidence = Evidence(
-        kind=MATRIX, proven=bool(hit) and not wrong, summary=", ".join(parts),
+        kind=MATRIX,
+        proven=bool(hit) and not wrong,
+        summary=", ".join(parts),
         details=_details(received, sent, wrong),
-    )  # fmt: skip
+    )
     return Judged(evidence, look_again=bool(wrong) and not over)
 
 

@@ -49,9 +49,7 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
 NOBODY: Final[frozenset[str]] = frozenset()
 
 
-def choose(
-    row: Row, topology: Topology, leadership: Leadership, busy: frozenset[str] = NOBODY
-) -> Targets | None:
+def choose(row: Row, topology: Topology, leadership: Leadership, busy: frozenset[str] = NOBODY) -> Targets | None:
     """The targets of a row, or None while a leader that it needs is not known or too few nodes are free.
 
     ``busy``: nodes under another fault of nodes. A fault of nodes takes none of them, and they count among those

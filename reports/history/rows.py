@@ -36,9 +36,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def columns(self) -> Mapping[str, frozenset[int]]:
         """Column of ``operations`` → the values that are wanted, only where not all are."""
-        named = {
-            "key": self.keys, "process": self.processes, "f": self.kinds, "type": self.types, "node": self.nodes
-        }  # fmt: skip
+        named = {"key": self.keys, "process": self.processes, "f": self.kinds, "type": self.types, "node": self.nodes}
         return {column: values for column, values in named.items() if values}
 
 
@@ -102,8 +100,10 @@ def _rows(table: Table, file: pq.ParquetFile, group: int, wanted: Wanted) -> Ite
 
 
 def _filtered(batch: pa.RecordBatch, wanted: Wanted) -> pa.RecordBatch:
-    masks = [pc.is_in(batch[column], pa.array(sorted(values), batch[column].type))
-             for column, values in wanted.columns().items()]  # fmt: skip
+    masks = [
+        pc.is_in(batch[column], pa.array(sorted(values), batch[column].type))
+        for column, values in wanted.columns().items()
+    ]
     if wanted.from_ns is not None:
         masks.append(pc.greater_equal(batch["invoke_ns"], wanted.from_ns))
     if wanted.to_ns is not None:
@@ -126,9 +126,9 @@ def operations(tables: Iterable[Table], wanted: Wanted) -> Iterator[Operation]:
     yield from heapq.merge(*streams, key=lambda one: one[:3])
 
 
-def reads_of(tables: Iterable[Table], *, key: int | None, value: tuple[int, int] | None, offset: int | None) -> set[
-    tuple[int, int]
-]:  # fmt: skip
+def reads_of(
+    tables: Iterable[Table], *, key: int | None, value: tuple[int, int] | None, offset: int | None
+) -> set[tuple[int, int]]:
     """(worker, op) of every read that returned a value, or anything at an offset. One of the two is given."""
     wanted = Wanted(keys=frozenset() if key is None else frozenset({key}))
     columns = ["worker", "op", "key", *(["writer", "sequence"] if value else ["offset"])]

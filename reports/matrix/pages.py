@@ -181,16 +181,21 @@ def _tables(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Iterat
                 (
                     name,
                     tuple(
-                        _cell([
-                            row for row in rows
-                            if row.values[down] == name and (not across or row.values[across] == column)
-                        ], name, scale_s)
+                        _cell(
+                            [
+                                row
+                                for row in rows
+                                if row.values[down] == name and (not across or row.values[across] == column)
+                            ],
+                            name,
+                            scale_s,
+                        )
                         for column in columns
                     ),
                 )
                 for name in plan.axes[down]
             ),
-        )  # fmt: skip
+        )
 
 
 def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None:
@@ -207,10 +212,11 @@ def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None
     middle = f"median {words.seconds(spread.median)}" if spread.median is not None else "no outage"
     never = f", {spread.never} never" if spread.never else ""
     return CellView(
-        runs=links, more=f"and {more} more" if more else "",
+        runs=links,
+        more=f"and {more} more" if more else "",
         words=f"{middle}, {words.plural(spread.faults, 'fault')}{never}",
         spread=spread_row(name, kind_of(name), SENDS, spread, scale_s),
-    )  # fmt: skip
+    )
 
 
 def _link(row: CellRow) -> str:
@@ -228,29 +234,49 @@ def _spreads(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Itera
 def _run(job: Planned, row: CellRow | None) -> RunRow:
     if row is None:
         return RunRow(
-            id=job.id, link="", word=PENDING, tone="", faults="", skipped="", rto="", lost="", took="", said="",
+            id=job.id,
+            link="",
+            word=PENDING,
+            tone="",
+            faults="",
+            skipped="",
+            rto="",
+            lost="",
+            took="",
+            said="",
             earlier=0,
-        )  # fmt: skip
+        )
     spread = spread_of(sends(row))
     return RunRow(
-        id=row.id, link=_link(row), word=row.verdict, tone=TONES[row.verdict],
-        faults=f"{row.proven} of {row.planned}", skipped=str(row.skipped),
-        rto="—" if spread.median is None else words.seconds(spread.median), lost=words.count(row.lost),
-        took=words.seconds(row.took_s), said=row.sentence if row.verdict in ("valid", "invalid") else row.reason,
+        id=row.id,
+        link=_link(row),
+        word=row.verdict,
+        tone=TONES[row.verdict],
+        faults=f"{row.proven} of {row.planned}",
+        skipped=str(row.skipped),
+        rto="—" if spread.median is None else words.seconds(spread.median),
+        lost=words.count(row.lost),
+        took=words.seconds(row.took_s),
+        said=row.sentence if row.verdict in ("valid", "invalid") else row.reason,
         earlier=len(row.earlier),
-    )  # fmt: skip
+    )
 
 
 def junit(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
     """JUnit's XML: a test case a job; invalid is a failure, unknown and broke are errors, not done is skipped."""
     done = current(plan.jobs, rows)
     made = [done[job.id] for job in plan.jobs if job.id in done]
-    suite = ET.Element("testsuite", {
-        "name": plan.name, "tests": str(len(plan.jobs)), "time": f"{sum(row.took_s for row in made):.3f}",
-        "failures": str(sum(row.verdict == "invalid" for row in made)),
-        "errors": str(sum(row.verdict in ("unknown", "broke") for row in made)),
-        "skipped": str(len(plan.jobs) - len(made)),
-    })  # fmt: skip
+    suite = ET.Element(
+        "testsuite",
+        {
+            "name": plan.name,
+            "tests": str(len(plan.jobs)),
+            "time": f"{sum(row.took_s for row in made):.3f}",
+            "failures": str(sum(row.verdict == "invalid" for row in made)),
+            "errors": str(sum(row.verdict in ("unknown", "broke") for row in made)),
+            "skipped": str(len(plan.jobs) - len(made)),
+        },
+    )
     for job in plan.jobs:
         row = done.get(job.id)
         case = ET.SubElement(suite, "testcase", {"classname": plan.name, "name": job.id})
@@ -275,10 +301,15 @@ def _xml(text: str) -> str:
 def summary(made: MatrixView) -> str:
     """The same in Markdown: the sentence, and a line a run."""
     lines = [
-        f"# {made.title}: {made.stamp.word.lower()}", "", made.sentence, "", " · ".join(made.facts), "",
+        f"# {made.title}: {made.stamp.word.lower()}",
+        "",
+        made.sentence,
+        "",
+        " · ".join(made.facts),
+        "",
         "| run | verdict | faults proven | skipped | send RTO median | lost | took | what was found |",
         "|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
     for run in made.runs:
         name = f"[{run.id}]({run.link})" if run.link else run.id
         cells = (name, run.word, run.faults, run.skipped, run.rto, run.lost, run.took, run.said)

@@ -62,9 +62,14 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
     traffic = () if parts.series is None else (_rate(parts, parts.series), _in_flight(parts.series))
     events = parts.events
     return (
-        *judged, *traffic, _faults(parts.run, faults), _final_reads(events), _ended(events), _observations(events),
+        *judged,
+        *traffic,
+        _faults(parts.run, faults),
+        _final_reads(events),
+        _ended(events),
+        _observations(events),
         *_settings(events),
-    )  # fmt: skip
+    )
 
 
 def _rate(parts: Parts, series: Series) -> Assumption:

@@ -113,8 +113,10 @@ def failover_lines(parts: Parts) -> list[str]:
     changes = parts.results.failovers if parts.results is not None else ()
     if not changes:
         return []
-    shown = [f"{one.node} in epoch {one.epoch} from {words.at(words.since(one.at_ns, parts.run.origin_ns))}"
-             for one in changes[:FAILOVERS]]  # fmt: skip
+    shown = [
+        f"{one.node} in epoch {one.epoch} from {words.at(words.since(one.at_ns, parts.run.origin_ns))}"
+        for one in changes[:FAILOVERS]
+    ]
     more = f" and {words.count(len(changes) - FAILOVERS)} more" if len(changes) > FAILOVERS else ""
     return [f"failovers: {words.count(len(changes))} ({', '.join(shown)}{more})"]
 

@@ -80,26 +80,33 @@ def tables_of(results: Results | None, origin_ns: int) -> tuple[Table, ...]:
     cut = f", the {QUEUES} least available of {len(queues)} queues" if len(queues) > QUEUES else ""
     rows = [
         (
-            "all queues" if one.key < 0 else f"queue {one.key}", _percent(one), words.count(one.seconds),
-            words.seconds(one.silence_s), words.at(words.since(one.silence_ns, origin_ns)),
+            "all queues" if one.key < 0 else f"queue {one.key}",
+            _percent(one),
+            words.count(one.seconds),
+            words.seconds(one.silence_s),
+            words.at(words.since(one.silence_ns, origin_ns)),
         )
         for one in (results.availability[0], *queues[:QUEUES])
-    ]  # fmt: skip
+    ]
     names = {fault.id: f"{fault.id} {fault.name}" for fault in results.faults}
     ends = [
         (
-            "healthy" if one.fault is None else names.get(one.fault, str(one.fault)), words.count(one.messages),
-            *map(milliseconds, (one.p50_ms, one.p90_ms, one.p99_ms, one.max_ms)), words.count(one.unread),
+            "healthy" if one.fault is None else names.get(one.fault, str(one.fault)),
+            words.count(one.messages),
+            *map(milliseconds, (one.p50_ms, one.p90_ms, one.p99_ms, one.max_ms)),
+            words.count(one.unread),
         )
         for one in results.latency
-    ]  # fmt: skip
+    ]
     return (
         Table(
             title=f"Seconds in which a send was acknowledged, of those in which one was due{cut}",
-            columns=("queue", "available", "seconds", "longest silence", "from"), rows=tuple(rows),
+            columns=("queue", "available", "seconds", "longest silence", "from"),
+            rows=tuple(rows),
         ),
         Table(
             title="From a send to the first consumer that was given it, by when it was sent",
-            columns=("sent", "messages", "p50", "p90", "p99", "longest", "given to nobody"), rows=tuple(ends),
+            columns=("sent", "messages", "p50", "p90", "p99", "longest", "given to nobody"),
+            rows=tuple(ends),
         ),
-    )  # fmt: skip
+    )

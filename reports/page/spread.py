@@ -71,11 +71,18 @@ def spread_row(name: str, kind: str, f: str, spread: Spread, scale_s: float) -> 
     """A line of the table; ``kind`` gives the colour of the fault."""
     marks = (("median", spread.median), ("p90", spread.p90))
     return SpreadRow(
-        name=name, kind=kind, f=f, faults=spread.faults, median=_words(spread.median), p90=_words(spread.p90),
-        longest=_words(spread.longest), none=spread.none, never=spread.never,
+        name=name,
+        kind=kind,
+        f=f,
+        faults=spread.faults,
+        median=_words(spread.median),
+        p90=_words(spread.p90),
+        longest=_words(spread.longest),
+        none=spread.none,
+        never=spread.never,
         dots=tuple(round(dot / scale_s, 4) for dot in spread.dots),
         marks=tuple((word, round(value / scale_s, 4)) for word, value in marks if value is not None),
-    )  # fmt: skip
+    )
 
 
 def _words(value_s: float | None) -> str:

@@ -79,10 +79,14 @@ def _kind(one: KindResult) -> tuple[str, ...]:
 def _fault(fault: FaultResult, origin_ns: int, *, lost: bool) -> tuple[str, ...]:
     worst = worst_rto(fault.rto)
     return (
-        str(fault.id), fault.name, words.at(words.since(fault.inject_ns, origin_ns)),
-        words.at(words.since(fault.heal_ns, origin_ns)), "—" if worst is None else rto_words(worst),
-        words.count(fault.lost) if lost else "—", cut(fault.description, _SAID),
-    )  # fmt: skip
+        str(fault.id),
+        fault.name,
+        words.at(words.since(fault.inject_ns, origin_ns)),
+        words.at(words.since(fault.heal_ns, origin_ns)),
+        "—" if worst is None else rto_words(worst),
+        words.count(fault.lost) if lost else "—",
+        cut(fault.description, _SAID),
+    )
 
 
 def figures_object(results: Results) -> dict[str, Any]:
@@ -93,9 +97,11 @@ def figures_object(results: Results) -> dict[str, Any]:
         gone |= {name for name in ("rto", "steady") if name in results.absent}
         faults.append({name: value for name, value in fault.items() if name not in gone})
     told = {
-        "kinds": msgspec.to_builtins(results.kinds), "availability": msgspec.to_builtins(results.availability),
-        "latency": msgspec.to_builtins(results.latency), "faults": faults,
-    }  # fmt: skip
+        "kinds": msgspec.to_builtins(results.kinds),
+        "availability": msgspec.to_builtins(results.availability),
+        "latency": msgspec.to_builtins(results.latency),
+        "faults": faults,
+    }
     told |= {one.name: one.found for one in results.checks if one.name == RPO}
     if results.origin_ns is not None:
         told["origin_ns"] = results.origin_ns

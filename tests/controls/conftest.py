@@ -14,9 +14,13 @@ def chaos_run(tmp_path: Path) -> Runner:
 
     def go(*argv: str, env: Mapping[str, str] | None = None, timeout_s: float = 600) -> Ran:
         done = subprocess.run(
-            argv_of(argv, tmp_path / "store"), capture_output=True, text=True, timeout=timeout_s, check=False,
+            argv_of(argv, tmp_path / "store"),
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            check=False,
             env=environment(env),
-        )  # fmt: skip
+        )
         return Ran(done.returncode, folder_in(tmp_path / "store"), done.stdout + done.stderr)
 
     return go

@@ -51,10 +51,18 @@ def acknowledged(history: Path, key: int, f: F = F.SEND) -> list[Sent]:
                 at, began = invoked[record[_OP]]
                 found.append(
                     Sent(
-                        key, began[_REF], began[_B], record[_A], began[_TIME], record[_TIME], path.name, position, at,
+                        key,
+                        began[_REF],
+                        began[_B],
+                        record[_A],
+                        began[_TIME],
+                        record[_TIME],
+                        path.name,
+                        position,
+                        at,
                         began[_ARGUMENT],
                     )
-                )  # fmt: skip
+                )
     return sorted(found, key=lambda sent: (sent.offset, sent.complete_ns))
 
 
@@ -64,8 +72,11 @@ def _rewrite_reads(
     """Pass every read record of a queue through ``change``; None removes it and corrects its operation's count."""
     for path in sorted(history.glob("w*.ops")):
         ops = _records(path, OP, OP_SIZE)
-        own = {record[_OP] for record in ops
-               if record[_TYPE] == Type.INVOKE and record[_KEY] == key and record[_F] in kinds}  # fmt: skip
+        own = {
+            record[_OP]
+            for record in ops
+            if record[_TYPE] == Type.INVOKE and record[_KEY] == key and record[_F] in kinds
+        }
         kept, removed = [], dict[int, int]()
         reads = path.with_suffix(".reads")
         for record in _records(reads, READ, READ_SIZE):
@@ -92,9 +103,10 @@ def refuse(history: Path, sent: Sent, f: F) -> None:
         ops = _records(path, OP, OP_SIZE)
         value = (sent.writer, sent.sequence)
         about = {
-            record[_OP] for record in ops
+            record[_OP]
+            for record in ops
             if record[_TYPE] == Type.INVOKE and record[_F] == f and (record[_REF], record[_B]) == value
-        }  # fmt: skip
+        }
         for record in ops:
             if record[_OP] in about and record[_TYPE] == Type.OK:
                 record[_TYPE] = Type.FAIL

@@ -16,8 +16,20 @@ from control_runs import Ran, Runner, argv_of, environment, folder_in
 
 pytestmark = pytest.mark.controls
 
-KILL = ("--nemesis", "leader-kill", "--rate", "300", "--set", "client.routing=follow", "--time-limit", "30",
-        "--fault-interval", "10", "--fault-duration", "10")  # fmt: skip
+KILL = (
+    "--nemesis",
+    "leader-kill",
+    "--rate",
+    "300",
+    "--set",
+    "client.routing=follow",
+    "--time-limit",
+    "30",
+    "--fault-interval",
+    "10",
+    "--fault-duration",
+    "10",
+)
 
 
 def lost_values(ran: Ran) -> list[str]:
@@ -84,9 +96,19 @@ def test_unclean_election_loses_messages(chaos_run: Runner, tmp_path: Path) -> N
         '"fault":"kill","roles":["broker"]}\n'
     )
     ran = chaos_run(
-        "--plan", str(plan), "--nemesis", "leader-kill", "--set", "enableElectUncleanMaster=true",
-        "--set", "client.routing=follow", "--time-limit", "60", "--seed", "1",
-    )  # fmt: skip
+        "--plan",
+        str(plan),
+        "--nemesis",
+        "leader-kill",
+        "--set",
+        "enableElectUncleanMaster=true",
+        "--set",
+        "client.routing=follow",
+        "--time-limit",
+        "60",
+        "--seed",
+        "1",
+    )
     assert ran.code == 1, ran.output
     assert lost_values(ran)
 
@@ -96,13 +118,28 @@ def test_a_packet_filter_that_does_nothing_makes_the_verdict_unknown(chaos_run: 
     fake.mkdir()
     true = shutil.which("true")
     assert true is not None
-    for name in ("iptables", "iptables-restore", "iptables-save", "iptables-nft", "iptables-legacy",
-                 "iptables-nft-restore", "iptables-nft-save", "iptables-legacy-restore"):  # fmt: skip
+    for name in (
+        "iptables",
+        "iptables-restore",
+        "iptables-save",
+        "iptables-nft",
+        "iptables-legacy",
+        "iptables-nft-restore",
+        "iptables-nft-save",
+        "iptables-legacy-restore",
+    ):
         (fake / name).symlink_to(true)
     ran = chaos_run(
-        "--nemesis", "random-partition", "--set", "client.routing=follow", "--time-limit", "20",
-        "--fault-interval", "10", env={"PATH": f"{fake}:{os.environ['PATH']}"},
-    )  # fmt: skip
+        "--nemesis",
+        "random-partition",
+        "--set",
+        "client.routing=follow",
+        "--time-limit",
+        "20",
+        "--fault-interval",
+        "10",
+        env={"PATH": f"{fake}:{os.environ['PATH']}"},
+    )
     assert ran.code == 2, ran.output
     assert "fault" in ran.results["reason"]
     assert not any(fault["proven"] for fault in ran.results["faults"])
@@ -148,9 +185,13 @@ def started(tmp_path: Path):  # type: ignore[no-untyped-def]
     def start(*argv: str) -> "tuple[subprocess.Popen[str], Path]":
         store = tmp_path / "store"
         process = subprocess.Popen(
-            argv_of(argv, store), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment(),
+            argv_of(argv, store),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment(),
             start_new_session=True,
-        )  # fmt: skip
+        )
         began.append(process)
         return process, store
 

@@ -18,8 +18,22 @@ from chaos.core.op import F
 pytestmark = pytest.mark.longer
 
 CLEAN = ("--nemesis", "noop", "--set", "client.routing=follow", "--time-limit", "30", "--rate", "100", "--seed", "1")
-KILL = ("--nemesis", "leader-kill", "--set", "client.routing=follow", "--time-limit", "50", "--fault-interval", "10",
-        "--fault-duration", "20", "--rate", "60", "--seed", "1")  # fmt: skip
+KILL = (
+    "--nemesis",
+    "leader-kill",
+    "--set",
+    "client.routing=follow",
+    "--time-limit",
+    "50",
+    "--fault-interval",
+    "10",
+    "--fault-duration",
+    "20",
+    "--rate",
+    "60",
+    "--seed",
+    "1",
+)
 Alter = Callable[[Path], None]
 
 

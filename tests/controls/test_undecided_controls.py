@@ -89,8 +89,22 @@ def test_transactions_are_kept_and_withheld_until_the_history_is_altered(chaos_r
 @pytest.mark.parametrize("workload", ["delayed", "transactional"])
 def test_nothing_is_lost_when_the_master_dies(chaos_run: Runner, workload: str) -> None:
     ran = chaos_run(
-        "--workload", workload, "--nemesis", "leader-kill", "--set", "client.routing=follow", "--time-limit", "30",
-        "--rate", "100", "--fault-interval", "10", "--fault-duration", "10", "--seed", "1",
-    )  # fmt: skip
+        "--workload",
+        workload,
+        "--nemesis",
+        "leader-kill",
+        "--set",
+        "client.routing=follow",
+        "--time-limit",
+        "30",
+        "--rate",
+        "100",
+        "--fault-interval",
+        "10",
+        "--fault-duration",
+        "10",
+        "--seed",
+        "1",
+    )
     assert not ran.results["anomalies"].keys() & {"lost-write", "early-delivery", "G1a"}, ran.output
     assert ran.code == 0, ran.output

@@ -76,8 +76,11 @@ def start_harness(run_id: str, work: Path) -> tuple["subprocess.Popen[str]", int
     work.mkdir(exist_ok=True)
     harness = subprocess.Popen(
         [sys.executable, "-c", HARNESS, run_id, str(work)],
-        stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert harness.stdout is not None
     word, pid = harness.stdout.readline().split()
     assert word == "up"

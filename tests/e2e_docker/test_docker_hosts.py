@@ -133,9 +133,10 @@ def test_an_address_range_that_is_taken_is_named(engine, tmp_path):
         with hosts_up(DockerBackend(), "clash", SPECS, tmp_path) as hosts:
             assert ipaddress.ip_address(hosts["b1"].address) not in half
         other = engine.api.create_network(
-            "chaos-test-clash-2", internal=True,
+            "chaos-test-clash-2",
+            internal=True,
             ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(list(NETWORK.subnets(new_prefix=16))[1]))]),
-        )["Id"]  # fmt: skip
+        )["Id"]
         try:
             taken = r"no /24 of 198\.18\.0\.0/15 is free .*chaos-test-clash.*`chaos clean`"
             with pytest.raises(CapabilityError, match=taken):

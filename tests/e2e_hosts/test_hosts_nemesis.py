@@ -31,10 +31,18 @@ from nemesis.runner import Nemesis
 pytestmark = pytest.mark.e2e
 
 KINDS = {"namesrv": "other", "controller": "controller", "broker": "replica"}
-SPECS = [NodeSpec(name=name, role=role) for role, name in [
-    ("namesrv", "n1"), ("controller", "c1"), ("controller", "c2"), ("controller", "c3"),
-    ("broker", "b1"), ("broker", "b2"), ("broker", "b3"),
-]]  # fmt: skip
+SPECS = [
+    NodeSpec(name=name, role=role)
+    for role, name in [
+        ("namesrv", "n1"),
+        ("controller", "c1"),
+        ("controller", "c2"),
+        ("controller", "c3"),
+        ("broker", "b1"),
+        ("broker", "b2"),
+        ("broker", "b3"),
+    ]
+]
 LEADERS = Leadership(master="b2", epoch=3, controller="c1", term=1)
 RUN = "nemesis-e2e"
 SERVER = b"""
@@ -69,9 +77,13 @@ def cluster_up(work, backend="netns"):
         for spec in SPECS:
             info = NodeInfo(name=spec.name, role=spec.role, address=hosts[spec.name].address)
             launch = Launch(
-                argv=("python3", "-I", "-S", "server.py"), env={}, files={"server.py": SERVER},
-                ready_pattern="^serving$", logs=(process.STDOUT,), data=(),
-            )  # fmt: skip
+                argv=("python3", "-I", "-S", "server.py"),
+                env={},
+                files={"server.py": SERVER},
+                ready_pattern="^serving$",
+                logs=(process.STDOUT,),
+                data=(),
+            )
             nodes[spec.name] = Node(info, hosts[spec.name], launch)
             process.start(nodes[spec.name], RUN)
         deadline = Deadline("the test's nodes", 30)
@@ -122,9 +134,15 @@ class Run:
         plan = nemesis
         if isinstance(nemesis, str):
             plan = make_plan(
-                nemesis, KINDS, SPECS, interval_s=0.2, duration_s=duration_s, time_limit_s=rows * (duration_s + 0.2),
-                seed=7, fault_nodes=("b3", "c2") if "fixed-" in nemesis else (),
-            )  # fmt: skip
+                nemesis,
+                KINDS,
+                SPECS,
+                interval_s=0.2,
+                duration_s=duration_s,
+                time_limit_s=rows * (duration_s + 0.2),
+                seed=7,
+                fault_nodes=("b3", "c2") if "fixed-" in nemesis else (),
+            )
         self.nemesis = Nemesis(plan, self.cluster, leadership, self.log, now_ns(), self.client)
         self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
 
@@ -321,8 +339,9 @@ def test_partition_cuts_exactly_the_links_it_names(healthy, tmp_path, nemesis, s
         assert all_ask((client, node) for node in nodes) == ["here"] * 7
         rules = {name: len(packet_filter.counters(node.host, RUN)) for name, node in cluster.nodes.items()}
         assert {name: count for name, count in rules.items() if count} == {
-            **dict.fromkeys(one, len(other)), **dict.fromkeys(other, len(one))
-        }  # fmt: skip
+            **dict.fromkeys(one, len(other)),
+            **dict.fromkeys(other, len(one)),
+        }
         last = healed(run)
     assert "no rule left" in last.evidence.summary
     assert last.evidence.summary.startswith("56 of 56 links passed all 20 probes")
@@ -377,10 +396,15 @@ def hears(listener, speaker):
 @pytest.mark.parametrize(
     "nemesis",
     [
-        "all-partition", "one-way-partition", "leader-partition-in", "leader-partition-out", "fixed-partition-out",
-        "bridge", "partition-majorities-ring",
+        "all-partition",
+        "one-way-partition",
+        "leader-partition-in",
+        "leader-partition-out",
+        "fixed-partition-out",
+        "bridge",
+        "partition-majorities-ring",
     ],
-)  # fmt: skip
+)
 def test_each_shape_of_cut_drops_the_directions_it_names_and_no_other(healthy, tmp_path, nemesis):
     cluster, _ = healthy
     with Run(healthy, tmp_path, nemesis, 600) as run:
@@ -389,9 +413,12 @@ def test_each_shape_of_cut_drops_the_directions_it_names_and_no_other(healthy, t
         received = event.evidence.details["received"]
         assert {tuple(link.split(">")) for link, count in received.items() if count == 0} == cut
         assert all(count in (0, 20) for count in received.values())
-        assert {(a, b) for b, node in cluster.nodes.items() for a, other in cluster.nodes.items() if any(
-            counter.rule.address == other.host.address for counter in packet_filter.counters(node.host, RUN)
-        )} == cut, "rules stand at the receiving end of each direction and nowhere else"  # fmt: skip
+        assert {
+            (a, b)
+            for b, node in cluster.nodes.items()
+            for a, other in cluster.nodes.items()
+            if any(counter.rule.address == other.host.address for counter in packet_filter.counters(node.host, RUN))
+        } == cut, "rules stand at the receiving end of each direction and nowhere else"
         if nemesis == "leader-partition-out":
             assert hears(cluster.nodes["b1"], cluster.nodes["b2"]) == "silence"
             assert hears(cluster.nodes["b2"], cluster.nodes["b1"]) == "heard"
@@ -486,12 +513,13 @@ def arrives(cluster, source, target):
         ("leader-partition@broker", filtered("-F", "INPUT"), "nothing in INPUT leads to them on b1"),
         ("leader-loss@broker", filtered("-F", "INPUT"), "nothing in INPUT leads to them on b1"),
         (
-            "leader-partition@broker", filtered("-I", "INPUT", "-s", "198.18.0.0/15", "-j", "ACCEPT"),
+            "leader-partition@broker",
+            filtered("-I", "INPUT", "-s", "198.18.0.0/15", "-j", "ACCEPT"),
             "a rule in INPUT accepts packets before them on b1",
         ),
     ],
     ids=["the rules are gone", "no jump to the cut", "no jump to the loss", "accepted before the cut"],
-)  # fmt: skip
+)
 def test_rules_that_somebody_takes_out_of_force_did_not_last(healthy, tmp_path, nemesis, somebody, said):
     cluster, _ = healthy
     host = cluster.nodes["b1"].host

@@ -37,9 +37,13 @@ def scene(sandbox):
     host = up.hosts["b1"]
     host.put(b"what it needs", f"{host.home}/needed")
     launch = Launch(
-        argv=("python3", "-I", "-S", "server.py", f"{host.home}/needed"), env={}, files={"server.py": SERVER},
-        ready_pattern="^serving", logs=(), data=(),
-    )  # fmt: skip
+        argv=("python3", "-I", "-S", "server.py", f"{host.home}/needed"),
+        env={},
+        files={"server.py": SERVER},
+        ready_pattern="^serving",
+        logs=(),
+        data=(),
+    )
     node = Node(NodeInfo(name="b1", role="broker", address=host.address), host, launch)
     process.start(node, up.run_id)
     process.await_ready(node, Deadline("b1", 20))

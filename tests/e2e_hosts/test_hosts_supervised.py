@@ -56,9 +56,15 @@ def supervised(sandbox):
 def plan_of(cluster, nemesis, duration_s=600.0):
     infos = [node.info for node in cluster.nodes.values()]
     return make_plan(
-        nemesis, cluster.kinds, infos, interval_s=0.2, duration_s=duration_s, time_limit_s=duration_s + 0.2, seed=1,
+        nemesis,
+        cluster.kinds,
+        infos,
+        interval_s=0.2,
+        duration_s=duration_s,
+        time_limit_s=duration_s + 0.2,
+        seed=1,
         fault_nodes=("b1",),
-    )  # fmt: skip
+    )
 
 
 def run_of(supervised, tmp_path, nemesis, duration_s=600.0):

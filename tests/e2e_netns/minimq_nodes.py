@@ -81,10 +81,15 @@ class Nodes:
 
     def configure(self, name, **settings):
         config = {
-            "name": name, "role": "controller" if name in CONTROLLERS else "broker", "listen": self.addresses[name],
-            "controllers": CONTROLLERS, "brokers": BROKERS, "addresses": self.addresses,
-            "data": str(self.folder / name), **settings,
-        }  # fmt: skip
+            "name": name,
+            "role": "controller" if name in CONTROLLERS else "broker",
+            "listen": self.addresses[name],
+            "controllers": CONTROLLERS,
+            "brokers": BROKERS,
+            "addresses": self.addresses,
+            "data": str(self.folder / name),
+            **settings,
+        }
         self.config(name).write_text(json.dumps(config))
 
     def config(self, name):
@@ -163,9 +168,10 @@ class Nodes:
         def found():
             statuses = [(name, self.ask(name, GetReplica(), 1.0)) for name in members]
             masters = [
-                (status.epoch, name, status) for name, status in statuses
+                (status.epoch, name, status)
+                for name, status in statuses
                 if isinstance(status, ReplicaStatus) and status.role == "master"
-            ]  # fmt: skip
+            ]
             _, name, status = max(masters, default=(0, None, None))
             return name if name and set(status.sync_state_set) == set(members) else None
 

@@ -32,10 +32,15 @@ class Inside:
     async def invoke(self, command):
         value = command.get("value")
         op = Invocation(
-            process=0, f=F[command["f"]], key=command.get("key", 0), offset=command.get("offset"), body_bytes=100,
-            deadline_ns=now_ns() + int(command.get("timeout_s", 5) * NS_PER_S), value=value and Value(*value),
+            process=0,
+            f=F[command["f"]],
+            key=command.get("key", 0),
+            offset=command.get("offset"),
+            body_bytes=100,
+            deadline_ns=now_ns() + int(command.get("timeout_s", 5) * NS_PER_S),
+            value=value and Value(*value),
             argument=[node.name for node in self.view.nodes].index(command["node"]) if "node" in command else 0,
-        )  # fmt: skip
+        )
         return await settled(self.client(command.get("client", -1), command.get("routing", "follow")), op)
 
     async def do(self, command):

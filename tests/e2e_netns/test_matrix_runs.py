@@ -122,8 +122,11 @@ def test_faults_at_once_are_each_proven_on_a_real_cluster(tmp_path):
     results = json.loads((folder / "results.json").read_text())
     faults = results["faults"]
     assert [fault["name"] for fault in faults] == [
-        "leader-partition@broker", "leader-suspend@controller", "random-kill@broker", "random-loss@broker"
-    ]  # fmt: skip
+        "leader-partition@broker",
+        "leader-suspend@controller",
+        "random-kill@broker",
+        "random-loss@broker",
+    ]
     assert all(fault["proven"] and fault["healed"] for fault in faults), faults
     assert faults[1]["inject_ns"] < faults[0]["heal_ns"] < faults[1]["heal_ns"]
     again = (folder / "config.yaml").read_text()

@@ -13,7 +13,6 @@ from cluster.systems.minimq.bugs import BUGS
 pytestmark = pytest.mark.e2e
 
 
-
 @pytest.fixture
 def truth(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))

@@ -103,12 +103,14 @@ class InterruptedLink(Link):
 def test_a_master_that_is_deposed_between_two_pages_leaves_the_first_with_the_reader(nodes, monkeypatch):
     monkeypatch.setattr(minimq_client, "READ_RECORDS", 20)
     view = ClusterView(
-        run_id="run", settings=MiniMQ().resolve({"client.routing": "follow"}), queues=QUEUES,
+        run_id="run",
+        settings=MiniMQ().resolve({"client.routing": "follow"}),
+        queues=QUEUES,
         nodes=tuple(
             NodeInfo(name=name, role="controller" if name in CONTROLLERS else "broker", address=address)
             for name, address in nodes.addresses.items()
         ),
-    )  # fmt: skip
+    )
     master = nodes.up()
     run = payload.run_hash(view.run_id)
     nodes.produce([master], [payload.encode(Value(1, n), 0, run, 50) for n in range(30)])

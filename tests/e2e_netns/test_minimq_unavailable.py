@@ -14,9 +14,16 @@ from chaos.run.recipe import run
 pytestmark = pytest.mark.e2e
 
 OF_ONE_FAULT = {
-    "nemesis": "leader-kill", "seed": 1, "engine": "local", "rate": 100.0, "time_limit_s": 12.0,
-    "fault_interval_s": 4.0, "fault_duration_s": 4.0, "recovery_s": 5.0,
-}  # fmt: skip
+    "nemesis": "leader-kill",
+    "seed": 1,
+    "engine": "local",
+    "rate": 100.0,
+    "time_limit_s": 12.0,
+    "fault_interval_s": 4.0,
+    "fault_duration_s": 4.0,
+    "recovery_s": 5.0,
+}
+
 
 class Vandal:
     """Looks on, and damages the log of each broker that was killed, while it is down."""

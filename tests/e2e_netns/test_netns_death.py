@@ -59,8 +59,11 @@ def start_harness(how: str, run_id: str, work: Path) -> "subprocess.Popen[str]":
     work.mkdir(exist_ok=True)
     return subprocess.Popen(
         [sys.executable, "-c", HARNESS, how, run_id, str(work)],
-        stdout=subprocess.PIPE, text=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
 
 
 def machine() -> dict[str, str]:
@@ -213,8 +216,10 @@ def test_leftovers_are_what_dead_owners_left_and_nothing_of_the_living(sandbox, 
         until(lambda: cleanup.environment(orphan.pid) and cleanup.environment(elsewhere.pid), "both to run")
         found = cleanup.leftovers()
         assert [(each.kind, each.run_id) for each in found] == [
-            ("process", "dead-run"), ("home", "dead-run"), ("record", "dead-run"),
-        ]  # fmt: skip
+            ("process", "dead-run"),
+            ("home", "dead-run"),
+            ("record", "dead-run"),
+        ]
         assert found[0].pid == orphan.pid
         for each in found:
             cleanup.remove(each)

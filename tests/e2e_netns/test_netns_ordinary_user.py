@@ -15,16 +15,24 @@ HERE = Path(__file__).parent
 USER = 23456
 HOSTS = HERE.parent / "e2e_hosts"
 FILES = (
-    HOSTS / "test_hosts.py", HOSTS / "test_hosts_process.py", HOSTS / "test_hosts_network.py",
-    HERE / "test_netns_hosts.py", HERE / "test_netns_death.py",
-)  # fmt: skip
+    HOSTS / "test_hosts.py",
+    HOSTS / "test_hosts_process.py",
+    HOSTS / "test_hosts_network.py",
+    HERE / "test_netns_hosts.py",
+    HERE / "test_netns_death.py",
+)
 
 
 def as_user(*argv: str, env: dict[str, str], timeout_s: float) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups", *argv],
-        env=env, cwd="/", capture_output=True, text=True, timeout=timeout_s, check=False,
-    )  # fmt: skip
+        env=env,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
 
 
 def interpreter(env: dict[str, str]) -> str:

@@ -20,11 +20,10 @@ NEMESES = {"minimq": FAULTS, "rocketmq": FAULTS[2:]}
 """RocketMQ under the other faults is on machines that are namespaces."""
 
 
-
 @pytest.fixture(scope="module")
 def place(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[str, ContainerLab]]:  # fmt: skip
+) -> Iterator[tuple[str, ContainerLab]]:
     """A system, and containers on which its nodes can run; one system's are gone before the other's are made."""
     make("docker")  # skips where there is no engine
     system = plugins.load("systems", request.param)()

@@ -29,8 +29,9 @@ def test_commands_see_a_clean_environment(contract, monkeypatch):
     env = dict(line.split("=", 1) for line in lines)
     assert {"PATH", "LANG", "HOME", "TMPDIR", "CHAOS_RUN"} <= env.keys()
     assert env.keys() <= {"PATH", "LANG", "HOME", "TMPDIR", "CHAOS_RUN", "JAVA_HOME", "PWD", "XTABLES_LOCKFILE"} | {
-        "CHAOS_OWNER", "CHAOS_COMMAND",
-    }  # fmt: skip
+        "CHAOS_OWNER",
+        "CHAOS_COMMAND",
+    }
     assert env["HOME"] == up.hosts["b1"].home == up.hosts["b1"].run("pwd", timeout_s=10).text
     assert "/usr/sbin" in env["PATH"].split(":")
 

@@ -28,9 +28,13 @@ from cluster.system import Launch
 pytestmark = pytest.mark.e2e
 
 LAUNCH = Launch(
-    argv=("sh", "-c", "echo serving; exec sleep 3000"), env={}, files={"node.conf": b"k=v"}, ready_pattern="serving",
-    logs=(), data=(),
-)  # fmt: skip
+    argv=("sh", "-c", "echo serving; exec sleep 3000"),
+    env={},
+    files={"node.conf": b"k=v"},
+    ready_pattern="serving",
+    logs=(),
+    data=(),
+)
 
 HARNESS = """
 import sys, time
@@ -103,9 +107,12 @@ def test_a_harness_killed_during_a_partition_leaves_nodes_that_heal_themselves(l
     work.mkdir()
     argv = [str(ROOT / "tests" / "e2e_ssh"), made.nodes_file(), str(made.known_hosts), str(work), "3"]
     harness = subprocess.Popen(
-        [sys.executable, "-c", HARNESS, *argv], stdout=subprocess.PIPE, text=True, cwd=ROOT,
+        [sys.executable, "-c", HARNESS, *argv],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    )
 
     def rules() -> str:
         return made.machines["b1"].run("iptables", "-S", timeout_s=10).text

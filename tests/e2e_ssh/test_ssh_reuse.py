@@ -99,8 +99,10 @@ def test_a_run_on_a_cluster_that_is_there_leaves_it_there(lab):
     assert "] broke " not in said
     faults = [event for event in events_of(made) if event.get("evidence")]
     assert [(event["stage"], event["evidence"]["proven"]) for event in faults] == [
-        ("active", True), ("heal", True), ("healed", True),
-    ], faults  # fmt: skip
+        ("active", True),
+        ("heal", True),
+        ("healed", True),
+    ], faults
     (hit,) = faults[0]["targets"]
     after = {name: pids(name) for name in MINIMQ}
     assert after["c3"] == "", "it was not there before"

@@ -98,13 +98,25 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
         (chaos.core.streams, ("read_records",)),
         (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
         (chaos.core.events, ("read_events",)),
-        (checkers.history.shards, ("load_shard", "load_timeline", "materialise", "read_stream", "materialise_stream",
-                           "events_of", "tables_of", "Table", "_facts")),
+        (
+            checkers.history.shards,
+            (
+                "load_shard",
+                "load_timeline",
+                "materialise",
+                "read_stream",
+                "materialise_stream",
+                "events_of",
+                "tables_of",
+                "Table",
+                "_facts",
+            ),
+        ),
         (checkers.history.events, ("events_of", "all_events", "materialise_events", "_texts")),
         (checkers.history.rows, ("Rows", "Table")),
         (checkers.history.table, ("Table", "_end_of", "_footer", "_read_footer")),
         (checkers.engine.judge, ("examine",)),
-    ):  # fmt: skip
+    ):
         for name in names:
             monkeypatch.setattr(module, name, forbidden)
     for kernel in EVERY:
@@ -189,8 +201,11 @@ def test_auto_is_spark_for_many_rows(tmp_path):
     for few, note in ((1, "spark | engine spark: 15 rows"), (16, "local | engine local: ")):
         done = subprocess.run(
             [sys.executable, "-c", code, tmp_path / "run", str(few)],
-            capture_output=True, text=True, timeout=180, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=True,
+        )
         assert done.stdout.startswith(note)
 
 
@@ -205,8 +220,11 @@ def test_nothing_is_printed(tmp_path):
     pid = tmp_path / "pid"
     done = subprocess.run(
         [sys.executable, "-W", "default::UserWarning", "-c", code, tmp_path / "run", pid],
-        capture_output=True, text=True, timeout=180, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     jvm = Path(f"/proc/{pid.read_text()}/cmdline")
     deadline = Deadline("the JVM to end with its process", 30)

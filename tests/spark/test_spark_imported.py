@@ -48,10 +48,14 @@ def test_a_large_file_is_several_tasks_and_small_ones_are_one_each(monkeypatch):
 
     large = max(SAMPLES, key=lambda path: path.stat().st_size)
     monkeypatch.setattr(engine, "_run", watched)
-    monkeypatch.setattr(engine, "judged", partial(
-        files.judged,
-        cut=lambda size, _: text.spans(size, 20_000) if size == large.stat().st_size else [],
-    ))  # fmt: skip
+    monkeypatch.setattr(
+        engine,
+        "judged",
+        partial(
+            files.judged,
+            cut=lambda size, _: text.spans(size, 20_000) if size == large.stat().st_size else [],
+        ),
+    )
     question = Question(format="jepsen", model="kafka", ww_deps=True)
     here = judging.judge_imported([large, SAMPLES[0]], question, "local")
     there = judging.judge_imported([large, SAMPLES[0]], question, "spark")

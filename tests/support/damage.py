@@ -62,9 +62,7 @@ def _spread(rng, literal, workers):
         sent = op.send or op.schedule or op.transact
         return spread.setdefault(int(sent.split(":")[0]) if sent else op.client, rng.randrange(workers))
 
-    return msgspec.structs.replace(
-        literal, ops=tuple(msgspec.structs.replace(op, w=worker(op)) for op in literal.ops)
-    )  # fmt: skip
+    return msgspec.structs.replace(literal, ops=tuple(msgspec.structs.replace(op, w=worker(op)) for op in literal.ops))
 
 
 def _killed(rng, folder):

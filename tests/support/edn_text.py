@@ -66,11 +66,24 @@ def kafka_record(draw, index):
         "f": Keyword(":" + f),
         "value": draw(_rarely(st.just(value), st.none())),
     }
-    extra = draw(_rarely(st.just({}), st.sampled_from([
-        {"error": "no [answer; {"}, {"error": (Keyword(":unknown"), "a\nb")}, {"node": "n1"}, {"poll-ms": 100},
-        {"seek-to-beginning?": True}, {"rebalance-log": ({Keyword(":keys"): (1, 7)},)}, {"link": Keyword(":a")},
-        {"rebalance-log": ()}, {"rebalance-log": ((),)},
-    ])))  # fmt: skip
+    extra = draw(
+        _rarely(
+            st.just({}),
+            st.sampled_from(
+                [
+                    {"error": "no [answer; {"},
+                    {"error": (Keyword(":unknown"), "a\nb")},
+                    {"node": "n1"},
+                    {"poll-ms": 100},
+                    {"seek-to-beginning?": True},
+                    {"rebalance-log": ({Keyword(":keys"): (1, 7)},)},
+                    {"link": Keyword(":a")},
+                    {"rebalance-log": ()},
+                    {"rebalance-log": ((),)},
+                ]
+            ),
+        )
+    )
     return {**record, **extra}
 
 

@@ -84,9 +84,13 @@ def model(seed):
                 late.append((lands, owner.cursor))
     final = " ".join(f"{i}={value}" for i, value in enumerate(log))
     return HistoryLiteral(
-        name=f"group-{seed}", rules=(20,), about="made by the model", ops=tuple(ops), expect=Expected(valid=True),
+        name=f"group-{seed}",
+        rules=(20,),
+        about="made by the model",
+        ops=tuple(ops),
+        expect=Expected(valid=True),
         drain=DrainLiteral(final={0: final}, max={0: len(log)}, committed={0: committed}, wait_s=12.0),
-    )  # fmt: skip
+    )
 
 
 def _tried(literal, value):
@@ -122,9 +126,7 @@ def skip_a_delivery(rng, literal):
         kept = [word for word in asked.got.split() if not word.startswith(f"{gone}=")]
         return msgspec.structs.replace(asked, got=" ".join(kept))
 
-    ops = tuple(
-        msgspec.structs.replace(op, poll=without(op.poll)) if op.poll is not None else op for op in literal.ops
-    )  # fmt: skip
+    ops = tuple(msgspec.structs.replace(op, poll=without(op.poll)) if op.poll is not None else op for op in literal.ops)
     return msgspec.structs.replace(literal, ops=ops), "undelivered"
 
 

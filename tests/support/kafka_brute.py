@@ -76,8 +76,10 @@ class Brute:
     def __init__(self, records: list[dict[str, Any]], *, ww_deps: bool) -> None:
         self.ops = operations(records)
         self.found: dict[str, Any] = defaultdict(list)
-        self.keys = list({k: None for op in self.ops for k, *_ in op.sends + op.polls} | {
-            k: None for op in self.ops for k in op.polled_keys})
+        self.keys = list(
+            {k: None for op in self.ops for k, *_ in op.sends + op.polls}
+            | {k: None for op in self.ops for k in op.polled_keys}
+        )
         self.ok_read = {(k, v) for op in self.ops if op.type == "ok" for k, v, _ in op.polls}
         self.writer: dict[tuple[Any, int], Op] = {}
         for op in sorted(self.ops, key=lambda op: (not op.open, op.end)):
@@ -126,8 +128,16 @@ class Brute:
 
     def shown(self, key: Any, value: int) -> int:
         """The first ok record that sent or polled a value and knew its offset."""
-        return min((op.end for op in self.ops if op.type == "ok"
-                    for k, v, o in op.sends + op.polls if (k, v) == (key, value) and o is not None), default=NEVER)
+        return min(
+            (
+                op.end
+                for op in self.ops
+                if op.type == "ok"
+                for k, v, o in op.sends + op.polls
+                if (k, v) == (key, value) and o is not None
+            ),
+            default=NEVER,
+        )
 
     def _late(self, key: Any, offsets: list[int], spots: dict[int, list[int]]) -> None:
         for i, v in enumerate(self.picked[key]):

@@ -46,9 +46,12 @@ def anything(rng: random.Random) -> Records:
                 continue
             record = {**begun, "index": index, "type": kind}
             if begun["f"] not in ("assign", "subscribe"):
-                record["value"] = [poll() if mop[0] == "poll" else
-                                   ["send", mop[1], [message(0)[0], mop[2]] if rng.random() < 0.8 else mop[2]]
-                                   for mop in begun["value"]]
+                record["value"] = [
+                    poll()
+                    if mop[0] == "poll"
+                    else ["send", mop[1], [message(0)[0], mop[2]] if rng.random() < 0.8 else mop[2]]
+                    for mop in begun["value"]
+                ]
                 if rng.random() < 0.1:
                     record["rebalance-log"] = [{"type": "revoked", "keys": [rng.randrange(keys)]}]
         out.append(record)

@@ -65,8 +65,9 @@ class Rows:
         return KafkaColumns(
             Ops(ops[0], ops[1], ops[2].astype(np.int8), ops[3], ops[4].astype(np.int8), ops[5].astype(np.int8)),
             Mops(mops[0], mops[1].astype(np.int8), *mops[2:4].astype(np.int32), *mops[4:]),
-            tuple(self.keys), (),
-        )  # fmt: skip
+            tuple(self.keys),
+            (),
+        )
 
 
 def columns(records: Iterable[dict[str, Any]]) -> KafkaColumns:

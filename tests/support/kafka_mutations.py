@@ -12,14 +12,23 @@ from kafka_histories import Records
 
 def _polls(records: Records) -> list[tuple[dict[str, Any], int, list[list[int]]]]:
     """The ok polls: record, key, messages."""
-    return [(record, key, pairs) for record in records if record["type"] == "ok" and record["f"] == "poll"
-            for mop in record["value"] for key, pairs in mop[1].items()]
+    return [
+        (record, key, pairs)
+        for record in records
+        if record["type"] == "ok" and record["f"] == "poll"
+        for mop in record["value"]
+        for key, pairs in mop[1].items()
+    ]
 
 
 def _acked(records: Records) -> list[tuple[dict[str, Any], int, int, int]]:
     """The ok sends: record, key, offset, value."""
-    return [(record, mop[1], *mop[2]) for record in records if record["type"] == "ok" and record["f"] == "send"
-            for mop in record["value"]]
+    return [
+        (record, mop[1], *mop[2])
+        for record in records
+        if record["type"] == "ok" and record["f"] == "send"
+        for mop in record["value"]
+    ]
 
 
 def _without(records: Records, key: int, value: int) -> None:
@@ -154,8 +163,12 @@ def _pairs_of_sends(records: Records, *, same: bool) -> list[tuple[int, tuple[in
         elif record["type"] == "ok" and record["f"] == "send":
             (_, key, (offset, value)) = record["value"][0]
             out.append((record["process"], key, begun[record["process"]], record["index"], (offset, value)))
-    return [(k, one, other) for p, k, _, end, one in out for q, log, start, _, other in out
-            if k == log and end < start and (p == q) is same]
+    return [
+        (k, one, other)
+        for p, k, _, end, one in out
+        for q, log, start, _, other in out
+        if k == log and end < start and (p == q) is same
+    ]
 
 
 def sent_backwards(records: Records, rng: random.Random) -> bool:
@@ -173,8 +186,11 @@ def against_real_time(records: Records, rng: random.Random) -> bool:
 
 
 def nothing_there(records: Records, rng: random.Random) -> bool:
-    some = [(record, key) for record, key, pairs in _polls(records[-2:])
-            if any(k == key and v == pairs[0][1] for _, k, _, v in _acked(records))]
+    some = [
+        (record, key)
+        for record, key, pairs in _polls(records[-2:])
+        if any(k == key and v == pairs[0][1] for _, k, _, v in _acked(records))
+    ]
     if some:
         record, key = rng.choice(some)
         record["value"] = [["poll", {key: []}]]

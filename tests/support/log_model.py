@@ -40,9 +40,7 @@ def _read(rng, kind, log, cursor, minimum):
     if kind == "read":
         end = max([minimum, *(offset + 1 for offset, _ in log)])
     got = " ".join(f"{offset}={value}" for offset, value in there)
-    return Range(
-        begin=cursor, got=got, next=max(end, start), max=end if kind == "read" else None, min=minimum or None
-    )  # fmt: skip
+    return Range(begin=cursor, got=got, next=max(end, start), max=end if kind == "read" else None, min=minimum or None)
 
 
 def model(seed, *, retention=False):
@@ -92,28 +90,43 @@ def model(seed, *, retention=False):
     logs = {key: [one for one in log if one[0] >= minimum[key]] for key, log in logs.items()}
     unseen = _never_read(ops, minimum)
     return HistoryLiteral(
-        name=f"model-{seed}", rules=(1,), about="made by the model", ops=tuple(ops), masters=masters,
+        name=f"model-{seed}",
+        rules=(1,),
+        about="made by the model",
+        ops=tuple(ops),
+        masters=masters,
         faults=() if failover_s is None else (FaultLiteral(inject=1.5, heal=3.0),),
         run=RunLiteral(queues=queues, replicas_read=True),
         expect=Expected(valid="unknown", anomalies={"unseen": unseen}) if unseen else Expected(valid=True),
         drain=DrainLiteral(
-            min=minimum, final={key: _text(log) for key, log in logs.items()}, max=last, node=masters[-1].node,
-            wait_s=12.0, replicas=_copies(rng, logs),
+            min=minimum,
+            final={key: _text(log) for key, log in logs.items()},
+            max=last,
+            node=masters[-1].node,
+            wait_s=12.0,
+            replicas=_copies(rng, logs),
         ),
-    )  # fmt: skip
+    )
 
 
 def _never_read(ops, minimum):
     """How many acknowledged messages were removed before a read returned them."""
-    shown = {(op.to, value) for op in ops for asked in (op.poll, op.read, op.slave_read) if asked is not None
-             for _, value in records(asked.got)}  # fmt: skip
+    shown = {
+        (op.to, value)
+        for op in ops
+        for asked in (op.poll, op.read, op.slave_read)
+        if asked is not None
+        for _, value in records(asked.got)
+    }
     return sum(op.ok is not None and op.ok < minimum[op.to] and (op.to, op.send) not in shown for op in ops)
 
 
 def _copies(rng, logs):
     """Each replica's own copies: the whole log, or one that lags."""
-    ends = {node: {key: rng.choice([len(log), len(log), rng.randint(0, len(log))]) for key, log in logs.items()}
-            for node in ("b1", "b2", "b3")}  # fmt: skip
+    ends = {
+        node: {key: rng.choice([len(log), len(log), rng.randint(0, len(log))]) for key, log in logs.items()}
+        for node in ("b1", "b2", "b3")
+    }
     return {node: {key: _text(logs[key][:end]) for key, end in own.items()} for node, own in ends.items()}
 
 
@@ -193,9 +206,7 @@ def drop_an_acknowledged_message(rng, literal):
 
 def swap_offsets_against_real_time(rng, literal):
     """Exchange the offsets of two acknowledged messages of which one came after the other."""
-    pairs = [
-        (a, b) for a in _acked(literal) for b in _acked(literal) if a.to == b.to and a.at[1] < b.at[0]
-    ]  # fmt: skip
+    pairs = [(a, b) for a in _acked(literal) for b in _acked(literal) if a.to == b.to and a.at[1] < b.at[0]]
     if not pairs:
         return None
     a, b = rng.choice(pairs)
@@ -281,9 +292,12 @@ def fork_a_replica(rng, literal):
     """Let one replica hold something else, or nothing, at an offset that another holds and that it covers."""
     copies = literal.drain.replicas
     places = [
-        (node, key, i) for node, own in copies.items() for key, text in own.items() for i in range(len(records(text)))
+        (node, key, i)
+        for node, own in copies.items()
+        for key, text in own.items()
+        for i in range(len(records(text)))
         if sum(len(records(other[key])) > i for other in copies.values()) > 1
-    ]  # fmt: skip
+    ]
     if not places:
         return None
     node, key, at = rng.choice(places)
@@ -315,7 +329,17 @@ def silence_a_replica(rng, literal):
 
 
 MUTATIONS = (
-    drop_an_acknowledged_message, swap_offsets_against_real_time, copy_a_value, alter_a_value, read_a_failed_send,
-    damage_a_record, give_an_offset_twice, cut_the_drain, lower_an_epoch, share_an_epoch, end_a_strong_read_early,
-    fork_a_replica, suspend_the_others,
-)  # fmt: skip
+    drop_an_acknowledged_message,
+    swap_offsets_against_real_time,
+    copy_a_value,
+    alter_a_value,
+    read_a_failed_send,
+    damage_a_record,
+    give_an_offset_twice,
+    cut_the_drain,
+    lower_an_epoch,
+    share_an_epoch,
+    end_a_strong_read_early,
+    fork_a_replica,
+    suspend_the_others,
+)

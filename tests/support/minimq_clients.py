@@ -209,9 +209,12 @@ class Cluster(Simulation):
             done(None)
             return
         request = Produce(
-            topic=TOPIC, queue=value[0], body=body_of(*value), producer=f"{client}.{producer['name']}",
+            topic=TOPIC,
+            queue=value[0],
+            body=body_of(*value),
+            producer=f"{client}.{producer['name']}",
             sequence=producer["sequence"],
-        )  # fmt: skip
+        )
         self.ask(name, request, done, ATTEMPT_MS)
 
     def produced(self, name, value, invoked, answer):

@@ -64,7 +64,7 @@ def anomalies(told, *, min_in_sync=2, rto_budget_ms=None):
         "no-recovery": _no_recovery(told),
         "did-not-come-back": told.in_sync is not None and len(told.in_sync) < REPLICAS,
         "rto-budget": rto_budget_ms is not None and _longest_outage(told) > rto_budget_ms,
-    }  # fmt: skip
+    }
     return {name for name, holds in found.items() if holds}
 
 

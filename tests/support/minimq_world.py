@@ -132,9 +132,11 @@ class World:
         while True:
             due = [
                 (due_ms, name, timer)
-                for name, node in self.nodes.items() if node.core is not None
-                for timer, due_ms in node.timers.items() if due_ms <= until_ms
-            ]  # fmt: skip
+                for name, node in self.nodes.items()
+                if node.core is not None
+                for timer, due_ms in node.timers.items()
+                if due_ms <= until_ms
+            ]
             if not due:
                 break
             due_ms, name, timer = min(due)
@@ -237,10 +239,13 @@ class World:
                 self.judge_produced(name, body, answer)
             case CommitDone(epoch=epoch):
                 self.judge_kept(
-                    lambda record: record.kind != DATA and record.writer == body.group
-                    and (record.queue, record.offset) == (body.queue, body.offset),
+                    lambda record: (
+                        record.kind != DATA
+                        and record.writer == body.group
+                        and (record.queue, record.offset) == (body.queue, body.offset)
+                    ),
                     epoch,
-                )  # fmt: skip
+                )
                 self.told_commits.append((epoch, body.group, body.queue, body.offset))
                 known = self.acked_commit.get((body.group, body.queue), -1)
                 self.acked_commit[body.group, body.queue] = max(known, body.offset)
@@ -258,10 +263,13 @@ class World:
 
     def judge_produced(self, name, body, answer):
         self.judge_kept(
-            lambda record: record.kind == DATA and record.body == body.body
-            and (record.queue, record.offset) == (body.queue, answer.offset),
+            lambda record: (
+                record.kind == DATA
+                and record.body == body.body
+                and (record.queue, record.offset) == (body.queue, answer.offset)
+            ),
             answer.epoch,
-        )  # fmt: skip
+        )
         self.tell_of(body.queue, answer.offset, self.nodes[name].core.epoch, body.body)
         self.acked_end[body.queue] = max(self.acked_end[body.queue], answer.offset + 1)
         if body.sequence >= 0:

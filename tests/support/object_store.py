@@ -96,8 +96,9 @@ def _handler(store: Store) -> type[BaseHTTPRequestHandler]:
                 prefix = said.get("prefix", "")
                 store.asked.append(Asked("LIST", prefix, 0))
                 most = int(said.get("max-keys", "1000"))
-                self._answer(200, _listing(store.folder, prefix, said.get("delimiter", ""), most),
-                             Content_Type="application/xml")  # fmt: skip
+                self._answer(
+                    200, _listing(store.folder, prefix, said.get("delimiter", ""), most), Content_Type="application/xml"
+                )
                 return
             path = store.folder / key
             if not path.is_file():

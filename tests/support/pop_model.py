@@ -113,9 +113,14 @@ def model(seed):
     ops += _to_the_end(rng, messages, 1.0 + STEPS * 0.1)
     content = " ".join(f"{one.offset}={one.name}" for one in messages)
     return HistoryLiteral(
-        name=f"pop-{seed}", rules=(20,), about="made by the model", ops=tuple(ops), expect=Expected(valid=True),
-        run=RunLiteral(redelivered_within_s=2.0), drain=DrainLiteral(final={0: content}),
-    )  # fmt: skip
+        name=f"pop-{seed}",
+        rules=(20,),
+        about="made by the model",
+        ops=tuple(ops),
+        expect=Expected(valid=True),
+        run=RunLiteral(redelivered_within_s=2.0),
+        drain=DrainLiteral(final={0: content}),
+    )
 
 
 def _names(text):

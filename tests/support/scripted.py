@@ -54,6 +54,9 @@ def invoked(serve, client_at, *ops):
 def op(f, timeout_s=5.0, **facts):
     """Makes the invocation when its turn comes, so that its deadline counts from then."""
     return lambda: Invocation(
-        process=1, f=f, key=0, deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
+        process=1,
+        f=f,
+        key=0,
+        deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
         **({"value": Value(1, 2)} if f is F.SEND else {}) | facts,
-    )  # fmt: skip
+    )

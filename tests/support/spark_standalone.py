@@ -72,19 +72,28 @@ class _Daemon:
 
         home = Path(pyspark.__file__).parent
         environment = {
-            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HOME": str(folder), "SPARK_HOME": str(home),
-            "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "128m", "SPARK_CONF_DIR": str(folder),
+            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+            "HOME": str(folder),
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DAEMON_MEMORY": "128m",
+            "SPARK_CONF_DIR": str(folder),
             "SPARK_DAEMON_JAVA_OPTS": FEWER_COMPILERS,
             **{name: os.environ[name] for name in ("JAVA_HOME",) if name in os.environ},
-        }  # fmt: skip
+        }
         self.kind = kind
         self.log = folder / f"{kind}-{len(list(folder.glob('*.log')))}.log"
         where = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
                 [home / "bin" / "spark-class", f"org.apache.spark.deploy.{kind}", *where, *argv],
-                env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True,
-            )  # fmt: skip
+                env=environment,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
 
     def up(self, said: str) -> str:
         """Wait until it said so; the first group of what it said."""

@@ -39,9 +39,13 @@ class ContainerLab:
     """A container with sshd for each name, and one with nothing whose network is the harness'."""
 
     def __init__(
-        self, folder: Path, names: tuple[str, ...], packages: tuple[str, ...], engine: Engine,
+        self,
+        folder: Path,
+        names: tuple[str, ...],
+        packages: tuple[str, ...],
+        engine: Engine,
         undo: contextlib.ExitStack,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.folder, self.known_hosts = folder, folder / "known_hosts"
         self.key = keygen(folder / "id")
         self._engine, self._undo = engine, undo
@@ -70,12 +74,15 @@ class ContainerLab:
         api = self._engine.api
         endpoint = api.create_endpoint_config(ipv4_address=self.addresses[name])
         made = api.create_container(
-            image=self._image, entrypoint=command, hostname=name, labels=labels(self._run_id),
+            image=self._image,
+            entrypoint=command,
+            hostname=name,
+            labels=labels(self._run_id),
             networking_config=api.create_networking_config({self._network: endpoint}),
             host_config=api.create_host_config(
                 network_mode=self._network, cap_add=["NET_ADMIN"], extra_hosts=self.addresses, init=True
             ),
-        )["Id"]  # fmt: skip
+        )["Id"]
         self._undo.callback(api.remove_container, made, force=True)
         if files:
             assert api.put_archive(made, "/", archive(files))

@@ -160,9 +160,13 @@ def started(lab: "Place", *argv: str, **env: str) -> "subprocess.Popen[str]":
     command += ["--known-hosts", str(lab.known_hosts)] if "--nodes-file" in argv else []
     command += argv
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=lab.folder,
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=lab.folder,
         env={**os.environ, "HOME": str(lab.folder), **env},
-    )  # fmt: skip
+    )
 
 
 def chaos(lab: "Place", *argv: str, timeout_s: float = 300, **env: str) -> tuple[int, str]:

@@ -64,10 +64,14 @@ def model(seed):
             ops.append(msgspec.structs.replace(base, **{kind: asked}))
     log += [value for _, value in sorted(later)]
     return HistoryLiteral(
-        name=f"undecided-{seed}", rules=(20,), about="made by the model", ops=tuple(ops), run=RunLiteral(),
+        name=f"undecided-{seed}",
+        rules=(20,),
+        about="made by the model",
+        ops=tuple(ops),
+        run=RunLiteral(),
         expect=Expected(valid=True),
         drain=DrainLiteral(final={0: _text(log)}, max={0: len(log)}, wait_s=12.0, gap_s=PATIENT_S),
-    )  # fmt: skip
+    )
 
 
 def log_of(literal):
@@ -83,9 +87,10 @@ def _ending(literal, log, **drain):
 def _owed(literal):
     """Values that were acknowledged without an offset and have to be there."""
     return [
-        op.schedule or op.transact for op in literal.ops
+        op.schedule or op.transact
+        for op in literal.ops
         if (op.schedule or (op.transact and op.decides in COMMITTING)) and not op.fail and not op.info
-    ]  # fmt: skip
+    ]
 
 
 def _promised(rng, literal):
@@ -108,8 +113,13 @@ def look_too_soon(rng, literal):
 
 def deliver_early(rng, literal):
     """One delayed message should have waited until after the end."""
-    read = {word.partition("=")[2] for op in literal.ops for asked in (op.poll, op.read) if asked
-            for word in asked.got.split()}  # fmt: skip
+    read = {
+        word.partition("=")[2]
+        for op in literal.ops
+        for asked in (op.poll, op.read)
+        if asked
+        for word in asked.got.split()
+    }
     early = [op for op in literal.ops if op.schedule in read]
     if not early:
         return None

@@ -61,9 +61,22 @@ _NO_WAY_OUT: Final = ("ip", "route", "flush", "default")
 """Some engines give hosts of an internal network a default route and only filter what takes it."""
 
 _REQUIRED: Final = (
-    "cat", "chmod", "dirname", "env", "grep", "head", "ip", "iptables", "iptables-restore", "mkdir", "mv", "rm",
-    "setsid", "tail", "wc",
-)  # fmt: skip
+    "cat",
+    "chmod",
+    "dirname",
+    "env",
+    "grep",
+    "head",
+    "ip",
+    "iptables",
+    "iptables-restore",
+    "mkdir",
+    "mv",
+    "rm",
+    "setsid",
+    "tail",
+    "wc",
+)
 """What ``cluster.nodes.process`` and ``cluster.network.packet_filter`` use on a host, beside the shell."""
 
 
@@ -272,7 +285,9 @@ class DockerBackend:
             engine.api.create_volume(volume, "local", {"type": "none", "o": "bind", "device": wanted.home}, marks)
             made = engine.api.create_container(
                 **settings(wanted, engine.api),
-                name=volume, labels=marks, environment=run_records.marker(self._run_id),
+                name=volume,
+                labels=marks,
+                environment=run_records.marker(self._run_id),
                 host_config=engine.api.create_host_config(
                     **rights(wanted, volume, self._controls, tuple(self._provided)),
                     cpu_shares=cpu_share.SHARES if not limited and engine.limits_cpus else None,
@@ -280,7 +295,7 @@ class DockerBackend:
                     mem_limit=self._memory_bytes if limited and self._memory_bytes else None,
                     memswap_limit=self._memory_bytes if limited and self._memory_bytes else None,
                 ),
-            )  # fmt: skip
+            )
         return str(made["Id"])
 
     def _accept(self, engine: Engine, name: str, deadline: Deadline) -> socket.socket:

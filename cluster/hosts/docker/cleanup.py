@@ -90,9 +90,13 @@ class Reaper:
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "cluster.hosts.docker.cleanup", str(pidfd), run_id, owner, str(record)],
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=(pidfd,), start_new_session=True, cwd="/",
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                pass_fds=(pidfd,),
+                start_new_session=True,
+                cwd="/",
                 env={**os.environ, "PYTHONPATH": path},
-            )  # fmt: skip
+            )
         finally:
             os.close(pidfd)
 

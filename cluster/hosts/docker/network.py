@@ -82,9 +82,12 @@ def make(engine: Engine, run_id: str, hosts: int) -> tuple[str, ipaddress.IPv4Ne
         try:
             with engine.doing(f"making network {part}"):
                 made = engine.api.create_network(
-                    f"chaos-{run_id}", driver="bridge", internal=True, labels=labels(run_id),
+                    f"chaos-{run_id}",
+                    driver="bridge",
+                    internal=True,
+                    labels=labels(run_id),
                     ipam=IPAMConfig(pool_configs=[IPAMPool(subnet=str(part))]),
-                )  # fmt: skip
+                )
         except DeployError as error:  # somebody was faster, or has it where we cannot look
             if not any(word in str(error) for word in _OVERLAPS):
                 raise

@@ -311,9 +311,12 @@ class SshBackend:
         if not self._hosts:
             raise DeployError("the hosts are not up; call up() first")
         return subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True,
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
             env={**os.environ, **env, **run_records.marker(self._run_id)},
-        )  # fmt: skip
+        )
 
     def down(self) -> None:
         """See ``Backend.down``: the machines are as before but for artefacts, and what was logged is in ``work``."""

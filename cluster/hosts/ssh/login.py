@@ -121,11 +121,19 @@ class Doorman:
             sock = _through(via, login, deadline) if via else _connected(login, deadline)
             undo.callback(sock.close)
             client.connect(
-                login.address, login.port, login.user,
-                self._password.reveal() if self._password else None, key, None, deadline.remaining_s(),
-                allow_agent=key is None, look_for_keys=key is None, sock=sock,
-                banner_timeout=deadline.remaining_s(), auth_timeout=deadline.remaining_s(),
-            )  # fmt: skip
+                login.address,
+                login.port,
+                login.user,
+                self._password.reveal() if self._password else None,
+                key,
+                None,
+                deadline.remaining_s(),
+                allow_agent=key is None,
+                look_for_keys=key is None,
+                sock=sock,
+                banner_timeout=deadline.remaining_s(),
+                auth_timeout=deadline.remaining_s(),
+            )
             transport = client.get_transport()
             assert transport is not None
             transport.set_keepalive(_KEEPALIVE_S)

@@ -38,9 +38,15 @@ class RoutedClient(ABC, Generic[LinkT]):
     """
 
     def __init__(
-        self, view: ClusterView, number: int, clients: int, seed: int, links: Mapping[str, LinkT], source: RouteSource,
+        self,
+        view: ClusterView,
+        number: int,
+        clients: int,
+        seed: int,
+        links: Mapping[str, LinkT],
+        source: RouteSource,
         whom: str,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """``links``: the way to each broker by name; ``source`` and ``whom``: as for ``RoutePoller``."""
         settings = view.settings
         self._links = dict(links)

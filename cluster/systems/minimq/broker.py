@@ -269,10 +269,16 @@ class Broker:
             for topic, queues in topics.items()
         }
         return ReplicaStatus(
-            role=self.role, epoch=replica.epoch, master=replica.master,
-            sync_state_set=group.sync_state_set if group else (), sss_epoch=group.sss_epoch if group else 0,
-            end=replica.log.end, held=replica.held, confirmed=replica.confirmed, queue_ends=ends,
-        )  # fmt: skip
+            role=self.role,
+            epoch=replica.epoch,
+            master=replica.master,
+            sync_state_set=group.sync_state_set if group else (),
+            sss_epoch=group.sss_epoch if group else 0,
+            end=replica.log.end,
+            held=replica.held,
+            confirmed=replica.confirmed,
+            queue_ends=ends,
+        )
 
     # ------------------------------------------------------------ what follows from every event
 

@@ -188,9 +188,12 @@ def duplicate_on_retry(notes: Notes) -> list[Replacement]:
         assert len(taken) == expected, "the rule is asked about the message that is being produced"
         if sequence in taken:
             notes.note(
-                topic=key.topic, queue=key.queue, offset=notes.log.queue_length(key), producer=produce.producer,
+                topic=key.topic,
+                queue=key.queue,
+                offset=notes.log.queue_length(key),
+                producer=produce.producer,
                 sequence=sequence,
-            )  # fmt: skip
+            )
         return "gap" if sequence > max(taken, default=-1) + 1 else "append"
 
     return [

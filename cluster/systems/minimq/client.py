@@ -46,10 +46,15 @@ class MiniMQClient(RoutedClient[Link]):
         super().__init__(view, number, clients, seed, links, controllers, "the controllers")
         self._topic = self._group = view.mark  # all clients are members of one consumer group
         self._by_kind = {
-            F.SEND: self._send, F.POLL: self._weak_read, F.READ: self._strong_read, F.SLAVE_READ: self._weak_read,
-            F.DRAIN: self._strong_read, F.COMMIT: self._commit, F.COMMITTED_READ: self._committed,
+            F.SEND: self._send,
+            F.POLL: self._weak_read,
+            F.READ: self._strong_read,
+            F.SLAVE_READ: self._weak_read,
+            F.DRAIN: self._strong_read,
+            F.COMMIT: self._commit,
+            F.COMMITTED_READ: self._committed,
             F.REPLICA: self._copy,
-        }  # fmt: skip
+        }
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
         await self._by_kind[op.f](op, node, deadline_ns, received)
@@ -59,7 +64,7 @@ class MiniMQClient(RoutedClient[Link]):
         body = payload.encode(op.value, op.key, self._run, op.body_bytes)
         request = Produce(
             topic=self._topic, queue=op.key, body=body, producer=op.producer, sequence=op.producer_sequence
-        )  # fmt: skip
+        )
         received.offset = expected(await self._links[node].ask(request, deadline_ns), Produced).offset
 
     async def _commit(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:  # noqa: ARG002

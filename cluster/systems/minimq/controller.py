@@ -206,9 +206,10 @@ class Controller:
         registered = [each.broker for each in self.metadata.group.brokers]
         silent = _Sign(heard_ms=self._led_since_ms)
         return {
-            name for name in registered
+            name
+            for name in registered
             if controller_rules.is_alive(self._signs.get(name, silent).heard_ms, self._now_ms, dead_after_ms)
-        }  # fmt: skip
+        }
 
     def _elect(self) -> None:
         """Propose a master if there is none alive and somebody may be; one proposal at a time."""

@@ -57,9 +57,12 @@ def promised(shown: Shown, settings: Mapping[str, str]) -> Promises:
         of_settings = (NO_MINIMUM, NO_RECOVERY, NO_PROGRESS)
         return Promises(replicas_read=True, not_taken=tuple(f"{what} ({silent[0]})" for what in of_settings))
     made = least(
-        promises.of({**settings, **one, **other}) for one in told if _MINIMUM in one for other in told
+        promises.of({**settings, **one, **other})
+        for one in told
+        if _MINIMUM in one
+        for other in told
         if _MINIMUM not in other
-    )  # fmt: skip
+    )
     usual = keys.normal(keys.resolve({}))
     timers = {(name, said[name]) for said in told for name in _MEASURED_WITH if name in said}
     others = sorted(f"{name}={value}" for name, value in timers if value != usual[name])
@@ -69,9 +72,7 @@ def promised(shown: Shown, settings: Mapping[str, str]) -> Promises:
     return msgspec.structs.replace(made, progress_margin_s=0.0, not_taken=(f"{NO_PROGRESS} ({why})",))
 
 
-def concluded(
-    shown: Shown, settings: Mapping[str, str], asked: Collection[str] | None
-) -> tuple[str, Promises | None]:
+def concluded(shown: Shown, settings: Mapping[str, str], asked: Collection[str] | None) -> tuple[str, Promises | None]:
     """The text of the note, and the promises on a cluster that was there already.
 
     Args:

@@ -31,9 +31,13 @@ class Follower:
         replica = self._replica
         self._told = replica.held
         body = Fetch(
-            epoch=replica.epoch, end=replica.log.end, last_epoch=replica.log.last_epoch, held=replica.held,
-            round=self._round, confirmed=replica.confirmed,
-        )  # fmt: skip
+            epoch=replica.epoch,
+            end=replica.log.end,
+            last_epoch=replica.log.last_epoch,
+            held=replica.held,
+            round=self._round,
+            confirmed=replica.confirmed,
+        )
         replica.send(self._master, body)
         replica.set_timer(FETCH, replica.settings.fetch_retry_ms)
 

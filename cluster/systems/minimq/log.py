@@ -142,17 +142,31 @@ class CommitLog:
 def data_record(epoch: int, key: QueueKey, offset: int, body: bytes, producer: str, sequence: int) -> Record:
     """A client's message as the master stores it."""
     return Record(
-        epoch=epoch, kind=DATA, topic=key.topic, queue=key.queue, offset=offset,
-        writer=producer, sequence=sequence, crc=zlib.crc32(body), body=body,
-    )  # fmt: skip
+        epoch=epoch,
+        kind=DATA,
+        topic=key.topic,
+        queue=key.queue,
+        offset=offset,
+        writer=producer,
+        sequence=sequence,
+        crc=zlib.crc32(body),
+        body=body,
+    )
 
 
 def commit_record(epoch: int, key: QueueKey, group: str, offset: int) -> Record:
     """A group's committed offset as the master stores it."""
     return Record(
-        epoch=epoch, kind=COMMIT, topic=key.topic, queue=key.queue, offset=offset,
-        writer=group, sequence=-1, crc=zlib.crc32(b""), body=b"",
-    )  # fmt: skip
+        epoch=epoch,
+        kind=COMMIT,
+        topic=key.topic,
+        queue=key.queue,
+        offset=offset,
+        writer=group,
+        sequence=-1,
+        crc=zlib.crc32(b""),
+        body=b"",
+    )
 
 
 def _pop(positions: dict[Key, list[int]], key: Key) -> None:

@@ -193,9 +193,7 @@ class Master:
     def _may_answer(self, wait: Strong) -> bool:
         rounds = {name: view.round for name, view in self._followers.items()}
         others = self._counted - {self._replica.name}
-        return broker_rules.may_answer_strongly(
-            self._replica.confirmed, self._takeover_end, rounds, others, wait.round
-        )  # fmt: skip
+        return broker_rules.may_answer_strongly(self._replica.confirmed, self._takeover_end, rounds, others, wait.round)
 
     def _answer_strong(self, body: StrongRead) -> msgspec.Struct:
         replica, key = self._replica, QueueKey(body.topic, body.queue)
@@ -229,13 +227,16 @@ class Master:
         if view is not None and broker_rules.obeys(body.epoch, self._replica.epoch):
             view.hear(body.held, body.round, self._replica.log.end, self._replica.now_ms)
 
-    def _answer(
-        self, fetch: Fetch, records: tuple[Record, ...], divergence: Divergence | None = None
-    ) -> FetchAnswer:  # fmt: skip
+    def _answer(self, fetch: Fetch, records: tuple[Record, ...], divergence: Divergence | None = None) -> FetchAnswer:
         return FetchAnswer(
-            epoch=self._replica.epoch, end=fetch.end, last_epoch=fetch.last_epoch, confirmed=self._replica.confirmed,
-            round=self._round, records=records, divergence=divergence,
-        )  # fmt: skip
+            epoch=self._replica.epoch,
+            end=fetch.end,
+            last_epoch=fetch.last_epoch,
+            confirmed=self._replica.confirmed,
+            round=self._round,
+            records=records,
+            divergence=divergence,
+        )
 
     def _answer_fetches(self) -> None:
         replica = self._replica
@@ -270,7 +271,7 @@ class Master:
         replica = self._replica
         return broker_rules.may_acknowledge(
             index, replica.confirmed, replica.held, sync_replication=replica.settings.sync_replication
-        )  # fmt: skip
+        )
 
     def expire(self) -> None:
         """Tell those whose deadline has passed that nobody knows."""

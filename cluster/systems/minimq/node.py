@@ -252,7 +252,7 @@ def build(config: NodeConfig, folder: Folder) -> tuple[Core, Store]:
         rng = Random(f"{config.seed}/{config.name}/{len(kept)}")
         controller = Controller(
             name=config.name, controllers=config.controllers, stored=stored, rng=rng, settings=config.controller
-        )  # fmt: skip
+        )
         return controller, journal
     log = BrokerStore(folder.path / "log", config.segment_bytes)
     records = log.recovered()

@@ -35,11 +35,21 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(Rejected, "bad-request", Type.FAIL, "rejected: bad-request", _BEFORE),
     Row(Rejected, "too-large", Type.FAIL, "rejected: too-large", _BEFORE),
     Row(Rejected, "busy", Type.FAIL, "rejected: busy", "the bound on waiting requests is looked at first"),
-    Row(messages.Indefinite, "deadline", Type.INFO, "indefinite: deadline",
-        "appended, and not confirmed within broker.requestTimeout"),
-    Row(messages.Indefinite, "stepped-down", Type.INFO, "indefinite: stepped-down",
-        "appended, and another epoch began: it may survive or not"),
-)  # fmt: skip
+    Row(
+        messages.Indefinite,
+        "deadline",
+        Type.INFO,
+        "indefinite: deadline",
+        "appended, and not confirmed within broker.requestTimeout",
+    ),
+    Row(
+        messages.Indefinite,
+        "stepped-down",
+        Type.INFO,
+        "indefinite: stepped-down",
+        "appended, and another epoch began: it may survive or not",
+    ),
+)
 
 _ROWS: Final = MappingProxyType({(row.kind, row.reason): row for row in TABLE})
 

@@ -130,7 +130,10 @@ def of_broker(name: str, said: ReplicaStatus, topic: str, asked_ns: int, time_ns
     """Pure: an observation from a broker's status. Only a master speaks for its group; a follower repeats others."""
     leads = said.role == "master"
     return Observation(
-        time_ns=time_ns, asked_ns=asked_ns, node=name, alive=True,
+        time_ns=time_ns,
+        asked_ns=asked_ns,
+        node=name,
+        alive=True,
         role={"master": "master", "follower": "slave", "none": "none"}[said.role],
         epoch=said.epoch if leads else None,
         subject=GROUP,
@@ -138,18 +141,24 @@ def of_broker(name: str, said: ReplicaStatus, topic: str, asked_ns: int, time_ns
         sync_state_set=tuple(sorted(said.sync_state_set)) if leads else None,
         sync_state_set_epoch=said.sss_epoch if leads else None,
         max_offsets={str(queue): end for queue, end in enumerate(said.queue_ends.get(topic, ()))} or None,
-    )  # fmt: skip
+    )
 
 
 def of_controller(name: str, said: Status, asked_ns: int, time_ns: int) -> Observation:
     """Pure: an observation from a controller's status. Only one that leads speaks for the group."""
     leads, group = said.role == "leader", said.metadata.group
     return Observation(
-        time_ns=time_ns, asked_ns=asked_ns, node=name, alive=True, role=said.role, epoch=said.term, subject=GROUP,
+        time_ns=time_ns,
+        asked_ns=asked_ns,
+        node=name,
+        alive=True,
+        role=said.role,
+        epoch=said.term,
+        subject=GROUP,
         master=group.master if leads else None,
         sync_state_set=tuple(sorted(group.sync_state_set)) if leads else None,
         sync_state_set_epoch=group.sss_epoch if leads else None,
-    )  # fmt: skip
+    )
 
 
 def _soon(timeout_s: float) -> int:

@@ -99,9 +99,7 @@ class Replica:
 
     def polled(self, key: QueueKey, offset: int, records_max: int) -> Polled:
         """What a reader may see from ``offset`` on."""
-        records = self.log.read(
-            key, offset, self.readable_end, min(records_max, READ_RECORDS_MAX), FETCH_BYTES_MAX
-        )  # fmt: skip
+        records = self.log.read(key, offset, self.readable_end, min(records_max, READ_RECORDS_MAX), FETCH_BYTES_MAX)
         return Polled(records=records, end=self.log.queue_end(key, self.readable_end), epoch=self.epoch)
 
     def send(self, to: str, body: msgspec.Struct) -> None:

@@ -68,42 +68,50 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "2", "replicas in the SyncStateSet, the master counted, below which nothing is appended", _whole(1, BROKERS)
     ),
     "broker.flush": Setting(
-        "sync", "sync: a replica counts a record once it is on disk; async: once it is in memory",
+        "sync",
+        "sync: a replica counts a record once it is on disk; async: once it is in memory",
         _choice("sync", "async"),
     ),
     "broker.replication": Setting(
-        "sync", "sync: acknowledged once the whole SyncStateSet has it; async: once the master has it",
+        "sync",
+        "sync: acknowledged once the whole SyncStateSet has it; async: once the master has it",
         _choice("sync", "async"),
     ),
     "broker.requestTimeout": Setting(
-        "2.5", "seconds after which a broker says that nobody knows; above --op-timeout clients give up before it",
+        "2.5",
+        "seconds after which a broker says that nobody knows; above --op-timeout clients give up before it",
         _seconds(2 * _BROKER.tick_ms / _MS_PER_S),
     ),
     "broker.lagMax": Setting(
-        "2", "seconds a follower may be behind before it leaves the SyncStateSet",
+        "2",
+        "seconds a follower may be behind before it leaves the SyncStateSet",
         _seconds(2 * _BROKER.fetch_park_ms / _MS_PER_S),
     ),
     "broker.segmentBytes": Setting(
-        "65536", "bytes of a segment of the log on disk, after which the next begins; small, so that runs have many",
+        "65536",
+        "bytes of a segment of the log on disk, after which the next begins; small, so that runs have many",
         _bytes,
     ),
     "controller.brokerTimeout": Setting(
-        "1.5", "seconds of a broker's silence after which the controllers take it for dead",
+        "1.5",
+        "seconds of a broker's silence after which the controllers take it for dead",
         _seconds(2 * _BROKER.heartbeat_ms / _MS_PER_S),
     ),
     "controller.uncleanElection": Setting(
-        "false", "true: without a living member of the SyncStateSet any broker may become master",
+        "false",
+        "true: without a living member of the SyncStateSet any broker may become master",
         _choice("false", "true"),
     ),
     "controller.electionTimeout": Setting(
-        "0.5", "seconds, up to twice as many, without a leader before a controller stands for election",
+        "0.5",
+        "seconds, up to twice as many, without a leader before a controller stands for election",
         _seconds(2 * _RAFT.heartbeat_ms / _MS_PER_S),
     ),
     "client.routePollInterval": Setting("1", routing.CLIENT_HELP["client.routePollInterval"], _client),
     "client.routing": Setting("mixed", routing.CLIENT_HELP["client.routing"], _client),
     "client.slaveReads": Setting("on", "on (default): followers are read on purpose; off: never", _client),
     "bug": Setting("", "the one deviation that is switched on (chaos list bugs); empty (default): none", _client),
-}  # fmt: skip
+}
 
 HELP: Final[Mapping[str, str]] = {name: setting.help for name, setting in SETTINGS.items()}
 

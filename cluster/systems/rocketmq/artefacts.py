@@ -157,8 +157,15 @@ def _fill(partial: Path, log: Path, say: Say, environment: Mapping[str, str]) ->
 
 
 def _maven(pom: Path, target: Path, log: Path, say: Say, environment: Mapping[str, str]) -> None:
-    argv = ["mvn", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime",
-            f"-DoutputDirectory={target}"]  # fmt: skip
+    argv = [
+        "mvn",
+        "-B",
+        "-f",
+        str(pom),
+        "dependency:copy-dependencies",
+        "-DincludeScope=runtime",
+        f"-DoutputDirectory={target}",
+    ]
     deadline = Deadline(f"Maven to fetch RocketMQ's jars (log {log})", FETCH_TIMEOUT_S)
     with (
         log.open("wb") as out,

@@ -151,14 +151,20 @@ class RocketMQClient(RoutedClient[Link]):
         for member in self._members.values():
             member.close()
 
-    async def _pull(
-        self, node: str, key: int, offset: int, count: int, deadline_ns: int, received: Received
-    ) -> Pulled:  # fmt: skip
+    async def _pull(self, node: str, key: int, offset: int, count: int, deadline_ns: int, received: Received) -> Pulled:
         fields = {
-            "consumerGroup": READ_GROUP, "topic": self._run_names.topic, "queueId": key, "queueOffset": offset,
-            "maxMsgNums": count, "sysFlag": _SUBSCRIPTION_IN_HEADER, "commitOffset": 0, "suspendTimeoutMillis": 0,
-            "subscription": "*", "subVersion": 0, "expressionType": "TAG",
-        }  # fmt: skip
+            "consumerGroup": READ_GROUP,
+            "topic": self._run_names.topic,
+            "queueId": key,
+            "queueOffset": offset,
+            "maxMsgNums": count,
+            "sysFlag": _SUBSCRIPTION_IN_HEADER,
+            "commitOffset": 0,
+            "suspendTimeoutMillis": 0,
+            "subscription": "*",
+            "subVersion": 0,
+            "expressionType": "TAG",
+        }
         answer = await self._links[node].request(Request.PULL_MESSAGE, fields, deadline_ns)
         return parse_pull(answer, key, self._run, received.records)
 

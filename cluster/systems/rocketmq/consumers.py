@@ -23,10 +23,16 @@ from cluster.systems.rocketmq.protocol import Code, Request
 
 REFUSED: Final = frozenset(
     {
-        Code.SYSTEM_BUSY, Code.REQUEST_CODE_NOT_SUPPORTED, Code.MESSAGE_ILLEGAL, Code.NO_PERMISSION,
-        Code.TOPIC_NOT_EXIST, Code.SUBSCRIPTION_GROUP_NOT_EXIST, Code.INVALID_PARAMETER, Code.NO_MESSAGE,
+        Code.SYSTEM_BUSY,
+        Code.REQUEST_CODE_NOT_SUPPORTED,
+        Code.MESSAGE_ILLEGAL,
+        Code.NO_PERMISSION,
+        Code.TOPIC_NOT_EXIST,
+        Code.SUBSCRIPTION_GROUP_NOT_EXIST,
+        Code.INVALID_PARAMETER,
+        Code.NO_MESSAGE,
     }
-)  # fmt: skip
+)
 """Answers of brokers that looked at a request of a consumer and did nothing."""
 
 _ASK_S: Final = 1.0
@@ -149,6 +155,12 @@ async def _delete(link: Link, code: Request, fields: Mapping[str, object], deadl
 def topic_of(name: str, queues: int) -> dict[str, object]:
     """The fields of a request to create a topic."""
     return {
-        "topic": name, "defaultTopic": "TBW102", "readQueueNums": queues, "writeQueueNums": queues, "perm": 6,
-        "topicFilterType": "SINGLE_TAG", "topicSysFlag": 0, "order": False,
-    }  # fmt: skip
+        "topic": name,
+        "defaultTopic": "TBW102",
+        "readQueueNums": queues,
+        "writeQueueNums": queues,
+        "perm": 6,
+        "topicFilterType": "SINGLE_TAG",
+        "topicSysFlag": 0,
+        "order": False,
+    }

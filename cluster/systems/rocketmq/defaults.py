@@ -10,10 +10,14 @@ from cluster.systems.rocketmq.topology import Shape
 _CLIENT_DEFAULTS: Final = {"client.routePollInterval": "1", "client.routing": "mixed"}
 
 JVM_DEFAULTS: Final = {
-    "jvm.namesrv.Xms": "16m", "jvm.namesrv.Xmx": "32m",
-    "jvm.controller.Xms": "16m", "jvm.controller.Xmx": "48m",
-    "jvm.broker.Xms": "32m", "jvm.broker.Xmx": "96m", "jvm.broker.MaxDirectMemorySize": "192m",
-}  # fmt: skip
+    "jvm.namesrv.Xms": "16m",
+    "jvm.namesrv.Xmx": "32m",
+    "jvm.controller.Xms": "16m",
+    "jvm.controller.Xmx": "48m",
+    "jvm.broker.Xms": "32m",
+    "jvm.broker.Xmx": "96m",
+    "jvm.broker.MaxDirectMemorySize": "192m",
+}
 
 _BROKER_DEFAULTS: Final = {
     "flushDiskType": "ASYNC_FLUSH",
@@ -67,19 +71,27 @@ _CONTROLLER_DEFAULTS: Final = {
 
 
 TIMERS: Final = (
-    "broker.registerNameServerPeriod", "broker.controllerHeartBeatTimeoutMills", "broker.haMaxTimeSlaveNotCatchup",
-    "broker.haSendHeartbeatInterval", "broker.slaveTimeout", "broker.syncControllerMetadataPeriod",
-    "broker.syncBrokerMetadataPeriod", "broker.checkSyncStateSetPeriod", "controller.scanNotActiveBrokerInterval",
+    "broker.registerNameServerPeriod",
+    "broker.controllerHeartBeatTimeoutMills",
+    "broker.haMaxTimeSlaveNotCatchup",
+    "broker.haSendHeartbeatInterval",
+    "broker.slaveTimeout",
+    "broker.syncControllerMetadataPeriod",
+    "broker.syncBrokerMetadataPeriod",
+    "broker.checkSyncStateSetPeriod",
+    "controller.scanNotActiveBrokerInterval",
     "controller.scanInactiveMasterInterval",
-)  # fmt: skip
+)
 """With the defaults of these the margin of ``no-progress`` was measured."""
 
 
 def of(shape: Shape) -> dict[str, str]:
     """Every setting of RocketMQ's that is not left to RocketMQ, by its full name."""
     replication = {
-        "controller": _IN_CONTROLLER_MODE, "master-slave": _IN_MASTER_SLAVE_MODE, "dledger": _IN_DLEDGER_MODE,
-    }[shape.mode]  # fmt: skip
+        "controller": _IN_CONTROLLER_MODE,
+        "master-slave": _IN_MASTER_SLAVE_MODE,
+        "dledger": _IN_DLEDGER_MODE,
+    }[shape.mode]
     broker = {**_BROKER_DEFAULTS, "totalReplicas": str(shape.brokers), **replication}
     controller = _CONTROLLER_DEFAULTS if shape.controllers else {}
     return {

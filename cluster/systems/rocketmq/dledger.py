@@ -77,10 +77,15 @@ class Member:
         """
         if not self._others:
             return _ONLY_TERM
-        body = msgspec.json.encode({
-            "group": self._group, "remoteId": self._name, "localId": self._others[0], "leaderId": self._others[0],
-            "term": _TERM_BEFORE_ALL,
-        })  # fmt: skip
+        body = msgspec.json.encode(
+            {
+                "group": self._group,
+                "remoteId": self._name,
+                "localId": self._others[0],
+                "leaderId": self._others[0],
+                "term": _TERM_BEFORE_ALL,
+            }
+        )
         return parse_term(await self._link.request(Request.DLEDGER_HEART_BEAT, {}, deadline_ns, body))
 
     async def standing(self, deadline_ns: int) -> Standing:

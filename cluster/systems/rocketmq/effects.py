@@ -20,10 +20,20 @@ from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
 
 SWITCHES: Final = (
-    "transientStorePoolEnable", "slaveReadEnable", "minInSyncReplicas", "inSyncReplicas", "allAckInSyncStateSet",
-    "enableElectUncleanMaster", "flushDiskType", "brokerRole", "controllerType", "enableControllerMode",
-    "enableDLegerCommitLog", "timerWheelEnable", "totalReplicas",
-)  # fmt: skip
+    "transientStorePoolEnable",
+    "slaveReadEnable",
+    "minInSyncReplicas",
+    "inSyncReplicas",
+    "allAckInSyncStateSet",
+    "enableElectUncleanMaster",
+    "flushDiskType",
+    "brokerRole",
+    "controllerType",
+    "enableControllerMode",
+    "enableDLegerCommitLog",
+    "timerWheelEnable",
+    "totalReplicas",
+)
 """Those that decide what is promised, named one by one in the note, with what each node says, set or not."""
 
 _MOVED: Final = frozenset({"brokerId", "brokerRole", "configStorePath", "listenPort"})

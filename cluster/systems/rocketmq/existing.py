@@ -100,9 +100,7 @@ def promised(shown: AllShown, view: ClusterView) -> Promises:
     return msgspec.structs.replace(made, progress_margin_s=0.0, not_taken=(f"{NO_PROGRESS} ({why})",))
 
 
-def concluded(
-    shown: AllShown, view: ClusterView, asked: Collection[str]
-) -> tuple[str, dict[str, object], Promises]:
+def concluded(shown: AllShown, view: ClusterView, asked: Collection[str]) -> tuple[str, dict[str, object], Promises]:
     """The text and the data of the note, and the promises.
 
     Raises:

@@ -73,9 +73,12 @@ def _number(field: int, value: int) -> bytes:
 def vote_request(asked: PreVote) -> bytes:
     """RequestVoteRequest: group, candidate, member, term, last log term, last log index, pre-vote."""
     return (
-        _text(1, asked.group) + _text(2, _NOBODY) + _text(3, asked.member)
-        + b"".join(_number(field, 0) for field in (4, 5, 6)) + _number(7, 1)
-    )  # fmt: skip
+        _text(1, asked.group)
+        + _text(2, _NOBODY)
+        + _text(3, asked.member)
+        + b"".join(_number(field, 0) for field in (4, 5, 6))
+        + _number(7, 1)
+    )
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:

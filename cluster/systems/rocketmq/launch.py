@@ -27,12 +27,20 @@ _MAINS: Final = {
 # Serial collector and C1 only: seven JVMs share a small machine. Without the TLS options each JVM makes keys of
 # its own: 40 MiB and seconds.
 _JVM: Final = (
-    "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-XX:-OmitStackTraceInFastThrow",
-    "-XX:+ExitOnOutOfMemoryError", "-XX:ReservedCodeCacheSize=64m", "-Xss512k",
-    "--add-opens=java.base/java.lang=ALL-UNNAMED", "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-XX:-OmitStackTraceInFastThrow",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:ReservedCodeCacheSize=64m",
+    "-Xss512k",
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
     "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
-    "-Djava.net.preferIPv4Stack=true", "-Dtls.server.mode=disabled", "-Dtls.test.mode.enable=false",
-)  # fmt: skip
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dtls.server.mode=disabled",
+    "-Dtls.test.mode.enable=false",
+)
 
 _PROGRAMS: Final = ("java",)
 

@@ -153,11 +153,16 @@ class Pops:
         # A slave would give messages away as well, and could write no check point.
         await master_of(self._ask, node, deadline_ns)
         fields = {
-            "consumerGroup": self._names.pop_group(op.key), "topic": self._names.topic, "queueId": op.key,
+            "consumerGroup": self._names.pop_group(op.key),
+            "topic": self._names.topic,
+            "queueId": op.key,
             "maxMsgNums": POP_MESSAGES,
-            "invisibleTime": op.argument // NS_PER_MS, "pollTime": 0, "bornTime": time.time_ns() // NS_PER_MS,
-            "initMode": _FROM_THE_BEGINNING, "order": False,
-        }  # fmt: skip
+            "invisibleTime": op.argument // NS_PER_MS,
+            "pollTime": 0,
+            "bornTime": time.time_ns() // NS_PER_MS,
+            "initMode": _FROM_THE_BEGINNING,
+            "order": False,
+        }
         answer = await link.request(Request.POP_MESSAGE, fields, deadline_ns)
         for value, receipt in parse_pop(self._names, answer, op.key, self._run, received.records):
             self._keep(op.key, value, receipt)
@@ -175,9 +180,12 @@ class Pops:
         if receipt is None:
             raise Definite("no receipt of such a message")
         fields: dict[str, object] = {
-            "consumerGroup": self._names.pop_group(op.key), "topic": receipt.topic, "queueId": receipt.queue,
-            "extraInfo": receipt.text, "offset": receipt.offset,
-        }  # fmt: skip
+            "consumerGroup": self._names.pop_group(op.key),
+            "topic": receipt.topic,
+            "queueId": receipt.queue,
+            "extraInfo": receipt.text,
+            "offset": receipt.offset,
+        }
         if op.f is F.EXTEND:
             fields["invisibleTime"] = op.argument // NS_PER_MS
         code = Request.ACK_MESSAGE if op.f is F.ACK else Request.CHANGE_MESSAGE_INVISIBLETIME

@@ -108,9 +108,7 @@ class RocketMQProbe:
         answer = await link.request(question.code, {}, _soon(_CONFIG_TIMEOUT_S))
         pool = None
         if question.component == "broker":
-            pool = effects.parse_pool(
-                await link.request(Request.GET_BROKER_RUNTIME_INFO, {}, _soon(_CONFIG_TIMEOUT_S))
-            )
+            pool = effects.parse_pool(await link.request(Request.GET_BROKER_RUNTIME_INFO, {}, _soon(_CONFIG_TIMEOUT_S)))
         return effects.Shown(effects.parse_config(answer), pool)
 
     async def _create_topic(self, node: NodeInfo, topic: str, deadline: Deadline) -> None:
@@ -192,13 +190,19 @@ class RocketMQProbe:
         except (Definite, Indefinite, ProtocolError) as problem:  # it has answered, so it is alive
             error = f"maximum offsets: {problem}"
         return Observation(
-            time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True,
+            time_ns=now_ns(),
+            asked_ns=asked_ns,
+            node=node.name,
+            alive=True,
             role="master" if broker.master else "slave",
             # The newest epoch in a slave's log may be cut off again; only a master's is a claim.
             epoch=broker.epoch if broker.master else None,
-            subject=config.GROUP, master=broker.follows, sync_state_set=with_it, max_offsets=offsets or None,
+            subject=config.GROUP,
+            master=broker.follows,
+            sync_state_set=with_it,
+            max_offsets=offsets or None,
             error=error,
-        )  # fmt: skip
+        )
 
     async def _observe_controller(self, node: NodeInfo, asked_ns: int, deadline_ns: int) -> Observation:
         metadata = await self._ask(node, Request.CONTROLLER_GET_METADATA_INFO, {}, deadline_ns)
@@ -215,11 +219,19 @@ class RocketMQProbe:
         except (Definite, Indefinite, ProtocolError) as problem:  # it has answered, so it is alive
             error = str(problem)
         return Observation(
-            time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True,
-            role="leader" if leads else "follower", epoch=term, subject=config.GROUP, master=group.master,
-            sync_state_set=group.sync_state_set, sync_state_set_epoch=group.sync_state_set_epoch,
-            master_epoch=group.master_epoch, error=error,
-        )  # fmt: skip
+            time_ns=now_ns(),
+            asked_ns=asked_ns,
+            node=node.name,
+            alive=True,
+            role="leader" if leads else "follower",
+            epoch=term,
+            subject=config.GROUP,
+            master=group.master,
+            sync_state_set=group.sync_state_set,
+            sync_state_set_epoch=group.sync_state_set_epoch,
+            master_epoch=group.master_epoch,
+            error=error,
+        )
 
     def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
         """Pure: the active controller with the highest term names the master; without one, the brokers do."""

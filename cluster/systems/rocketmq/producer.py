@@ -80,7 +80,7 @@ class Producer:
             request_fields(op, self._names.topic, self._names.transactions, named, _HALF),
             deadline_ns,
             body,
-        )  # fmt: skip
+        )
         require_ok(of_send(answer.code, answer.remark, self._mode))
         if decision not in AT_ONCE:
             return
@@ -88,8 +88,9 @@ class Producer:
             half = {
                 "tranStateTableOffset": int(answer.fields["queueOffset"]),
                 "commitLogOffset": int(answer.fields["msgId"][-_OFFSET_DIGITS:], 16),
-                "msgId": key, "transactionId": answer.fields.get("transactionId", key),
-            }  # fmt: skip
+                "msgId": key,
+                "transactionId": answer.fields.get("transactionId", key),
+            }
         except (KeyError, ValueError):
             raise ProtocolError("half message acknowledged without its place") from None
         await self._end(half, decision, node, deadline_ns)
@@ -118,8 +119,11 @@ class Producer:
         if decision is None:
             return
         fields = question.fields
-        half = {name: fields[name] for name in ("tranStateTableOffset", "commitLogOffset", "msgId", "transactionId")
-                if name in fields}  # fmt: skip
+        half = {
+            name: fields[name]
+            for name in ("tranStateTableOffset", "commitLogOffset", "msgId", "transactionId")
+            if name in fields
+        }
         deadline_ns = now_ns() + int(ANSWER_WITHIN_S * NS_PER_S)
         # Whatever becomes of it: the broker asks again until it has heard.
         with suppress(Definite, Indefinite):

@@ -24,12 +24,17 @@ REDELIVERED_WITHIN_S: Final = 30.0
 RECOVERS_WITHIN_S: Final = 80.0
 """Four times the longest time from a heal to the next acknowledgement in the stored runs, 19 s, rounded up."""
 _NOTICED_BY: Final[Mapping[str, int]] = {
-    "broker.haHousekeepingInterval": 20_000, "broker.haMaxTimeSlaveNotCatchup": 3000, "broker.slaveTimeout": 3000,
-    "broker.checkSyncStateSetPeriod": 1000, "broker.registerNameServerPeriod": 10_000,
-    "broker.syncControllerMetadataPeriod": 1000, "broker.syncBrokerMetadataPeriod": 1000,
-    "broker.controllerHeartBeatTimeoutMills": 3000, "controller.scanNotActiveBrokerInterval": 1000,
+    "broker.haHousekeepingInterval": 20_000,
+    "broker.haMaxTimeSlaveNotCatchup": 3000,
+    "broker.slaveTimeout": 3000,
+    "broker.checkSyncStateSetPeriod": 1000,
+    "broker.registerNameServerPeriod": 10_000,
+    "broker.syncControllerMetadataPeriod": 1000,
+    "broker.syncBrokerMetadataPeriod": 1000,
+    "broker.controllerHeartBeatTimeoutMills": 3000,
+    "controller.scanNotActiveBrokerInterval": 1000,
     "controller.scanInactiveMasterInterval": 1000,
-}  # fmt: skip
+}
 """What decides how soon a failure is noticed: the keys, and the values in ms with which it was measured."""
 
 CONTROLLERS_ELECT_WITHIN_S: Final = 5.0
@@ -75,10 +80,13 @@ _NOT_IN: Final[Mapping[str, Mapping[str, str]]] = {
 """Keys that the nodes of a mode take and show, and do not act by; said where another than the stock value is set."""
 
 _STOCK: Final[Mapping[str, str]] = {
-    "broker.allAckInSyncStateSet": "false", "broker.minInSyncReplicas": "1", "broker.inSyncReplicas": "1",
-    "broker.transientStorePoolEnable": "false", "broker.flushDiskType": "ASYNC_FLUSH",
+    "broker.allAckInSyncStateSet": "false",
+    "broker.minInSyncReplicas": "1",
+    "broker.inSyncReplicas": "1",
+    "broker.transientStorePoolEnable": "false",
+    "broker.flushDiskType": "ASYNC_FLUSH",
     "broker.enableAutoInSyncReplicas": "false",
-}  # fmt: skip
+}
 
 
 def of(settings: Mapping[str, str]) -> Promises:
@@ -86,12 +94,15 @@ def of(settings: Mapping[str, str]) -> Promises:
     # A slave refuses every pull unless it may be read, so then its own copy is out of reach.
     within_s = RECOVERS_WITHIN_S + longer_s(settings)
     always = Promises(
-        min_in_sync=min_in_sync(settings), replicas_read=settings.get("broker.slaveReadEnable") == "true",
+        min_in_sync=min_in_sync(settings),
+        replicas_read=settings.get("broker.slaveReadEnable") == "true",
         progress_margin_s=PROGRESS_MARGIN_S if topology.of(settings).controllers else 0.0,
-        early_s=early_s(settings), redelivered_within_s=REDELIVERED_WITHIN_S,
-        recovers_within_s=within_s, rejoins_within_s=within_s if topology.of(settings).mode == "controller" else 0.0,
+        early_s=early_s(settings),
+        redelivered_within_s=REDELIVERED_WITHIN_S,
+        recovers_within_s=within_s,
+        rejoins_within_s=within_s if topology.of(settings).mode == "controller" else 0.0,
         fails_over_after_s=fails_over_after_s(settings),
-    )  # fmt: skip
+    )
     if _disagreement(settings) is not None:
         return always
     allowed = {"stale-tail": _STALE[topology.of(settings).mode], "duplicate": _AGAIN, **_REPEATED}

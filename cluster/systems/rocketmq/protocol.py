@@ -129,10 +129,18 @@ def encode_request(code: int, opaque: int, fields: Mapping[str, object], body: b
 
 def encode_answer(answer: Answer) -> bytes:
     """An answer frame, as a server would write it."""
-    header = msgspec.json.encode({
-        "code": answer.code, "flag": _RESPONSE if answer.response else 0, "language": "JAVA", "opaque": answer.opaque,
-        "remark": answer.remark, "extFields": dict(answer.fields), "serializeTypeCurrentRPC": "JSON", "version": 501,
-    })  # fmt: skip
+    header = msgspec.json.encode(
+        {
+            "code": answer.code,
+            "flag": _RESPONSE if answer.response else 0,
+            "language": "JAVA",
+            "opaque": answer.opaque,
+            "remark": answer.remark,
+            "extFields": dict(answer.fields),
+            "serializeTypeCurrentRPC": "JSON",
+            "version": 501,
+        }
+    )
     return _LENGTHS.pack(4 + len(header) + len(answer.body), len(header)) + header + answer.body
 
 
@@ -179,9 +187,13 @@ def _decode_answer(content: bytes, marked: int) -> Answer:
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ProtocolError("frame with a header that does not parse") from None
     return Answer(
-        header.code, header.opaque, bool(header.flag & _RESPONSE), header.remark or "", header.extFields or {},
+        header.code,
+        header.opaque,
+        bool(header.flag & _RESPONSE),
+        header.remark or "",
+        header.extFields or {},
         content[length:],
-    )  # fmt: skip
+    )
 
 
 def encode_properties(properties: Mapping[str, str]) -> str:

@@ -24,10 +24,20 @@ def request_fields(
     """The header of SEND_MESSAGE_V2."""
     named = {"KEYS": str(op.value), "WAIT": "true", **(properties or {})}
     return {
-        "a": group, "b": topic, "c": "TBW102", "d": 4, "e": op.key, "f": system_flag,
-        "g": time.time_ns() // _NS_PER_MS, "h": 0,  # a half message of an older time is given up unasked
-        "i": encode_properties(named), "j": 0, "k": False, "l": 0, "m": False,
-    }  # fmt: skip
+        "a": group,
+        "b": topic,
+        "c": "TBW102",
+        "d": 4,
+        "e": op.key,
+        "f": system_flag,
+        "g": time.time_ns() // _NS_PER_MS,
+        "h": 0,  # a half message of an older time is given up unasked
+        "i": encode_properties(named),
+        "j": 0,
+        "k": False,
+        "l": 0,
+        "m": False,
+    }
 
 
 def properties_of(op: Invocation) -> dict[str, str]:

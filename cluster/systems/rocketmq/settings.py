@@ -31,30 +31,68 @@ HELP: Final[Mapping[str, str]] = {**topology.HELP, **CLIENT_HELP}
 # A topology is wired with these; a run that changed them would not find its own nodes.
 _RESERVED: Final = {
     "broker": {
-        "bindAddress", "listenPort", "haListenPort", "brokerIP1", "brokerIP2", "namesrvAddr", "controllerAddr",
-        "brokerName", "brokerClusterName", "brokerId", "enableControllerMode",
-        "fetchNamesrvAddrByAddressServer", "fetchNameSrvAddrByDnsLookup", "fetchControllerAddrByDnsLookup",
-        "rocketmqHome", "storePathRootDir",
-        "storePathCommitLog", "storePathEpochFile", "storePathBrokerIdentity", "enableDLegerCommitLog", "dLegerGroup",
-        "dLegerPeers", "dLegerSelfId", "duplicationEnable", "isInBrokerContainer", "inBrokerContainer",
+        "bindAddress",
+        "listenPort",
+        "haListenPort",
+        "brokerIP1",
+        "brokerIP2",
+        "namesrvAddr",
+        "controllerAddr",
+        "brokerName",
+        "brokerClusterName",
+        "brokerId",
+        "enableControllerMode",
+        "fetchNamesrvAddrByAddressServer",
+        "fetchNameSrvAddrByDnsLookup",
+        "fetchControllerAddrByDnsLookup",
+        "rocketmqHome",
+        "storePathRootDir",
+        "storePathCommitLog",
+        "storePathEpochFile",
+        "storePathBrokerIdentity",
+        "enableDLegerCommitLog",
+        "dLegerGroup",
+        "dLegerPeers",
+        "dLegerSelfId",
+        "duplicationEnable",
+        "isInBrokerContainer",
+        "inBrokerContainer",
     },
     "controller": {
-        "bindAddress", "listenPort", "controllerType", "controllerDLegerGroup", "controllerDLegerPeers",
-        "controllerDLegerSelfId", "controllerStorePath", "configStorePath", "rocketmqHome", "jraftConfig",
-        "jRaftGroupId", "jRaftServerId", "jRaftInitConf", "jRaftControllerRPCAddr",
+        "bindAddress",
+        "listenPort",
+        "controllerType",
+        "controllerDLegerGroup",
+        "controllerDLegerPeers",
+        "controllerDLegerSelfId",
+        "controllerStorePath",
+        "configStorePath",
+        "rocketmqHome",
+        "jraftConfig",
+        "jRaftGroupId",
+        "jRaftServerId",
+        "jRaftInitConf",
+        "jRaftControllerRPCAddr",
     },
     "namesrv": {
-        "bindAddress", "listenPort", "rocketmqHome", "kvConfigPath", "configStorePath", "enableControllerInNamesrv",
+        "bindAddress",
+        "listenPort",
+        "rocketmqHome",
+        "kvConfigPath",
+        "configStorePath",
+        "enableControllerInNamesrv",
     },
-}  # fmt: skip
+}
 
 # Above transactionOpBatchInterval (3000): what was decided is written so late that a question in between is repeated.
 _ASKED_SOON: Final[Mapping[str, str]] = {"broker.transactionCheckInterval": "5000"}  # 30000
 # Where one of those is what somebody looked for, the setting of the harness' own that decides it.
 _INSTEAD: Final = {
-    "enableControllerMode": "cluster.mode", "enableDLegerCommitLog": "cluster.mode",
-    "controllerType": "cluster.controllerType", "enableControllerInNamesrv": "cluster.controllerIn",
-}  # fmt: skip
+    "enableControllerMode": "cluster.mode",
+    "enableDLegerCommitLog": "cluster.mode",
+    "controllerType": "cluster.controllerType",
+    "enableControllerInNamesrv": "cluster.controllerIn",
+}
 
 _MASTER_ROLES: Final = ("SYNC_MASTER", "ASYNC_MASTER")
 _TIMED: Final = frozenset({F.SCHEDULE, F.POP, F.ACK, F.EXTEND})

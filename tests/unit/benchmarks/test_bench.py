@@ -21,9 +21,18 @@ def bench(monkeypatch, tmp_path):
 
 
 def row(name, scale, **more):
-    return {"name": name, "scale": scale, "commit": "abc", "began": "2026-01-01T00:00:00+00:00", "machine": MACHINE,
-            "entries": [{"who": "ours", "median_s": 1.5, "peak_mib": 2048}], "figures": {}, "met": None,
-            "profile": [], **more}  # fmt: skip
+    return {
+        "name": name,
+        "scale": scale,
+        "commit": "abc",
+        "began": "2026-01-01T00:00:00+00:00",
+        "machine": MACHINE,
+        "entries": [{"who": "ours", "median_s": 1.5, "peak_mib": 2048}],
+        "figures": {},
+        "met": None,
+        "profile": [],
+        **more,
+    }
 
 
 def test_the_page_shows_the_latest_full_row_and_says_what_misses(bench):

@@ -14,10 +14,15 @@ from chaos.plugins import load
 @pytest.mark.parametrize(
     ("generator", "page"),
     [
-        ("rocketmq_matrix", "rocketmq.md"), ("findings", "findings.md"),
-        ("minimq_bugs", "bugs.md"), ("minimq_clean", "clean-runs.md"), ("minimq_figures", "minimq-figures.md"),
-        ("backends", "backend-costs.md"), ("progress", "progress.md"),
-        ("bench", "benchmarks.md"), ("dispatch", "dispatch.md"),
+        ("rocketmq_matrix", "rocketmq.md"),
+        ("findings", "findings.md"),
+        ("minimq_bugs", "bugs.md"),
+        ("minimq_clean", "clean-runs.md"),
+        ("minimq_figures", "minimq-figures.md"),
+        ("backends", "backend-costs.md"),
+        ("progress", "progress.md"),
+        ("bench", "benchmarks.md"),
+        ("dispatch", "dispatch.md"),
     ],
 )
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,15 +57,17 @@ def _after_heals(rows: list[dict[str, Any]]) -> list[float]:
     """Of sends that were acknowledged again after a heal: seconds from its beginning, by the command's fault length."""
     return [
         rto["seconds"] - min(map(float, FAULT_S.findall(row["command"])))
-        for row in rows if FAULT_S.search(row.get("command", ""))
-        for fault in row["faults"] for rto in fault["rto"]
+        for row in rows
+        if FAULT_S.search(row.get("command", ""))
+        for fault in row["faults"]
+        for rto in fault["rto"]
         if rto["f"] == "send" and rto["when"] == "after-heal"
-    ]  # fmt: skip
+    ]
 
 
 def test_the_recovery_that_systems_promise_is_far_above_what_the_stored_runs_took(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     rows = importlib.import_module("rows")
     raft = importlib.import_module("rocketmq_raft")

@@ -26,10 +26,14 @@ def asked(command):
     given = run_command.make_context("run", argv).params
     settings = SYSTEM.resolve(parse_settings(given["pairs"]))
     rows = make_plan(
-        given["nemesis"], SYSTEM.roles, SYSTEM.topology(settings), interval_s=given["fault_interval_s"],
-        duration_s=given["fault_duration_s"] or given["fault_interval_s"], time_limit_s=given["time_limit_s"],
+        given["nemesis"],
+        SYSTEM.roles,
+        SYSTEM.topology(settings),
+        interval_s=given["fault_interval_s"],
+        duration_s=given["fault_duration_s"] or given["fault_interval_s"],
+        time_limit_s=given["time_limit_s"],
         seed=given["seed"],
-    )  # fmt: skip
+    )
     return settings, [row.name for row in rows]
 
 
@@ -49,7 +53,11 @@ def test_settings_that_give_safety_up_are_known_to(matrix):
 
 def test_sections_appear_with_their_rows(matrix):
     row = {
-        "name": "jraft", "seed": 1, "exit": 1, "sentence": "One was lost.", "reason": "",
+        "name": "jraft",
+        "seed": 1,
+        "exit": 1,
+        "sentence": "One was lost.",
+        "reason": "",
         "faults": [{"skipped": False, "lost": 1, "rto": [{"f": "send", "seconds": 2.0, "recovered": True}]}],
     }
     page = matrix.page([row])

@@ -23,11 +23,33 @@ QUIET = (None, None)
 def row(job, **changes):
     controllers = job.planned.values["scenario"].startswith("controller-")
     made = CellRow(
-        id=job.planned.id, cell=job.planned.cell, values=job.planned.values, repeat=1, seed=job.planned.seed,
-        fingerprint=job.planned.fingerprint, argv=(), exit=0, verdict="valid", sentence="s", reason="", anomalies={},
-        allowed=(), rto={"send": QUIET if controllers else (3.5, 2.0)}, planned=2, proven=2, healed=2, skipped=0,
-        lost=0, began="", took_s=90.0, timings_s={}, run="r", earlier=(), chaos_version="0", system="rocketmq 5.5.0",
-    )  # fmt: skip
+        id=job.planned.id,
+        cell=job.planned.cell,
+        values=job.planned.values,
+        repeat=1,
+        seed=job.planned.seed,
+        fingerprint=job.planned.fingerprint,
+        argv=(),
+        exit=0,
+        verdict="valid",
+        sentence="s",
+        reason="",
+        anomalies={},
+        allowed=(),
+        rto={"send": QUIET if controllers else (3.5, 2.0)},
+        planned=2,
+        proven=2,
+        healed=2,
+        skipped=0,
+        lost=0,
+        began="",
+        took_s=90.0,
+        timings_s={},
+        run="r",
+        earlier=(),
+        chaos_version="0",
+        system="rocketmq 5.5.0",
+    )
     return msgspec.structs.replace(made, **changes)
 
 
@@ -43,22 +65,27 @@ def rows(where="", **changes):
     ("made", "said"),
     [
         (rows(), ["confirmed", "confirmed", "confirmed"]),
-        (rows("broker-kill.pool.DLedger", anomalies={"lost-write": 3}, verdict="invalid"),
-         ["refuted", "confirmed", "confirmed"]),
+        (
+            rows("broker-kill.pool.DLedger", anomalies={"lost-write": 3}, verdict="invalid"),
+            ["refuted", "confirmed", "confirmed"],
+        ),
         (rows("broker-kill.pool.DLedger", verdict="unknown"), ["not decided", "confirmed", "confirmed"]),
         (rows("broker-", rto={"send": (9.0,) * 9}), ["confirmed", "refuted", "confirmed"]),
         (rows("controller-loss.pool.jRaft", rto={"send": (None, 0.5)}), ["confirmed", "confirmed", "refuted"]),
         (rows("controller-loss.pool.jRaft", rto={"send": ("never",)}), ["confirmed", "confirmed", "refuted"]),
         ([], ["not decided"] * 3),
     ],
-)  # fmt: skip
+)
 def test_each_claim_follows_its_rule(made, said):
     assert answers(made) == said
 
 
 def test_the_page_has_every_cell_and_names_every_run_that_was_not_valid():
-    page = rocketmq_raft.page(PLAN, rows("both-loss.pool.jRaft", verdict="invalid", sentence="7 lost", lost=7,
-                                         anomalies={"lost-write": 7}), [])  # fmt: skip
+    page = rocketmq_raft.page(
+        PLAN,
+        rows("both-loss.pool.jRaft", verdict="invalid", sentence="7 lost", lost=7, anomalies={"lost-write": 7}),
+        [],
+    )
     table = [line for line in page.splitlines() if line.startswith(("| broker-", "| controller-", "| both-"))]
     assert len(table) == 12
     assert all(line.count("|") == 6 for line in table)

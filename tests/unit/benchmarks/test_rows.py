@@ -75,8 +75,9 @@ def test_the_runs_that_were_once_deleted_are_told(rows):
 
 def test_a_row_of_a_tree_with_changes_is_not_kept(rows, tmp_path, monkeypatch):
     def git(*argv):
-        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *argv], cwd=tmp_path, check=True,
-                       capture_output=True)  # fmt: skip
+        subprocess.run(
+            ["git", "-c", "user.name=n", "-c", "user.email=e", *argv], cwd=tmp_path, check=True, capture_output=True
+        )
 
     monkeypatch.setattr(rows, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
@@ -167,8 +168,11 @@ def test_a_series_runs_what_has_no_row_or_none_of_todays_code(rows, runs, monkey
 def test_a_series_keeps_each_row_and_can_be_taken_up_again(rows, runs, tmp_path, monkeypatch):
     for place in (rows, runs):
         monkeypatch.setattr(place, "clean_commit", lambda: "abc")
-    monkeypatch.setattr(runs, "row_of", lambda folder, command, code, _: row(
-        folder.name, seed=int(command[-1]), exit=code, sentence="so"))  # fmt: skip
+    monkeypatch.setattr(
+        runs,
+        "row_of",
+        lambda folder, command, code, _: row(folder.name, seed=int(command[-1]), exit=code, sentence="so"),
+    )
     performed = []
 
     def act(job, store):

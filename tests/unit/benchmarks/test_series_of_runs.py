@@ -18,11 +18,22 @@ def module(monkeypatch):
 
 def bug_row(seed, *, found, named, took_s, sentence="b1 did it"):
     return {
-        "bug": "offset-gap", "workload": "queue", "nemesis": "leader-kill", "anomaly": "int-poll-skip",
-        "help": "leaves", "seed": seed, "found": found, "named": named, "took_s": took_s, "exit": 1 if found else 2,
-        "sentence": sentence, "reason": "too little traffic", "commit": "abc", "began": "2026-01-02T03:04",
+        "bug": "offset-gap",
+        "workload": "queue",
+        "nemesis": "leader-kill",
+        "anomaly": "int-poll-skip",
+        "help": "leaves",
+        "seed": seed,
+        "found": found,
+        "named": named,
+        "took_s": took_s,
+        "exit": 1 if found else 2,
+        "sentence": sentence,
+        "reason": "too little traffic",
+        "commit": "abc",
+        "began": "2026-01-02T03:04",
         "run": f"r{seed}",
-    }  # fmt: skip
+    }
 
 
 def test_a_bug_that_was_missed_is_counted_and_listed(module):
@@ -43,11 +54,18 @@ def clean_row(seed, code, *rtos):
         for rto in rtos
     ]
     return {
-        "run": f"r{seed}", "commit": "abc", "began": "2026-01-02T03:04", "code": CODE,
+        "run": f"r{seed}",
+        "commit": "abc",
+        "began": "2026-01-02T03:04",
+        "code": CODE,
         "checks": {"no-loss": True, "progress": "unknown"},
-        "seed": seed, "exit": code, "faults": faults, "counts": {"send": 10, "send ok": 9}, "sentence": "2 lost",
+        "seed": seed,
+        "exit": code,
+        "faults": faults,
+        "counts": {"send": 10, "send ok": 9},
+        "sentence": "2 lost",
         "reason": "",
-    }  # fmt: skip
+    }
 
 
 def test_a_clean_run_that_was_not_valid_stays_in_the_table(module):

@@ -142,8 +142,9 @@ def test_a_turn_must_be_one_more_than_the_last(ci):
 
 def test_the_turn_of_the_landing_before_is_read_from_its_branch(ci, tmp_path, monkeypatch):
     def git(*argv):
-        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e", *argv], cwd=tmp_path, check=True,
-                       capture_output=True)  # fmt: skip
+        subprocess.run(
+            ["git", "-c", "user.name=n", "-c", "user.email=e", *argv], cwd=tmp_path, check=True, capture_output=True
+        )
 
     (tmp_path / ".ci").mkdir()
     monkeypatch.setattr(ci, "ROOT", tmp_path)

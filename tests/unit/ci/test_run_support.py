@@ -23,10 +23,12 @@ def run_of(tmp_path, faults, anomalies=None, system="rocketmq", valid=None, reas
     told = [{"sentence": LATE}]
     found = {name: {"count": n, "allowed": False, "examples": told} for name, n in (anomalies or {}).items()}
     results = {
-        "valid": (not found) if valid is None else valid, "reason": reason, "anomalies": found,
+        "valid": (not found) if valid is None else valid,
+        "reason": reason,
+        "anomalies": found,
         "faults": [{"name": name, "targets": targets, "proven": True, "healed": True} for name, targets in faults],
         "counts": {"operations": operations},
-    }  # fmt: skip
+    }
     (folder / "run.json").write_text(json.dumps(info))
     (folder / "results.json").write_text(json.dumps(results))
     return tmp_path
@@ -88,10 +90,16 @@ def test_bounds_come_from_the_stored_runs():
 @pytest.mark.parametrize(
     ("targets", "apart"),
     [
-        (["b1", "b2", "b3"], True), (["c1", "c2", "c3"], True), (["b1", "b2", "b3", "c1"], True), (["c2", "c3"], True),
-        (["c1"], False), (["b1"], False), (["b1", "b2", "c1", "c2"], False), (["b1", "c2", "c3"], False),
+        (["b1", "b2", "b3"], True),
+        (["c1", "c2", "c3"], True),
+        (["b1", "b2", "b3", "c1"], True),
+        (["c2", "c3"], True),
+        (["c1"], False),
+        (["b1"], False),
+        (["b1", "b2", "c1", "c2"], False),
+        (["b1", "c2", "c3"], False),
     ],
-)  # fmt: skip
+)
 def test_which_partition_leaves_controllers_without_brokers(targets, apart):
     assert parts_controllers_from_brokers(targets, NODES) is apart
 

@@ -291,9 +291,14 @@ class Together(Bench):
         specs = [NodeSpec(name=node.name, role=node.info.role) for node in cluster().nodes.values()]
         self.plan = plan_steps(Steps(steps=steps), KINDS, specs, time_limit_s=1000, seed=1)
         self.nemesis = Nemesis(
-            self.plan, cluster(), lambda: Leadership(master="b2", controller="c1"), self.log, now_ns(),
-            NoHost("client"), faults={Kind.KILL: fault},
-        )  # fmt: skip
+            self.plan,
+            cluster(),
+            lambda: Leadership(master="b2", controller="c1"),
+            self.log,
+            now_ns(),
+            NoHost("client"),
+            faults={Kind.KILL: fault},
+        )
         self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
 
 
@@ -454,9 +459,7 @@ def test_a_host_that_cannot_do_it_is_refused_before_the_start(kept, tmp_path):
     bench = Bench(kept, tmp_path)
     lame = cluster(capabilities=frozenset({Capability.IPTABLES}))
     with pytest.raises(CapabilityError, match="b1: cannot kill here, it lacks signals"):
-        Nemesis(
-            bench.plan, lame, Leadership, bench.log, 0, NoHost("client"), faults={Kind.KILL: kept}
-        )  # fmt: skip
+        Nemesis(bench.plan, lame, Leadership, bench.log, 0, NoHost("client"), faults={Kind.KILL: kept})
 
 
 @pytest.mark.parametrize("verb", ["act", "verify", "verify_still", "heal", "verify_healed", "kind", "needs"])
@@ -503,8 +506,10 @@ def test_on_each_does_all_at_once_and_names_every_failure():
 def test_a_node_that_could_not_be_looked_at_is_not_as_wanted_whatever_was_looked_for():
     looks = Outcomes({"a": 7, "b": DeployError("host b is gone"), "c": 8})
     assert looks.facts(lambda name, seen: (seen == 7, f"{name} has {seen}")) == {
-        "a": (True, "a has 7"), "b": (False, "could not be looked at: host b is gone"), "c": (False, "c has 8"),
-    }  # fmt: skip
+        "a": (True, "a has 7"),
+        "b": (False, "could not be looked at: host b is gone"),
+        "c": (False, "c has 8"),
+    }
 
 
 def test_on_each_does_not_wait_for_ever():

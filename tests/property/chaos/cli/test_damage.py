@@ -11,10 +11,14 @@ from chaos.cli.main import cli
 from chaos.core.errors import ChaosError
 
 COMMANDS = (
-    ("check", "--engine", "local"), ("check", "--engine", "local", "--json"),
-    ("check", "--engine", "local", "--check", "no-loss"), ("show",), ("show", "--around", "1"),
-    ("show", "--around", "lost-write"), ("report",),
-)  # fmt: skip
+    ("check", "--engine", "local"),
+    ("check", "--engine", "local", "--json"),
+    ("check", "--engine", "local", "--check", "no-loss"),
+    ("show",),
+    ("show", "--around", "1"),
+    ("show", "--around", "lost-write"),
+    ("report",),
+)
 
 
 def _spoil(tmp_path, seed, workload, state, times):

@@ -43,9 +43,11 @@ def expected(anomalies):
 
 
 SHAPES = {
-    "keys": st.integers(1, 25), "seed": st.integers(0, 2**40), "txn_length": st.integers(1, 4),
+    "keys": st.integers(1, 25),
+    "seed": st.integers(0, 2**40),
+    "txn_length": st.integers(1, 4),
     "sub_via": st.sampled_from(["assign", "subscribe"]),
-}  # fmt: skip
+}
 
 
 @settings(max_examples=20)

@@ -72,11 +72,18 @@ def as_calls(writes, reads):
     calls = []
     for number, op in enumerate([*writes, *reads]):
         loose = op.end == NEVER_NS
-        calls.append(Call(
-            number=number, process=number, f=op.kind, argument=op.value if op.kind == "write" else None,
-            output=op.value if op.kind == "read" else None, outcome=Type.INFO if loose else Type.OK,
-            invoke=op.invoke, complete=NEVER if loose else op.end,
-        ))  # fmt: skip
+        calls.append(
+            Call(
+                number=number,
+                process=number,
+                f=op.kind,
+                argument=op.value if op.kind == "write" else None,
+                output=op.value if op.kind == "read" else None,
+                outcome=Type.INFO if loose else Type.OK,
+                invoke=op.invoke,
+                complete=NEVER if loose else op.end,
+            )
+        )
     return Calls(calls)
 
 

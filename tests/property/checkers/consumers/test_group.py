@@ -20,7 +20,9 @@ from checkers.consumers.lost_commits import lost_commits
 from checkers.history.log import Log
 
 AT_ONCE = HistoryLiteral(
-    name="at-once", rules=(20,), about="Two commits at once, of which the earlier to begin is answered.",
+    name="at-once",
+    rules=(20,),
+    about="Two commits at once, of which the earlier to begin is answered.",
     ops=(
         OpLiteral(sends=Sends(start=1.0, count=3, every_s=0.1, offset=0)),
         OpLiteral(at=(2.0, 2.1), client=1, poll=Range(begin=0, got="0=0:0 1=0:1 2=0:2")),
@@ -28,8 +30,9 @@ AT_ONCE = HistoryLiteral(
         OpLiteral(at=(2.3, 2.4), client=2, commit=3),
         OpLiteral(at=(2.6, 2.7), client=1, committed_read=2),
     ),
-    expect=Expected(valid=True), drain=DrainLiteral(committed={0: 2}),
-)  # fmt: skip
+    expect=Expected(valid=True),
+    drain=DrainLiteral(committed={0: 2}),
+)
 
 
 def test_a_search_that_is_given_up_is_unknown_and_never_wrong(monkeypatch):
@@ -41,7 +44,7 @@ def test_a_search_that_is_given_up_is_unknown_and_never_wrong(monkeypatch):
     assert row.reason == "the order of commits and answers in queue 0 has too many possibilities"
     wrong = msgspec.structs.replace(
         AT_ONCE, ops=(*AT_ONCE.ops[:2], OpLiteral(at=(2.15, 2.18), client=1, committed_read=1), *AT_ONCE.ops[2:])
-    )  # fmt: skip
+    )
     assert judged(wrong).valid is False
 
 
@@ -144,15 +147,15 @@ def test_what_had_shown_another_offset_is_there(commits, reads):
     wrong = set(found.reads.tolist())
     known = [op for op in range(len(log.f)) if log.type[op] == Type.OK and op not in wrong]
     for read, shown, writer in zip(*(column.tolist() for column in found[:3]), strict=True):
-        before = [
-            op for op in known
-            if log.complete[op] < log.invoke[read] and value_of(log, op) != log.next[read]
-        ]  # fmt: skip
+        before = [op for op in known if log.complete[op] < log.invoke[read] and value_of(log, op) != log.next[read]]
         tried = [
-            op for op in range(len(log.f))
-            if log.f[op] == F.COMMIT and log.type[op] != Type.FAIL and log.offset[op] == log.next[read]
+            op
+            for op in range(len(log.f))
+            if log.f[op] == F.COMMIT
+            and log.type[op] != Type.FAIL
+            and log.offset[op] == log.next[read]
             and log.invoke[op] <= log.complete[read]
-        ]  # fmt: skip
+        ]
         assert writer in tried if tried else writer < 0
         assert all(log.invoke[op] <= log.invoke[writer] for op in tried)
         if not tried and log.next[read] >= 0:

@@ -40,9 +40,7 @@ def test_a_promise_to_repeat_excuses_it(seed):
     mutated = put_it_again(random.Random(seed), model(seed))
     assume(mutated is not None)
     literal, _ = mutated
-    run = msgspec.structs.replace(
-        literal.run, promises={"duplicate": "at least once"}, twice=("schedule", "transact")
-    )  # fmt: skip
+    run = msgspec.structs.replace(literal.run, promises={"duplicate": "at least once"}, twice=("schedule", "transact"))
     results = judged(msgspec.structs.replace(literal, run=run))
     assert results.valid is True, (results.sentence, dict(results.anomalies))
     assert results.anomalies["duplicate"].allowed

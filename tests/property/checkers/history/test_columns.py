@@ -20,9 +20,7 @@ def ints(values):
 @given(st.lists(st.tuples(SMALL, SMALL, st.integers(-50, 50)), max_size=12), st.integers(min_value=1, max_value=30))
 def test_stabbed(intervals, size):
     clipped = [(min(lo, size), min(hi, size), weight) for lo, hi, weight in intervals]
-    expected = [
-        max((weight for lo, hi, weight in clipped if lo <= at < hi), default=-99) for at in range(size)
-    ]
+    expected = [max((weight for lo, hi, weight in clipped if lo <= at < hi), default=-99) for at in range(size)]
     lo, hi, weight = (ints(column) for column in zip(*clipped, strict=True)) if clipped else (ints([]),) * 3
     assert stabbed(lo, hi, weight, size, none=-99).tolist() == expected
 

@@ -66,10 +66,13 @@ def test_the_scan_is_that_of_every_pair_of_operations():
         ops = sorted(small_history(draw), key=lambda op: op["invoke"])
         known = list(ranks(ops))
         late = {
-            i for i, rank, _ in known if rank is not None and any(
+            i
+            for i, rank, _ in known
+            if rank is not None
+            and any(
                 shows is not None and shows > rank and ops[j]["complete"] < ops[i]["invoke"] for j, _, shows in known
             )
-        }  # fmt: skip
+        }
         scans = rank_scan(shard_of(ops).log)
         assert sorted(op for scan in scans for op in scan.ops.tolist()) == sorted(late), ops
         found += len(late)

@@ -114,9 +114,13 @@ def jsonl(events):
 
 
 WRITTEN = {
-    "jepsen": jepsen, "indexed": partial(jepsen, indexed=True), "vector": partial(jepsen, vector=True),
-    "porcupine": console, "openchaos": openchaos, "jsonl": jsonl,
-}  # fmt: skip
+    "jepsen": jepsen,
+    "indexed": partial(jepsen, indexed=True),
+    "vector": partial(jepsen, vector=True),
+    "porcupine": console,
+    "openchaos": openchaos,
+    "jsonl": jsonl,
+}
 FORMAT_OF = {"indexed": "jepsen", "vector": "jepsen"}
 QUEUES = ("queue", "total-queue", "fifo-queue", "order")
 CASES = [

@@ -31,9 +31,13 @@ SAMPLES = sorted((DATA / "kafka").glob("*.edn"))
 SEEDS = st.integers(0, 2**32)
 FEWER = settings(max_examples=25)  # each writes files
 QUESTIONS = st.builds(
-    Question, format=st.just("jepsen"), model=st.just("kafka"), ww_deps=st.booleans(), strict=st.booleans(),
+    Question,
+    format=st.just("jepsen"),
+    model=st.just("kafka"),
+    ww_deps=st.booleans(),
+    strict=st.booleans(),
     sub_via=st.sampled_from(["assign", "subscribe"]),
-)  # fmt: skip
+)
 
 
 def in_ranges(path, question, size, share=1):
@@ -96,22 +100,22 @@ def _completes_another(records, rng):
     """Completions that name another kind than their invocations do."""
     strange = {"send": "txn", "poll": "txn", "assign": "subscribe", "subscribe": "assign"}
     return [
-        {**record, "f": strange.get(record["f"], record["f"])} if record["type"] != "invoke" and rng.random() < 0.3
-        else record for record in timed(records, rng)
-    ]  # fmt: skip
+        {**record, "f": strange.get(record["f"], record["f"])}
+        if record["type"] != "invoke" and rng.random() < 0.3
+        else record
+        for record in timed(records, rng)
+    ]
 
 
 DRESSES = {
     "plain": lambda records, _: records,
     "timed": timed,
-    "equal indices": lambda records, rng: [
-        {**record, "index": record["index"] // 3} for record in timed(records, rng)
-    ],
+    "equal indices": lambda records, rng: [{**record, "index": record["index"] // 3} for record in timed(records, rng)],
     "negative indices": lambda records, rng: [
         {**record, "index": record["index"] - 7} for record in timed(records, rng)
     ],
     "completions of another kind": _completes_another,
-}  # fmt: skip
+}
 MARKS = st.sampled_from(["", "\ufeff"])
 
 
@@ -124,8 +128,15 @@ def test_any_file_in_ranges_is_judged_as_a_whole(records, layout, size, question
 
 
 def test_a_range_that_names_no_log_is_judged_as_the_others():
-    first = {"index": 0, "time": 0, "type": Keyword(":invoke"), "process": 0, "f": Keyword(":send"), "value": None,
-             "rebalance-log": ({Keyword(":keys"): (1, 7)},)}  # fmt: skip
+    first = {
+        "index": 0,
+        "time": 0,
+        "type": Keyword(":invoke"),
+        "process": 0,
+        "f": Keyword(":send"),
+        "value": None,
+        "rebalance-log": ({Keyword(":keys"): (1, 7)},),
+    }
     last = {**first, "index": 1, "value": ((Keyword(":poll"), {}),)}
     del last["rebalance-log"]
     with written(LAYOUTS["lines"](edn_lines([first, last]))) as path:
@@ -159,9 +170,7 @@ def test_a_broken_log_in_ranges_is_judged_as_a_whole(seed, mutation, size, quest
 
 
 @FEWER
-@given(
-    SEEDS, st.integers(60, 600), QUESTIONS, st.sampled_from([1, 8, 1000]), st.sampled_from(sorted(DRESSES)), MARKS
-)  # fmt: skip
+@given(SEEDS, st.integers(60, 600), QUESTIONS, st.sampled_from([1, 8, 1000]), st.sampled_from(sorted(DRESSES)), MARKS)
 def test_any_log_in_ranges_is_judged_as_a_whole(seed, size, question, share, dress, mark):
     rng = random.Random(seed)
     with written(mark + lines_of(DRESSES[dress](anything(rng), rng))) as path:

@@ -61,11 +61,18 @@ def polls_and_sends(draw):
     told = np.array(mops, dtype=np.int64).reshape(-1, 5).T
     kind, nothing = told[1].astype(np.int8), np.zeros(len(told[0]), dtype=np.int32)
     return KafkaColumns(
-        Ops(np.arange(len(ops)), np.full(len(ops), NONE), columns[0].astype(np.int8), columns[1],
-            columns[2].astype(np.int8), np.zeros(len(ops), dtype=np.int8)),
+        Ops(
+            np.arange(len(ops)),
+            np.full(len(ops), NONE),
+            columns[0].astype(np.int8),
+            columns[1],
+            columns[2].astype(np.int8),
+            np.zeros(len(ops), dtype=np.int8),
+        ),
         Mops(told[0], kind, nothing, np.where(kind == Mop.NOTHING, -1, told[2]).astype(np.int32), told[3], told[4]),
-        tuple(range(keys)), (),
-    )  # fmt: skip
+        tuple(range(keys)),
+        (),
+    )
 
 
 def edges_of(parts):
@@ -146,11 +153,16 @@ def test_one_message_that_is_otherwise_is_judged_the_same_either_way(what):
 
 
 def test_a_record_that_polls_a_log_again_and_goes_back_is_looked_at_row_by_row():
-    sends = [{"process": 1, "type": kind, "f": "send", "value": [["send", 0, [at, at]]]}
-             for at in range(6) for kind in ("invoke", "ok")]  # fmt: skip
+    sends = [
+        {"process": 1, "type": kind, "f": "send", "value": [["send", 0, [at, at]]]}
+        for at in range(6)
+        for kind in ("invoke", "ok")
+    ]
     first, again = {0: [[0, 0], [5, 5]], 1: [[0, 9]]}, {0: [[2, 2]]}  # as far from first to last as there are messages
-    polls = [{"process": 0, "type": kind, "f": "poll", "value": value}
-             for kind, value in (("invoke", []), ("ok", [["poll", first], ["poll", again]]))]  # fmt: skip
+    polls = [
+        {"process": 0, "type": kind, "f": "poll", "value": value}
+        for kind, value in (("invoke", []), ("ok", [["poll", first], ["poll", again]]))
+    ]
     history = literals([*sends, *polls])
     (log, *_), *_ = summaries(history, once=True)
     assert (log.cases.found["int-poll-skip"].count, log.cases.found["int-nonmonotonic-poll"].count) == (1, 1)

@@ -35,12 +35,17 @@ def test_no_progress_is_a_silence_that_begins_after_controllers_were_hit(rows, i
     ops = tuple(
         OpLiteral(at=(at, at + took + 0.5), send=f"1:{n}", **({"ok": n} if done else {"fail": "refused"}))
         for n, (at, took, done) in enumerate(sorted(rows))
-    )  # fmt: skip
+    )
     fault = FaultLiteral(name="all-kill@controller", targets=("c1",), inject=inject + 0.25, heal=inject + 1.0)
     literal = HistoryLiteral(
-        name="x", rules=(17,), about="", ops=ops, faults=(fault,), run=RunLiteral(progress_margin_s=margin),
+        name="x",
+        rules=(17,),
+        about="",
+        ops=ops,
+        faults=(fault,),
+        run=RunLiteral(progress_margin_s=margin),
         expect=Expected(valid=True),
-    )  # fmt: skip
+    )
     with tempfile.TemporaryDirectory() as folder:
         write_run_folder(literal, Path(folder) / "run")
         found = local.judged(Path(folder) / "run").results.anomalies
@@ -59,8 +64,9 @@ def test_no_progress_is_a_silence_that_begins_after_controllers_were_hit(rows, i
 
 COPIES = st.lists(
     st.tuples(st.dictionaries(st.integers(0, 6), st.integers(-1, 2), max_size=5), st.integers(0, 3), st.integers(0, 8)),
-    min_size=2, max_size=4,
-)  # fmt: skip
+    min_size=2,
+    max_size=4,
+)
 
 
 @given(COPIES)

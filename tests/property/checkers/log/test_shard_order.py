@@ -23,10 +23,14 @@ def test_what_is_found_before_an_earlier_one_is_found_here(sent, rng):
     ops.append(OpLiteral(at=(9.0, 9.1), poll=Range(begin=0, got=content), client=9))
     results = judged(
         HistoryLiteral(
-            name="x", rules=(8,), about="", ops=tuple(ops), expect=Expected(valid=True),
+            name="x",
+            rules=(8,),
+            about="",
+            ops=tuple(ops),
+            expect=Expected(valid=True),
             run=RunLiteral(workload="ordered"),
         )
-    )  # fmt: skip
+    )
     furthest = {}
     expected = 0
     for shard, began, ended, place, _ in spans:

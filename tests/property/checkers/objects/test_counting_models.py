@@ -30,10 +30,18 @@ def drawn(rng, kinds):
         outcome = rng.choices([Type.OK, Type.FAIL, Type.INFO], [8, 1, 1])[0]
         f = rng.choice(list(kinds))
         argument, output = kinds[f](rng)
-        calls.append(Call(
-            number, process, f, argument, output if outcome is Type.OK else None, outcome, begun,
-            NEVER if outcome is Type.INFO else done,
-        ))  # fmt: skip
+        calls.append(
+            Call(
+                number,
+                process,
+                f,
+                argument,
+                output if outcome is Type.OK else None,
+                outcome,
+                begun,
+                NEVER if outcome is Type.INFO else done,
+            )
+        )
     return coarse(rng, Calls(calls))
 
 
@@ -127,9 +135,11 @@ def of_order(calls):
         return min(outs, key=lambda one: (one.complete, one.invoke), default=None)
 
     pairs = [(one, out) for one in oks(calls, "enqueue") if (out := first(one.argument)) is not None]
-    return {"order": sum(
-        any(a.complete < b.invoke and b_out.complete < a_out.invoke for a, a_out in pairs) for b, b_out in pairs
-    )}  # fmt: skip
+    return {
+        "order": sum(
+            any(a.complete < b.invoke and b_out.complete < a_out.invoke for a, a_out in pairs) for b, b_out in pairs
+        )
+    }
 
 
 def of_full_set(calls):
@@ -137,8 +147,10 @@ def of_full_set(calls):
     found = Counter()
     reads = oks(calls, "read")
     for add in (one for one in calls.all if one.f == "add"):
-        with_, without = ([one for one in reads if times(add.argument, one.output) == n and one.complete >= add.invoke]
-                          for n in (1, 0))  # fmt: skip
+        with_, without = (
+            [one for one in reads if times(add.argument, one.output) == n and one.complete >= add.invoke]
+            for n in (1, 0)
+        )
         known = [one.complete for one in with_] + ([add.complete] if add.outcome is Type.OK else [])
         last = max((one.invoke for one in with_), default=-1)
         missed = max((one.invoke for one in without), default=-1)
@@ -162,25 +174,49 @@ def distinct_adds(calls):
 
 CASES = {
     "set": (bags.final_set, of_set, {"add": lambda rng: (value(rng), None), "read": lambda rng: (None, several(rng))}),
-    "total-queue": (bags.total_queue, of_total_queue, {
-        "enqueue": lambda rng: (value(rng), None), "dequeue": lambda rng: (None, value(rng)),
-        "drain": lambda rng: (None, several(rng)),
-    }),
-    "queue": (bags.plain_queue, of_queue, {
-        "enqueue": lambda rng: (value(rng), None), "dequeue": lambda rng: (None, value(rng)),
-    }),
-    "counter": (bags.counter, of_counter, {
-        "add": lambda rng: (rng.choice([0, 1, 2, 1 << 70]), None),
-        "read": lambda rng: (None, rng.choice([0, 1, 2, 3, 4, 1 << 70, (1 << 70) + 2])),
-    }),
+    "total-queue": (
+        bags.total_queue,
+        of_total_queue,
+        {
+            "enqueue": lambda rng: (value(rng), None),
+            "dequeue": lambda rng: (None, value(rng)),
+            "drain": lambda rng: (None, several(rng)),
+        },
+    ),
+    "queue": (
+        bags.plain_queue,
+        of_queue,
+        {
+            "enqueue": lambda rng: (value(rng), None),
+            "dequeue": lambda rng: (None, value(rng)),
+        },
+    ),
+    "counter": (
+        bags.counter,
+        of_counter,
+        {
+            "add": lambda rng: (rng.choice([0, 1, 2, 1 << 70]), None),
+            "read": lambda rng: (None, rng.choice([0, 1, 2, 3, 4, 1 << 70, (1 << 70) + 2])),
+        },
+    ),
     "unique-ids": (bags.unique_ids, of_ids, {"generate": lambda rng: (None, value(rng))}),
-    "order": (order.check, of_order, {
-        "enqueue": lambda rng: (value(rng), None), "dequeue": lambda rng: (None, value(rng)),
-    }),
-    "set-full": (full_set, of_full_set, {
-        "add": lambda rng: (value(rng), None), "read": lambda rng: (None, several(rng)),
-    }),
-}  # fmt: skip
+    "order": (
+        order.check,
+        of_order,
+        {
+            "enqueue": lambda rng: (value(rng), None),
+            "dequeue": lambda rng: (None, value(rng)),
+        },
+    ),
+    "set-full": (
+        full_set,
+        of_full_set,
+        {
+            "add": lambda rng: (value(rng), None),
+            "read": lambda rng: (None, several(rng)),
+        },
+    ),
+}
 
 
 UNDEFINED = {"set-full": ("phantom", "duplicate")}

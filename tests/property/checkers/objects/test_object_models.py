@@ -77,29 +77,54 @@ CASES = {
     "register, few values": (few_values, register_apply, [0, 1, 2, None], register.check, register_step, None),
     "register, own values": (own_values, register_apply, [0, 1, 2, 3, 4, None], register.check, register_step, None),
     "mutex": (
-        lambda rng, n: (rng.choice(["acquire", "release"]), None), mutex_apply, [None], mutex.check, mutex_step, False,
+        lambda rng, n: (rng.choice(["acquire", "release"]), None),
+        mutex_apply,
+        [None],
+        mutex.check,
+        mutex_step,
+        False,
     ),
     "fifo, own values": (
         lambda rng, n: (f := rng.choice(["enqueue", "dequeue"]), n if f == "enqueue" else None),
-        fifo_apply, [0, 1, 2, 3, 4], fifo.check, fifo_step, (),
+        fifo_apply,
+        [0, 1, 2, 3, 4],
+        fifo.check,
+        fifo_step,
+        (),
     ),
     "fifo, few values": (
         lambda rng, n: (f := rng.choice(["enqueue", "dequeue"]), rng.randrange(3) if f == "enqueue" else None),
-        fifo_apply, [0, 1, 2], fifo.check, fifo_step, (),
+        fifo_apply,
+        [0, 1, 2],
+        fifo.check,
+        fifo_step,
+        (),
     ),
     "strings": (
         lambda rng, n: (f := rng.choice(["get", "put", "append", "append"]), None if f == "get" else str(n % 4)),
-        text_apply, ["", "0", "01", "12", "3", None], kv.check, text_step, "",
+        text_apply,
+        ["", "0", "01", "12", "3", None],
+        kv.check,
+        text_step,
+        "",
     ),
     "set": (
         lambda rng, n: (f := rng.choice(["add", "read"]), rng.randrange(4) if f == "add" else None),
-        set_apply, [[], [0], [0, 1], [0, 1, 2], [1, 3], [9], None], unordered.linear_set, set_step, frozenset(),
+        set_apply,
+        [[], [0], [0, 1], [0, 1, 2], [1, 3], [9], None],
+        unordered.linear_set,
+        set_step,
+        frozenset(),
     ),
     "queue": (
         lambda rng, n: (f := rng.choice(["enqueue", "dequeue"]), rng.randrange(3) if f == "enqueue" else None),
-        bag_apply, [0, 1, 2, 3], unordered.linear_queue, bag_step, (),
+        bag_apply,
+        [0, 1, 2, 3],
+        unordered.linear_queue,
+        bag_step,
+        (),
     ),
-}  # fmt: skip
+}
 CHECKS = {check for _, _, _, check, _, _ in CASES.values()}
 
 
@@ -109,8 +134,13 @@ def drawn(name, histories):
     rng = random.Random(name)
     for _ in range(histories):
         calls = coarse(rng, spoilt(rng, small(rng, make, apply), values))
-        yield calls, Rules(
-            nil_means=rng.choice(["any", "absent"]), fail_observes=rng.random() < 0.5, blind_takes=rng.random() < 0.5
+        yield (
+            calls,
+            Rules(
+                nil_means=rng.choice(["any", "absent"]),
+                fail_observes=rng.random() < 0.5,
+                blind_takes=rng.random() < 0.5,
+            ),
         )
 
 

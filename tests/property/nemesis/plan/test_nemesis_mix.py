@@ -22,9 +22,15 @@ NAMES = st.lists(st.sampled_from([name for name in FAULTS if "ring" not in name]
 
 def plan(nemesis="all", seed=1, *, interval_s=8.0, duration_s=8.0, time_limit_s=150.0, **more):
     return make_plan(
-        nemesis, KINDS, SPECS, interval_s=interval_s, duration_s=duration_s, time_limit_s=time_limit_s, seed=seed,
+        nemesis,
+        KINDS,
+        SPECS,
+        interval_s=interval_s,
+        duration_s=duration_s,
+        time_limit_s=time_limit_s,
+        seed=seed,
         **more,
-    )  # fmt: skip
+    )
 
 
 def end_s(row):
@@ -80,9 +86,12 @@ def test_every_length_comes_up_some_rows_overlap_and_some_are_followed_by_a_rest
                 assert led.selector is Selector.LEADER
                 assert led.roles[0] == "broker"
                 assert end_s(led) < row.at_s < end_s(led) + 4 + 1e-6
-    assert 0.3 < sum(bool(row.follows) for row in rows) / sum(
-        row.selector is Selector.LEADER and row.roles[0] == "broker" for row in rows
-    ) < 0.7  # fmt: skip
+    assert (
+        0.3
+        < sum(bool(row.follows) for row in rows)
+        / sum(row.selector is Selector.LEADER and row.roles[0] == "broker" for row in rows)
+        < 0.7
+    )
 
 
 @given(SEEDS)
@@ -124,8 +133,10 @@ def test_another_name_moves_no_row_and_no_draw(seed, others):
     names = [*others, "random-stop", "major-kill@controller"]
     few, many = (plan(",".join(own), seed) for own in (names, [*names, "all-kill@controller"]))
     when = [[(row.at_s, row.quiet_s) for row in rows] for rows in (few, many)]
-    alone = [[row for row in rows if row.at_s in {at_s for at_s, _ in when[0]} & {at_s for at_s, _ in when[1]}]
-             for rows in (few, many)]  # fmt: skip
+    alone = [
+        [row for row in rows if row.at_s in {at_s for at_s, _ in when[0]} & {at_s for at_s, _ in when[1]}]
+        for rows in (few, many)
+    ]
     assert len(alone[0]) >= 5
     for a, b in zip(*alone, strict=True):
         assert (a.at_s, a.duration_s, a.quiet_s) == (b.at_s, b.duration_s, b.quiet_s)

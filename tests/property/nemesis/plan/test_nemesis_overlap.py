@@ -96,9 +96,7 @@ def test_a_lane_never_overlaps_and_there_are_no_more_lanes_than_faults_at_once(s
     for lane in made:
         for one, following in itertools.pairwise(lane):
             assert one.at_s + one.duration_s <= following.at_s
-    at_once = max(
-        sum(other.at_s <= row.at_s < other.at_s + other.duration_s for other in plan) for row in plan
-    )
+    at_once = max(sum(other.at_s <= row.at_s < other.at_s + other.duration_s for other in plan) for row in plan)
     assert len(made) == at_once
 
 

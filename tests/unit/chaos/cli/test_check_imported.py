@@ -70,8 +70,10 @@ def test_a_missing_order_is_shown_by_the_smallest_sub_history(check):
     for number in range(40):
         for f, value in (("write", number), ("read", number if number != 30 else 7)):
             invoked = value if f == "write" else "nil"
-            lines += [f"{{:process 0, :type {type_}, :f :{f}, :value {said}}}" for type_, said in
-                      ((":invoke", invoked), (":ok", value))]  # fmt: skip
+            lines += [
+                f"{{:process 0, :type {type_}, :f :{f}, :value {said}}}"
+                for type_, said in ((":invoke", invoked), (":ok", value))
+            ]
     code, (said,) = check("\n".join(lines) + "\n", format="jepsen", model="register")
     example = said["anomalies"]["nonlinearizable"]["examples"][0]
     shown = {(row["f"], row["argument"] if row["f"] == "write" else row["output"]) for row in example["ops"]}
@@ -83,10 +85,12 @@ def test_real_time_counts_for_sets_if_told_so(check):
     lines = [
         f"{{:process {process}, :type {type_}, :f :{f}, :value {said}}}"
         for process, f, invoked, value in (
-            (0, "add", 1, 1), (1, "read", "nil", "#{}"), (2, "read", "nil", "#{1}"),
+            (0, "add", 1, 1),
+            (1, "read", "nil", "#{}"),
+            (2, "read", "nil", "#{1}"),
         )
         for type_, said in ((":invoke", invoked), (":ok", value))
-    ]  # fmt: skip
+    ]
     assert check("\n".join(lines) + "\n", format="jepsen", model="set")[0] == 0
     code, (said,) = check("\n".join(lines) + "\n", format="jepsen", model="set", linearizable=True)
     assert code == 1

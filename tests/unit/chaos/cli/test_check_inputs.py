@@ -43,16 +43,25 @@ def runs(tmp_path: Path) -> dict[str, str]:
     """Run folders by what they are, one of them nowhere and one that is none."""
     (tmp_path / "empty").mkdir()
     return {
-        "valid": folder(tmp_path, "gaps-are-legal"), "invalid": folder(tmp_path, "lost-in-the-middle"),
-        "unknown": folder(tmp_path, "unseen-without-a-drain"), "gone": str(tmp_path / "gone"),
-        "no run": str(tmp_path / "empty"), "too long": "x" * 5000,
-    }  # fmt: skip
+        "valid": folder(tmp_path, "gaps-are-legal"),
+        "invalid": folder(tmp_path, "lost-in-the-middle"),
+        "unknown": folder(tmp_path, "unseen-without-a-drain"),
+        "gone": str(tmp_path / "gone"),
+        "no run": str(tmp_path / "empty"),
+        "too long": "x" * 5000,
+    }
 
 
 MIXED = [
-    (["gone", "valid"], 254), (["valid", "gone"], 254), (["valid", "no run", "invalid"], 1), (["gone", "unknown"], 254),
-    (["gone", "no run"], 254), (["valid", "unknown"], 2), (["too long", "invalid"], 1), (["gone"], 254),
-]  # fmt: skip
+    (["gone", "valid"], 254),
+    (["valid", "gone"], 254),
+    (["valid", "no run", "invalid"], 1),
+    (["gone", "unknown"], 254),
+    (["gone", "no run"], 254),
+    (["valid", "unknown"], 2),
+    (["too long", "invalid"], 1),
+    (["gone"], 254),
+]
 """Paths, and the exit code: an anomaly first, then what could not be judged, then what is unknown."""
 
 

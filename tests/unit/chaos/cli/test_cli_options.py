@@ -68,9 +68,19 @@ def test_the_plan_of_a_mix_shows_where_the_load_is_quiet_and_whom_a_row_follows(
 def test_the_letters_of_openchaos_mean_what_they_meant() -> None:
     short = planned("-f", "random-partition", "-i", "5", "-t", "60", "-r", "50", "-c", "3", "-m", "queue")
     long = planned(
-        "--nemesis", "random-partition", "--fault-interval", "5", "--time-limit", "60", "--rate", "50",
-        "--concurrency", "3", "--workload", "queue",
-    )  # fmt: skip
+        "--nemesis",
+        "random-partition",
+        "--fault-interval",
+        "5",
+        "--time-limit",
+        "60",
+        "--rate",
+        "50",
+        "--concurrency",
+        "3",
+        "--workload",
+        "queue",
+    )
     old = planned("--fault", "random-partition", "--fault-interval", "5", "--limit-time", "60", "--model", "queue")
     assert short == long == old
     assert len(short) == 6
@@ -116,9 +126,12 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_bug(tmp_path:
     assert made.settings["bug"] == "unclean-election"
     assert made.backend_options == {"image": "x", "cpus": "1"}
     assert {name: made.origins[name] for name in ("rate", "clients", "nemesis", "queues", "backend_options")} == {
-        "rate": "option", "clients": f"{file}:2", "nemesis": f"{file}:3", "queues": "default",
+        "rate": "option",
+        "clients": f"{file}:2",
+        "nemesis": f"{file}:3",
+        "queues": "default",
         "backend_options": f"option, {file}:5",
-    }  # fmt: skip
+    }
     assert made.origins["time_limit_s"] == "--bug unclean-election"
     assert made.origins["settings.broker.minInSyncReplicas"] == "--set"
     assert made.origins["settings.client.routing"] == f"{file}:8"
@@ -163,9 +176,19 @@ def test_replay_repeats_options_plan_and_seed_and_takes_others(tmp_path: Path) -
     assert again.settings["broker.minInSyncReplicas"] == "1"
     assert again.origins["clients"] == f"{folder / 'config.yaml'}:7"
     assert argv == [
-        "chaos", "run", "-d", str(folder / "config.yaml"), "--store", str(store), "--rate", "5.0",
-        "--set", "minInSyncReplicas=1", "--plan", str(folder / "plan.jsonl"),
-    ]  # fmt: skip
+        "chaos",
+        "run",
+        "-d",
+        str(folder / "config.yaml"),
+        "--store",
+        str(store),
+        "--rate",
+        "5.0",
+        "--set",
+        "minInSyncReplicas=1",
+        "--plan",
+        str(folder / "plan.jsonl"),
+    ]
     assert replayed("2026", {"store": str(store), "pin": True})[0].pin is True
 
 

@@ -23,17 +23,29 @@ SEEN = Evidence(kind="proc", proven=True, summary="b1 pid 4 gone")
 
 def beat(at_s: float, ok: int = 0, master: str = "b1", epoch: int = 1, silent: tuple[str, ...] = ()) -> Beat:
     return Beat(
-        now_ns=int((5 + at_s) * NS_PER_S), sends={"ok": ok, "fail": 2}, reads={}, in_flight=3, worst_lag_s=0.004,
-        worst_ack_s=0.25, last_ack_ns=int((4 + at_s) * NS_PER_S), silent=silent,
+        now_ns=int((5 + at_s) * NS_PER_S),
+        sends={"ok": ok, "fail": 2},
+        reads={},
+        in_flight=3,
+        worst_lag_s=0.004,
+        worst_ack_s=0.25,
+        last_ack_ns=int((4 + at_s) * NS_PER_S),
+        silent=silent,
         leadership=Leadership(master=master, epoch=epoch, controller="c1", term=1),
-    )  # fmt: skip
+    )
 
 
 def fault(stage: str, evidence: Evidence | None = None, note: str = "") -> Fault:
     return Fault(
-        time_ns=0, id=1, name="leader-kill", stage=stage, targets=("b1",), description="master b1, killed",
-        evidence=evidence, note=note,
-    )  # fmt: skip
+        time_ns=0,
+        id=1,
+        name="leader-kill",
+        stage=stage,
+        targets=("b1",),
+        description="master b1, killed",
+        evidence=evidence,
+        note=note,
+    )
 
 
 def test_a_fault_is_a_line_when_it_is_in_force_and_when_it_is_over() -> None:
@@ -82,9 +94,14 @@ def test_the_picture_shows_roles_the_fault_with_its_countdown_and_rates() -> Non
     board.take_beat(beat(14, ok=500, silent=("b2",)))
     text = drawn()
     for words in (
-        "minimq, seed 7", "c1 ACTIVE   b1 MASTER 1   b2 silent", "fault 1 leader-kill: master b1, killed  16 s left",
-        "sends ok 500 fail 2 unknown 0", "50/s █", "in flight 3", "load 14 / 60 s",
-    ):  # fmt: skip
+        "minimq, seed 7",
+        "c1 ACTIVE   b1 MASTER 1   b2 silent",
+        "fault 1 leader-kill: master b1, killed  16 s left",
+        "sends ok 500 fail 2 unknown 0",
+        "50/s █",
+        "in flight 3",
+        "load 14 / 60 s",
+    ):
         assert words in text
 
 

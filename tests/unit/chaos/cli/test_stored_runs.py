@@ -39,8 +39,10 @@ def store(tmp_path: Path) -> Path:
 def test_ls_shows_the_newest_first_with_verdict_and_sentence(store: Path) -> None:
     rows = [json.loads(line) for line in said("ls", "--store", str(store), "--json").splitlines()]
     assert [(row["back"], row["valid"], row["status"]) for row in rows] == [
-        (-1, None, "ran"), (-2, rows[1]["valid"], "ran"), (-3, False, "ran"),
-    ]  # fmt: skip
+        (-1, None, "ran"),
+        (-2, rows[1]["valid"], "ran"),
+        (-3, False, "ran"),
+    ]
     assert rows[0]["sentence"] == ""
     assert "first lost: 0:2" in rows[2]["sentence"]
     head, *lines = said("ls", "--store", str(store)).splitlines()
@@ -73,8 +75,11 @@ def test_show_is_the_whole_history_in_time_order(store: Path) -> None:
     assert times == sorted(times)
     sends = [line.split() for line in lines if " send " in line]
     assert [(send[5], send[7], send[8]) for send in sends] == [
-        ("0:0", "0", "ok"), ("0:1", "1", "ok"), ("0:2", "2", "ok"), ("0:3", "3", "ok")
-    ]  # fmt: skip
+        ("0:0", "0", "ok"),
+        ("0:1", "1", "ok"),
+        ("0:2", "2", "ok"),
+        ("0:3", "3", "ok"),
+    ]
     assert sum(" drain " in line and " 3 read " in line for line in lines) == 2
     assert any("== drain begins" in line for line in lines)
 

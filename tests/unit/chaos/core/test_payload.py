@@ -12,9 +12,11 @@ RUN = run_hash("20261121T071500Z-7f3a")
 
 
 @given(
-    writer=st.integers(0, 2**32 - 1), sequence=st.integers(0, 2**64 - 1), key=st.integers(0, 2**31 - 1),
+    writer=st.integers(0, 2**32 - 1),
+    sequence=st.integers(0, 2**64 - 1),
+    key=st.integers(0, 2**31 - 1),
     size=st.integers(0, 5000),
-)  # fmt: skip
+)
 def test_round_trip(writer, sequence, key, size):
     body = encode(Value(writer, sequence), key, RUN, size)
     assert len(body) == max(size, MIN_BYTES)

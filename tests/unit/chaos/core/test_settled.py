@@ -64,7 +64,7 @@ def test_what_was_given_is_in_the_completion_and_in_the_history(
     done = asyncio.run(settled(Reader(ending), op))
     assert done == Completion(
         type=kind, node="b2", next_offset=3, min_offset=0, max_offset=9, records=GIVEN, error=error
-    )  # fmt: skip
+    )
     recorder.complete(number, op, 0, done)
     recorder.close()
     stream = read_stream(tmp_path, 0)

@@ -250,6 +250,7 @@ def test_what_a_nemesis_did_in_a_kafka_history_is_kept(tmp_path, layout):
     path.write_text(f"[{body}]" if layout == "vector" else f"{body}\n")
     history = read_kafka(path, "jepsen")
     assert [(event.f, event.time_ns, event.process) for event in history.others] == [
-        ("start", 1, "nemesis"), ("start", 3, "nemesis"),
-    ]  # fmt: skip
+        ("start", 1, "nemesis"),
+        ("start", 3, "nemesis"),
+    ]
     assert len(history.columns.ops.index) == 4

@@ -49,8 +49,13 @@ def test_a_run_that_cannot_begin_is_a_row_that_says_why_and_the_next_is_done(tmp
     assert (code, len(read_rows(tmp_path / "m"))) == (255, 3), "what broke is tried again by a new command"
     assert len(said) == 2
     assert {path.name for path in (tmp_path / "m").iterdir() if not path.name.startswith(".")} == {
-        "matrix.json", "cells.jsonl", "cells", "index.html", "junit.xml", "summary.md"
-    }  # fmt: skip
+        "matrix.json",
+        "cells.jsonl",
+        "cells",
+        "index.html",
+        "junit.xml",
+        "summary.md",
+    }
     options = (tmp_path / "m" / "cells" / "no-other.1.yaml").read_text()
     assert "workload: no-other" in options
     assert f"seed: {JOBS[1].planned.seed}" in options

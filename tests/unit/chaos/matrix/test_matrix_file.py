@@ -1,6 +1,5 @@
 """A matrix without a run: its file, its jobs, what shrinking makes of them, and what is left to do."""
 
-
 import msgspec
 import pytest
 from hypothesis import given
@@ -44,26 +43,55 @@ def matrix(text=TEXT):
 
 def row(job, verdict="valid", **changes):
     made = CellRow(
-        id=job.planned.id, cell=job.planned.cell, values=job.planned.values, repeat=job.planned.repeat,
-        seed=job.planned.seed, fingerprint=job.planned.fingerprint, argv=("chaos",), exit=0, verdict=verdict,
-        sentence="s", reason="", anomalies={}, allowed=(), rto={}, planned=2, proven=2, healed=2, skipped=0, lost=0,
-        began="", took_s=90.0, timings_s={}, run="runs/a/b", earlier=(), chaos_version="0", system="minimq 1",
-    )  # fmt: skip
+        id=job.planned.id,
+        cell=job.planned.cell,
+        values=job.planned.values,
+        repeat=job.planned.repeat,
+        seed=job.planned.seed,
+        fingerprint=job.planned.fingerprint,
+        argv=("chaos",),
+        exit=0,
+        verdict=verdict,
+        sentence="s",
+        reason="",
+        anomalies={},
+        allowed=(),
+        rto={},
+        planned=2,
+        proven=2,
+        healed=2,
+        skipped=0,
+        lost=0,
+        began="",
+        took_s=90.0,
+        timings_s={},
+        run="runs/a/b",
+        earlier=(),
+        chaos_version="0",
+        system="minimq 1",
+    )
     return msgspec.structs.replace(made, **changes)
 
 
 def test_the_cross_product_less_what_is_excluded_each_so_often():
     jobs = jobs_of(matrix())
     assert [job.planned.id for job in jobs] == [
-        "leader-kill.one.1", "leader-kill.one.2", "random-loss@broker+controller.one.1",
-        "random-loss@broker+controller.one.2", "random-loss@broker+controller.two.1",
+        "leader-kill.one.1",
+        "leader-kill.one.2",
+        "random-loss@broker+controller.one.1",
+        "random-loss@broker+controller.one.2",
+        "random-loss@broker+controller.two.1",
         "random-loss@broker+controller.two.2",
-    ]  # fmt: skip
+    ]
     assert jobs[4].planned.values == {"nemesis": "random-loss@broker+controller", "storage": "two"}
     assert plain(jobs[4].config) == {
-        "system": "minimq", "time_limit_s": 40.0, "nemesis": "random-loss@broker+controller", "rate": 80.0,
-        "seed": jobs[4].planned.seed, "settings": {"minInSyncReplicas": "1", "replication": "async"},
-    }  # fmt: skip
+        "system": "minimq",
+        "time_limit_s": 40.0,
+        "nemesis": "random-loss@broker+controller",
+        "rate": 80.0,
+        "seed": jobs[4].planned.seed,
+        "settings": {"minInSyncReplicas": "1", "replication": "async"},
+    }
     assert len({job.planned.seed for job in jobs}) == len({job.planned.fingerprint for job in jobs}) == 6
 
 
@@ -122,10 +150,17 @@ def test_a_value_of_an_axis_may_be_a_sequence_that_overlaps():
 TIMES = st.integers(1, 200).map(float)
 
 
-NEMESES = st.sampled_from([
-    ("random-loss", 10), ("noop", 10), ("major-suspend@broker,random-partition", 10), ("leader-kill", 20),
-    ("random-loss, all-kill@controller", 20), ("minor-restart", 20), ("all", 20),
-])  # fmt: skip
+NEMESES = st.sampled_from(
+    [
+        ("random-loss", 10),
+        ("noop", 10),
+        ("major-suspend@broker,random-partition", 10),
+        ("leader-kill", 20),
+        ("random-loss, all-kill@controller", 20),
+        ("minor-restart", 20),
+        ("all", 20),
+    ]
+)
 
 
 @given(TIMES, TIMES, TIMES, st.integers(1, 40), st.floats(0.001, 0.999), NEMESES)
@@ -133,9 +168,12 @@ def test_shrinking_has_its_floors_and_leaves_two_faults(interval_s, duration_s, 
     limit_s = faults * (interval_s + duration_s)
     floors = {"fault_interval_s": nemesis[1], "fault_duration_s": 10, "recovery_s": 10}
     before = {
-        "nemesis": nemesis[0], "fault_interval_s": interval_s, "fault_duration_s": duration_s, "recovery_s": recovery_s,
+        "nemesis": nemesis[0],
+        "fault_interval_s": interval_s,
+        "fault_duration_s": duration_s,
+        "recovery_s": recovery_s,
         "time_limit_s": limit_s,
-    }  # fmt: skip
+    }
     after = shrunk(Config(values=before), scale).values
     for name, floor_s in floors.items():
         assert min(before[name], floor_s) <= after[name] <= before[name]
@@ -145,18 +183,23 @@ def test_shrinking_has_its_floors_and_leaves_two_faults(interval_s, duration_s, 
 
 
 def test_a_sequence_shrinks_as_a_whole():
-    steps = Steps(steps=(
-        Step(nemesis="leader-suspend", at=60, duration=60), Step(nemesis="random-loss", at=90, duration=60)
-    ), repeat=20)  # fmt: skip
+    steps = Steps(
+        steps=(Step(nemesis="leader-suspend", at=60, duration=60), Step(nemesis="random-loss", at=90, duration=60)),
+        repeat=20,
+    )
     short = shrunk(Config(values={"nemesis": "sequence", "sequence": steps, "time_limit_s": 3600.0}), 0.05).values
     assert [(step.at, step.duration) for step in short["sequence"].steps] == [(10, 10), (15, 10)]
     assert short["time_limit_s"] == round_s(short["sequence"].steps) == 25
 
 
 def test_what_is_killed_has_time_to_come_back_in_a_shrunk_sequence():
-    steps = Steps(steps=(
-        Step(nemesis="leader-kill@broker", at=60, duration=60), Step(nemesis="random-loss", at=180, duration=60)
-    ), repeat=15)  # fmt: skip
+    steps = Steps(
+        steps=(
+            Step(nemesis="leader-kill@broker", at=60, duration=60),
+            Step(nemesis="random-loss", at=180, duration=60),
+        ),
+        repeat=15,
+    )
     short = shrunk(Config(values={"nemesis": "sequence", "sequence": steps, "time_limit_s": 3600.0}), 0.05).values
     assert [(step.at, step.duration) for step in short["sequence"].steps] == [(20, 20), (60, 20)]
 
@@ -171,16 +214,17 @@ def test_the_shipped_matrix_is_the_papers():
     short = jobs_of(msgspec.structs.replace(read_matrix("rocketmq-raft"), repeats=1), 0.05)
     assert len(short) == 48
     longer = {job.planned.values["scenario"]: load_s(job.config) for job in short if load_s(job.config) > 50}
-    assert longer == {
-        "broker-kill": 70.0, "controller-kill": 70.0, "both-kill": 90.0
-    }, "what is killed has ten seconds more to come back"  # fmt: skip
+    assert longer == {"broker-kill": 70.0, "controller-kill": 70.0, "both-kill": 90.0}, (
+        "what is killed has ten seconds more to come back"
+    )
 
 
 def test_only_takes_parts_of_names_and_wildcards():
     jobs = jobs_of(matrix())
     assert {job.planned.cell for job in only(jobs, "loss")} == {
-        "random-loss@broker+controller.one", "random-loss@broker+controller.two"
-    }  # fmt: skip
+        "random-loss@broker+controller.one",
+        "random-loss@broker+controller.two",
+    }
     assert [job.planned.id for job in only(jobs, "leader-*.2")] == ["leader-kill.one.2"]
     assert only(jobs, None) == jobs
     with pytest.raises(UsageError, match="--only tow: no cell is named so"):
@@ -248,9 +292,19 @@ def test_the_forecast_learns_what_runs_take_beside_their_load():
 
 def fault(number, *rtos, skipped=False):
     return FaultResult(
-        id=number, name="leader-kill", targets=(), description="", proven=True, healed=True, skipped=skipped,
-        inject_ns=None if skipped else 1, active_ns=None, heal_ns=None, healed_ns=None, rto=rtos,
-    )  # fmt: skip
+        id=number,
+        name="leader-kill",
+        targets=(),
+        description="",
+        proven=True,
+        healed=True,
+        skipped=skipped,
+        inject_ns=None if skipped else 1,
+        active_ns=None,
+        heal_ns=None,
+        healed_ns=None,
+        rto=rtos,
+    )
 
 
 def test_recoveries_are_those_over_all_queues_of_faults_that_were_done():
@@ -275,8 +329,11 @@ def test_stored_runs_are_judged_again_and_only_what_changed_gets_a_new_row(tmp_p
     ids = [job.planned for job in jobs]
     first, second = current(ids, read_rows(tmp_path)).values()
     assert (first.verdict, second.verdict, second.exit, dict(second.anomalies)) == (
-        "valid", "invalid", 1, {"epoch-regression": 1}
-    )  # fmt: skip
+        "valid",
+        "invalid",
+        1,
+        {"epoch-regression": 1},
+    )
     assert said[1].startswith(f"invalid  {second.id}, was valid: ")
     count = len(read_rows(tmp_path))
     assert judge_again(jobs, tmp_path, said.append) == 1

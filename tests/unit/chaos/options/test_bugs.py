@@ -39,9 +39,7 @@ def test_what_a_bug_declares_is_taken_and_its_origin_said():
 
 @pytest.mark.parametrize("name", ["broker.minInSyncReplicas", "minInSyncReplicas"])
 def test_what_is_given_wins(name):
-    made = experiment_of(
-        {"nemesis": "noop", "time_limit_s": 9.0, "pairs": (f"{name}=3",), "bug": "unclean-election"}
-    )
+    made = experiment_of({"nemesis": "noop", "time_limit_s": 9.0, "pairs": (f"{name}=3",), "bug": "unclean-election"})
     assert (made.nemesis, made.time_limit_s) == ("noop", 9.0)
     assert made.settings["broker.minInSyncReplicas"] == "3"
     assert made.origins["nemesis"] == "option"
@@ -64,9 +62,14 @@ def test_every_bug_is_bent_and_declares_what_can_be_run():
         assert set(bug.settings) <= set(made.settings)
         assert bug.anomaly in STRENGTH or bug.anomaly in ("min-in-sync", "lost-commit")
         rows = make_plan(
-            made.nemesis, system.roles, system.topology(made.settings), interval_s=made.fault_interval_s,
-            duration_s=made.fault_duration_s, time_limit_s=made.time_limit_s, seed=secrets.randbelow(1000),
-        )  # fmt: skip
+            made.nemesis,
+            system.roles,
+            system.topology(made.settings),
+            interval_s=made.fault_interval_s,
+            duration_s=made.fault_duration_s,
+            time_limit_s=made.time_limit_s,
+            seed=secrets.randbelow(1000),
+        )
         assert rows
 
 

@@ -30,10 +30,19 @@ def test_values_come_with_their_type_and_line(tmp_path: Path) -> None:
     assert got.settings == {"minInSyncReplicas": "1", "flag": "true", "version": "5.10"}
     assert got.bug == "truncate-acked"
     assert got.origins == {
-        "system": f"{path}:1", "rate": f"{path}:3", "time_limit_s": f"{path}:4", "clients": f"{path}:5",
-        "kill": f"{path}:6", "image": f"{path}:7", "cpus": f"{path}:8", "install": f"{path}:9", "bug": f"{path}:10",
-        "settings.minInSyncReplicas": f"{path}:12", "settings.flag": f"{path}:13", "settings.version": f"{path}:14",
-    }  # fmt: skip
+        "system": f"{path}:1",
+        "rate": f"{path}:3",
+        "time_limit_s": f"{path}:4",
+        "clients": f"{path}:5",
+        "kill": f"{path}:6",
+        "image": f"{path}:7",
+        "cpus": f"{path}:8",
+        "install": f"{path}:9",
+        "bug": f"{path}:10",
+        "settings.minInSyncReplicas": f"{path}:12",
+        "settings.flag": f"{path}:13",
+        "settings.version": f"{path}:14",
+    }
 
 
 def test_every_long_option_of_run_is_a_key() -> None:
@@ -99,9 +108,12 @@ def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 
 def test_the_config_of_a_run_folder_is_taken_as_it_is(tmp_path: Path) -> None:
     given = {
-        "nemesis": "leader-kill,random-loss@broker", "rto_budget_s": 5.0, "plan": "a: {b", "seed": 7,
+        "nemesis": "leader-kill,random-loss@broker",
+        "rto_budget_s": 5.0,
+        "plan": "a: {b",
+        "seed": 7,
         "backend_options": {"image": "x: {y}", "port": 22, "install": True},
-    }  # fmt: skip
+    }
     for settings in ({"client.routing": "follow", "word": "yes", "number": "1_0"}, {}):
         experiment = resolved(given, settings, 1)
         got = load(written(tmp_path, as_yaml(experiment)))
@@ -130,11 +142,14 @@ time-limit: 200
 def test_a_nemesis_may_be_a_sequence_and_config_yaml_gives_it_back(tmp_path: Path) -> None:
     got = load(written(tmp_path, STEPS))
     steps = (
-        Step(nemesis="leader-kill@broker", at=10, duration=20), Step(nemesis="random-loss", after=5, duration=10.5)
-    )  # fmt: skip
+        Step(nemesis="leader-kill@broker", at=10, duration=20),
+        Step(nemesis="random-loss", after=5, duration=10.5),
+    )
     assert got.values == {
-        "nemesis": "sequence", "sequence": Steps(steps=steps, repeat="until-time-limit"), "time_limit_s": 200.0
-    }  # fmt: skip
+        "nemesis": "sequence",
+        "sequence": Steps(steps=steps, repeat="until-time-limit"),
+        "time_limit_s": 200.0,
+    }
     assert got.origins["nemesis"].endswith(":1")
     experiment = resolved(got.values, {}, 1)
     again = load(written(tmp_path, as_yaml(experiment)))

@@ -103,11 +103,17 @@ def test_an_open_loop_may_hold_a_whole_outage_in_flight() -> None:
 @pytest.mark.parametrize(
     ("valid", "interrupted", "broke", "code"),
     [
-        (True, False, None, 0), (False, False, None, 1), ("unknown", False, None, 2),
-        (True, True, None, 130), (False, True, None, 1), ("unknown", True, None, 130),
-        (True, False, 255, 255), (False, True, 255, 1), ("unknown", True, 254, 254),
+        (True, False, None, 0),
+        (False, False, None, 1),
+        ("unknown", False, None, 2),
+        (True, True, None, 130),
+        (False, True, None, 1),
+        ("unknown", True, None, 130),
+        (True, False, 255, 255),
+        (False, True, 255, 1),
+        ("unknown", True, 254, 254),
     ],
-)  # fmt: skip
+)
 def test_an_anomaly_beats_what_broke_and_that_the_interrupt(
     valid: Valid, interrupted: bool, broke: int | None, code: int
 ) -> None:

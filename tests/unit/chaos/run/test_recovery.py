@@ -17,9 +17,15 @@ def totals(last_sent, last_acked):
         return {key: round(at_s * NS_PER_S) for key, at_s in seconds.items()}
 
     return Totals(
-        sends={}, reads={}, worst_lag_s=0, worst_ack_s=0, last_ack_ns=0, in_flight=0, last_sent=times(last_sent),
+        sends={},
+        reads={},
+        worst_lag_s=0,
+        worst_ack_s=0,
+        last_ack_ns=0,
+        in_flight=0,
+        last_sent=times(last_sent),
         last_acked=times(last_acked),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,9 @@ class Broker:
 
 
 def workload() -> IdempotentWorkload:
-    return IdempotentWorkload(LoadSpec(
-        queues=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F)
-    ))  # fmt: skip
+    return IdempotentWorkload(
+        LoadSpec(queues=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F))
+    )
 
 
 def test_a_send_is_attempted_for_longer_than_a_failover_takes_and_other_operations_are_not() -> None:

@@ -16,9 +16,9 @@ OK = Type.OK
 
 
 def workload(clients: int = 4, seed: int = 3, queues: int = 3) -> GroupWorkload:
-    return GroupWorkload(LoadSpec(
-        queues=queues, clients=clients, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F)
-    ))
+    return GroupWorkload(
+        LoadSpec(queues=queues, clients=clients, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+    )
 
 
 def load(it: GroupWorkload, clients: list[int], rate: float, seconds: int) -> list[Arrival]:

@@ -8,9 +8,9 @@ from chaos.workload.ordered import SHARDS, OrderedWorkload
 
 
 def workload(seed=1, clients=3, queues=4):
-    return OrderedWorkload(LoadSpec(
-        queues=queues, clients=clients, seed=seed, body_bytes=64, op_timeout_s=3, operations=frozenset(F)
-    ))  # fmt: skip
+    return OrderedWorkload(
+        LoadSpec(queues=queues, clients=clients, seed=seed, body_bytes=64, op_timeout_s=3, operations=frozenset(F))
+    )
 
 
 def test_one_send_of_a_shard_is_under_way_and_a_client_without_a_free_one_waits():

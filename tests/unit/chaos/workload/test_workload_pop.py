@@ -16,9 +16,9 @@ LATE_NS = T - int((3 + MARGIN_S) * NS_PER_S)
 
 
 def workload(seed: int = 1, op_timeout_s: float = 3) -> PopWorkload:
-    return PopWorkload(LoadSpec(
-        queues=3, clients=2, seed=seed, body_bytes=64, op_timeout_s=op_timeout_s, operations=frozenset(F)
-    ))  # fmt: skip
+    return PopWorkload(
+        LoadSpec(queues=3, clients=2, seed=seed, body_bytes=64, op_timeout_s=op_timeout_s, operations=frozenset(F))
+    )
 
 
 def asked(it: PopWorkload, arrival: Arrival, now_ns: int = 0) -> Invocation:

@@ -45,9 +45,7 @@ def test_arrivals_ascend_and_keep_the_rate_of_every_kind() -> None:
 def test_in_a_quiet_stretch_a_tenth_of_the_sends_is_due_and_every_other_arrival_stays() -> None:
     def arrivals(*quiet: tuple[float, float]) -> list[Arrival]:
         operations = frozenset(F)
-        spec = LoadSpec(
-            queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations, quiet=quiet
-        )  # fmt: skip
+        spec = LoadSpec(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations, quiet=quiet)
         return list(takewhile(lambda one: one.at_ns < 20 * 10**9, QueueWorkload(spec).arrivals([0, 1], 100)))
 
     def within(arrival: Arrival) -> bool:

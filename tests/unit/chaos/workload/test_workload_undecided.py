@@ -45,9 +45,7 @@ def test_decisions_are_drawn_from_the_seed_in_their_shares() -> None:
     assert sum(SHARES.values()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("workload", "word"), [(DelayedWorkload, "schedule"), (TransactionalWorkload, "transact")]
-)  # fmt: skip
+@pytest.mark.parametrize(("workload", "word"), [(DelayedWorkload, "schedule"), (TransactionalWorkload, "transact")])
 def test_a_system_whose_clients_cannot_is_refused(workload: type[QueueWorkload], word: str) -> None:
     operations = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN})
     with pytest.raises(UsageError, match=f"clients of minimq make no {word}"):
@@ -57,11 +55,16 @@ def test_a_system_whose_clients_cannot_is_refused(workload: type[QueueWorkload],
 @pytest.mark.parametrize(
     ("f", "argument", "owed"),
     [
-        (F.SEND, 0, True), (F.SCHEDULE, 77, True), (F.TRANSACT, Decision.COMMIT, True),
-        (F.TRANSACT, Decision.COMMIT_WHEN_ASKED, True), (F.TRANSACT, Decision.ROLLBACK, False),
-        (F.TRANSACT, Decision.ROLLBACK_WHEN_ASKED, False), (F.TRANSACT, Decision.NEVER, False), (F.POLL, 0, False),
+        (F.SEND, 0, True),
+        (F.SCHEDULE, 77, True),
+        (F.TRANSACT, Decision.COMMIT, True),
+        (F.TRANSACT, Decision.COMMIT_WHEN_ASKED, True),
+        (F.TRANSACT, Decision.ROLLBACK, False),
+        (F.TRANSACT, Decision.ROLLBACK_WHEN_ASKED, False),
+        (F.TRANSACT, Decision.NEVER, False),
+        (F.POLL, 0, False),
     ],
-)  # fmt: skip
+)
 def test_what_an_acknowledgement_promises(f: F, argument: int, owed: bool) -> None:
     assert creates(f, argument) is owed
 

@@ -1,6 +1,5 @@
 """What is said of an anomaly names the message, the node and the fault, whatever the anomaly."""
 
-
 import msgspec
 import pytest
 from repository import HISTORIES

@@ -208,16 +208,18 @@ AT_FAULT = {
     "a table is cut": (lambda run: cut(run / "history/reads/w0.parquet"), r"reads/w0\.parquet\?.*copy the run folder"),
     "events are cut": (lambda run: cut(run / "history/events.parquet"), r"history/events\.parquet\?"),
     "no events": (
-        lambda run: [path.unlink() for path in (run / "history").glob("*events*")], r"run\.events is missing; copy",
+        lambda run: [path.unlink() for path in (run / "history").glob("*events*")],
+        r"run\.events is missing; copy",
     ),
     "another run's facts": (
-        lambda run: altered(run, operations=99), r"operations/w0\.parquet\?.*rows, and w0\.facts\.json tells of 99;",
+        lambda run: altered(run, operations=99),
+        r"operations/w0\.parquet\?.*rows, and w0\.facts\.json tells of 99;",
     ),
     "facts that are none": (lambda run: cut(run / "history/w0.facts.json"), r"w0\.facts\.json\?"),
     "no history": (lambda run: shutil.rmtree(run / "history"), "no folder history"),
     "no run.json": (lambda run: (run / "run.json").unlink(), r"run\.json\?.*there is no such file"),
     "nothing at all": (shutil.rmtree, "there is no such folder"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("far", [False, True])

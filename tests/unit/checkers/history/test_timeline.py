@@ -28,10 +28,18 @@ def timeline(*events):
     ("second", "epoch"),
     [(5, 1), (10, 1), (12, 1), (13, None), (20, None), (27, None), (28, 3), (35, 3), (42, 3), (60, None)],
     ids=[
-        "inside", "last heard", "two periods after", "later", "between", "earlier", "two periods before",
-        "inside again", "two periods after the last", "long after",
+        "inside",
+        "last heard",
+        "two periods after",
+        "later",
+        "between",
+        "earlier",
+        "two periods before",
+        "inside again",
+        "two periods after the last",
+        "long after",
     ],
-)  # fmt: skip
+)
 def test_epoch_of(second, epoch):
     reigns = [said(s, "b1", "master", 1) for s in range(11)] + [said(s, "b1", "master", 3) for s in range(30, 41)]
     assert timeline(*reigns, said(12, "b2", "master", 2)).epoch_of("b1", at(second)) == epoch
@@ -63,9 +71,16 @@ def test_no_epoch_yet_is_no_claim():
 
 def decided(second, master, epoch, controller="c1", term=1):
     return Observation(
-        time_ns=at(second), asked_ns=at(second), node=controller, alive=True, role="leader", epoch=term,
-        subject="group", master=master, master_epoch=epoch,
-    )  # fmt: skip
+        time_ns=at(second),
+        asked_ns=at(second),
+        node=controller,
+        alive=True,
+        role="leader",
+        epoch=term,
+        subject="group",
+        master=master,
+        master_epoch=epoch,
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,10 +97,17 @@ def decided(second, master, epoch, controller="c1", term=1):
         ([(11, "b1", 0)], 1),
     ],
     ids=[
-        "nobody said", "at once", "2 s later", "2 s before", "too far away", "another master", "its own word confirmed",
-        "the nearest", "never an earlier one",
+        "nobody said",
+        "at once",
+        "2 s later",
+        "2 s before",
+        "too far away",
+        "another master",
+        "its own word confirmed",
+        "the nearest",
+        "never an earlier one",
     ],
-)  # fmt: skip
+)
 def test_a_claim_is_of_the_epoch_that_controllers_decided(decisions, epoch):
     found = timeline(said(10, "b1", "master", 1), *(decided(*one) for one in decisions))
     assert [claim.epoch for claim in found.claims if claim.node == "b1"] == [epoch]
@@ -103,10 +125,15 @@ def test_a_claim_is_of_the_epoch_that_controllers_decided(decisions, epoch):
         ({10: 1, 20: 1}, [(10, "b1", 4), (20, "b1", 1), (20, "b1", 4)], [4]),
     ],
     ids=[
-        "nobody is heard any more", "its word comes nearer", "its word goes beyond", "its word goes back",
-        "the controllers go back", "a controller of an earlier term wakes", "one of two says the same",
+        "nobody is heard any more",
+        "its word comes nearer",
+        "its word goes beyond",
+        "its word goes back",
+        "the controllers go back",
+        "a controller of an earlier term wakes",
+        "one of two says the same",
     ],
-)  # fmt: skip
+)
 def test_what_was_decided_goes_on_to_hold_while_a_master_repeats_its_word(words, decisions, epochs):
     claims = [said(second, "b1", "master", word) for second, word in words.items()]
     found = timeline(*claims, *(decided(*one) for one in decisions))

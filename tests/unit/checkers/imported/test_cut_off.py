@@ -153,9 +153,11 @@ def test_a_dequeue_that_is_open_may_have_taken_the_first(judged):
 
 def test_a_write_that_has_not_said_its_value_may_explain_a_read(judged):
     lines = [
-        "{:process 0, :type :invoke, :f :write, :value nil}", "{:process 1, :type :invoke, :f :read, :value nil}",
-        "{:process 1, :type :ok, :f :read, :value 5}", "{:process 0, :type :ok, :f :write, :value 5}",
-    ]  # fmt: skip
+        "{:process 0, :type :invoke, :f :write, :value nil}",
+        "{:process 1, :type :invoke, :f :read, :value nil}",
+        "{:process 1, :type :ok, :f :read, :value 5}",
+        "{:process 0, :type :ok, :f :write, :value 5}",
+    ]
     assert judged("\n".join(lines), model="register").valid is True
     assert judged("\n".join(lines)[:-10], model="register").valid == "unknown"
 

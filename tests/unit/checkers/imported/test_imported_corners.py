@@ -96,19 +96,36 @@ def test_a_value_of_any_kind_is_itself(valid, value):
 
 @pytest.mark.parametrize(
     ("value", "same"),
-    [("5N", "5"), ("(1 2)", "[1 2]"), ("#{1 2}", "#{2 1}"), ('"\\u00e9"', '"é"'), ("0x10", "16"),
-     ("{:a 1, :b 2}", "{:b 2, :a 1}")],
-)  # fmt: skip
+    [
+        ("5N", "5"),
+        ("(1 2)", "[1 2]"),
+        ("#{1 2}", "#{2 1}"),
+        ('"\\u00e9"', '"é"'),
+        ("0x10", "16"),
+        ("{:a 1, :b 2}", "{:b 2, :a 1}"),
+    ],
+)
 def test_spellings_of_one_value_are_the_same(valid, value, same):
     assert valid(edn(*written(value, same))) is True
 
 
 @pytest.mark.parametrize(
     ("value", "other"),
-    [("1", "1.0"), ("1", "true"), ("0", "false"), (":a", '":a"'), ("a", '"a"'), ("\\a", '"a"'), ("1", "1M"),
-     ("[1]", "[1.0]"),
-     ("#{1}", "#{true}"), (f"{1 << 70}", f"{(1 << 70) + 1}"), ("[]", "#{}"), ("[]", "nil")],
-)  # fmt: skip
+    [
+        ("1", "1.0"),
+        ("1", "true"),
+        ("0", "false"),
+        (":a", '":a"'),
+        ("a", '"a"'),
+        ("\\a", '"a"'),
+        ("1", "1M"),
+        ("[1]", "[1.0]"),
+        ("#{1}", "#{true}"),
+        (f"{1 << 70}", f"{(1 << 70) + 1}"),
+        ("[]", "#{}"),
+        ("[]", "nil"),
+    ],
+)
 def test_values_that_only_python_holds_equal_differ(valid, value, other):
     assert valid(edn(*written(value, other)), nil_means="absent") is False
 

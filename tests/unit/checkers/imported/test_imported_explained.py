@@ -28,13 +28,28 @@ def op(f, value, times, output=None, type_="ok", **extra):
 
 
 def appended(value, offset, times, type_="ok", process=0):
-    return {"f": "append", "type": type_, "value": value, "offset": offset, "process": process,
-            "invoke": times[0], "complete": times[1]}  # fmt: skip
+    return {
+        "f": "append",
+        "type": type_,
+        "value": value,
+        "offset": offset,
+        "process": process,
+        "invoke": times[0],
+        "complete": times[1],
+    }
 
 
 def read(start, records, times, *, to_end=False, process=1):
-    return {"f": "read", "type": "ok", "from": start, "to_end": to_end, "records": records, "process": process,
-            "invoke": times[0], "complete": times[1]}  # fmt: skip
+    return {
+        "f": "read",
+        "type": "ok",
+        "from": start,
+        "to_end": to_end,
+        "records": records,
+        "process": process,
+        "invoke": times[0],
+        "complete": times[1],
+    }
 
 
 ADDS = [op("add", n, (10 * n, 10 * n + 5)) for n in range(1, 6)]
@@ -42,23 +57,61 @@ PUTS = [op("enqueue", n, (10 * n, 10 * n + 5)) for n in range(1, 6)]
 KEPT = [appended(n, n, (10 * n, 10 * n + 5)) for n in range(5)]
 
 OBJECTS = [
-    ("register", "nonlinearizable", [op("write", n, (10 * n, 10 * n + 5)) for n in range(5)]
-     + [op("read", None, (50, 51), 2)], {}),
-    ("cas-register", "nonlinearizable", [op("write", n % 2, (10 * n, 10 * n + 5)) for n in range(5)]
-     + [op("cas", [1, 2], (50, 51))], {}),
-    ("kv", "nonlinearizable", [op("put", "a", (0, 1)), op("append", "b", (2, 3)), op("get", None, (4, 5), "ab"),
-                               op("get", None, (6, 7), "a")], {}),
-    ("mutex", "nonlinearizable", [op("acquire", None, (0, 1)), op("release", None, (2, 3)),
-                                  op("acquire", None, (4, 5)), op("acquire", None, (6, 7))], {}),
+    (
+        "register",
+        "nonlinearizable",
+        [op("write", n, (10 * n, 10 * n + 5)) for n in range(5)] + [op("read", None, (50, 51), 2)],
+        {},
+    ),
+    (
+        "cas-register",
+        "nonlinearizable",
+        [op("write", n % 2, (10 * n, 10 * n + 5)) for n in range(5)] + [op("cas", [1, 2], (50, 51))],
+        {},
+    ),
+    (
+        "kv",
+        "nonlinearizable",
+        [
+            op("put", "a", (0, 1)),
+            op("append", "b", (2, 3)),
+            op("get", None, (4, 5), "ab"),
+            op("get", None, (6, 7), "a"),
+        ],
+        {},
+    ),
+    (
+        "mutex",
+        "nonlinearizable",
+        [
+            op("acquire", None, (0, 1)),
+            op("release", None, (2, 3)),
+            op("acquire", None, (4, 5)),
+            op("acquire", None, (6, 7)),
+        ],
+        {},
+    ),
     ("fifo-queue", "nonlinearizable", [*PUTS, op("dequeue", None, (60, 61), 2), op("dequeue", None, (62, 63), 1)], {}),
-    ("set", "nonlinearizable", [*ADDS, op("read", None, (60, 61), [1, 2]), op("read", None, (62, 63), [1])],
-     {"linearizable": True}),
+    (
+        "set",
+        "nonlinearizable",
+        [*ADDS, op("read", None, (60, 61), [1, 2]), op("read", None, (62, 63), [1])],
+        {"linearizable": True},
+    ),
     ("set", "lost-write", [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4])], {}),
     ("set", "phantom", [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4, 5, 9])], {}),
-    ("set-full", "lost-write", [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4, 5]),
-                                op("read", None, (62, 63), [1, 2, 3, 4])], {}),
-    ("set-full", "stale-read", [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4]),
-                                op("read", None, (62, 63), [1, 2, 3, 4, 5])], {"linearizable": True}),
+    (
+        "set-full",
+        "lost-write",
+        [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4, 5]), op("read", None, (62, 63), [1, 2, 3, 4])],
+        {},
+    ),
+    (
+        "set-full",
+        "stale-read",
+        [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4]), op("read", None, (62, 63), [1, 2, 3, 4, 5])],
+        {"linearizable": True},
+    ),
     ("set-full", "duplicate", [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4, 5, 5])], {"strict": True}),
     ("set-full", "phantom", [*ADDS, op("read", None, (60, 61), [1, 2, 3, 4, 5, 9])], {"strict": True}),
     ("queue", "nonlinearizable", [*PUTS, op("dequeue", None, (60, 61), 9)], {"linearizable": True}),
@@ -70,8 +123,18 @@ OBJECTS = [
     ("counter", "out-of-bounds", [*ADDS, op("read", None, (60, 61), 8)], {}),
     ("counter", "out-of-bounds", [*ADDS[:4], op("read", None, (60, 61), 16)], {}),
     ("unique-ids", "duplicate", [op("generate", None, (n, n), n % 7) for n in range(8)], {}),
-    ("order", "order", [*PUTS, op("dequeue", None, (60, 61), 1), op("dequeue", None, (62, 63), 3),
-                        op("dequeue", None, (64, 65), 2), op("dequeue", None, (66, 67), 4)], {}),
+    (
+        "order",
+        "order",
+        [
+            *PUTS,
+            op("dequeue", None, (60, 61), 1),
+            op("dequeue", None, (62, 63), 3),
+            op("dequeue", None, (64, 65), 2),
+            op("dequeue", None, (66, 67), 4),
+        ],
+        {},
+    ),
     ("log", "duplicate", [*KEPT, read(0, [[0, 0], [1, 1], [2, 2], [3, 3], [4, 4], [6, 2]], (60, 61))], {}),
     ("log", "inconsistent-offsets", [*KEPT, appended(9, None, (1, None), "info"), read(1, [[1, 9]], (60, 61))], {}),
     ("log", "phantom", [*KEPT, read(5, [[7, 9]], (60, 61))], {}),
@@ -83,7 +146,7 @@ OBJECTS = [
     ("log", "nonmonotonic-poll", [*KEPT, read(2, [[1, 1], [2, 2]], (60, 61))], {}),
     ("log", "int-poll-skip", [*KEPT, read(0, [[0, 0], [1, 1], [3, 3]], (60, 61))], {}),
     ("log", "poll-skip", [*KEPT, read(0, [[1, 1], [2, 2]], (60, 61))], {}),
-]  # fmt: skip
+]
 
 
 def judged(path, rows, question):
@@ -127,13 +190,29 @@ DRAWN = {
 }
 DRAWN["strong-PL-2-cycle-exists"] = DRAWN["G1c-realtime"]
 SAMPLES = {
-    "G0": "k0029", "PL-1-cycle-exists": "k0029", "G0-realtime": "k0049", "strong-PL-1-cycle-exists": "k0049",
-    "G1c": "k0058", "PL-2-cycle-exists": "k0058", "G1a": "k0021", "duplicate": "k0021", "inconsistent-offsets": "k0021",
-    "int-nonmonotonic-poll": "k0007", "int-poll-skip": "k0021", "lost-write": "k0021", "nonmonotonic-poll": "k0021",
-    "precommitted-read": "k0021", "int-nonmonotonic-send": "k0043", "int-send-skip": "k0029",
-    "nonlinearizable-offset": "k0049", "nonmonotonic-send": "k0049", "poll-skip": "k0047", "stale-tail": "k0000",
-    "unseen": "k0004", "empty-transaction-graph": "k0004",
-}  # fmt: skip
+    "G0": "k0029",
+    "PL-1-cycle-exists": "k0029",
+    "G0-realtime": "k0049",
+    "strong-PL-1-cycle-exists": "k0049",
+    "G1c": "k0058",
+    "PL-2-cycle-exists": "k0058",
+    "G1a": "k0021",
+    "duplicate": "k0021",
+    "inconsistent-offsets": "k0021",
+    "int-nonmonotonic-poll": "k0007",
+    "int-poll-skip": "k0021",
+    "lost-write": "k0021",
+    "nonmonotonic-poll": "k0021",
+    "precommitted-read": "k0021",
+    "int-nonmonotonic-send": "k0043",
+    "int-send-skip": "k0029",
+    "nonlinearizable-offset": "k0049",
+    "nonmonotonic-send": "k0049",
+    "poll-skip": "k0047",
+    "stale-tail": "k0000",
+    "unseen": "k0004",
+    "empty-transaction-graph": "k0004",
+}
 
 
 @pytest.mark.parametrize("name", [*SAMPLES, *DRAWN])

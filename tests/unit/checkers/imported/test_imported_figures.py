@@ -31,7 +31,7 @@ def cut(f="partition", begun=BEGUN, ended=ENDED):
         (at * S - wait, ":nemesis", "info", act, value)
         for act, at, values in acts
         for wait, value in zip((2, 1), values, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def doing(at_ns, process, f, value, took_ns, answer, type_="ok"):
@@ -80,8 +80,10 @@ def kafka(told, *more, faults=True):
 def test_availability_of_a_kafka_history_is_told_over_all_and_by_log(told):
     found, said = kafka(told)
     assert [(one["key"], one["share"], one["seconds"]) for one in found["availability"]] == [
-        (-1, 0.833333, 30), (0, 0.833333, 30), (1, 0.833333, 30),
-    ]  # fmt: skip
+        (-1, 0.833333, 30),
+        (0, 0.833333, 30),
+        (1, 0.833333, 30),
+    ]
     assert [one["silence_s"] for one in found["availability"]] == [5.01, 5.01, 5.01]
     assert "available 83.3 % of 30 seconds" in said
 
@@ -144,8 +146,14 @@ def test_a_total_queue(told):
     gets = [one for n in range(19) for one in doing(n * S + 500 * MS, 1, "dequeue", "nil", 20 * MS, n)]
     found, said = told(edn(*puts, *gets, *cut("kill")), format="jepsen", model="total-queue")
     assert found["latency"][1] == {
-        "fault": 1, "messages": 5, "unread": 0, "p50_ms": 520.0, "p90_ms": 520.0, "p99_ms": 520.0, "max_ms": 520.0,
-    }  # fmt: skip
+        "fault": 1,
+        "messages": 5,
+        "unread": 0,
+        "p50_ms": 520.0,
+        "p90_ms": 520.0,
+        "p99_ms": 520.0,
+        "max_ms": 520.0,
+    }
     assert found["faults"][0]["lost"] == 1
     assert "rto of dequeue" in found["absent"]
     assert [one["f"] for one in found["faults"][0]["rto"]] == ["enqueue"]
@@ -158,8 +166,9 @@ def test_a_register_has_no_consumers_and_loses_nothing_that_could_be_told(told):
     assert "latency" not in found
     assert "lost" not in found["faults"][0]
     assert found["absent"] == {
-        "rpo": "register tells of no lost messages", "latency": "the model has no consumers",
-    }  # fmt: skip
+        "rpo": "register tells of no lost messages",
+        "latency": "the model has no consumers",
+    }
     assert [one["f"] for one in found["kinds"]] == ["write", "read"]
     assert found["availability"][0]["share"] == 1.0
 
@@ -194,15 +203,24 @@ def test_openchaos_tells_of_faults_and_of_pushed_messages(told):
 @pytest.mark.parametrize(
     ("text", "options", "why"),
     [
-        ("0 :invoke :write 1\n0 :ok :write 1\n", {"format": "porcupine", "model": "register"},
-         "the history has no times"),
-        ('{"f": "append", "value": 7, "offset": 0, "type": "ok", "invoke": 1, "complete": 2}\n', {"format": "jsonl"},
-         "the history has no times"),
-        (edn(*doing(0, 0, "write", 1, MS, 1), *doing(S, 0, "write", 1, MS, 1)).replace(":time 0, ", ""),
-         {"format": "jepsen", "model": "register"}, "1 of 2 operations have no time"),
+        (
+            "0 :invoke :write 1\n0 :ok :write 1\n",
+            {"format": "porcupine", "model": "register"},
+            "the history has no times",
+        ),
+        (
+            '{"f": "append", "value": 7, "offset": 0, "type": "ok", "invoke": 1, "complete": 2}\n',
+            {"format": "jsonl"},
+            "the history has no times",
+        ),
+        (
+            edn(*doing(0, 0, "write", 1, MS, 1), *doing(S, 0, "write", 1, MS, 1)).replace(":time 0, ", ""),
+            {"format": "jepsen", "model": "register"},
+            "1 of 2 operations have no time",
+        ),
         ("", {"format": "jepsen", "model": "register"}, "there are no operations"),
     ],
-)  # fmt: skip
+)
 def test_without_times_nothing_is_told_but_counts(told, text, options, why):
     found, said = told(text, **options)
     assert set(found) == {"kinds", "faults", "absent"} - ({"faults"} if "faults" in found["absent"] else set())
@@ -220,13 +238,15 @@ def act(f, at, value=None, process="nemesis"):
         (["start", "start", "stop", "stop"], [("start", 0, 1, 2, 3)]),
         (["start", "stop", "start"], [("start", 0, None, 1, None), ("start", 2, None, None, None)]),
         (["kill", "kill", "start", "start"], [("kill", 0, 1, 2, 3)]),
-        (["pause", "pause", "kill", "kill", "resume", "resume", "start", "start"],
-         [("pause", 0, 1, 4, 5), ("kill", 2, 3, 6, 7)]),
+        (
+            ["pause", "pause", "kill", "kill", "resume", "resume", "start", "start"],
+            [("pause", 0, 1, 4, 5), ("kill", 2, 3, 6, 7)],
+        ),
         (["kill", "kill", "kill", "kill", "start", "start"], [("kill", 0, 1, 4, 5), ("kill", 2, 3, 4, 5)]),
         (["start-partition", "start-partition", "heal", "heal"], [("partition", 0, 1, 2, 3)]),
         (["stop", "stop"], []),
     ],
-)  # fmt: skip
+)
 def test_acts_of_a_nemesis_begin_and_end_faults(acts, spans):
     found = faults_of([act(f, at) for at, f in enumerate(acts)])
     assert [(one.name, one.inject_ns, one.active_ns, one.heal_ns, one.healed_ns) for one in found.spans] == spans
@@ -234,5 +254,6 @@ def test_acts_of_a_nemesis_begin_and_end_faults(acts, spans):
 
 def test_acts_of_which_nobody_knows_what_they_do_are_named():
     assert faults_of([act("check-clock-offsets", 0), act("melt", 1), act("melt", 2)]).unknown == (
-        "check-clock-offsets", "melt",
-    )  # fmt: skip
+        "check-clock-offsets",
+        "melt",
+    )

@@ -43,8 +43,9 @@ def test_with_ww_the_late_offset_is_a_cycle_with_real_time():
     assert names(verdict) == {"G0-realtime": 1, "nonlinearizable-offset": 1, "strong-PL-1-cycle-exists": 1}
     (case,) = verdict.anomalies["G0-realtime"].cases
     assert set(case.body) == {
-        "record 1 ended before record 3 began", "record 3 sent 2 to log a just before record 1 sent 1",
-    }  # fmt: skip
+        "record 1 ended before record 3 began",
+        "record 3 sent 2 to log a just before record 1 sent 1",
+    }
 
 
 def test_a_circle_with_real_time_is_named_after_a_poll_that_says_the_same():
@@ -56,16 +57,20 @@ def test_a_circle_with_real_time_is_named_after_a_poll_that_says_the_same():
     assert names(verdict) == {"G1c-realtime": 1, "nonlinearizable-offset": 1, "strong-PL-1-cycle-exists": 1}
     (case,) = verdict.anomalies["G1c-realtime"].cases
     assert set(case.body) == {
-        "record 1 sent 1 to log a, which record 3 polled", "record 3 ended before record 5 began",
+        "record 1 sent 1 to log a, which record 3 polled",
+        "record 3 ended before record 5 began",
         "record 5 sent 2 to log a just before record 1 sent 1",
-    }  # fmt: skip
+    }
 
 
 def test_offsets_of_sends_that_overlap_may_have_any_order():
     records = history(
-        invoke(0, send("a", 1)), invoke(1, send("a", 2)), acked(0, "a", 5, 1)[1:], acked(1, "a", 3, 2)[1:],
+        invoke(0, send("a", 1)),
+        invoke(1, send("a", 2)),
+        acked(0, "a", 5, 1)[1:],
+        acked(1, "a", 3, 2)[1:],
         polled(2, {"a": [[3, 2], [5, 1]]}),
-    )  # fmt: skip
+    )
     assert names(check(columns(records), strict=True)) == {}
 
 
@@ -108,10 +113,11 @@ def test_a_send_that_is_still_open_may_be_polled():
 
 def test_a_send_that_is_still_open_and_was_polled_commits_its_whole_transaction():
     records = history(
-        invoke(0, send("a", 1), send("a", 2)), acked(1, "a", 2, 3),
+        invoke(0, send("a", 1), send("a", 2)),
+        acked(1, "a", 2, 3),
         [{"type": "info", "process": 5, "f": "poll", "value": [["poll", {"a": [[0, 1]]}]]}],
         polled(2, {"a": [[1, 2], [2, 3]]}),
-    )  # fmt: skip
+    )
     assert "lost-write" in names(check(columns(records)))
 
 
@@ -130,15 +136,21 @@ def test_a_poll_that_returned_nothing_forgets_where_its_process_was():
     assert "poll-skip" in names(check(columns(gap)))
     blank = polled(1, {"a": []})
     empty = history(
-        *told, polled(1, {"a": [[0, 0]]}), blank, polled(1, {"a": [[2, 2]]}), polled(2, {"a": [[1, 1]]}),
+        *told,
+        polled(1, {"a": [[0, 0]]}),
+        blank,
+        polled(1, {"a": [[2, 2]]}),
+        polled(2, {"a": [[1, 1]]}),
     )
     assert "poll-skip" not in names(check(columns(empty)))
 
 
 def test_sparse_offsets_of_64_bits_cost_nothing():
     far = 2**62
-    records = history(*(acked(0, "a", i * far // 100, far - i) for i in range(100)),
-                      polled(1, {"a": [[i * far // 100, far - i] for i in range(100)]}))
+    records = history(
+        *(acked(0, "a", i * far // 100, far - i) for i in range(100)),
+        polled(1, {"a": [[i * far // 100, far - i] for i in range(100)]}),
+    )
     assert names(check(columns(records), ww_deps=True, strict=True)) == {}
     records[-1]["value"][0][1]["a"].pop(50)
     assert {"int-poll-skip", "lost-write", "unseen"} == set(names(check(columns(records)))) - MISSED
@@ -191,8 +203,14 @@ def test_counts_are_exact_where_few_cases_are_kept():
 def test_the_smallest_history_leaves_out_what_has_nothing_to_do_with_it():
     rng = random.Random(3)
     noise = [acked(p, "b", i, i) for i, p in enumerate(rng.choices(range(4), k=40))]
-    records = history(*noise[:20], acked(0, "a", 0, 1), acked(1, "a", 1, 2), *noise[20:], polled(2, {"a": [[1, 2]]}),
-                      polled(2, {"b": [[i, i] for i in range(40)]}))
+    records = history(
+        *noise[:20],
+        acked(0, "a", 0, 1),
+        acked(1, "a", 1, 2),
+        *noise[20:],
+        polled(2, {"a": [[1, 2]]}),
+        polled(2, {"b": [[i, i] for i in range(40)]}),
+    )
     verdict = check(columns(records))
     small = minimised(columns(records), "lost-write", verdict.anomalies["lost-write"].cases[0])
     assert [records[i]["process"] for i in small.ops.index] == [0, 0, 2, 2]

@@ -1,6 +1,5 @@
 """What is written down of a verdict: sentences, and records that the checker itself judges to show it."""
 
-
 import msgspec
 import pytest
 from kafka_literals import columns
@@ -34,9 +33,18 @@ def test_records_read_as_they_were_written():
     records = [
         {"index": 3, "process": 1, "type": "invoke", "f": "assign", "value": ["a", "b"]},
         {"index": 5, "process": 2, "type": "invoke", "f": "txn", "value": [["send", "a", 1]]},
-        {"index": 6, "process": 2, "type": "ok", "f": "txn",
-         "value": [["poll", {}], ["send", "a", [None, 1]], ["poll", {"a": [[0, 1], [1, 2]], "b": []}],
-                   ["poll", {"b": []}]]},
-    ]  # fmt: skip
+        {
+            "index": 6,
+            "process": 2,
+            "type": "ok",
+            "f": "txn",
+            "value": [
+                ["poll", {}],
+                ["send", "a", [None, 1]],
+                ["poll", {"a": [[0, 1], [1, 2]], "b": []}],
+                ["poll", {"b": []}],
+            ],
+        },
+    ]
     history = columns(records)
     assert [record(history, row) for row in range(3)] == records

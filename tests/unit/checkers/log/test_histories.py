@@ -1,6 +1,5 @@
 """Every hand-made history gets exactly the verdict it names, from the raw stream on."""
 
-
 import pytest
 from repository import HISTORIES
 

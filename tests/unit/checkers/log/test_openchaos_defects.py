@@ -60,9 +60,13 @@ def test_the_help_says_how_many_nodes_a_cut_needs(name: str) -> None:
 
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 ANCHORS = {
-    "chaos/run/recipe.py", "chaos/run/store.py", "chaos/matrix/process.py", "cluster/hosts/ssh/connection.py",
-    "cluster/systems/rocketmq/pops.py", "cluster/systems/rocketmq/sending.py",
-}  # fmt: skip
+    "chaos/run/recipe.py",
+    "chaos/run/store.py",
+    "chaos/matrix/process.py",
+    "cluster/hosts/ssh/connection.py",
+    "cluster/systems/rocketmq/pops.py",
+    "cluster/systems/rocketmq/sending.py",
+}
 """When a run or a cell began, the name of a folder, how far a machine's clock is off: all for people to compare. And
 what RocketMQ is told of instants: its brokers go by the wall clock."""
 

@@ -42,8 +42,9 @@ def test_a_set_is_judged_by_its_last_ok_read():
     rows = [("add", 1, None, (0, 1)), ("add", 2, None, (2, None)), ("read", None, [], (3, 4))]
     assert judge(bags.final_set, *rows, ("read", None, [1, 2], (5, 6))) == (True, {})
     assert judge(bags.final_set, *rows, ("read", None, {2, 3}, (5, 6))) == (
-        False, {"lost-write": (1, False), "phantom": (1, False)},
-    )  # fmt: skip
+        False,
+        {"lost-write": (1, False), "phantom": (1, False)},
+    )
     assert judge(bags.final_set, ("read", None, [1], (5, 9)), *rows) == (True, {}), "last is the last to complete"
 
 
@@ -58,8 +59,9 @@ def test_a_total_queue_counts_drains_and_does_not_mind_duplicates():
     assert judge(bags.total_queue, *rows, ("drain", None, [1, 1, 2], (7, 8))) == (True, {"duplicate": (1, True)})
     assert judge(bags.total_queue, *rows, ("drain", None, [1, 1, 2], (7, 8)), strict=True)[0] is False
     assert judge(bags.total_queue, *rows, ("drain", None, [1, 9], (7, 8))) == (
-        False, {"lost-write": (1, False), "phantom": (1, False)},
-    )  # fmt: skip
+        False,
+        {"lost-write": (1, False), "phantom": (1, False)},
+    )
 
 
 FULL_QUEUE = ("enqueue", 1, None, (0, 1))
@@ -79,17 +81,22 @@ def test_a_queue_gives_nothing_before_somebody_tried_to_put_it_in():
 def test_identifiers_are_given_once():
     assert judge(bags.unique_ids, ("generate", None, 1, (0, 1)), ("generate", None, 2, (2, 3))) == (True, {})
     assert judge(bags.unique_ids, *[("generate", None, 7, (i, i + 1)) for i in range(3)]) == (
-        False, {"duplicate": (1, False)},
-    )  # fmt: skip
+        False,
+        {"duplicate": (1, False)},
+    )
     assert judge(bags.unique_ids, ("generate", None, 1, (0, 1)), ("generate", None, True, (2, 3)))[0] is True
 
 
 @pytest.mark.parametrize(("value", "valid"), [(0, False), (1, True), (3, True), (7, True), (8, False)])
 def test_a_counter_lies_between_what_was_acknowledged_and_what_was_tried(value, valid):
     rows = [
-        ("add", 1, None, (0, 1)), ("add", 2, None, (2, None)), ("xadd", 100, None, (2, 3)), ("add", 4, None, (5, 9)),
-        ("read", None, value, (4, 6)), ("add", 50, None, (7, 8)),
-    ]  # fmt: skip
+        ("add", 1, None, (0, 1)),
+        ("add", 2, None, (2, None)),
+        ("xadd", 100, None, (2, 3)),
+        ("add", 4, None, (5, 9)),
+        ("read", None, value, (4, 6)),
+        ("add", 50, None, (7, 8)),
+    ]
     assert judge(bags.counter, *rows)[0] is valid
 
 

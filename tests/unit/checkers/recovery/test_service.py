@@ -16,9 +16,14 @@ def row(start, count, every_s=0.1, **facts):
 
 def judged(tmp_path, *ops, faults=(), queues=1, quiet=()):
     literal = HistoryLiteral(
-        name="x", rules=(1,), about="", ops=ops, faults=faults, run=RunLiteral(queues=queues, quiet=quiet),
+        name="x",
+        rules=(1,),
+        about="",
+        ops=ops,
+        faults=faults,
+        run=RunLiteral(queues=queues, quiet=quiet),
         expect=Expected(valid=True),
-    )  # fmt: skip
+    )
     write_run_folder(literal, tmp_path / "run")
     return local.judged(tmp_path / "run").results
 
@@ -27,10 +32,12 @@ def stopped(tmp_path, until=12.0, again=10.0, every_s=0.1):
     """Ten sends a second: acknowledged to 8 s and from ``until`` on, refused between; a fault from 8 to ``again``."""
     before, after = round(7.95 / 0.1), round((20 - until) / every_s)
     return judged(
-        tmp_path, row(0.05, before, offset=0), row(8.05, round((until - 8) / 0.1), first=100, outcome="fail"),
+        tmp_path,
+        row(0.05, before, offset=0),
+        row(8.05, round((until - 8) / 0.1), first=100, outcome="fail"),
         row(until + 0.05, after, every_s, first=200, offset=before),
         faults=(FaultLiteral(inject=8.0, heal=again, targets=("b1",)),),
-    )  # fmt: skip
+    )
 
 
 def test_a_second_is_served_if_a_send_that_was_due_in_it_was_acknowledged(tmp_path):
@@ -56,8 +63,13 @@ def test_throughput_may_be_as_before_at_the_heal(tmp_path):
 
 
 def test_a_load_that_is_quiet_on_purpose_is_neither_a_slow_system_nor_the_usual_throughput(tmp_path):
-    ops = (row(0.05, 60, offset=0), row(6.05, 2, 1.0, first=100, offset=60), row(8.05, 60, first=110, offset=62),
-           row(14.05, 2, 1.0, first=200, offset=122), row(16.05, 40, first=210, offset=124))  # fmt: skip
+    ops = (
+        row(0.05, 60, offset=0),
+        row(6.05, 2, 1.0, first=100, offset=60),
+        row(8.05, 60, first=110, offset=62),
+        row(14.05, 2, 1.0, first=200, offset=122),
+        row(16.05, 40, first=210, offset=124),
+    )
     at = (FaultLiteral(id=1, inject=8.0, heal=13.0, targets=("b1",)),)
     assert judged(tmp_path / "1", *ops, faults=at).faults[0].steady == Steady(reached=False, seconds=None)
     on_purpose = judged(tmp_path / "2", *ops, faults=at, quiet=((6.0, 8.0), (14.0, 16.0)))
@@ -95,11 +107,17 @@ def test_latency_ends_with_the_first_answer_that_gave_the_message_to_a_consumer(
 
     fault = FaultLiteral(inject=2.5, heal=3.5, targets=("b3",))
     results = judged(
-        tmp_path, OpLiteral(at=(1.0, 1.1), send="1:0", ok=0), OpLiteral(at=(2.0, 2.1), send="1:1", ok=1),
-        OpLiteral(at=(3.0, 3.1), send="1:2", ok=2), OpLiteral(at=(4.0, 4.1), send="1:3", ok=3),
-        read((1.2, 1.5), "poll", "0=1:0"), read((1.3, 1.4), "slave_read", "0=1:0"), read((2.2, 2.6), "read", "1=1:1"),
-        read((3.2, 5.0), "poll", "2=1:2"), faults=(fault,),
-    )  # fmt: skip
+        tmp_path,
+        OpLiteral(at=(1.0, 1.1), send="1:0", ok=0),
+        OpLiteral(at=(2.0, 2.1), send="1:1", ok=1),
+        OpLiteral(at=(3.0, 3.1), send="1:2", ok=2),
+        OpLiteral(at=(4.0, 4.1), send="1:3", ok=3),
+        read((1.2, 1.5), "poll", "0=1:0"),
+        read((1.3, 1.4), "slave_read", "0=1:0"),
+        read((2.2, 2.6), "read", "1=1:1"),
+        read((3.2, 5.0), "poll", "2=1:2"),
+        faults=(fault,),
+    )
     healthy, under = results.latency
     assert (healthy.fault, healthy.messages, healthy.unread) == (None, 2, 1)
     assert healthy.max_ms == pytest.approx(600)
@@ -127,8 +145,11 @@ def test_a_history_without_sends_has_no_figures(tmp_path):
 
 def test_a_pop_gives_a_message_to_a_consumer_and_the_first_delivery_counts(tmp_path):
     (healthy,) = judged(
-        tmp_path, OpLiteral(at=(1.0, 1.1), send="1:0", ok=0), OpLiteral(at=(2.0, 2.1), send="1:1", ok=1),
-        OpLiteral(at=(3.4, 3.5), pop="0=1:0", client=1), OpLiteral(at=(15.0, 15.5), pop="-1=1:0", client=1),
+        tmp_path,
+        OpLiteral(at=(1.0, 1.1), send="1:0", ok=0),
+        OpLiteral(at=(2.0, 2.1), send="1:1", ok=1),
+        OpLiteral(at=(3.4, 3.5), pop="0=1:0", client=1),
+        OpLiteral(at=(15.0, 15.5), pop="-1=1:0", client=1),
         OpLiteral(at=(15.6, 15.7), ack="1:0", client=1),
-    ).latency  # fmt: skip
+    ).latency
     assert (healthy.messages, healthy.unread, healthy.max_ms) == (1, 1, pytest.approx(2500))

@@ -21,10 +21,13 @@ MOUNTS_V1 = (
 @pytest.mark.parametrize(
     ("told", "group"),
     [
-        (V1, (True, "/docker/a7")), (HYBRID, (True, "/")), (V2, (False, "/system.slice/docker-a7:b.scope")),
-        ("0::/\n", (False, "/")), ("", (False, "/")),
+        (V1, (True, "/docker/a7")),
+        (HYBRID, (True, "/")),
+        (V2, (False, "/system.slice/docker-a7:b.scope")),
+        ("0::/\n", (False, "/")),
+        ("", (False, "/")),
     ],
-)  # fmt: skip
+)
 def test_the_group_is_the_one_that_weighs(told, group):
     assert cpu_share.cpu_group(told) == group
 

@@ -20,23 +20,38 @@ from nemesis.targets.choice import aim, choose
 from nemesis.targets.topology import Topology
 
 KINDS = {"namesrv": "other", "controller": "controller", "broker": "replica"}
-SPECS = [NodeSpec(name=name, role=role) for role, names in {
-    "namesrv": ["n1"], "controller": ["c1", "c2", "c3"], "broker": ["b1", "b2", "b3"]
-}.items() for name in names]  # fmt: skip
+SPECS = [
+    NodeSpec(name=name, role=role)
+    for role, names in {"namesrv": ["n1"], "controller": ["c1", "c2", "c3"], "broker": ["b1", "b2", "b3"]}.items()
+    for name in names
+]
 TOPOLOGY = Topology.of(SPECS, KINDS)
 
 
 def rows(nemesis, specs=SPECS, interval_s=20, duration_s=20, time_limit_s=120, seed=1, fault_nodes=(), rhythm="mixed"):
     return make_plan(
-        nemesis, KINDS, specs, interval_s=interval_s, duration_s=duration_s, time_limit_s=time_limit_s, seed=seed,
-        fault_nodes=fault_nodes, rhythm=rhythm,
-    )  # fmt: skip
+        nemesis,
+        KINDS,
+        specs,
+        interval_s=interval_s,
+        duration_s=duration_s,
+        time_limit_s=time_limit_s,
+        seed=seed,
+        fault_nodes=fault_nodes,
+        rhythm=rhythm,
+    )
 
 
 def test_the_asked_names_are_there():
     assert {
-        "noop", "leader-kill", "random-kill", "random-partition", "leader-partition", "major-suspend", "random-loss"
-    } <= set(CATALOG)  # fmt: skip
+        "noop",
+        "leader-kill",
+        "random-kill",
+        "random-partition",
+        "leader-partition",
+        "major-suspend",
+        "random-loss",
+    } <= set(CATALOG)
     assert all(entry.help and entry.name == name for name, entry in CATALOG.items())
 
 
@@ -166,9 +181,7 @@ def test_names_that_cannot_be_hit_are_refused(nemesis, names, said):
     assert said in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("nemesis", "least"), [("partition-majorities-ring", 4), ("bridge", 3), ("all-partition", 2)]
-)
+@pytest.mark.parametrize(("nemesis", "least"), [("partition-majorities-ring", 4), ("bridge", 3), ("all-partition", 2)])
 def test_shapes_of_cuts_need_nodes_enough(nemesis, least):
     controllers = [NodeSpec(name=f"c{number}", role="controller") for number in range(1, 6)]
     for count in range(1, 6):
@@ -313,9 +326,15 @@ def test_a_seed_keeps_its_mix_from_version_to_version():
     ]
 
 
-@pytest.mark.parametrize("text", [
-    *CATALOG, "all", "leader-kill@broker, random-loss@broker+controller", "major-suspend@controller,random-restart",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        *CATALOG,
+        "all",
+        "leader-kill@broker, random-loss@broker+controller",
+        "major-suspend@controller,random-restart",
+    ],
+)
 def test_the_kinds_of_a_text_are_those_of_the_mix_that_it_is_read_as(text):
     mix = parse_mix(text, TOPOLOGY)
     assert kinds_of(text) == {choice.entry.fault for choice in mix.choices}

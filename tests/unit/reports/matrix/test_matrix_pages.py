@@ -20,27 +20,63 @@ JOBS = tuple(
     for b in ("x", "y")
 )
 PLAN = MatrixPlan(
-    name="small", about="An <about>.", file="small.yaml",
-    axes={"fault": ("leader-kill", "random-loss"), "mode": ("x", "y")}, repeats=1, seed=5, scale=0.5, jobs=JOBS,
-)  # fmt: skip
+    name="small",
+    about="An <about>.",
+    file="small.yaml",
+    axes={"fault": ("leader-kill", "random-loss"), "mode": ("x", "y")},
+    repeats=1,
+    seed=5,
+    scale=0.5,
+    jobs=JOBS,
+)
 
 
 def row(number, verdict="valid", **changes):
     job = JOBS[number]
     made = CellRow(
-        id=job.id, cell=job.cell, values=job.values, repeat=1, seed=5, fingerprint=job.fingerprint, argv=(), exit=0,
-        verdict=verdict, sentence="All is well.", reason="", anomalies={}, allowed=(), rto={"send": (1.0, 3.0, None)},
-        planned=3, proven=3, healed=3, skipped=0, lost=0, began="", took_s=80.0, timings_s={},
-        run=f"runs/g/{number}", earlier=(), chaos_version="0", system="minimq 1",
-    )  # fmt: skip
+        id=job.id,
+        cell=job.cell,
+        values=job.values,
+        repeat=1,
+        seed=5,
+        fingerprint=job.fingerprint,
+        argv=(),
+        exit=0,
+        verdict=verdict,
+        sentence="All is well.",
+        reason="",
+        anomalies={},
+        allowed=(),
+        rto={"send": (1.0, 3.0, None)},
+        planned=3,
+        proven=3,
+        healed=3,
+        skipped=0,
+        lost=0,
+        began="",
+        took_s=80.0,
+        timings_s={},
+        run=f"runs/g/{number}",
+        earlier=(),
+        chaos_version="0",
+        system="minimq 1",
+    )
     return msgspec.structs.replace(made, **changes)
 
 
 ROWS = [
-    row(0), row(1, "invalid", sentence="2 lost <b>\x00", anomalies={"lost-write": 2, "stale-tail": 1},
-                allowed=("stale-tail",), lost=2, rto={"send": (20.0, "never")}),
+    row(0),
+    row(
+        1,
+        "invalid",
+        sentence="2 lost <b>\x00",
+        anomalies={"lost-write": 2, "stale-tail": 1},
+        allowed=("stale-tail",),
+        lost=2,
+        rto={"send": (20.0, "never")},
+    ),
     row(2, "unknown", reason="drain | incomplete"),
-]  # fmt: skip
+]
 
 
 def page(plan, rows, **more):
@@ -88,13 +124,19 @@ def test_rows_of_another_plan_do_not_count():
 def test_junit_is_well_formed_and_counts_what_happened():
     suite = ET.fromstring(junit(PLAN, ROWS))  # noqa: S314 - our own text
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped", "time")} == {
-        "tests": "4", "failures": "1", "errors": "1", "skipped": "1", "time": "240.000"
-    }  # fmt: skip
+        "tests": "4",
+        "failures": "1",
+        "errors": "1",
+        "skipped": "1",
+        "time": "240.000",
+    }
     cases = {case.get("name"): [child.tag for child in case] for case in suite}
     assert cases == {
-        "leader-kill.x.1": [], "leader-kill.y.1": ["failure"], "random-loss.x.1": ["error"],
+        "leader-kill.x.1": [],
+        "leader-kill.y.1": ["failure"],
+        "random-loss.x.1": ["error"],
         "random-loss.y.1": ["skipped"],
-    }  # fmt: skip
+    }
     failure = suite.find("testcase/failure")
     assert failure is not None
     assert (failure.get("type"), failure.get("message")) == ("lost-write", "2 lost <b>?")
@@ -114,8 +156,12 @@ def test_the_files_are_written_from_the_folder_alone(tmp_path):
         append_row(tmp_path, one)
     write_pages(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
-        "matrix.json", "cells.jsonl", "index.html", "junit.xml", "summary.md"
-    }  # fmt: skip
+        "matrix.json",
+        "cells.jsonl",
+        "index.html",
+        "junit.xml",
+        "summary.md",
+    }
 
 
 RECOVERIES = st.lists(st.one_of(st.none(), st.just("never"), st.floats(0, 1000)))
@@ -148,9 +194,19 @@ def test_a_strip_draws_a_dot_a_fault_and_says_the_rest_in_words():
 
 def fault(number, name, *rtos):
     return FaultResult(
-        id=number, name=name, targets=(), description="", proven=True, healed=True, skipped=False, inject_ns=1,
-        active_ns=None, heal_ns=None, healed_ns=None, rto=rtos,
-    )  # fmt: skip
+        id=number,
+        name=name,
+        targets=(),
+        description="",
+        proven=True,
+        healed=True,
+        skipped=False,
+        inject_ns=1,
+        active_ns=None,
+        heal_ns=None,
+        healed_ns=None,
+        rto=rtos,
+    )
 
 
 def test_a_runs_page_has_a_strip_for_each_nemesis_and_kind_that_an_outage_touched():

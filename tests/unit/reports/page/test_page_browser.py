@@ -113,13 +113,23 @@ def test_every_page_opens_quietly_and_fits(open_page: Open, folders: dict[str, P
 
 
 LIGHT = {
-    "ok": "59,156,240", "failed": "230,23,127", "unknown": "242,154,0", "leads": "140,197,247",
-    "superseded": "248,207,133", "b1": "217,72,15", "unread": "11,114,133",
-}  # fmt: skip
+    "ok": "59,156,240",
+    "failed": "230,23,127",
+    "unknown": "242,154,0",
+    "leads": "140,197,247",
+    "superseded": "248,207,133",
+    "b1": "217,72,15",
+    "unread": "11,114,133",
+}
 DARK = {
-    "ok": "94,179,255", "failed": "255,79,163", "unknown": "255,176,46", "leads": "47,110,168",
-    "superseded": "125,90,20", "b1": "255,138,80", "unread": "59,201,219",
-}  # fmt: skip
+    "ok": "94,179,255",
+    "failed": "255,79,163",
+    "unknown": "255,176,46",
+    "leads": "47,110,168",
+    "superseded": "125,90,20",
+    "b1": "255,138,80",
+    "unread": "59,201,219",
+}
 
 
 WANTED = (

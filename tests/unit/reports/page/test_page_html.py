@@ -170,7 +170,10 @@ def test_the_script_stays_small() -> None:
 def test_an_occurrence_shows_what_it_is_about(folders: dict[str, Path]) -> None:
     text = flat((folders["invalid"] / "report.html").read_text())
     for name, value in (
-        ("node", "b1"), ("message", "5:233"), ("place", "queue 2, offset 1204"), ("fault", "1"),
+        ("node", "b1"),
+        ("message", "5:233"),
+        ("place", "queue 2, offset 1204"),
+        ("fault", "1"),
         ("promise", "covers it"),
-    ):  # fmt: skip
+    ):
         assert f'<span>{name} <span class="mono">{value}</span></span>' in text

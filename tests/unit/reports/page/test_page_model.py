@@ -111,9 +111,10 @@ def test_failovers_and_quiet_stretches_are_named(folders: dict[str, Path]) -> No
         for epoch in range(2, 12)
     )
     parts = msgspec.structs.replace(
-        parts, results=msgspec.structs.replace(parts.results, failovers=changes),
+        parts,
+        results=msgspec.structs.replace(parts.results, failovers=changes),
         run=msgspec.structs.replace(parts.run, quiet=((6.0, 8.5),)),
-    )  # fmt: skip
+    )
     failovers, quiet, *others = report_data(parts).recovery.lines
     assert failovers.startswith("failovers: 10 (b3 in epoch 2 from 20.0 s, b1 in epoch 3 from 30.0 s, ")
     assert failovers.endswith("and 2 more)")
@@ -284,9 +285,11 @@ def test_settings_in_effect_stand_among_the_assumptions_and_in_the_environment(f
     parts = read_parts(folders["valid"])
     assert "settings" not in [one.name for one in context.assumptions(parts, ())]
     note = Note(
-        time_ns=1, name="settings-in-effect", text="89 settings proven to be in effect on 4 nodes",
+        time_ns=1,
+        name="settings-in-effect",
+        text="89 settings proven to be in effect on 4 nodes",
         data={"switches": {"flushDiskType": {"b1": "SYNC_FLUSH", "b2": "ASYNC_FLUSH", "b3": "ASYNC_FLUSH"}}},
-    )  # fmt: skip
+    )
     parts = msgspec.structs.replace(parts, events=(*parts.events, note))
     assert context.assumptions(parts, ())[-1].text == note.text
     assert context.assumptions(parts, ())[-1].tone == "good"

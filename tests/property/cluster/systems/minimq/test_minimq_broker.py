@@ -105,9 +105,11 @@ class Brokers(RuleBasedStateMachine):
         self.world.pass_time(ms)
 
     @rule(
-        rounds=st.sampled_from([1, 2, 4, 20, 60]), prefer=st.integers(0, 2), stalled=st.sets(brokers, max_size=2),
+        rounds=st.sampled_from([1, 2, 4, 20, 60]),
+        prefer=st.integers(0, 2),
+        stalled=st.sets(brokers, max_size=2),
         asks=st.booleans(),
-    )  # fmt: skip
+    )
     def calm(self, rounds: int, prefer: int, stalled: set[str], asks: bool) -> None:
         self.world.controller.prefer = prefer
         if asks:
@@ -128,8 +130,10 @@ class Brokers(RuleBasedStateMachine):
 
     @rule(
         states=st.tuples(*[st.sampled_from(["up", "up", "isolated", "down"])] * len(BROKERS)),
-        rounds=st.sampled_from([1, 3, 60]), asks=st.booleans(), prefer=st.integers(0, 2),
-    )  # fmt: skip
+        rounds=st.sampled_from([1, 3, 60]),
+        asks=st.booleans(),
+        prefer=st.integers(0, 2),
+    )
     def episode(self, states: tuple[str, ...], rounds: int, asks: bool, prefer: int) -> None:
         """A new state of the whole, a message for whoever is master, and time for it to be felt."""
         self.world.controller.prefer = prefer

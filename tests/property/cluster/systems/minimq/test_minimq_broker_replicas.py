@@ -69,7 +69,7 @@ def test_an_isolated_master_does_not_answer_strong_reads(monkeypatch):
     assert story() == Indefinite(reason="deadline")
     monkeypatch.setattr(
         broker_rules, "may_answer_strongly", lambda confirmed, takeover_end, *_: confirmed >= takeover_end
-    )  # fmt: skip
+    )
     with pytest.raises(AssertionError, match="before what was acknowledged"):
         story()
 

@@ -30,17 +30,24 @@ RATES = {"offset-gap": 250, "reorder-batch": 250, "corrupt-body": 250, "unclean-
 POOL_DISK_MS = (150, 350)
 """The disk of a broker that is given its writes four times a second."""
 FAULTS = (
-    "leader-kill", "random-kill@broker+controller", "all-kill@broker+controller", "leader-suspend",
-    "random-suspend@broker+controller", "major-suspend@controller", "leader-partition", "random-partition",
-    "minor-partition@controller", "leader-loss", "random-loss", "all-loss",
-)  # fmt: skip
+    "leader-kill",
+    "random-kill@broker+controller",
+    "all-kill@broker+controller",
+    "leader-suspend",
+    "random-suspend@broker+controller",
+    "major-suspend@controller",
+    "leader-partition",
+    "random-partition",
+    "minor-partition@controller",
+    "leader-loss",
+    "random-loss",
+    "all-loss",
+)
 
 
 def run(seed, nemesis, settings, times, **more):
     resolved = resolve(settings)
-    cluster = Cluster(
-        seed, broker=broker_settings(resolved), controller=controller_settings(resolved), **more
-    ).up()  # fmt: skip
+    cluster = Cluster(seed, broker=broker_settings(resolved), controller=controller_settings(resolved), **more).up()
     cluster.load({"nemesis": nemesis, "seed": seed, **times})
     told = cluster.drain()
     minimum = int(resolved["broker.minInSyncReplicas"])
@@ -54,9 +61,14 @@ def test_each_bug_shows_the_anomaly_that_it_declares(name, monkeypatch):
     for replacement in bugs.replacements(notes, name):
         monkeypatch.setattr(replacement.owner, replacement.name, replacement.function)
     _, found = run(
-        1, bug.nemesis, bug.settings, TIMES.get(name, USUAL), workload=bug.workload, rate=RATES.get(name, 60),
+        1,
+        bug.nemesis,
+        bug.settings,
+        TIMES.get(name, USUAL),
+        workload=bug.workload,
+        rate=RATES.get(name, 60),
         disk_ms=POOL_DISK_MS if name == "ack-before-fsync" else (1, 3),
-    )  # fmt: skip
+    )
     assert bug.anomaly in found
     taken = [msgspec.json.decode(text) for text in notes.take()]
     assert taken, "what it did is noted"

@@ -79,6 +79,7 @@ def test_labels_tell_the_living_from_the_dead():
 
 def test_the_environment_of_an_image():
     assert environment({"Config": {"Env": ["PATH=/opt/bin", "JAVA_HOME=/opt/java=x"]}}) == {
-        "PATH": "/opt/bin", "JAVA_HOME": "/opt/java=x",
-    }  # fmt: skip
+        "PATH": "/opt/bin",
+        "JAVA_HOME": "/opt/java=x",
+    }
     assert "/usr/sbin" in environment({"Config": {"Env": None}})["PATH"]

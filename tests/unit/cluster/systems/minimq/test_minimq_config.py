@@ -25,9 +25,13 @@ def launch(name, view):
 def test_topology():
     specs = SYSTEM.topology({})
     assert [(spec.name, spec.role) for spec in specs] == [
-        ("c1", "controller"), ("c2", "controller"), ("c3", "controller"),
-        ("b1", "broker"), ("b2", "broker"), ("b3", "broker"),
-    ]  # fmt: skip
+        ("c1", "controller"),
+        ("c2", "controller"),
+        ("c3", "controller"),
+        ("b1", "broker"),
+        ("b2", "broker"),
+        ("b3", "broker"),
+    ]
     started = {role for roles in SYSTEM.start_order for role in roles}
     assert {spec.role for spec in specs} == set(SYSTEM.roles) == started
 
@@ -85,9 +89,14 @@ def test_a_node_starts_from_the_folder_alone(tmp_path):
         "print(cluster.__file__, msgspec.__file__, others)"
     )
     done = subprocess.run(
-        [sys.executable, "-S", "-P", "-c", code], env={"PYTHONPATH": str(folder)}, cwd=tmp_path, timeout=60,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-S", "-P", "-c", code],
+        env={"PYTHONPATH": str(folder)},
+        cwd=tmp_path,
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == [f"{folder}/cluster/__init__.py", f"{folder}/msgspec/__init__.py", "set()"]
 

@@ -28,12 +28,16 @@ from cluster.systems.minimq.wire import Back, Call, Frames, Hello, frame
 BROKERS = ("b1", "b2", "b3")
 TOPIC = view_of().mark
 METADATA = Metadata(
-    version=9, topics={TOPIC: 4},
+    version=9,
+    topics={TOPIC: 4},
     group=Group(
         brokers=tuple(Registered(broker=name, incarnation="1") for name in BROKERS),
-        master="b2", epoch=3, sync_state_set=("b3", "b2"), sss_epoch=7,
+        master="b2",
+        epoch=3,
+        sync_state_set=("b3", "b2"),
+        sss_epoch=7,
     ),
-)  # fmt: skip
+)
 
 
 def status(role="leader", metadata=METADATA, term=5):
@@ -42,9 +46,16 @@ def status(role="leader", metadata=METADATA, term=5):
 
 def replica(role, ends=(5, 6, 0, 1)):
     return ReplicaStatus(
-        role=role, epoch=3, master="b2", sync_state_set=("b3", "b2", "b1"), sss_epoch=8, end=12, held=12, confirmed=11,
+        role=role,
+        epoch=3,
+        master="b2",
+        sync_state_set=("b3", "b2", "b1"),
+        sss_epoch=8,
+        end=12,
+        held=12,
+        confirmed=11,
         queue_ends={TOPIC: ends} if ends else {},
-    )  # fmt: skip
+    )
 
 
 def test_a_master_speaks_for_its_group():
@@ -130,9 +141,7 @@ class Nodes:
 @pytest.fixture
 def nodes():
     made = Nodes()
-    complete = Group(
-        brokers=METADATA.group.brokers, master="b2", epoch=3, sync_state_set=BROKERS, sss_epoch=8
-    )  # fmt: skip
+    complete = Group(brokers=METADATA.group.brokers, master="b2", epoch=3, sync_state_set=BROKERS, sss_epoch=8)
     made.answers["c1"] = lambda _: status(metadata=Metadata(version=10, topics={TOPIC: 4}, group=complete))
     return made
 

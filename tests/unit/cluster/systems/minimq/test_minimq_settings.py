@@ -40,10 +40,18 @@ def test_names(given, name, value):
 
 
 def test_what_nodes_are_told():
-    resolved = settings.resolve({
-        "minInSyncReplicas": "3", "flush": "async", "replication": "async", "requestTimeout": "1.25", "lagMax": "4",
-        "brokerTimeout": "0.75", "uncleanElection": "true", "electionTimeout": "0.3",
-    })  # fmt: skip
+    resolved = settings.resolve(
+        {
+            "minInSyncReplicas": "3",
+            "flush": "async",
+            "replication": "async",
+            "requestTimeout": "1.25",
+            "lagMax": "4",
+            "brokerTimeout": "0.75",
+            "uncleanElection": "true",
+            "electionTimeout": "0.3",
+        }
+    )
     broker, controller = settings.broker_settings(resolved), settings.controller_settings(resolved)
     assert (broker.min_in_sync, broker.sync_flush, broker.sync_replication) == (3, False, False)
     assert (broker.request_timeout_ms, broker.lag_max_ms) == (1250, 4000)
@@ -94,9 +102,13 @@ def test_followers_are_read_on_purpose_unless_told_otherwise():
 def test_nothing_is_by_design_whatever_the_settings(given):
     system = MiniMQ()
     assert system.promises(system.resolve(given)) == Promises(
-        min_in_sync=2, replicas_read=True, progress_margin_s=2.0, recovers_within_s=30.0, rejoins_within_s=30.0,
+        min_in_sync=2,
+        replicas_read=True,
+        progress_margin_s=2.0,
+        recovers_within_s=30.0,
+        rejoins_within_s=30.0,
         fails_over_after_s=3.5,
-    )  # fmt: skip
+    )
 
 
 def test_later_notice_makes_the_promised_recovery_longer():

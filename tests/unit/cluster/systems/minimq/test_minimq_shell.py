@@ -260,9 +260,15 @@ def test_a_silent_peer_fills_its_own_outbox_only():
 
 def written(path, **changes):
     config = {
-        "name": "b1", "role": "broker", "listen": "127.0.0.1", "controllers": ["c1"], "brokers": ["b1"],
-        "addresses": {"c1": "127.0.0.2", "b1": "127.0.0.1"}, "data": "data", **changes,
-    }  # fmt: skip
+        "name": "b1",
+        "role": "broker",
+        "listen": "127.0.0.1",
+        "controllers": ["c1"],
+        "brokers": ["b1"],
+        "addresses": {"c1": "127.0.0.2", "b1": "127.0.0.1"},
+        "data": "data",
+        **changes,
+    }
     path.write_text(json.dumps({key: value for key, value in config.items() if value is not None}))
     return path
 

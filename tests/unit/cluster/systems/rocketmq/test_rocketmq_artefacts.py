@@ -41,9 +41,13 @@ def place(tmp_path):
     tool(tools, "java", "#!/bin/sh\n")
     tool(tools, "mvn", MVN % "")
     return {
-        "PATH": f"{tools}:/usr/bin:/bin", "CHAOS_CACHE": str(tmp_path / "cache"), "JARS": str(jars),
-        "CALLS": str(tmp_path / "calls"), "TOOLS": str(tools), "HOME": str(tmp_path),
-    }  # fmt: skip
+        "PATH": f"{tools}:/usr/bin:/bin",
+        "CHAOS_CACHE": str(tmp_path / "cache"),
+        "JARS": str(jars),
+        "CALLS": str(tmp_path / "calls"),
+        "TOOLS": str(tools),
+        "HOME": str(tmp_path),
+    }
 
 
 def tool(folder, name, text):
@@ -65,9 +69,12 @@ def calls(place):
 def start(place):
     root = str(Path(artefacts.__file__).parents[3])
     return subprocess.Popen(
-        [sys.executable, "-c", FETCH], env={**place, "PYTHONPATH": root}, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", FETCH],
+        env={**place, "PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
 
 
 def until(condition, what):

@@ -182,9 +182,7 @@ def ends_after(broker, pages, ending):
 
 
 OFFSETS = {"nextBeginOffset": "99", "minOffset": "0", "maxOffset": "25"}
-TORN = encode_messages(
-    Message("chaos", 0, n, 0, payload.encode(Value(1, n), 0, RUN), True, {}) for n in (10, 11)
-)[:-1]  # fmt: skip
+TORN = encode_messages(Message("chaos", 0, n, 0, payload.encode(Value(1, n), 0, RUN), True, {}) for n in (10, 11))[:-1]
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,10 @@ def test_one_master_and_its_slaves():
     view = view_of(cluster__mode="master-slave", brokerRole="ASYNC_MASTER")
     confs = [conf_of(node.name, view) for node in view.of_role("broker")]
     assert [(conf["brokerId"], conf["brokerRole"]) for conf in confs] == [
-        ("0", "ASYNC_MASTER"), ("1", "SLAVE"), ("2", "SLAVE"),
-    ]  # fmt: skip
+        ("0", "ASYNC_MASTER"),
+        ("1", "SLAVE"),
+        ("2", "SLAVE"),
+    ]
 
 
 def test_a_dledger_broker_makes_its_id_of_the_number_in_its_name():
@@ -97,9 +99,14 @@ def test_every_node_knows_every_name_server():
 
 def test_topology():
     assert [(spec.name, spec.role) for spec in SYSTEM.topology({})] == [
-        ("n1", "namesrv"), ("c1", "controller"), ("c2", "controller"), ("c3", "controller"),
-        ("b1", "broker"), ("b2", "broker"), ("b3", "broker"),
-    ]  # fmt: skip
+        ("n1", "namesrv"),
+        ("c1", "controller"),
+        ("c2", "controller"),
+        ("c3", "controller"),
+        ("b1", "broker"),
+        ("b2", "broker"),
+        ("b3", "broker"),
+    ]
 
 
 def test_settings_reach_their_component_only():
@@ -139,10 +146,16 @@ def test_the_topic_is_not_the_cluster():
 @pytest.mark.parametrize(
     ("routing", "clients", "pinned"),
     [
-        ("follow", 8, 0), ("pinned", 8, 8), ("mixed", 8, 3), ("mixed", 16, 6), ("mixed", 1, 0), ("mixed", 2, 1),
-        ("mixed", 4, 2), ("mixed", 0, 0),
+        ("follow", 8, 0),
+        ("pinned", 8, 8),
+        ("mixed", 8, 3),
+        ("mixed", 16, 6),
+        ("mixed", 1, 0),
+        ("mixed", 2, 1),
+        ("mixed", 4, 2),
+        ("mixed", 0, 0),
     ],
-)  # fmt: skip
+)
 def test_how_many_are_pinned(routing, clients, pinned):
     flags = SYSTEM.pinned({"client.routing": routing}, clients)
     assert (len(flags), sum(flags)) == (clients, pinned)

@@ -29,11 +29,15 @@ def started(view, pool=None):
 @pytest.mark.parametrize(
     "given",
     [
-        {}, {"cluster__controllerType": "jRaft"}, {"cluster__controllerIn": "namesrv"}, {"cluster__brokers": "5"},
-        {"cluster__mode": "master-slave"}, {"cluster__mode": "dledger"},
+        {},
+        {"cluster__controllerType": "jRaft"},
+        {"cluster__controllerIn": "namesrv"},
+        {"cluster__brokers": "5"},
+        {"cluster__mode": "master-slave"},
+        {"cluster__mode": "dledger"},
         {"minInSyncReplicas": "2", "slaveReadEnable": "true", "flushDiskType": "SYNC_FLUSH"},
     ],
-)  # fmt: skip
+)
 def test_nodes_that_took_everything(given):
     view = view_of(**given)
     text, data = effects.concluded(started(view, pool=False), view)
@@ -120,8 +124,9 @@ def test_a_controller_inside_a_name_server_is_asked_twice():
     view = view_of(cluster__controllerIn="namesrv")
     node = view.of_role("controller")[0]
     assert [question.code for question in effects.questions(node, view)] == [
-        Request.GET_NAMESRV_CONFIG, Request.GET_CONTROLLER_CONFIG,
-    ]  # fmt: skip
+        Request.GET_NAMESRV_CONFIG,
+        Request.GET_CONTROLLER_CONFIG,
+    ]
     assert config.name_servers(view) == view.of_role("controller")
 
 

@@ -176,9 +176,12 @@ def test_pop_keep_longer_acknowledge():
         ACK_MESSAGE=FINE,
     )
     pop, extend, ack, twice = run(
-        broker, op(F.POP, argument=8 * SECOND), op(F.EXTEND, argument=9 * SECOND, **ABOUT), op(F.ACK, **ABOUT),
+        broker,
+        op(F.POP, argument=8 * SECOND),
+        op(F.EXTEND, argument=9 * SECOND, **ABOUT),
         op(F.ACK, **ABOUT),
-    )  # fmt: skip
+        op(F.ACK, **ABOUT),
+    )
     assert (pop.type, pop.node, pop.records) == (Type.OK, "b1", (Record(40, Value(1, 0), 1),))
     assert (extend.type, ack.type, ack.offset) == (Type.OK, Type.OK, 40)
     assert (twice.type, twice.error) == (Type.FAIL, "no receipt of such a message")

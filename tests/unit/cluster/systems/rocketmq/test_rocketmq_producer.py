@@ -131,10 +131,14 @@ def test_a_half_message_is_stored_and_then_decided_at_once(decision, word):
     assert properties(broker) | {"TRAN_MSG": "true", "PGROUP": NAMES.transactions, "WAIT": "true"} == properties(broker)
     assert payload.decode(half.body, 0, RUN) == Value(1, 2)
     assert end.fields == {
-        "tranStateTableOffset": "40", "commitLogOffset": "4711", "msgId": properties(broker)["UNIQ_KEY"],
-        "transactionId": "told", "producerGroup": NAMES.transactions, "commitOrRollback": word,
+        "tranStateTableOffset": "40",
+        "commitLogOffset": "4711",
+        "msgId": properties(broker)["UNIQ_KEY"],
+        "transactionId": "told",
+        "producerGroup": NAMES.transactions,
+        "commitOrRollback": word,
         "fromTransactionCheck": "false",
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("decision", [Decision.COMMIT_WHEN_ASKED, Decision.ROLLBACK_WHEN_ASKED, Decision.NEVER])
@@ -177,10 +181,12 @@ def question(text, code=Request.CHECK_TRANSACTION_STATE):
 @pytest.mark.parametrize(
     ("decision", "word"),
     [
-        (Decision.COMMIT, "8"), (Decision.ROLLBACK, "12"), (Decision.COMMIT_WHEN_ASKED, "8"),
+        (Decision.COMMIT, "8"),
+        (Decision.ROLLBACK, "12"),
+        (Decision.COMMIT_WHEN_ASKED, "8"),
         (Decision.ROLLBACK_WHEN_ASKED, "12"),
     ],
-)  # fmt: skip
+)
 def test_a_broker_that_asks_is_told_what_was_decided(decision, word):
     async def body(broker, client):
         await performed(client, transact(decision)())
@@ -191,9 +197,14 @@ def test_a_broker_that_asks_is_told_what_was_decided(decision, word):
         return broker.of(Request.END_TRANSACTION)[-1].fields
 
     assert with_client(body) == {
-        "tranStateTableOffset": "50", "commitLogOffset": "4999", "msgId": "m", "transactionId": "t",
-        "producerGroup": NAMES.transactions, "commitOrRollback": word, "fromTransactionCheck": "true",
-    }  # fmt: skip
+        "tranStateTableOffset": "50",
+        "commitLogOffset": "4999",
+        "msgId": "m",
+        "transactionId": "t",
+        "producerGroup": NAMES.transactions,
+        "commitOrRollback": word,
+        "fromTransactionCheck": "true",
+    }
 
 
 def test_every_broker_hears_of_the_producer():
@@ -218,10 +229,13 @@ def test_plain_sends_need_no_heartbeat():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("decision\x011\x02", Decision.COMMIT), ("decision\x014\x02", Decision.ROLLBACK_WHEN_ASKED),
-        ("decision\x015\x02", None), ("decision\x0199\x02", None), ("other\x011\x02", None),
+        ("decision\x011\x02", Decision.COMMIT),
+        ("decision\x014\x02", Decision.ROLLBACK_WHEN_ASKED),
+        ("decision\x015\x02", None),
+        ("decision\x0199\x02", None),
+        ("other\x011\x02", None),
     ],
-)  # fmt: skip
+)
 def test_what_a_producer_says_when_it_is_asked(text, said):
     (asked,) = FrameBuffer().feed(question(text))
     assert decision_in(asked) is said

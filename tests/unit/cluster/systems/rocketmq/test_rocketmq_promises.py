@@ -38,8 +38,12 @@ def test_safe(given):
     assert promises.unsafe(settings) is None
     made = SYSTEM.promises(settings)
     assert set(made.allowed) == {
-        "stale-tail", "duplicate", "lost-commit", "redelivered-after-ack", "early-redelivery",
-    }  # fmt: skip
+        "stale-tail",
+        "duplicate",
+        "lost-commit",
+        "redelivered-after-ack",
+        "early-redelivery",
+    }
     assert made.twice == ("schedule", "transact")  # no ordinary send is ever excused
     assert all(made.allowed.values())
     assert made.readable_after_s == promises.READABLE_AFTER_S
