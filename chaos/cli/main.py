@@ -4,8 +4,11 @@ click ends usage errors with 2 and aborts with 1, which mean "unknown" and "inva
 remapped in this one place. The module refuses to import a command before it is typed.
 """
 
+import atexit
+import contextlib
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -104,8 +107,8 @@ def check_one_home() -> None:
             )
 
 
-def main() -> None:
-    """Entry point; ends the process."""
+def run() -> int:
+    """Do what the command line says; gives the exit code."""
     try:
         check_one_home()
         code = cli.main(standalone_mode=False)
@@ -129,4 +132,26 @@ def main() -> None:
 
         traceback.print_exc()
         code = 255
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """Entry point; ends the process."""
+    ended: list[int] = []
+    atexit.register(_leave, ended)  # before any other function is registered, so it is called after all of them
+    ended.append(run())
+    sys.exit(ended[0])
+
+
+def _leave(ended: list[int]) -> None:
+    """End the process with its exit code, without the destructors of C++ libraries.
+
+    A thread of Arrow that wakes up while Python ends can abort the process (apache/arrow#34314). Its exit code would be
+    134 then, and not the verdict's.
+    """
+    if not ended:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(ended[0])

@@ -133,3 +133,17 @@ def test_the_distribution_holds_exactly_the_six_packages() -> None:
     found = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
     assert sorted(found) == sorted(f"{name}*" for name in PACKAGES)
     assert sorted(path.parent.name for path in root.glob("*/__init__.py")) == sorted(PACKAGES)
+
+
+def test_what_a_library_does_at_the_very_end_does_not_change_the_exit_code(tmp_path: Path) -> None:
+    code = (
+        "import ctypes, sys\n"
+        "libc = ctypes.CDLL(None)\n"
+        "libc.__cxa_atexit(libc.abort, None, None)\n"  # as a destructor of a C++ library that goes wrong
+        "from chaos.cli.main import main\n"
+        f"sys.argv = ['chaos', 'check', {str(tmp_path / 'gone')!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 254, done.stderr
+    assert "gone" in done.stderr
