@@ -31,7 +31,8 @@ HARNESS = """
 import os, sys, time
 from pathlib import Path
 from chaos.core.runinfo import NodeInfo
-from cluster import network, process
+from cluster.network import packet_filter
+from cluster.nodes import process
 from cluster.cluster import Node
 from cluster.hosts.docker.backend import DockerBackend
 from cluster.host import NodeSpec
@@ -48,7 +49,7 @@ for name in ("b1", "b2"):
     node = Node(NodeInfo(name=name, role="broker", address=hosts[name].address), hosts[name], launch)
     process.start(node, run_id)
 process.pause(node)
-network.apply(hosts["b1"], run_id, [network.Rule(hosts["b2"].address)])
+packet_filter.apply(hosts["b1"], run_id, [packet_filter.Rule(hosts["b2"].address)])
 backend.popen_inside(["sleep", "3000"], {})
 print("up", backend._reaper._process.pid, flush=True)
 time.sleep(600)
