@@ -5,7 +5,7 @@
 
 ``run`` measures all backends one after the other, on this machine: namespaces, containers of the engine that
 answers, and machines by SSH that are namespaces with an sshd of their own. It needs root, appends one row a backend to
-docs/data/backends.jsonl, and writes docs/backend-costs.md, for which ``render`` is a pure function of the newest
+docs/data/backends.jsonl, and writes docs/results/backend-costs.md, for which ``render`` is a pure function of the newest
 series of that file and of the fingerprints of the code. Only what was measured in one run is compared.
 """
 
@@ -34,7 +34,7 @@ from cluster.nodes import process
 from cluster.system import Launch
 
 ROWS = DATA / "backends.jsonl"
-PAGE = ROOT / "docs" / "backend-costs.md"
+PAGE = ROOT / "docs" / "results" / "backend-costs.md"
 SPECS = [NodeSpec(name=f"b{number}", role="broker") for number in range(1, 7)]
 LAUNCH = Launch(
     argv=("sh", "-c", "echo serving; exec sleep 3600"), env={}, files={}, ready_pattern="serving", logs=(), data=()
@@ -129,7 +129,7 @@ def run(rounds: int) -> None:
 
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
-    """docs/backend-costs.md as a pure function of the rows and of the fingerprints of today's code."""
+    """docs/results/backend-costs.md as a pure function of the rows and of the fingerprints of today's code."""
     rows = counted(all_rows)
     newest = [row for row in rows if row["series"] == rows[-1]["series"]] if rows else []
     names = [row["backend"] for row in newest]

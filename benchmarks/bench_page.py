@@ -1,4 +1,4 @@
-"""docs/benchmarks.md as a pure function of the rows that ``bench.py`` keeps."""
+"""docs/results/benchmarks.md as a pure function of the rows that ``bench.py`` keeps."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ ABOUT: dict[str, tuple[str, str, str]] = {
         "faster than DuckDB on a part of the work",
         (
             "Single operations on 20 logs by 10 processes, each of which polls all. Ours looks for everything of"
-            " [kafka.md](kafka.md) in one process; the SQL for `duplicate`, `inconsistent-offsets`, `G1a`, `unseen`,"
+            " [kafka.md](../reference/kafka.md) in one process; the SQL for `duplicate`, `inconsistent-offsets`, `G1a`, `unseen`,"
             " `lost-write` (of acknowledged sends), `int-poll-skip`, `int-nonmonotonic-poll`, `poll-skip`,"
             " `nonmonotonic-poll` and `nonmonotonic-send`, on all cores, from the same Parquet files. SQL cannot say"
             " what transactions of unknown outcome prove, what an assignment forgets, cycles, or real time without a"

@@ -1,4 +1,4 @@
-"""What each part of CI takes: runs parts, keeps their minutes, and writes docs/ci.md.
+"""What each part of CI takes: runs parts, keeps their minutes, and writes docs/results/ci.md.
 
     .venv/bin/python benchmarks/ci_minutes.py run [--part NAME ...]
     .venv/bin/python benchmarks/ci_minutes.py render
@@ -18,7 +18,7 @@ import rows
 from rows import DATA, ROOT, Row, clean_commit, counted, dated, origin, replace, stored
 
 ROWS = DATA / "ci.jsonl"
-PAGE = ROOT / "docs" / "ci.md"
+PAGE = ROOT / "docs" / "results" / "ci.md"
 MARGIN = 1.1
 """A part's budget is at least so many times what it took."""
 
@@ -89,7 +89,7 @@ def too_small(budget: int, measured_minutes: float) -> bool:
 
 
 def page(all_rows: Sequence[Row]) -> str:
-    """docs/ci.md as a pure function of the rows and of .ci/parts.toml."""
+    """docs/results/ci.md as a pure function of the rows and of .ci/parts.toml."""
     plan = parts.plan_of(parts.PARTS.read_text())
     measured = {row["part"]: row for row in counted(all_rows)}
     lines = [ABOUT.format(**plan._asdict(), margin=MARGIN)]

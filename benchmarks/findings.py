@@ -1,4 +1,4 @@
-"""What was found in real systems: runs each finding's command over seeds and writes docs/findings.md.
+"""What was found in real systems: runs each finding's command over seeds and writes docs/results/findings.md.
 
     .venv/bin/python benchmarks/findings.py run [--only NAME] [--seeds 1-5] [--store DIR]
     .venv/bin/python benchmarks/findings.py run --only NAME --matrix-run ID
@@ -19,7 +19,7 @@ from runs import Job, parser, run_series
 
 ROWS = DATA / "findings.jsonl"
 MATRIX = DATA / "rocketmq.jsonl"
-PAGE = ROOT / "docs" / "findings.md"
+PAGE = ROOT / "docs" / "results" / "findings.md"
 COLUMNS = ("f", "type", "process", "node", "value", "offset", "from", "next", "invoke_s", "complete_s")
 
 
@@ -295,7 +295,7 @@ def section(finding: Finding, rows: Sequence[Row], now: Code | None) -> list[str
 
 
 def page(rows: Sequence[Row], now: Code | None = None) -> str:
-    """docs/findings.md as a pure function of the rows and of the fingerprints of today's code."""
+    """docs/results/findings.md as a pure function of the rows and of the fingerprints of today's code."""
     lines = [
         "# Findings",
         "",

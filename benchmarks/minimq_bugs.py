@@ -1,4 +1,4 @@
-"""Which bugs of minimq the harness finds: runs each one over seeds and writes docs/bugs.md from the stored rows.
+"""Which bugs of minimq the harness finds: runs each one over seeds and writes docs/results/bugs.md from the stored rows.
 
     .venv/bin/python benchmarks/minimq_bugs.py run [--bug NAME ...] [--seeds 1-5] [--stale] [--jobs 2] [--store DIR]
     .venv/bin/python benchmarks/minimq_bugs.py render
@@ -20,7 +20,7 @@ from runs import Job, parser, run_series
 from cluster.systems.minimq.system import MiniMQ
 
 ROWS = DATA / "bugs.jsonl"
-PAGE = ROOT / "docs" / "bugs.md"
+PAGE = ROOT / "docs" / "results" / "bugs.md"
 COMMAND = "chaos run --bug {bug} --recovery-time 5 --engine local --seed {seed}"
 
 
@@ -45,7 +45,7 @@ def told(folder: Path, row: Row) -> Row:
 
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
-    """docs/bugs.md as a pure function of the rows and of the fingerprints of today's code."""
+    """docs/results/bugs.md as a pure function of the rows and of the fingerprints of today's code."""
     rows = counted(all_rows)
     lines = [
         "# Bugs of minimq, and whether they are found",

@@ -1,4 +1,4 @@
-"""minimq without a bug under a mix of all faults, with every workload: writes docs/clean-runs.md from the rows.
+"""minimq without a bug under a mix of all faults, with every workload: writes docs/results/clean-runs.md from the rows.
 
     .venv/bin/python benchmarks/minimq_clean.py run [--seeds 1-50] [--stale] [--jobs 2] [--store DIR]
     .venv/bin/python benchmarks/minimq_clean.py render
@@ -17,7 +17,7 @@ from rows import DATA, ROOT, Code, Row, about_age, counted, made, older, stored
 from runs import Job, of_command, outage_cells, parser, run_series
 
 ROWS = DATA / "clean.jsonl"
-PAGE = ROOT / "docs" / "clean-runs.md"
+PAGE = ROOT / "docs" / "results" / "clean-runs.md"
 WORKLOADS = ("queue", "group", "idempotent", "ordered")
 REUSE_EVERY = 5
 COMMAND = (
@@ -42,7 +42,7 @@ def shape_of(row: Row) -> str:
 
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
-    """docs/clean-runs.md as a pure function of the rows and of the fingerprints of today's code."""
+    """docs/results/clean-runs.md as a pure function of the rows and of the fingerprints of today's code."""
     kept = sorted(counted(all_rows), key=lambda row: row["seed"])
     current = [row for row in kept if older(row, now) == []]
     others = [row for row in kept if older(row, now) != []]

@@ -1,4 +1,4 @@
-"""What minimq costs and gives on this machine: start, memory, recovery, rate. Writes docs/minimq-figures.md.
+"""What minimq costs and gives on this machine: start, memory, recovery, rate. Writes docs/results/minimq-figures.md.
 
     .venv/bin/python benchmarks/minimq_figures.py run [--seeds 1-5] [--store DIR]
     .venv/bin/python benchmarks/minimq_figures.py render
@@ -33,7 +33,7 @@ from cluster.system import ClusterView
 from cluster.systems.minimq.system import MiniMQ
 
 ROWS = DATA / "minimq.jsonl"
-PAGE = ROOT / "docs" / "minimq-figures.md"
+PAGE = ROOT / "docs" / "results" / "minimq-figures.md"
 ROUNDS = 5
 LOAD_S = 20
 KILLS = "chaos run --nemesis leader-kill --time-limit 40 --fault-interval 10 --seed {seed}"
@@ -137,7 +137,7 @@ def spread(values: list[float], unit: str) -> str:
 
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
-    """docs/minimq-figures.md as a pure function of the newest row and of the fingerprints of today's code."""
+    """docs/results/minimq-figures.md as a pure function of the newest row and of the fingerprints of today's code."""
     rows = counted(all_rows)
     lines = [
         "# minimq in figures",

@@ -1,6 +1,6 @@
 """How long acknowledgements pause without any fault, and the margins of SEMANTICS 17 that follow from it.
 
-``run`` makes the noop runs that are not stored yet, one cluster at a time; ``render`` writes docs/progress.md. The
+``run`` makes the noop runs that are not stored yet, one cluster at a time; ``render`` writes docs/results/progress.md. The
 margin of a system (``Promises.progress_margin_s``) is three times its longest silence, at least two seconds, rounded up
 to half a second; a test holds what the systems promise against the rows.
 
@@ -19,7 +19,7 @@ from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
 from runs import Job, parser, run_series
 
 ROWS = DATA / "progress.jsonl"
-PAGE = ROOT / "docs" / "progress.md"
+PAGE = ROOT / "docs" / "results" / "progress.md"
 SYSTEMS = ("minimq", "rocketmq")
 COMMAND = "chaos run --system {system} --nemesis noop --set client.routing=follow --time-limit 60 --seed {seed}"
 FACTOR = 3
@@ -42,7 +42,7 @@ def silences_of(system: str, rows: Sequence[Row]) -> list[float]:
 
 
 def page(rows: Sequence[Row], now: Code | None = None) -> str:
-    """docs/progress.md as a pure function of the rows and of the fingerprints of today's code."""
+    """docs/results/progress.md as a pure function of the rows and of the fingerprints of today's code."""
     out = [
         "# Progress under faults on controllers",
         "",

@@ -1,4 +1,4 @@
-"""RocketMQ by fault, by mode and under unsafe settings: runs them over seeds and writes docs/rocketmq.md from the rows.
+"""RocketMQ by fault, by mode and under unsafe settings: runs them over seeds and writes docs/results/rocketmq.md from the rows.
 
     .venv/bin/python benchmarks/rocketmq_matrix.py run [--only NAME ...] [--seeds 1-5] [--store DIR]
     .venv/bin/python benchmarks/rocketmq_matrix.py render
@@ -15,7 +15,7 @@ from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
 from runs import Job, outage_cells, parser, run_series
 
 ROWS = DATA / "rocketmq.jsonl"
-PAGE = ROOT / "docs" / "rocketmq.md"
+PAGE = ROOT / "docs" / "results" / "rocketmq.md"
 NEMESES = (
     "noop",
     "leader-kill",
@@ -105,7 +105,7 @@ def named(
 
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
-    """docs/rocketmq.md as a pure function of the rows and of the fingerprints of today's code."""
+    """docs/results/rocketmq.md as a pure function of the rows and of the fingerprints of today's code."""
     rows = counted(all_rows)
     lines = [
         "# RocketMQ 5.5.0: recovery by fault",

@@ -91,7 +91,7 @@ def options(source: Source, entries: Iterable[Entry]) -> Config:
     if foreign is not None:
         raise UsageError(
             f"{foreign.where}: {foreign.key} is of an OpenChaos driver file; write system: NAME instead, the machines"
-            " in a file of their own for nodes-file:, and the system's keys below settings: (docs/openchaos.md)"
+            " in a file of their own for nodes-file:, and the system's keys below settings: (docs/guide/openchaos.md)"
         )
     reading = _Reading(source)
     for entry in entries:

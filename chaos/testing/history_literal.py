@@ -1,4 +1,4 @@
-"""A history as a literal: the words of the YAML files in ``tests/histories`` (syntax in docs/history.md).
+"""A history as a literal: the words of the YAML files in ``tests/histories`` (syntax in docs/reference/history.md).
 
 Only what is written down, with its defaults; ``chaos.testing.history_files`` makes run folders of it. The module
 refuses words it does not know.

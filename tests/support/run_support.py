@@ -13,8 +13,9 @@ from checkers.assumptions import LATE_SHARE
 
 FAULTS = ("random-partition", "random-kill", "random-loss", "major-suspend")
 ROCKETMQ_FAULTS = ("--time-limit", "60", "--fault-interval", "10", "--fault-duration", "20")
-"""Each fault twice, as long as in the runs that docs/findings.md and docs/rocketmq.md tell of. What RocketMQ does
-depends on it: a master that is cut off for 2 s is replaced after it is back, and loses what it acknowledged in between.
+"""Each fault twice, as long as in the runs that docs/results/findings.md and docs/results/rocketmq.md tell of.
+What RocketMQ does depends on it: a master that is cut off for 2 s is replaced after it is back, and loses what it
+acknowledged in between.
 """
 
 DATA = ROOT / "docs" / "data"
@@ -33,7 +34,7 @@ class Seen(NamedTuple):
 def seen_under(nemesis: str) -> Seen:
     """The errors of the stored runs of RocketMQ 5.5.0 under one nemesis alone, with clients that follow the route.
 
-    They are the rows of docs/rocketmq.md and docs/findings.md that count.
+    They are the rows of docs/results/rocketmq.md and docs/results/findings.md that count.
     """
     lines = [json.loads(line) for name in ("rocketmq", "findings") for line in (DATA / f"{name}.jsonl").open()]
     gone = {line["supersedes"] for line in lines if "supersedes" in line}
@@ -50,7 +51,8 @@ def seen_under(nemesis: str) -> Seen:
 def parts_controllers_from_brokers(targets: Iterable[str], nodes: Iterable[Mapping[str, str]]) -> bool:
     """Whether a partition leaves a majority of the controllers with no broker.
 
-    It is what `replaced-after-the-controllers-return` of docs/findings.md needs; no other partition ever cost anything.
+    It is what `replaced-after-the-controllers-return` of docs/results/findings.md needs; no other partition ever
+    cost anything.
     """
     roles = {node["name"]: node["role"] for node in nodes if node["role"] in ("controller", "broker")}
     controllers = sum(role == "controller" for role in roles.values())
@@ -75,7 +77,7 @@ def concerned(info: Mapping[str, Any], results: Mapping[str, Any], fault: Mappin
 def explained(info: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, int]:
     """The errors that a run may show, and how many of each.
 
-    Which ones is what docs/findings.md says of the faults that it had; how many, what these faults concerned.
+    Which ones is what docs/results/findings.md says of the faults that it had; how many, what these faults concerned.
     """
     may: dict[str, int] = {}
     if info["system"] != "rocketmq":
@@ -116,7 +118,7 @@ def check_verdict(code: int, folder: Path, said: str) -> None:
 def check_run(store: Path, backend: str, code: int, said: str) -> dict[str, Any]:
     """Hold a run against what the harness owes: every fault proven and healed, every queue drained, a verdict.
 
-    The verdict is valid; of RocketMQ it may also be what docs/findings.md says of its faults. Returns run.json.
+    The verdict is valid; of RocketMQ it may also be what docs/results/findings.md says of its faults. Returns run.json.
     """
     folder = (store / "current").resolve()
     assert code in (0, 1), said
