@@ -24,10 +24,10 @@ from cluster.system import Leadership
 from nemesis.faults.active_faults import InForce
 from nemesis.faults.fault import READY_TIMEOUT_S, Scene, one_line
 from nemesis.faults.fault import Fault as Injectable
-from nemesis.faults.registry import FAULTS
-from nemesis.plan.catalog import Kind
+from nemesis.faults.registry import faults as every_fault
 from nemesis.plan.plan import Row, lanes
-from nemesis.targets.choice import Targets, choose
+from nemesis.targets.choice import choose
+from nemesis.targets.targets import Targets
 from nemesis.targets.topology import Topology
 
 LAST_LOOK_S: Final = 2.0
@@ -118,7 +118,7 @@ class Nemesis:
         events: where the stages of each fault are written.
         origin_ns: the instant from which ``at_s`` counts.
         client_host: where load runs; its links are probed and never touched.
-        faults: the faults by kind.
+        faults: the faults by name, by default those that there are.
         serve_within_s: how long a process that is started again may take until it says that it serves.
 
     Raises:
@@ -133,7 +133,7 @@ class Nemesis:
         events: EventLog,
         origin_ns: int,
         client_host: Host,
-        faults: Mapping[Kind, type[Injectable]] = FAULTS,
+        faults: Mapping[str, type[Injectable]] | None = None,
         serve_within_s: float = READY_TIMEOUT_S,
     ) -> None:
         self._plan = tuple(plan)
@@ -143,7 +143,7 @@ class Nemesis:
         self._events = events
         self._origin_ns = origin_ns
         self._client = client_host
-        self._faults = faults
+        self._faults = every_fault() if faults is None else faults
         self._serve_within_s = serve_within_s
         self._halt = threading.Event()
         self._idle = threading.Event()
@@ -158,12 +158,13 @@ class Nemesis:
 
     def _check_needs(self) -> None:
         for kind in sorted({row.fault for row in self._plan}):
-            for role in sorted({role for row in self._plan if row.fault is kind for role in row.roles}):
+            for role in sorted({role for row in self._plan if row.fault == kind for role in row.roles}):
                 for node in self._cluster.of_role(role):
-                    missing = self._faults[kind].needs - node.host.capabilities
+                    missing = ", ".join(sorted(self._faults[kind].needs - node.host.capabilities))
                     if missing:
-                        lacks = ", ".join(sorted(missing))
-                        raise CapabilityError(f"{node.name}: cannot {kind} here, it lacks {lacks}; see: chaos doctor")
+                        raise CapabilityError(f"{node.name}: cannot {kind} here, it lacks {missing}; see: chaos doctor")
+                    if (why := self._faults[kind].obstacle(node.host)) is not None:
+                        raise CapabilityError(f"{node.name}: cannot {kind} here: {why}; see: chaos doctor")
 
     def run(self, stop: threading.Event) -> None:
         """Execute every row at its time, in the calling thread, until the last is healed or ``stop`` is set.
@@ -237,7 +238,7 @@ class Nemesis:
         if targets is None:
             return
         self._hit[row.row] = targets.names
-        scene = Scene(self._cluster, targets, self._client, self._in_force, self._serve_within_s)
+        scene = Scene(self._cluster, targets, self._client, self._in_force, self._serve_within_s, row.read_params())
         injection = _Injection(row, targets, self._faults[row.fault](scene))
         self._unhealed.append(injection)
         still: Evidence | None = None
@@ -277,7 +278,7 @@ class Nemesis:
         with self._choosing:
             busy = frozenset(name for number, names in self._busy.items() if number != row.row for name in names)
             targets = choose(row, self._topology, leadership, busy)
-            if targets is not None and not row.fault.on_network:
+            if targets is not None and not row.how.on_links():
                 self._busy[row.row] = targets.names
             return targets
 
@@ -286,7 +287,7 @@ class Nemesis:
         if row.follows and row.follows not in self._hit:
             return f"fault {row.follows} had hit nobody"
         beside = sorted({name for number, names in dict(self._busy).items() if number != row.row for name in names})
-        if row.fault.on_network or not beside:
+        if row.how.on_links() or not beside:
             return "no leader was known until the row's end"
         return f"no target was free until the row's end: {' '.join(beside)} under another fault"
 
@@ -369,6 +370,7 @@ class Nemesis:
             description=description,
             evidence=evidence,
             note=note,
+            identity=row.identity,
         )
         with suppress(OSError):  # a log that is closed or full must not keep anybody from healing
             self._events.emit(event)

@@ -15,9 +15,11 @@ def rows_of(group: str) -> list[dict[str, str]]:
     if group == "settings":
         return _settings()
     if group == "nemeses":
+        from nemesis.faults.registry import broken
         from nemesis.plan.catalog import described
 
-        return [{"name": name, "help": text} for name, text in described()]
+        rows = [{"name": name, "help": text} for name, text in described()]
+        return [*rows, *({"name": name, "help": "", "error": why} for name, why in broken().items())]
     if group == "checkers":
         from checkers.engine.registry import described as checks
 

@@ -158,7 +158,9 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
 
     Exit code 0 if it is proven, 2 if it is not, 255 if it could not be done.
     """
-    if "," in nemesis or nemesis.strip() == "all":
+    from nemesis.plan.catalog import words
+
+    if len(words(nemesis)) > 1 or nemesis.strip() == "all":
         raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")
     if duration is not None and not duration > 0:
         raise UsageError(f"--duration {duration:g}: give a number of seconds above 0")

@@ -100,7 +100,12 @@ _CLUSTER: Final = (
 """What decides a cluster, with or without load."""
 
 _LOAD: Final = (
-    _option("nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).", "-f", "--fault"),
+    _option(
+        "nemesis",
+        "NAME[:PARAM=VALUE][@role[+role]], several with commas, or all (chaos list nemeses).",
+        "-f",
+        "--fault",
+    ),
     _option("fault_nodes", "Whom fixed- nemeses hit, e.g. b1,b2.", "-n", callback=_names),
     _option("plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them."),
     _option("pin", "With --plan: hit whom that run hit instead of choosing again.", is_flag=True),

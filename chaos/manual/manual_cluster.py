@@ -28,7 +28,7 @@ from cluster.cluster import Node
 from cluster.nodes import process
 from cluster.system import Leadership, System
 from nemesis.faults.fault import on_each
-from nemesis.faults.machine import faults_on
+from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import Row, make_plan
 from nemesis.runner import Nemesis
 from nemesis.targets.choice import choose

@@ -17,9 +17,9 @@ from chaos.options.experiment import Experiment
 from chaos.workload.base import check_suited
 from cluster.host import Backend
 from cluster.system import System
-from nemesis.faults.machine import faults_on
+from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import lacking_here, unavailable
-from nemesis.plan.catalog import ALL, Kind
+from nemesis.plan.catalog import ALL
 from nemesis.plan.mix import NOTHING
 from nemesis.plan.plan import Row, lanes, left_out, make_plan, read_plan
 from nemesis.plan.sequence import plan_steps
@@ -55,7 +55,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     return rows
 
 
-def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) -> tuple[Row, ...]:
+def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -> tuple[Row, ...]:
     """Pure: the plan that a run asks for, wherever it may happen.
 
     Raises:
@@ -131,5 +131,5 @@ def _check(rows: Sequence[Row], e: Experiment, backend: Backend) -> None:
     for row in rows:
         if row.fault in never:
             raise CapabilityError(f"--nemesis {row.name}: {never[row.fault]}")
-    if e.kill == "container" and len(lanes(rows)) > 1 and any(row.fault.on_network for row in rows):
+    if e.kill == "container" and len(lanes(rows)) > 1 and any(row.how.on_links() for row in rows):
         raise UsageError("--kill container: a container that ends loses its packet filter; overlap no fault of links")

@@ -39,7 +39,7 @@ from chaos.worker.pipe import Inside
 from cluster.cluster import Node
 from cluster.system import Leadership, System
 from nemesis.faults.fault import READY_TIMEOUT_S
-from nemesis.faults.machine import faults_on
+from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import quiet_stretches, write_plan
 from nemesis.runner import Nemesis
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from cluster.doctor import Fact, namespaces
 from cluster.host import Capability
 from nemesis.faults.fault import Fault
-from nemesis.plan.catalog import Kind
 
 
 def lacking(facts: Iterable[Fact]) -> dict[Capability, str]:
@@ -26,11 +25,11 @@ def lacking_here() -> dict[Capability, str]:
     return lacking(namespaces())
 
 
-def unavailable(faults: Mapping[Kind, type[Fault]], lacks: Mapping[Capability, str]) -> dict[Kind, str]:
+def unavailable(faults: Mapping[str, type[Fault]], lacks: Mapping[Capability, str]) -> dict[str, str]:
     """Pure: the faults that need what hosts lack, and why they lack it."""
-    out: dict[Kind, str] = {}
-    for kind, fault in faults.items():
+    out: dict[str, str] = {}
+    for name, fault in faults.items():
         needed = [why for capability, why in lacks.items() if capability in fault.needs]
         if needed:
-            out[kind] = "; ".join(needed)
+            out[name] = "; ".join(needed)
     return out

@@ -11,10 +11,11 @@ from cluster.host import NodeSpec
 from cluster.network.packet_filter import Rule
 from cluster.system import Leadership
 from nemesis.faults.active_faults import InForce
-from nemesis.plan.catalog import CATALOG, Selector
+from nemesis.plan.catalog import catalog
 from nemesis.plan.plan import Row, lanes
 from nemesis.plan.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scaled, times
 from nemesis.targets.choice import choose
+from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller"}
@@ -23,10 +24,10 @@ SPECS += [NodeSpec(name=f"c{i}", role="controller") for i in range(1, 4)]
 TOPOLOGY = Topology.of(SPECS, KINDS)
 NAMES = sorted(
     name
-    for name, entry in CATALOG.items()
+    for name, entry in catalog().items()
     if entry.fault is not None and entry.selector not in (Selector.ALL, Selector.FIXED)
 )
-OF_NODES = [name for name in NAMES if not CATALOG[name].fault.on_network]
+OF_NODES = [name for name in NAMES if not catalog()[name].how.on_links()]
 SECONDS = st.integers(1, 40).map(float)
 
 

@@ -12,9 +12,10 @@ from repository import ROOT
 from chaos.cli.main import PACKAGES, cli
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.anomalies.headline import STRENGTH
-from nemesis.faults.machine import faults_on
-from nemesis.plan.catalog import CATALOG, Kind, Selector, parse
+from nemesis.faults.registry import faults, faults_on
+from nemesis.plan.catalog import catalog, parse
 from nemesis.plan.plan import count_bounds
+from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
 HISTORIES = ROOT / "tests" / "histories"
@@ -43,8 +44,8 @@ def test_the_verdict_is_the_exit_code(history: str, code: int, tmp_path: Path) -
 
 
 def test_every_fault_that_is_listed_is_implemented() -> None:
-    named = {entry.fault for entry in CATALOG.values() if entry.fault is not None}
-    assert named == set(Kind)
+    named = {entry.fault for entry in catalog().values() if entry.fault is not None}
+    assert named == set(faults())
     for how in ("process", "container"):
         assert faults_on(how).keys() == named
 
@@ -54,7 +55,7 @@ def test_the_help_says_how_many_nodes_a_cut_needs(name: str) -> None:
     entry = parse(name, Topology({}, {})).entry
     said = re.search(r"; (\d) nodes or more", entry.help)
     assert said is not None
-    possible = [n for n in range(1, 9) if count_bounds(Selector(entry.selector), Kind.PARTITION, n, replicas=True)[1]]
+    possible = [n for n in range(1, 9) if count_bounds(Selector(entry.selector), entry.how, n, replicas=True)[1]]
     assert possible == list(range(int(said[1]), 9))
 
 
