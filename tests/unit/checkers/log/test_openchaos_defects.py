@@ -1,4 +1,4 @@
-"""What was wrong in OpenChaos itself: docs/guide/openchaos.md names the test for each defect."""
+"""What was wrong in OpenChaos itself: docs/explanation/openchaos-defects.md names the test for each defect."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ ROW = re.compile(r"\| (\d+) \| .+ \| .+ \| (.+) \|")
 
 
 def test_every_defect_has_a_test_that_is_there() -> None:
-    lines = (ROOT / "docs" / "guide" / "openchaos.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "explanation" / "openchaos-defects.md").read_text().splitlines()
     rows = [row for row in map(ROW.fullmatch, lines) if row is not None]
     assert [int(row[1]) for row in rows] == list(range(1, 16))
     for row in rows:
