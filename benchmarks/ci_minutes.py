@@ -25,8 +25,9 @@ MARGIN = 1.1
 ABOUT = """\
 # What runs before a change lands
 
-`.ci/run` decides. It runs `make test`, and of the longer parts those whose turn it is: all of them together take longer
-than CI has. Each part is one of `.ci/parts.toml`; it has a budget in minutes and a turn.
+Which tests must pass before a change may land? `.ci/run` decides. It runs `make test`, and of the longer parts those
+whose turn it is, since all of them together take longer than CI has. `.ci/parts.toml` lists the parts; each has a budget
+in minutes and a turn.
 
 ## Which parts run
 
@@ -43,9 +44,9 @@ git commit .ci/turn
 `.ci/run` ends at once, with that command, if `origin/main` is known and `.ci/turn` is not one more than its. A landing
 that failed and is tried again keeps its number, so the same parts run again.
 
-Why a number in a file: a landing has any number of commits, so that the remainder of a count of commits may repeat for
-many landings and leave a part out for ever. The same holds for the date. CI keeps nothing from one landing to the next,
-so it cannot remember which part waited longest. A number that the landing itself carries needs no memory.
+Why a number in a file? A landing has any number of commits, so the remainder of a count of commits may repeat for many
+landings and leave a part out for ever. The same holds for the date. CI keeps nothing from one landing to the next, so it
+cannot remember which part waited longest. A number that the landing itself carries needs no memory.
 
 ## What is left out
 

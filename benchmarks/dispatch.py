@@ -69,8 +69,8 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
         "",
         (
             f"At least {100 * (1 - LATE_SHARE):g} % of the operations must leave within {1000 * LAG_NS / NS_PER_S:g} ms of"
-            " their time, else the verdict is unknown (semantics.md, rule 12). The hardest moment is when brokers start"
-            " again: each is a JVM that wants both cores of the machine, on which the load runs as well."
+            " their time, else the verdict is unknown ([semantics.md](../semantics.md), rule 12). The hardest moment is"
+            " when brokers start again: each is a JVM that wants both cores of the machine, and the load runs there too."
             " [backends.md](../guide/backends.md#the-share-of-load-and-observers) says what gives the load its share."
         ),
         "",
