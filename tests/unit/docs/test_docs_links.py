@@ -39,6 +39,10 @@ def test_the_index_names_every_page_once() -> None:
     assert named == sorted(page for page in PAGES if page not in (index, ROOT / "README.md"))
 
 
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 80
+
+
 def test_a_broken_link_and_a_missing_heading_are_noticed() -> None:
     page = ROOT / "docs" / "README.md"
     assert not _is_there(page, "no-such-page.md")

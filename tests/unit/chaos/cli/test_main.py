@@ -36,6 +36,26 @@ def test_help_names_every_command_and_loads_nothing_heavy() -> None:
         assert f"\n  {name} " in done.stdout
 
 
+def test_help_texts_are_sentences_and_the_list_says_what_the_command_says() -> None:
+    import click
+
+    from chaos.cli.main import COMMANDS, cli
+
+    for name, (_, short) in COMMANDS.items():
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        first = (command.help or "").split("\n")[0]
+        assert first.endswith("."), name
+        assert short.endswith((".", "…")), name
+        assert first.split()[0] == short.split()[0], f"{name}: one verb in both"
+        for param in command.params:
+            if isinstance(param, click.Option) and param.help and not param.hidden:
+                text = param.help.partition("  [")[0]
+                assert text[0].isupper(), (name, param.name)
+                assert text.endswith("."), (name, param.name)
+                assert len(text) <= 200, (name, param.name)
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
