@@ -466,6 +466,21 @@ def test_a_host_that_cannot_do_it_is_refused_before_the_start(kept, tmp_path):
         Nemesis(bench.plan, lame, Leadership, bench.log, 0, NoHost("client"), faults={"kill": kept})
 
 
+def test_a_fault_may_have_an_obstacle_of_its_own(kept, tmp_path):
+    bench = Bench(kept, tmp_path)
+    tried = []
+
+    class Hindered(kept):
+        @classmethod
+        def obstacle(cls, host):
+            tried.append(host.name)
+            return "the moon is wrong; wait a week" if host.name == "b2" else None
+
+    with pytest.raises(CapabilityError, match="b2: cannot kill here: the moon is wrong; wait a week; see: chaos doc"):
+        Nemesis(bench.plan, cluster(), Leadership, bench.log, 0, NoHost("client"), faults={"kill": Hindered})
+    assert tried == ["b1", "b2"]
+
+
 @pytest.mark.parametrize(
     "word", ["act", "verify", "verify_still", "heal", "verify_healed", "name", "verb", "help", "hits", "needs"]
 )
