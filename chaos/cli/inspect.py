@@ -66,8 +66,9 @@ def list_command(group: str, as_json: bool) -> int:
 def doctor_command(as_json: bool) -> int:
     """Say what this machine can do, tried out, and which command installs what is missing."""
     from cluster.doctor import facts
+    from nemesis.plan.capabilities import tries
 
-    found = facts()
+    found = facts(tries())
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return 0

@@ -18,7 +18,7 @@ from chaos.workload.base import check_suited
 from cluster.host import Backend
 from cluster.system import System
 from nemesis.faults.registry import faults_on
-from nemesis.plan.capabilities import lacking_here, unavailable
+from nemesis.plan.capabilities import missing_here, unavailable
 from nemesis.plan.catalog import ALL
 from nemesis.plan.mix import NOTHING
 from nemesis.plan.plan import Row, lanes, left_out, make_plan, read_plan
@@ -45,8 +45,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     nodes = system.topology(e.settings)
     missing = {}
     if e.nemesis.strip() == ALL:
-        here = lacking_here() if backend.on_this_machine else {}
-        missing = unavailable(faults_on(e.kill), {**here, **backend.lacks})
+        missing = missing_here(faults_on(e.kill), backend.lacks, here=backend.on_this_machine)
     if e.sequence is None:
         for line in left_out(e.nemesis, system.roles, nodes, missing):
             say(f"nemesis  {line}")

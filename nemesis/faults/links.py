@@ -33,6 +33,8 @@ class LinkFault(Fault):
     least_s: ClassVar[float] = 2.0
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.IPTABLES})
     probes: ClassVar[int] = PROBES
+    done: ClassVar[str] = "dropped"
+    """What its rules do to packets."""
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
@@ -85,7 +87,7 @@ class LinkFault(Fault):
             "the packet filter's list",
             ACTION_TIMEOUT_S,
         ).check("looking at the rules")
-        return evidence.rules_in_force(self._rules, found)
+        return evidence.rules_in_force(self._rules, found, self.done)
 
     def heal(self) -> None:
         """Remove our rules from every node that got some; the others are done even if one fails."""

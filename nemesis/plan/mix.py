@@ -16,6 +16,7 @@ import msgspec
 from chaos.core.errors import UsageError
 from chaos.core.rand import stream
 from nemesis.faults.fault import Fault
+from nemesis.faults.registry import faults
 from nemesis.plan.catalog import ALL, NOOP, Choice, Entry, catalog, parse, parts, words
 from nemesis.plan.mix_times import Slot
 from nemesis.targets.selectors import Selector
@@ -65,7 +66,9 @@ def faults_in(text: str) -> frozenset[type[Fault]]:
     """
     names = {parts(word)[0] for word in words(text)}
     known = catalog()
-    entries = known.values() if ALL in names else [known[name] for name in names if name in known]
+    if ALL in names:
+        return frozenset(fault for fault in faults().values() if fault.in_all)
+    entries = [known[name] for name in names if name in known]
     return frozenset(entry.how for entry in entries if entry.fault is not None)
 
 

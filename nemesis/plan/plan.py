@@ -285,7 +285,7 @@ def left_out(
     if not mix.every:
         return ()
     few = [choice.text for choice in mix.choices if _obstacle(choice, topology) is not None]
-    out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items()]
+    out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items() if fault_named(kind).in_all]
     return (*out, *([f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []))
 
 

@@ -18,7 +18,7 @@ from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.fault import Outcomes, check_fault, on_each
 from nemesis.plan.plan import make_plan
 from nemesis.plan.sequence import Step, Steps, plan_steps
-from nemesis.runner import Nemesis
+from nemesis.runner import Nemesis, check_hosts
 from nemesis.targets.selectors import Selector
 
 KINDS = {"broker": "replica", "controller": "controller"}
@@ -463,7 +463,22 @@ def test_a_host_that_cannot_do_it_is_refused_before_the_start(kept, tmp_path):
     bench = Bench(kept, tmp_path)
     lame = cluster(capabilities=frozenset({Capability.IPTABLES}))
     with pytest.raises(CapabilityError, match="b1: cannot kill here, it lacks signals"):
-        Nemesis(bench.plan, lame, Leadership, bench.log, 0, NoHost("client"), faults={"kill": kept})
+        check_hosts(bench.plan, lame, {"kill": kept})
+
+
+def test_a_fault_may_have_an_obstacle_of_its_own(kept, tmp_path):
+    bench = Bench(kept, tmp_path)
+    tried = []
+
+    class Hindered(kept):
+        @classmethod
+        def obstacle(cls, host):
+            tried.append(host.name)
+            return "the moon is wrong; wait a week" if host.name == "b2" else None
+
+    with pytest.raises(CapabilityError, match="b2: cannot kill here: the moon is wrong; wait a week; see: chaos doc"):
+        check_hosts(bench.plan, cluster(), {"kill": Hindered})
+    assert sorted(tried) == ["b1", "b2", "b3"], "each host that the plan may hit"
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,9 @@ def test_a_step_is_one_fault(name):
         rows((Step(nemesis=name, at=1, duration=1),))
 
 
-RULES = st.sampled_from([Rule(f"198.18.0.{i}", "INPUT", share) for i in (1, 2) for share in (None, 0.8)])
+RULES = st.sampled_from(
+    [Rule(f"198.18.0.{i}", "INPUT", *how) for i in (1, 2) for how in ((None, None), (0.8, None), (None, 7))]
+)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.frozensets(RULES)), max_size=12))
@@ -168,8 +170,8 @@ def test_a_filter_holds_what_the_faults_in_force_ask_for_whatever_the_order(move
             force.release(owners[owner], "b1", held.append)
         assert set(held[-1]) == frozenset().union(*wanted.values())
         assert len(held[-1]) == len(set(held[-1]))
-        whole = [rule.probability is None for rule in held[-1]]
-        assert whole == sorted(whole, reverse=True)
+        order = [2 if rule.queue is not None else 1 if rule.probability is not None else 0 for rule in held[-1]]
+        assert order == sorted(order), "cuts, then shares, then queues"
     assert force.seen("b2", len) == 0
 
 
