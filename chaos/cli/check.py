@@ -11,7 +11,7 @@ import msgspec
 from click.core import ParameterSource
 
 from chaos.cli.bar import Bar
-from chaos.cli.options import examples
+from chaos.cli.examples import examples
 from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place

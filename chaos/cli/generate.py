@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from chaos.cli.options import examples
+from chaos.cli.examples import examples
 from chaos.core.errors import UsageError
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
 

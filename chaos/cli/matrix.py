@@ -7,7 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from chaos.cli.options import examples
+from chaos.cli.examples import examples
 from chaos.core.errors import UsageError
 
 

@@ -16,11 +16,6 @@ from chaos.options.experiment import DEFAULTS
 Command = Callable[..., int]
 
 
-def examples(*commands: str) -> str:
-    """The last lines of a command's help, a command each; click must not fill them."""
-    return "\n".join(["\b", "Examples:", *(f"  {command}" for command in commands)])
-
-
 def _option(field: str, help_text: str, *also: str, **more: Any) -> Callable[[Command], Command]:
     """The option of one field; ``also``: its other names. It is None unless it is given."""
     default = DEFAULTS.get(field)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from chaos.cli.options import LIVE_OPTION, as_argv, examples, override_options, run_options
+from chaos.cli.examples import examples
+from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS, Experiment
 from chaos.options.resolve import experiment_of

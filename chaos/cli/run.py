@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from chaos.cli.options import LIVE_OPTION, examples, run_options
+from chaos.cli.examples import examples
+from chaos.cli.options import LIVE_OPTION, run_options
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of
 

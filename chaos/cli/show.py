@@ -9,7 +9,8 @@ from typing import Any
 import click
 import msgspec
 
-from chaos.cli.options import STORE_OPTION, examples
+from chaos.cli.examples import examples
+from chaos.cli.options import STORE_OPTION
 from chaos.core.errors import UsageError
 from chaos.core.op import F, Type
 
