@@ -59,7 +59,8 @@ class Fault(ABC):
     defaults are wrong also ``Params``, its parameters (see ``nemesis.faults.params``); ``selectors``, whom it can hit;
     ``shapes``, names beside these; ``cuts``: it separates nodes, so that somebody must be on the other side;
     ``silences``: while it lasts nothing passes between its targets and the others; ``restarts``: processes end and are
-    started again; ``recurs``: aimed at the leader of the replicas it comes in every round of a mix; ``in_all``: it is
+    started again; ``recurs``: aimed at the leader of the replicas it comes in every round of a mix; ``together``: so it
+    does aimed at all nodes of the first role of this kind at once; ``in_all``: it is
     part of ``all``; ``least_s``: how long a row lasts at least where its length is drawn; ``container``: the same, done
     to the whole container of a node.
     """
@@ -77,6 +78,7 @@ class Fault(ABC):
     silences: ClassVar[bool] = False
     restarts: ClassVar[bool] = False
     recurs: ClassVar[bool] = False
+    together: ClassVar[str] = ""
     in_all: ClassVar[bool] = True
     least_s: ClassVar[float] = 0.0
     container: ClassVar["type[Fault] | None"] = None

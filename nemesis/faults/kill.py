@@ -19,6 +19,7 @@ from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.machine import ENDED, MachineFault, machine_of
 from nemesis.faults.processes import ACTION_TIMEOUT_S, ProcessFault
 from nemesis.faults.restarts import Restarts, Returned
+from nemesis.targets.topology import REPLICA
 
 DEAD: Final = "was dead already, so nothing was ended"
 
@@ -81,6 +82,7 @@ class Kill(ProcessFault):
     silences: ClassVar[bool] = True
     restarts: ClassVar[bool] = True
     recurs: ClassVar[bool] = True
+    together: ClassVar[str] = REPLICA
     colour: ClassVar[Colour] = "red"
     container: ClassVar[type[Fault] | None] = KillContainer
     stays_gone: ClassVar[bool] = True

@@ -9,6 +9,7 @@ from nemesis.faults.links import LinkFault
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Grudge, Link, bridge, components, majorities_ring
 from nemesis.targets.selectors import EXCEPT_ALL, Selector
+from nemesis.targets.topology import CONTROLLER
 
 
 class Partition(LinkFault):
@@ -34,6 +35,7 @@ class Partition(LinkFault):
     cuts: ClassVar[bool] = True
     silences: ClassVar[bool] = True
     recurs: ClassVar[bool] = True
+    together: ClassVar[str] = CONTROLLER
     colour: ClassVar[Colour] = "violet"
     arrow: ClassVar[str] = "|"
 

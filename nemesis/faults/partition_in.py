@@ -24,6 +24,7 @@ class PartitionIn(Partition):
     )
     silences: ClassVar[bool] = False
     recurs: ClassVar[bool] = False
+    together: ClassVar[str] = ""
     arrow: ClassVar[str] = "<-/-"
 
     @classmethod

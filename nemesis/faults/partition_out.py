@@ -18,6 +18,7 @@ class PartitionOut(Partition):
     shapes: ClassVar[tuple[Shape, ...]] = ()
     silences: ClassVar[bool] = False
     recurs: ClassVar[bool] = False
+    together: ClassVar[str] = ""
     arrow: ClassVar[str] = "-/->"
 
     @classmethod

@@ -31,6 +31,7 @@ class Stop(Kill):
     verb: ClassVar[str] = "stopped"
     help: ClassVar[str] = "ask {} to end, SIGTERM and after 10 s SIGKILL, and start again at the fault's end"
     recurs: ClassVar[bool] = False
+    together: ClassVar[str] = ""
     colour: ClassVar[Colour] = "peach"
     container: ClassVar[type[Fault] | None] = StopContainer
 

@@ -110,6 +110,22 @@ def deposing_choices(choices: Iterable[Choice], topology: Topology) -> tuple[Cho
     return tuple(out.values())
 
 
+def together_choices(choices: Iterable[Choice], topology: Topology) -> tuple[Choice, ...]:
+    """The choices that hit every replica, or part every controller from every other, at the same time.
+
+    What all replicas forget at once is lost, and controllers that were all alone must elect again: few faults show it.
+    """
+    first = {topology.kinds[role]: role for role in reversed(topology.targeted_roles())}
+    replica = topology.replica_role()
+    return tuple(
+        choice
+        for choice in choices
+        if choice.entry.selector is Selector.ALL
+        and choice.entry.how.together in first
+        and (choice.roles or (replica,)) == (first[choice.entry.how.together],)
+    )
+
+
 def dealt(choices: Sequence[Choice], seed: int, recurring: Collection[Choice] = ()) -> Iterator[Choice]:
     """The choices row by row, for ever: every one once in a round, each mechanism once before any comes again.
 

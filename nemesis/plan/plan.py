@@ -19,7 +19,7 @@ from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import fault_named
 from nemesis.plan.catalog import Choice
-from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix
+from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import REPLICA, Placed, Topology
@@ -158,7 +158,8 @@ def make_plan(
         )
     mixed = rhythm == "mixed" and (mix.every or len(mix.choices) > 1)
     leads = deposing_choices(possible, topology)
-    names = dealt(possible, seed, leads if mix.every else ())
+    recurring = (*leads, *(together_choices(possible, topology) if mixed else ())) if mix.every else ()
+    names = dealt(possible, seed, recurring)
     if mixed:
         slots = mixed_slots(seed, interval_s, duration_s, time_limit_s, overlap=overlap)
         made = named_slots(slots, names, topology, leads)

@@ -43,6 +43,11 @@ def test_all_deposes_the_leader_by_each_means_and_for_long(seed, rhythm):
     assert set(DEPOSE) <= lasting
 
 
+@given(SEEDS)
+def test_all_hits_every_replica_and_parts_every_controller_at_the_same_time(seed):
+    assert {"all-kill@broker", "all-partition@controller"} <= {row.name for row in plan(seed=seed)}
+
+
 @given(SEEDS, st.floats(4, 30))
 def test_four_long_rows_are_enough_for_that(seed, asked_s):
     rows = plan(seed=seed, duration_s=asked_s, time_limit_s=8 * (8 + max(8.0, asked_s)) + 60)
@@ -162,5 +167,5 @@ def test_a_seed_keeps_its_mixed_plan_from_version_to_version():
         (24.0, 8.0, "leader-loss", 0, 2.0),
         (40.0, 2.0, "leader-restart@broker", 0, 0.0),
         (41.367, 8.0, "leader-disconnect@controller", 0, 0.0),
-        (57.367, 0.5, "major-stop@broker", 0, 2.0),
+        (57.367, 0.5, "all-kill@broker", 0, 2.0),
     ]
