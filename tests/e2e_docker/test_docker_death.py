@@ -94,7 +94,8 @@ def made(engine, run_id: str) -> list[str]:
 
 
 def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    """What is there now; a folder that somebody removes meanwhile is passed over."""
+    return {str(Path(root, name).relative_to(folder)) for root, _, names in os.walk(folder) for name in names}
 
 
 LOGS = {"work/b1/logs/stdout.log", "work/b2/logs/stdout.log"}

@@ -9,6 +9,8 @@ from test_hosts_nemesis import KINDS, SPECS, Run, cluster_up, healed, in_force
 from cluster.network import packet_filter
 from nemesis.plan.sequence import Step, Steps, plan_steps
 
+pytestmark = pytest.mark.e2e
+
 CONNECTS = """
 import socket, sys, time
 took = []
