@@ -81,7 +81,8 @@ def machine() -> dict[str, str]:
 
 
 def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    """What is there now; a folder that somebody removes meanwhile is passed over."""
+    return {str(Path(root, name).relative_to(folder)) for root, _, names in os.walk(folder) for name in names}
 
 
 @pytest.fixture
