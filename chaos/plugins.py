@@ -12,6 +12,9 @@ import msgspec
 
 from chaos.core.errors import UsageError
 
+CHECKS = "checks"
+"""The group of checks, which executors of Spark are brought as well."""
+
 OURS = frozenset({"chaos", "nemesis", "checkers", "cluster", "spark_checkers", "reports"})
 """Our own packages."""
 

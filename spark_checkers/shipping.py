@@ -16,7 +16,6 @@ from typing import Any, Final, NamedTuple
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError
-from checkers.anomalies.catalogue import GROUP
 
 PACKAGES: Final = ("chaos", "checkers", "spark_checkers")
 NEEDED: Final = ("msgspec", "numpy", "pandas", "pyarrow", "scipy")
@@ -46,7 +45,8 @@ def _files() -> list[tuple[str, Path]]:
 
     home, of_msgspec = Path(__file__).resolve().parent.parent, Path(msgspec.__file__).resolve().parent
     files = [(path.relative_to(home).as_posix(), path) for name in PACKAGES for path in (home / name).rglob("*")]
-    files += [file for name in plugins.foreign(GROUP) for file in _of_plugin(plugins.place_of(GROUP, name))]
+    for name in plugins.foreign(plugins.CHECKS):
+        files += _of_plugin(plugins.place_of(plugins.CHECKS, name))
     files += [
         (f"{_COMPILED}/msgspec/{path.relative_to(of_msgspec).as_posix()}", path) for path in of_msgspec.rglob("*")
     ]

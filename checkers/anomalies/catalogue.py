@@ -17,9 +17,6 @@ from chaos import plugins
 from chaos.core.anomaly_kind import FILES, RUNS, AnomalyKind
 from chaos.core.errors import UsageError
 
-GROUP: Final = "checks"
-"""The entry points ``chaos.checks``."""
-
 
 def _kind(name: str, words: tuple[str, str], meaning: str, expected: str, **more: Any) -> AnomalyKind:
     """A kind whose strength is its place in the tables below."""
@@ -343,7 +340,7 @@ def _cycle(name: str, what: str, level: str) -> AnomalyKind:
 
 _OF_KAFKA: Final[Mapping[str, Any]] = {"rule": "kafka", "excused_by": "format", "where": FILES}
 _WRITES, _READS_TOO = "sends at neighbouring offsets", "sends at neighbouring offsets and polls of them"
-_PROCESS, _TIME = ", with the order of each process", ", with real time"
+_TIME = ", with real time"
 _TRANSACTIONS: Final = (
     _kind(
         "precommitted-read",
@@ -367,10 +364,8 @@ _TRANSACTIONS: Final = (
         **_OF_KAFKA,
     ),
     _cycle("G0", _WRITES, "PL-1"),
-    _cycle("G0-process", _WRITES + _PROCESS, "PL-1"),
     _cycle("G0-realtime", _WRITES + _TIME, "PL-1"),
     _cycle("G1c", _READS_TOO, "PL-2"),
-    _cycle("G1c-process", _READS_TOO + _PROCESS, "PL-2"),
     _cycle("G1c-realtime", _READS_TOO + _TIME, "PL-2"),
     _cycle("PL-1-cycle-exists", _WRITES, "PL-1"),
     _cycle("PL-2-cycle-exists", _READS_TOO, "PL-2"),
@@ -402,9 +397,9 @@ def built_in() -> Mapping[str, AnomalyKind]:
 def kinds() -> Mapping[str, AnomalyKind]:
     """Every kind that an installed check may find, the strongest first; a check that does not load adds none."""
     every = dict(built_in())
-    for name in plugins.foreign(GROUP):
+    for name in plugins.foreign(plugins.CHECKS):
         with contextlib.suppress(UsageError):
-            for kind in plugins.load(GROUP, name).anomalies:
+            for kind in plugins.load(plugins.CHECKS, name).anomalies:
                 every.setdefault(kind.name, kind)
     return MappingProxyType(dict(sorted(every.items(), key=lambda item: -item[1].strength)))
 

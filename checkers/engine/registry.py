@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple, cast
 from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import RunInfo
-from checkers.anomalies.catalogue import GROUP
 from checkers.history.check import Check, Examiner
 from checkers.history.kernel import Context
 
@@ -59,7 +58,7 @@ def _loaded() -> tuple[dict[str, Check[Any]], dict[str, str]]:
     """The checks by name, and of those that cannot be used why."""
     found: dict[str, Check[Any]] = {}
     broken: dict[str, str] = {}
-    for name in plugins.names(GROUP):
+    for name in plugins.names(plugins.CHECKS):
         try:
             found[name] = _checked(name)
         except (UsageError, TypeError, ImportError, AttributeError) as error:
@@ -73,7 +72,7 @@ def _checked(name: str) -> Check[Any]:
     Raises:
         TypeError: it is none, or is one of another name.
     """
-    check = instance(plugins.place_of(GROUP, name))
+    check = instance(plugins.place_of(plugins.CHECKS, name))
     lacking = [
         one
         for one in ("name", "help", "anomalies", "partition", "applies", "examine", "merge", "conclude")
