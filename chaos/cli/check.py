@@ -175,9 +175,9 @@ def _asked(texts: tuple[str, ...]) -> frozenset[str]:
     if not texts:
         return frozenset()
     from chaos.plugins import did_you_mean
-    from checkers.engine.registry import described
+    from checkers.engine.registry import checks
 
-    known = [name for name, _ in described()]
+    known = checks()
     names = [name.strip() for text in texts for name in text.split(",")]
     for name in names:
         if name not in known:

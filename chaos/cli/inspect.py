@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers", "bugs", "settings")
+GROUPS = ("systems", "backends", "workloads", "nemeses", "checks", "anomalies", "bugs", "settings")
 
 
 def rows_of(group: str) -> list[dict[str, str]]:
@@ -20,10 +20,15 @@ def rows_of(group: str) -> list[dict[str, str]]:
 
         rows = [{"name": name, "help": text} for name, text in described()]
         return [*rows, *({"name": name, "help": "", "error": why} for name, why in broken().items())]
-    if group == "checkers":
-        from checkers.engine.registry import described as checks
+    if group == "checks":
+        from checkers.engine.registry import broken, checks
 
-        return [{"name": name, "help": text} for name, text in checks()]
+        found = [{"name": name, "help": check.help} for name, check in checks().items()]
+        return [*found, *({"name": name, "help": "", "error": why} for name, why in broken().items())]
+    if group == "anomalies":
+        from checkers.anomalies.catalogue import kinds
+
+        return [{"name": kind.name, "makes it": kind.consequence, "help": kind.meaning} for kind in kinds().values()]
     from chaos import plugins
 
     return [

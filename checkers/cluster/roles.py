@@ -5,15 +5,14 @@ epoch, is not an anomaly: it cannot know. The module refuses to judge what follo
 """
 
 from collections import defaultdict
+from typing import Literal
 
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor, blamed, fault_words
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, concluded, examples, findings, listed, seconds_text
-from checkers.history.kernel import Context
+from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import Claim
-
-NAME = "roles"
-HELP = "one master per epoch, one active controller per term, epochs never step back (dual-master, epoch-regression)"
 
 
 def _word(claim: Claim) -> str:
@@ -71,12 +70,30 @@ def _steps_back(context: Context) -> list[Example]:
     return out
 
 
-def check_roles(context: Context) -> CheckResult:
-    """The row of the verdict table, from the timeline alone."""
-    doubles, steps = _doubles(context), _steps_back(context)
-    found = findings(
-        len(context.timeline.claims),
-        dual_master=Finding(count=len(doubles), examples=examples(doubles)),
-        epoch_regression=Finding(count=len(steps), examples=examples(steps)),
-    )
-    return concluded(NAME, found, context, noun="claim", clean="one leader per epoch, epochs ascend")
+class RolesCheck:
+    """Who claimed to lead, and in which epoch."""
+
+    name = "roles"
+    help = "one master per epoch, one active controller per term, epochs never step back"
+    anomalies = named("dual-master", "epoch-regression")
+    partition: Literal["key", "history"] = "history"
+
+    def applies(self, context: Context) -> str | None:  # noqa: ARG002 - a run without claims has none that clash
+        """It applies."""
+        return None
+
+    def examine(self, shard: QueueShard, context: Context) -> None:
+        """Claims are no operations."""
+
+    def merge(self, left: None, right: None) -> None:
+        """There is nothing to add."""
+
+    def conclude(self, summary: None, context: Context) -> CheckResult:  # noqa: ARG002 - the timeline has it all
+        """The row of the verdict table, from the timeline alone."""
+        doubles, steps = _doubles(context), _steps_back(context)
+        found = findings(
+            len(context.timeline.claims),
+            dual_master=Finding(count=len(doubles), examples=examples(doubles)),
+            epoch_regression=Finding(count=len(steps), examples=examples(steps)),
+        )
+        return concluded(self.name, found, context, noun="claim", clean="one leader per epoch, epochs ascend")
