@@ -1,4 +1,4 @@
-"""Systems, backends, workloads, faults and checks by name, through entry points: the door that plugins use.
+"""Systems, backends, workloads, faults, checks and reporters by name, through entry points: the door that plugins use.
 
 A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody
 else. The module refuses to guess: an unknown name is an error with the nearest known one.

@@ -18,7 +18,7 @@ ALLOWED = {
     "nemesis": {"chaos.core", "chaos.plugins", "cluster", "nemesis"},
     "checkers": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers"},
     "spark_checkers": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers", "spark_checkers"},
-    "reports": {"chaos.core", "chaos.formats", "checkers", "reports"},
+    "reports": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers", "reports"},
 }
 
 

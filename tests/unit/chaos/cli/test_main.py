@@ -89,7 +89,7 @@ def test_bad_arguments_end_in_254_with_one_clear_line(argv: list[str], says: str
 
 
 @pytest.mark.parametrize(
-    "group", ["systems", "backends", "workloads", "nemeses", "checks", "anomalies", "bugs", "settings"]
+    "group", ["systems", "backends", "workloads", "nemeses", "checks", "anomalies", "reporters", "bugs", "settings"]
 )
 def test_list_shows_every_group(group: str) -> None:
     done = chaos("list", group, "--json")
