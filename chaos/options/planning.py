@@ -11,11 +11,13 @@ import msgspec
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
-from chaos.core.events import RUN_EVENTS, Fault, read_events
+from chaos.core.event_files import read_events
+from chaos.core.events import RUN_EVENTS, Fault
 from chaos.core.op import F
 from chaos.options.experiment import Experiment
 from chaos.workload.base import check_suited
 from cluster.host import Backend
+from cluster.leaders import subjects_of
 from cluster.system import System
 from nemesis.faults.machine import faults_on
 from nemesis.plan.capabilities import lacking_here, unavailable
@@ -48,7 +50,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
         here = lacking_here() if backend.on_this_machine else {}
         missing = unavailable(faults_on(e.kill), {**here, **backend.lacks})
     if e.sequence is None:
-        for line in left_out(e.nemesis, system.roles, nodes, missing):
+        for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.queues)):
             say(f"nemesis  {line}")
     rows = drawn(e, system, missing)
     _check(rows, e, backend)
@@ -61,7 +63,7 @@ def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) 
     Raises:
         UsageError: a nemesis, role or time that cannot be.
     """
-    nodes = system.topology(e.settings)
+    nodes, subjects = system.topology(e.settings), subjects_of(system, e.settings, e.queues)
     if e.sequence is not None:
         return plan_steps(
             e.sequence,
@@ -71,6 +73,7 @@ def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) 
             seed=e.seed,
             missing=missing,
             fault_nodes=e.fault_nodes,
+            subjects=subjects,
         )
     return make_plan(
         e.nemesis,
@@ -84,6 +87,7 @@ def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) 
         fault_nodes=e.fault_nodes,
         rhythm=e.rhythm,
         overlap=e.kill != "container",
+        subjects=subjects,
     )
 
 

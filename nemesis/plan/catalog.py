@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.errors import UsageError
+from nemesis.targets.suffix import read_suffix
 from nemesis.targets.topology import Topology
 
 NOOP: Final = "noop"
@@ -76,7 +77,7 @@ _WHOM: Final = {
     Selector.MAJOR: "more than half of the nodes",
     Selector.RANDOM: "a random number of random nodes",
     Selector.ALL: "all nodes",
-    Selector.LEADER: "the leader: the master, or the active controller with @controller",
+    Selector.LEADER: "the leader: of a drawn subject, of the controllers with @controller, of all with @all",
     Selector.FIXED: "the nodes that --fault-nodes names",
 }
 _HOW: Final = {
@@ -136,15 +137,16 @@ CATALOG: Final = MappingProxyType(_table())
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A nemesis as asked for: its row in the catalog and the roles that the name's suffix gave (may be empty)."""
+    """A nemesis as asked for: its row in the catalog, and the roles or subjects that its suffix gave (may be empty)."""
 
     text: str
     entry: Entry
     roles: tuple[str, ...]
+    subjects: tuple[str, ...] = ()
 
 
 def parse(text: str, topology: Topology) -> Choice:
-    """Read ``NAME[@role[+role]]``.
+    """Read ``NAME[@role[+role]]``; of leaders also ``NAME@subject`` and ``NAME@all``.
 
     Raises:
         UsageError: an unknown name or role, with a guess at what was meant; a role named twice.
@@ -154,20 +156,11 @@ def parse(text: str, topology: Topology) -> Choice:
     if entry is None:
         meant = _guess(name, [*CATALOG, ALL])
         raise UsageError(f"--nemesis {text}: no nemesis {name!r}{meant}; see chaos list nemeses")
-    roles = tuple(suffix.split("+")) if at else ()
-    known = topology.targeted_roles()
-    for role in roles:
-        if role not in known:
-            raise UsageError(
-                f"--nemesis {text}: no role {role!r} here that a fault may hit{_guess(role, known)};"
-                f" roles: {', '.join(known) or 'none'}"
-            )
-    if len(set(roles)) < len(roles):
-        raise UsageError(f"--nemesis {text}: a role is named twice")
-    if roles and entry.fault is None:
+    words = suffix.split("+") if at else []
+    whom = read_suffix(text, words, topology, leads=entry.selector is Selector.LEADER)
+    if words and entry.fault is None:
         raise UsageError(f"--nemesis {text}: {name} hits nobody, leave @{suffix} out")
-    ordered = tuple(role for role in known if role in roles)
-    return Choice(f"{name}@{'+'.join(ordered)}" if ordered else name, entry, ordered)
+    return Choice(f"{name}{whom.text}", entry, whom.roles, whom.subjects)
 
 
 def described() -> list[tuple[str, str]]:

@@ -14,12 +14,15 @@ import msgspec
 
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.rand import stream
+from chaos.core.runinfo import Subject
 from nemesis.plan.catalog import Choice, Kind, Selector
 from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
+from nemesis.targets.suffix import Whom, led_subjects
 from nemesis.targets.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
+NOBODY_LEADS: Final = "nobody leads there; name other nodes"
 _LEAST: Final = {Selector.RING: 4, Selector.BRIDGE: 3}
 """Of how many nodes a ring has somebody to cut off, and a bridge two sides."""
 
@@ -31,6 +34,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
     taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links. ``nodes``: whom
     it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
+    ``subjects``: those whose leaders it hits; empty: the first that each role leads.
     ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
     """
 
@@ -43,6 +47,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...]
     draw: dict[str, float] = {}
     nodes: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
     follows: int = 0
     quiet_s: float = 0.0
 
@@ -78,10 +83,14 @@ def _pools(
     kind = choice.entry.fault
     assert kind is not None, "noop has no rows"
     if kind.on_network:
+        # Of links around the leader of a named subject all count, as without a suffix.
         roles = choice.roles or topology.targeted_roles()
         return roles, {"#": tuple(name for role in roles for name in topology.nodes[role])}
     replica = topology.replica_role()
     roles = choice.roles or ((replica,) if replica else ())
+    if choice.subjects:
+        named = led_subjects(Whom(subjects=choice.subjects), (), topology, 0, 0)
+        roles = tuple(dict.fromkeys(role for name in named for role in topology.leading_roles(name)))
     if choice.entry.selector is Selector.FIXED:
         among = choice.roles or topology.targeted_roles()
         roles = tuple(role for role in among if not set(fixed).isdisjoint(topology.nodes[role]))
@@ -101,19 +110,20 @@ def make_plan(
     fault_nodes: Sequence[str] = (),
     rhythm: Rhythm = "mixed",
     overlap: bool = True,
+    subjects: Sequence[Subject] = (),
 ) -> tuple[Row, ...]:
     """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24); of a mix drawn lengths.
 
     ``nemesis`` is ``NAME[@role[+role]][,NAME…]`` or ``all``, ``kinds`` are ``System.roles``, ``nodes`` its
     topology, ``missing`` what cannot be done here and why, ``fault_nodes`` whom ``fixed-`` means. ``rhythm`` and
-    ``overlap``, whether its rows may, are those of a mix. A row is planned
+    ``overlap``, whether its rows may, are those of a mix. ``subjects`` have leaders. A row is planned
     only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that another
     node or role shifts no other draw.
 
     Raises:
         UsageError: an unknown name or role, times that are not positive, no row fits, or too few nodes.
     """
-    topology = Topology.of(nodes, kinds)
+    topology = Topology.of(nodes, kinds, subjects)
     mix = parse_mix(nemesis, topology, missing)
     check_named(mix, topology, fault_nodes)
     if not mix.choices and not mix.every:
@@ -229,8 +239,17 @@ def row_of(
         fault=fault,
         roles=roles,
         draw=_draw(selector, pools, seed, number),
+        subjects=_led(choice, roles, topology, seed, number),
         nodes=tuple(fixed) if selector is Selector.FIXED else (),
     )
+
+
+def _led(choice: Choice, roles: tuple[str, ...], topology: Topology, seed: int, row: int) -> tuple[str, ...]:
+    """The subjects whose leaders a row hits; of a fault of links the first role's, because it has one centre."""
+    if choice.entry.selector is not Selector.LEADER:
+        return ()
+    on_network = choice.entry.fault is not None and choice.entry.fault.on_network
+    return led_subjects(Whom(subjects=choice.subjects), roles[:1] if on_network else roles, topology, seed, row)
 
 
 def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:
@@ -246,16 +265,24 @@ def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tupl
 
 
 def left_out(
-    nemesis: str, kinds: Mapping[str, str], nodes: Iterable[Placed], missing: Mapping[Kind, str]
+    nemesis: str,
+    kinds: Mapping[str, str],
+    nodes: Iterable[Placed],
+    missing: Mapping[Kind, str],
+    subjects: Sequence[Subject] = (),
 ) -> tuple[str, ...]:
     """What ``all`` does not contain here and why, a line each; nothing for names given one by one."""
-    topology = Topology.of(nodes, kinds)
+    topology = Topology.of(nodes, kinds, subjects)
     mix = parse_mix(nemesis, topology, missing)
     if not mix.every:
         return ()
-    few = [choice.text for choice in mix.choices if _obstacle(choice, topology) is not None]
+    obstacles = {choice.text: _obstacle(choice, topology) for choice in mix.choices}
+    few = [text for text, why in obstacles.items() if why not in (None, NOBODY_LEADS)]
+    leaderless = [text for text, why in obstacles.items() if why == NOBODY_LEADS]
     out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items()]
-    return (*out, *([f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []))
+    out += [f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []
+    out += [f"all leaves out what needs a leader: {', '.join(leaderless)}"] if leaderless else []
+    return tuple(out)
 
 
 def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> None:
@@ -287,6 +314,8 @@ def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> 
     roles, pools = _pools(choice, topology, fixed)
     if not roles:
         return f"the system has no replicas; name a role as in {choice.text}@ROLE"
+    if selector is Selector.LEADER and not _led(choice, roles, topology, 0, 0):
+        return NOBODY_LEADS
     for key, names in pools.items():
         replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
         most = count_bounds(selector, fault, len(names), replicas=replicas)[1]

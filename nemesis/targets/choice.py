@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from cluster.system import Leadership
+from cluster.leaders import Leads
 from nemesis.plan.catalog import Kind, Selector
 from nemesis.plan.plan import Row, count_bounds
 from nemesis.targets.grudge import Grudge, bridge, components, majorities_ring, one_way, touching
@@ -49,7 +49,7 @@ class Targets(msgspec.Struct, frozen=True, kw_only=True):
 NOBODY: Final[frozenset[str]] = frozenset()
 
 
-def choose(row: Row, topology: Topology, leadership: Leadership, busy: frozenset[str] = NOBODY) -> Targets | None:
+def choose(row: Row, topology: Topology, leads: Leads, busy: frozenset[str] = NOBODY) -> Targets | None:
     """The targets of a row, or None while a leader that it needs is not known or too few nodes are free.
 
     ``busy``: nodes under another fault of nodes. A fault of nodes takes none of them, and they count among those
@@ -58,7 +58,7 @@ def choose(row: Row, topology: Topology, leadership: Leadership, busy: frozenset
     busy = NOBODY if row.fault.on_network else busy
     if row.nodes or row.follows or row.selector is Selector.LEADER:
         # Whom the row before it hit is in ``nodes`` once that is known.
-        named = row.nodes or (None if row.follows else _leaders(row, topology, leadership))
+        named = row.nodes or (None if row.follows else _leaders(row, topology, leads))
         if named is None or (busy and not all(_room(row, role, topology, busy, named) for role in row.roles)):
             return None
         return aim(row, topology, named)
@@ -129,16 +129,27 @@ def _grudge(row: Row, names: tuple[str, ...], participants: tuple[str, ...]) -> 
     return grudge
 
 
-def _leaders(row: Row, topology: Topology, leadership: Leadership) -> tuple[str, ...] | None:
-    """The leader of each role named; of a fault of links the first role's, because it has one centre."""
-    known = {REPLICA: leadership.master, CONTROLLER: leadership.controller}
-    leaders: tuple[str, ...] = ()
-    for role in row.roles[:1] if row.fault.on_network else row.roles:
-        leader = known.get(topology.kinds[role])
-        if leader is None or leader not in topology.nodes[role]:
-            return None
-        leaders += (leader,)
-    return leaders
+def _leaders(row: Row, topology: Topology, leads: Leads) -> tuple[str, ...] | None:
+    """The leaders of the row's subjects, as far as they are known; None until one of each role is."""
+    roles = row.roles[:1] if row.fault.on_network else row.roles
+    subjects = row.subjects or tuple(name for role in roles for name in topology.led_by(role)[:1])
+    known = (leads[name].leader for name in subjects if name in leads)
+    leaders = dict.fromkeys(name for name in known if name is not None)
+    wanted = roles if not row.subjects or not row.fault.on_network else ()
+    if not leaders or any(set(leaders).isdisjoint(topology.nodes[role]) for role in wanted):
+        return None
+    everybody = {name for role in row.roles for name in topology.nodes[role]}
+    return tuple(leaders) if set(leaders) <= everybody else None
+
+
+def _leader_words(row: Row, topology: Topology, role: str, names: Sequence[str]) -> str:
+    """``master b1``; ``master of brokers-2 b4`` where nodes of the role lead several subjects."""
+    word, led = _LEADS[topology.kinds[role]], topology.led_by(role)
+    own = [name for name in row.subjects if name in led]
+    if len(led) <= 1 or not own:
+        return f"{word} {names[0]}"
+    of = own[0] if len(own) == 1 else f"{len(own)} subjects"
+    return f"{word}{'' if len(names) == 1 else 's'} of {of} {' '.join(names)}"
 
 
 def _taken(row: Row, key: str, pool: tuple[str, ...], bounds: tuple[int, int]) -> tuple[str, ...]:
@@ -157,13 +168,13 @@ def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants
         cut = _cut(row, names, [name for name in participants if name not in names])
         return f"{_LEADS[topology.kinds[row.roles[0]]]} {cut}" if leads else cut
     if row.fault is Kind.LOSS:
-        whom = f"{_LEADS[topology.kinds[row.roles[0]]]} {names[0]}" if leads else " ".join(names)
+        whom = _leader_words(row, topology, row.roles[0], names) if leads else " ".join(names)
         return f"{whom}, {LOSS:.0%} loss each way".replace("%", " %")
     groups = []
     for role in row.roles:
         taken = [name for name in topology.nodes[role] if name in names]
         if leads:
-            groups.append(f"{_LEADS[topology.kinds[role]]} {taken[0]}")
+            groups.append(_leader_words(row, topology, role, taken))
         else:
             groups.append(f"{' '.join(taken)} of {len(topology.nodes[role])} {role}s")
     return f"{', '.join(groups)}, {_DONE[row.fault]}"
