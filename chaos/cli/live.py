@@ -174,7 +174,8 @@ def _changes(before: Beat, now: Beat) -> list[str]:
     for name, new in now.leads.items():
         old = before.leads.get(name)
         was = old.leader if old is not None else None
-        if new.leader is None or (old is not None and (was, old.epoch) == (new.leader, new.epoch)):
+        same = old is not None and was == new.leader and new.epoch in (old.epoch, None)
+        if new.leader is None or same:
             continue
         if new.kind == "replica":
             lines.append(f"leader   {new.leader} of {name} epoch {_epoch(new)}, was {was or 'unknown'}")

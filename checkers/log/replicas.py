@@ -84,9 +84,10 @@ class Copies(NamedTuple):
     forked: Mask
 
 
-def _replicas(context: Context) -> list[int]:
-    run = context.run
-    return [i for i, node in enumerate(run.nodes) if run.roles.get(node.role) == "replica"]
+def _replicas(context: Context, key: int) -> list[int]:
+    """The places of the nodes that keep a queue."""
+    own = context.run.replicas_of(key)
+    return [i for i, node in enumerate(context.run.nodes) if node.name in own]
 
 
 def _copy(shard: QueueShard, op: int) -> Copy:
@@ -147,7 +148,8 @@ class _Teller:
         (usual, many), (other, few) = sides[0], sides[1]
         odd = copies.copies[few[0]]
         read_ns = int(self._shard.log.complete[odd.op])
-        who = actor(context, node_name(context, odd.node), read_ns)
+        subject = context.subject_of(self._shard.key)
+        who = actor(context, node_name(context, odd.node), read_ns, subject=subject)
         names = listed([node_name(context, copies.copies[i].node) for i in many])
         return who.example(
             f"after the drain {who.subject} holds {_said(other)} at offset {offset} of queue {self._shard.key}, where "
@@ -180,7 +182,8 @@ class _Teller:
 def _misnumbered(shard: QueueShard, context: Context, copies: list[Copy]) -> Iterator[Example]:
     """The rows of copies that have a number not above the one before, in words."""
     for copy in copies:
-        who = actor(context, node_name(context, copy.node), int(shard.log.complete[copy.op]))
+        subject = context.subject_of(shard.key)
+        who = actor(context, node_name(context, copy.node), int(shard.log.complete[copy.op]), subject=subject)
         for before, offset, content in copy.misnumbered:
             place = f"behind offset {before}" if before >= copy.begin else f"though it begins at offset {copy.begin}"
             yield who.example(
@@ -221,7 +224,7 @@ class ReplicasKernel:
         if not len(asked):
             return ReplicaSummary()
         copies, unread = [], dict[tuple[str, str], tuple[int, ...]]()
-        for node in _replicas(context):
+        for node in _replicas(context, shard.key):
             ops = asked[own["argument"][asked] == node]
             read = ops[log.type[ops] == Type.OK]
             begun = ops[own["count"][ops] > 0]
@@ -272,7 +275,7 @@ class ReplicasKernel:
     def conclude(self, summary: ReplicaSummary | None, context: Context) -> CheckResult | None:
         """The row of the verdict table; none where there is one replica, or no copy was asked for nor promised."""
         promised = context.run.promises.replicas_read
-        if len(_replicas(context)) < _TWO:
+        if all(len(context.run.replicas_of(key)) < _TWO for key in range(context.run.queues)):
             return None
         if summary is None or not summary.asked:
             why = "no replica's own copy was read after the drain"
