@@ -16,6 +16,7 @@ import msgspec
 
 from chaos.core.checksums import with_checksum
 from chaos.core.clock import now_ns
+from chaos.core.fault_nature import Identity, told
 
 OBSERVE_PERIOD_S: Final = 1.0
 """The observer asks every node once in so many seconds, and waits less than that for the answer."""
@@ -69,6 +70,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     looked at: ``evidence``; until it is proven ``heal`` and ``healed`` come again), ``skipped`` (no target until the
     row's end: counted, not unproven), ``broke`` (acting raised, or the last look did not see the fault; ``note`` says
     what).
+
+    ``name`` is for people. ``identity`` says which fault it is; older histories do not have it, so ask ``told``.
     """
 
     time_ns: int
@@ -79,6 +82,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     description: str = ""
     evidence: Evidence | None = None
     note: str = ""
+    identity: Identity | None = None
+
+    @property
+    def told(self) -> Identity:
+        """Which fault it is, as far as the event tells: by its own members, of an older history by its name."""
+        return told(self.identity, self.name)
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

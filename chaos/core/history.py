@@ -2,7 +2,7 @@
 
 ``operations`` has one row per operation, ``reads`` one row per record a read returned, ``events`` one
 row per fault stage, observation, phase edge and note. Types, sort order and the meaning of every
-column are in docs/history.md and here; ``SCHEMA_VERSION`` changes with them. Rows of one file are
+column are in docs/reference/history.md and here; ``SCHEMA_VERSION`` changes with them. Rows of one file are
 sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``), so that a shard is (file, row groups).
 
 The module refuses to judge: a missing completion is ``info``.

@@ -14,7 +14,6 @@ from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.findings import listed, seconds_text
-from checkers.anomalies.replicas_down import kind_of
 from checkers.history.kernel import Context
 from checkers.history.leadership import MEMBERS, Stretch
 from checkers.history.node_states import Ended
@@ -23,7 +22,6 @@ from checkers.history.timeline import FaultSpan
 OUTSIDE: Final = "not in sync"
 GRACE_MAX_NS: Final = 120 * NS_PER_S
 """The longest time that a kernel waits before it sends again what was not acknowledged."""
-_RESTARTS: Final = ("kill", "stop", "restart")
 
 
 class Gap(NamedTuple):
@@ -117,7 +115,7 @@ def _ended(context: Context) -> Iterator[Missing]:
 
 def _ended_example(context: Context, one: Ended, fault: FaultSpan | None) -> Example:
     failed = first_failed(context, one.node)
-    if failed is not None and kind_of(failed) in _RESTARTS:
+    if failed is not None and failed.identity.nature.restarts:
         fault = failed
         what = f"{one.node}, started again when {fault_name(fault)} was healed at " + seconds_text(
             context, fault.heal_ns or 0

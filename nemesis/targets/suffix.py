@@ -30,18 +30,19 @@ class Whom(NamedTuple):
         return f"@{'+'.join(words)}" if words else ""
 
 
-def read_suffix(text: str, words: Sequence[str], topology: Topology, *, leads: bool) -> Whom:
-    """Read the words of a suffix.
+def read_suffix(text: str, suffix: str | None, topology: Topology, *, leads: bool) -> Whom:
+    """Read a suffix.
 
     Args:
         text: the whole name, for messages.
-        words: the words behind ``@``.
+        suffix: what stands behind ``@``; None without one.
         topology: whose roles and subjects may be named.
         leads: whether the name means leaders, so that subjects may be named.
 
     Raises:
         UsageError: a word that means nothing here, with a guess; one that is there twice; roles and subjects mixed.
     """
+    words = [] if suffix is None else suffix.split("+")
     roles = topology.targeted_roles()
     subjects = (*topology.subjects, EVERY) if leads and topology.subjects else ()
     for word in words:

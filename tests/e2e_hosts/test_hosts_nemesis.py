@@ -25,7 +25,7 @@ from cluster.hosts import interface
 from cluster.network import packet_filter, probe_matrix
 from cluster.nodes import process
 from cluster.system import Launch
-from nemesis.plan.catalog import CATALOG
+from nemesis.plan.catalog import catalog
 from nemesis.plan.plan import make_plan
 from nemesis.plan.sequence import Step, Steps, plan_steps
 from nemesis.runner import Nemesis
@@ -227,7 +227,7 @@ def test_stop_asks_first_and_kills_who_does_not_listen(healthy, tmp_path):
     up = (Cluster(RUN, nodes, KINDS, subjects_of(SPECS)), client)
     with Run(up, tmp_path, "leader-stop@broker+controller", 600) as run:
         event = in_force(run)
-        assert event.description == "master b2, active controller c1, stopped"
+        assert event.description == "leader b2, active controller c1, stopped"
         assert f"b2 pid {before['b2'].pid} ended by itself after 0." in event.evidence.summary
         killed = f"c1 pid {before['c1'].pid} did not end by itself and was killed after 10."
         assert killed in event.evidence.summary
@@ -574,7 +574,7 @@ def test_no_leader_is_skipped_and_nothing_is_touched(healthy, tmp_path):
     assert [(event.id, event.stage) for event in events] == [(1, "skipped"), (2, "skipped")]
 
 
-@pytest.mark.parametrize("name", [name for name, entry in CATALOG.items() if entry.fault is not None])
+@pytest.mark.parametrize("name", [name for name, entry in catalog().items() if entry.fault is not None])
 def test_every_name_in_the_catalog_is_proven_and_healed(healthy, tmp_path, name):
     suffix = "@controller" if name in ("all-kill", "all-suspend") else ""
     with Run(healthy, tmp_path, name + suffix, 600) as run:

@@ -10,12 +10,10 @@ from chaos.cli.live import BEAT_EVERY_S, QUEUE_MAX, Board, Display, picture
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Phase
 from chaos.run.watching import Beat, Opening
-from nemesis.plan.catalog import Kind, Selector
 from nemesis.plan.plan import Row
+from nemesis.targets.selectors import Selector
 
-ROW = Row(
-    row=1, at_s=10, duration_s=20, name="leader-kill", selector=Selector.LEADER, fault=Kind.KILL, roles=("broker",)
-)
+ROW = Row(row=1, at_s=10, duration_s=20, name="leader-kill", selector=Selector.LEADER, fault="kill", roles=("broker",))
 OPENING = Opening(
     title="minimq, seed 7", nodes=("c1", "b1", "b2"), plan=(ROW,), origin_ns=5 * NS_PER_S, time_limit_s=60
 )
@@ -43,7 +41,7 @@ def fault(stage: str, evidence: Evidence | None = None, note: str = "") -> Fault
         name="leader-kill",
         stage=stage,
         targets=("b1",),
-        description="master b1, killed",
+        description="leader b1, killed",
         evidence=evidence,
         note=note,
     )
