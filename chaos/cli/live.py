@@ -174,7 +174,8 @@ def _changes(before: Beat, now: Beat) -> list[str]:
     for name, new in now.leads.items():
         old = before.leads.get(name)
         was = old.leader if old is not None else None
-        same = old is not None and was == new.leader and new.epoch in (old.epoch, None)
+        # An epoch that is not known, or was not, is no other epoch.
+        same = old is not None and was == new.leader and (new.epoch == old.epoch or None in (new.epoch, old.epoch))
         if new.leader is None or same:
             continue
         if new.kind == "replica":

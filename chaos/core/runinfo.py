@@ -52,8 +52,8 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
 
     ``allowed``: anomalies that are by design here, with the reason; everything else is an error.
     ``readable_after_s``: how long after its acknowledgement a message may be missing from strong reads
-    at its own master, for systems that build what readers see behind the log; 0 promises nothing.
-    ``min_in_sync``: nothing is acknowledged while the SyncStateSet, the master counted, is smaller (SEMANTICS
+    at its own leader, for systems that build what readers see behind the log; 0 promises nothing.
+    ``min_in_sync``: nothing is acknowledged while the SyncStateSet, the leader counted, is smaller (SEMANTICS
     16); 0 promises nothing. ``replicas_read``: every replica lets its own copy be read, whatever its role (15).
     ``progress_margin_s``: faults on controllers alone stop no acknowledgements for longer (17); 0 promises nothing.
     ``redelivered_within_s``: how long after its time a popped message that nobody acknowledged may take to be given

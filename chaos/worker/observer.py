@@ -3,7 +3,7 @@
 Every period it asks each node what it is, with a deadline below the period and never more than one
 question outstanding per node, writes the answers to ``history/observer.events`` and tells the main
 process, which needs them to know who leads. It also prepares the cluster and says when it is ready.
-It refuses to judge: two masters are written down like one.
+It refuses to judge: two leaders are written down like one.
 """
 
 import asyncio

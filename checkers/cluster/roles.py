@@ -14,7 +14,7 @@ from checkers.history.kernel import Context
 from checkers.history.leadership import Reign
 
 NAME = "roles"
-HELP = "one leader per subject and epoch or term, epochs never step back (dual-master, epoch-regression)"
+HELP = "one leader per subject and epoch or term, epochs never step back (dual-leader, epoch-regression)"
 
 
 def _word(reign: Reign) -> str:
@@ -80,7 +80,7 @@ def check_roles(context: Context) -> CheckResult:
     doubles, steps = _doubles(context), _steps_back(context)
     found = findings(
         len(context.timeline.reigns),
-        dual_master=Finding(count=len(doubles), examples=examples(doubles)),
+        dual_leader=Finding(count=len(doubles), examples=examples(doubles)),
         epoch_regression=Finding(count=len(steps), examples=examples(steps)),
     )
     return concluded(NAME, found, context, noun="claim", clean="one leader per epoch, epochs ascend")

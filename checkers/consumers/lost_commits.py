@@ -132,7 +132,7 @@ def _writers(log: Log, reads: Ints, commits: Ints) -> Ints:
 
 
 def _stepped_back(log: Log, lost: Lost, context: Context, key: int) -> Mask:
-    """Whether another master may have taken over between what showed another offset and the answer."""
+    """Whether another leader may have taken over between what showed another offset and the answer."""
     shown = np.maximum(lost.shown, 0)
     if not len(shown):
         return np.zeros(0, dtype=np.bool_)

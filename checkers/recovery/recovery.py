@@ -273,7 +273,7 @@ def _nobody_led(context: Context, key: int) -> str:
     subject = context.subject_of(key)
     if subject is None:
         return ""
-    return f"nobody led {subject}, " if len(context.run.replicated) > 1 else "no node was master, "
+    return f"nobody led {subject}, " if len(context.run.replicated) > 1 else "no node led, "
 
 
 def last_healed(context: Context) -> FaultSpan | None:

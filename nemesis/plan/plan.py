@@ -23,11 +23,12 @@ from nemesis.plan.catalog import Choice
 from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.targets.selectors import Selector
-from nemesis.targets.suffix import Whom, led_subjects
+from nemesis.targets.suffix import Whom, led_subjects, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
 NOBODY_LEADS: Final = "nobody leads there; name other nodes"
+NO_LEADERS: Final = "the system has no leaders; name other nodes, as in random-kill"
 FOLLOW_UP: Final = "restart"
 """The fault by which mixes follow one that hit the leader."""
 
@@ -117,9 +118,7 @@ def _pools(
         return roles, {"#": tuple(name for role in roles for name in topology.nodes[role])}
     replica = topology.replica_role()
     roles = choice.roles or ((replica,) if replica else ())
-    if choice.subjects:
-        named = led_subjects(Whom(subjects=choice.subjects), (), topology, 0, 0)
-        roles = tuple(dict.fromkeys(role for name in named for role in topology.leading_roles(name)))
+    roles = roles_of(choice.subjects, topology) or roles
     if choice.entry.selector is Selector.FIXED:
         among = choice.roles or topology.targeted_roles()
         roles = tuple(role for role in among if not set(fixed).isdisjoint(topology.nodes[role]))
@@ -200,7 +199,9 @@ def _restarts(
     replica = topology.replica_role()
     for (slot, _), row in zip(drawn, rows, strict=True):
         when = restart_after(seed, slot, interval_s, row.duration_s)
-        if when is None or row.selector is not Selector.LEADER or replica is None or row.roles[:1] != (replica,):
+        if when is None or replica is None or row.selector is not Selector.LEADER:
+            continue
+        if row.roles[:1] != (replica,) or not of_replicas(row.subjects, topology):
             continue
         at_s, duration_s = when
         crossed = any(_end_s(row) <= other.at_s < at_s + duration_s for other in rows)
@@ -309,8 +310,9 @@ def left_out(
     if not mix.every:
         return ()
     obstacles = {choice.text: _obstacle(choice, topology) for choice in mix.choices}
-    few = [text for text, why in obstacles.items() if why not in (None, NOBODY_LEADS)]
-    leaderless = [text for text, why in obstacles.items() if why == NOBODY_LEADS]
+    without = (NOBODY_LEADS, NO_LEADERS)
+    few = [text for text, why in obstacles.items() if why is not None and why not in without]
+    leaderless = [text for text, why in obstacles.items() if why in without]
     out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items() if fault_named(kind).in_all]
     out += [f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []
     out += [f"all leaves out what needs a leader: {', '.join(leaderless)}"] if leaderless else []
@@ -346,7 +348,7 @@ def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> 
     if not roles:
         return f"the system has no replicas; name a role as in {choice.text}@ROLE"
     if selector is Selector.LEADER and not _led(choice, roles, topology, 0, 0):
-        return NOBODY_LEADS
+        return NOBODY_LEADS if topology.subjects else NO_LEADERS
     for key, names in pools.items():
         replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
         most = count_bounds(selector, fault, len(names), replicas=replicas)[1]

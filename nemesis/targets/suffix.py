@@ -1,8 +1,7 @@
-"""What follows the ``@`` in a nemesis' name: roles, or the subjects whose leaders are meant.
+"""What follows the ``@`` in a nemesis' name: roles, or the subjects whose leaders are meant. Pure.
 
 ``leader-kill@broker`` hits the leader of one subject that brokers lead, drawn for each row; ``leader-kill@partition-3``
-that of the named subject; ``leader-kill@all`` those of all subjects that keep keys. The module refuses to look at a
-cluster.
+that of the named subject; ``leader-kill@all`` those of all subjects that keep keys.
 """
 
 from collections.abc import Sequence
@@ -15,6 +14,9 @@ from nemesis.targets.topology import REPLICA, Topology
 
 EVERY: Final = "all"
 """Stands for all subjects that keep keys."""
+
+NAMED: Final = 8
+"""A message names at most so many subjects."""
 
 
 class Whom(NamedTuple):
@@ -47,15 +49,18 @@ def read_suffix(text: str, suffix: str | None, topology: Topology, *, leads: boo
     subjects = (*topology.subjects, EVERY) if leads and topology.subjects else ()
     for word in words:
         if word not in roles and word not in subjects:
+            what = "role or subject" if subjects else "role"
             raise UsageError(
-                f"--nemesis {text}: no role {word!r} here that a fault may hit{_guess(word, (*roles, *subjects))};"
-                f" roles: {', '.join(roles) or 'none'}"
+                f"--nemesis {text}: no {what} {word!r} here that a fault may hit{_guess(word, (*roles, *subjects))};"
+                f" roles: {', '.join(roles) or 'none'}{_subjects_words(subjects)}"
             )
     if len(set(words)) < len(words):
-        raise UsageError(f"--nemesis {text}: a role is named twice")
+        raise UsageError(f"--nemesis {text}: {next(word for word in words if words.count(word) > 1)} is named twice")
     named = tuple(word for word in words if word not in roles)
     if named and len(named) < len(words):
         raise UsageError(f"--nemesis {text}: name roles or subjects, not both")
+    if EVERY in named and len(named) > 1:
+        raise UsageError(f"--nemesis {text}: all is every subject, name it alone")
     return Whom(subjects=named) if named else Whom(roles=tuple(role for role in roles if role in words))
 
 
@@ -71,6 +76,26 @@ def led_subjects(whom: Whom, roles: Sequence[str], topology: Topology, seed: int
         if led:
             out.append(led[int(stream(seed, "plan", row, f"leader of {role}").random() * len(led))])
     return tuple(out)
+
+
+def roles_of(subjects: Sequence[str], topology: Topology) -> tuple[str, ...]:
+    """The roles whose nodes may lead subjects that were named."""
+    named = led_subjects(Whom(subjects=tuple(subjects)), (), topology, 0, 0)
+    return tuple(dict.fromkeys(role for name in named for role in topology.leading_roles(name)))
+
+
+def of_replicas(subjects: Sequence[str], topology: Topology) -> bool:
+    """Whether subjects whose leaders are hit keep keys; also if none is named, since a role's are meant then."""
+    kinds = {topology.subjects[name].kind for name in subjects if name in topology.subjects}
+    return not kinds or REPLICA in kinds
+
+
+def _subjects_words(subjects: Sequence[str]) -> str:
+    """``; subjects: brokers, all``, of many the first ones."""
+    if not subjects:
+        return ""
+    more = f" and {len(subjects) - NAMED} more" if len(subjects) > NAMED else ""
+    return f"; subjects: {', '.join(subjects[:NAMED])}{more}"
 
 
 def _guess(word: str, known: Sequence[str]) -> str:

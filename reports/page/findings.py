@@ -33,7 +33,7 @@ MEANINGS: Final[Mapping[str, str]] = {
     "undelivered": "acknowledged and below the offset that the group committed, yet no member was given it",
     "lost-commit": "an answer to where the group goes on that its commits and the answers before rule out",
     "corrupt": "a record whose content is damaged",
-    "dual-master": "two nodes lead in the same epoch",
+    "dual-leader": "two nodes lead in the same epoch",
     "epoch-regression": "an epoch or term that stepped back",
     "replica-fork": "two replicas hold different messages at one offset",
     "min-in-sync": "an acknowledgement with fewer replicas in sync than promised",

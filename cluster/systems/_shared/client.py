@@ -1,9 +1,9 @@
 """What one logical client is on every system: it follows the route or stays on one broker, and answers in time.
 
-Whatever needs the master, and so do polls, goes to the leader that the route names for the key, or to the broker that
+Whatever needs the leader, and so do polls, goes to the leader that the route names for the key, or to the broker that
 the client is pinned to, whatever that one is now: where several groups serve keys, to one of each. Slave reads go to a
-replica that the route does not call master, and a replica's own copy is asked of the replica that is named. The module
-refuses to know how a system is asked: a subclass performs the operation at the node that was chosen.
+replica that the route does not call the leader, and a replica's own copy is asked of the replica that is named. How a
+system is asked is a subclass' affair: it performs the operation at the node that was chosen.
 """
 
 from abc import ABC, abstractmethod
@@ -90,7 +90,7 @@ class RoutedClient(ABC, Generic[LinkT]):
                 return pinned
             leader = (await self._route.route(deadline_ns)).leader(op.key)
             if leader is None:
-                raise Definite("no master in the route")
+                raise Definite("no leader in the route")
             return leader
         slaves = (await self._route.route(deadline_ns)).followers(op.key)
         if not slaves:

@@ -53,14 +53,14 @@ def test_a_fault_is_a_line_when_it_is_in_force_and_when_it_is_over() -> None:
     assert board.take_event(Phase(time_ns=0, name="load", edge="start")) == []
     assert board.take_event(fault("inject")) == []
     assert board.take_event(fault("active", SEEN)) == [
-        "fault 1  leader-kill: in force: master b1, killed; b1 pid 4 gone"
+        "fault 1  leader-kill: in force: leader b1, killed; b1 pid 4 gone"
     ]
     assert board.take_event(fault("heal")) == []
     assert board.take_event(fault("healed", unproven)) == [
-        "fault 1  leader-kill: healed, NOT PROVEN: master b1, killed; b1 lives"
+        "fault 1  leader-kill: healed, NOT PROVEN: leader b1, killed; b1 lives"
     ]
     assert board.take_event(fault("skipped", note="no leader")) == [
-        "fault 1  leader-kill: skipped: master b1, killed; no leader"
+        "fault 1  leader-kill: skipped: leader b1, killed; no leader"
     ]
     assert (board.phase, board.faults) == ("load", {})
 
@@ -95,7 +95,7 @@ def test_the_picture_shows_roles_the_fault_with_its_countdown_and_rates() -> Non
     for words in (
         "minimq, seed 7",
         "c1 ACTIVE   b1 LEADER 1   b2 silent",
-        "fault 1 leader-kill: master b1, killed  16 s left",
+        "fault 1 leader-kill: leader b1, killed  16 s left",
         "sends ok 500 fail 2 unknown 0",
         "50/s █",
         "in flight 3",
