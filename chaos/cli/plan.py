@@ -83,7 +83,8 @@ def _later(row: "Row") -> str:
         return f"whom row {row.follows} hit"
     if len(row.subjects) > _NAMED:
         return f"the leaders of {len(row.subjects)} subjects, as observed then"
-    return f"the leader of {' and '.join(row.subjects or row.roles)}, as observed then"
+    led = row.subjects or row.roles
+    return f"the leader{'s' if len(led) > 1 else ''} of {' and '.join(led)}, as observed then"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

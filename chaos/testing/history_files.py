@@ -382,7 +382,9 @@ def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation
             yield _said(second, node, "master", tuple(claims))
         for reign in controllers:
             own = Claim(subject=OLD_CONTROLLERS, leader=reign.node, epoch=reign.epoch)
-            groups = dict.fromkeys((*literal.run.subjects, *(one.of for one in masters))) or {OLD_REPLICAS: None}
+            groups = dict.fromkeys((*(literal.run.subjects or ()), *(one.of for one in masters))) or {
+                OLD_REPLICAS: None
+            }
             about = (_of_controller(group, reign, masters, sets, late=late) for group in groups)
             yield _said(second, reign.node, "leader", (own, *about))
 
@@ -526,8 +528,13 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
     )
 
 
-def subjects_over(groups: Mapping[str, tuple[int, ...] | None]) -> tuple[Subject, ...]:
-    """The subjects of ``NODES``: replica groups of all brokers with their queues (by default one), and controllers."""
+def subjects_over(groups: Mapping[str, tuple[int, ...] | None] | None) -> tuple[Subject, ...]:
+    """The subjects of ``NODES``: replica groups of all brokers with their queues (by default one), and controllers.
+
+    None: nothing has a leader.
+    """
+    if groups is None:
+        return ()
     brokers, controllers = (
         tuple(node.name for node in NODES if node.role == role) for role in ("broker", "controller")
     )

@@ -210,8 +210,8 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     rto_budget_s: float | None = None
     interrupted: bool = False
     workers: int | None = None
-    subjects: dict[str, tuple[int, ...] | None] = {}
-    """Replica groups over the same three brokers, each with its queues; none: one group of all queues."""
+    subjects: dict[str, tuple[int, ...] | None] | None = {}
+    """Replica groups over the same three brokers, each with its queues; {}: one of all queues; None: no leaders."""
 
 
 class Expected(_Strict, frozen=True, kw_only=True):
