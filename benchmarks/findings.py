@@ -119,6 +119,21 @@ FINDINGS = (
         seeds=(2,),
     ),
     Finding(
+        "goes-on-as-master-when-it-wakes",
+        "RocketMQ 5.5.0: a suspended master goes on as master when it wakes, another is elected meanwhile, and messages are lost",
+        "chaos run --backend docker --system rocketmq --nemesis major-suspend --set client.routing=follow --time-limit 60"
+        " --fault-interval 10 --fault-duration 20 --seed {seed}",
+        "lost-write",
+        "Safe settings, clients that follow the route. The master and one slave are suspended for 20 s. The other slave"
+        " was suspended itself until ten seconds before, and nobody is elected while the two are away. When they go on"
+        " the old master still takes itself for the master: for a third of a second it acknowledges, and five seconds"
+        " later the slave that woke with it leads in a new epoch, without these messages, and gives their offsets to"
+        " others. The row was printed in CI; nine further runs (six on namespaces with seeds 1 to 6, three on Docker with"
+        " seed 1) did not meet it: who is elected depends on whose heartbeat comes first. A master whose lease may have"
+        " run out must not acknowledge before it has heard from the controllers.",
+        seeds=(1,),
+    ),
+    Finding(
         "slave-shows-what-vanishes",
         "RocketMQ 5.5.0: after a partition a slave shows messages that nobody acknowledged and that then vanish",
         "chaos run --system rocketmq --nemesis random-partition --set client.routing=follow --set client.slaveReads=on"

@@ -1,4 +1,4 @@
-"""Systems, backends and workloads by name, through entry points: the door that plugins use.
+"""Systems, backends, workloads, faults, checks and reporters by name, through entry points: the door that plugins use.
 
 A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody
 else. The module refuses to guess: an unknown name is an error with the nearest known one.
@@ -11,6 +11,12 @@ from typing import Any
 import msgspec
 
 from chaos.core.errors import UsageError
+
+CHECKS = "checks"
+"""The group of checks, which executors of Spark are brought as well."""
+
+OURS = frozenset({"chaos", "nemesis", "checkers", "cluster", "spark_checkers", "reports"})
+"""Our own packages."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -35,6 +41,23 @@ def _found(group: str) -> dict[str, EntryPoint]:
 def names(group: str) -> list[str]:
     """The names known in a group (systems, backends, workloads), sorted."""
     return sorted(_found(group))
+
+
+def place_of(group: str, name: str) -> str:
+    """Where the object behind a name is: ``module:Class``.
+
+    Raises:
+        UsageError: unknown name, with a guess.
+    """
+    points = _found(group)
+    if name not in points:
+        raise UsageError(f"unknown {group.removesuffix('s')} {name!r}{did_you_mean(name, points)}")
+    return points[name].value
+
+
+def foreign(group: str) -> list[str]:
+    """The names in a group that packages other than our own brought, sorted."""
+    return sorted(name for name, point in _found(group).items() if point.module.split(".")[0] not in OURS)
 
 
 def load(group: str, name: str) -> Any:

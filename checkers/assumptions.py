@@ -15,8 +15,10 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import FINAL, SENDS, F, Type
 from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, incomplete, listed, numbers
 from checkers.cluster.campaign import missing_failover
+from checkers.history.check import OfEachKey
 from checkers.history.kernel import Context, QueueShard
 from checkers.log.final_reads import drain_of
 from checkers.recovery.missing_nodes import is_explained
@@ -139,14 +141,16 @@ def ended(context: Context) -> str:
     return ""
 
 
-class AssumptionsKernel:
+class AssumptionsKernel(OfEachKey):
     """What the other checks take for granted."""
 
     name = "assumptions"
     help = (
-        "enough traffic, faults injected and proven, leaders deposed, drain complete, load dispatched in time, "
-        "clocks sane "
-        "(too-little-traffic, no-fault, fault-unproven, no-failover, drain-incomplete, dispatch-lag, clock)"
+        "enough traffic, faults injected and proven, leaders deposed, drain complete, load dispatched "
+        "in time, clocks sane"
+    )
+    anomalies = named(
+        "too-little-traffic", "no-fault", "fault-unproven", "no-failover", "drain-incomplete", "dispatch-lag", "clock"
     )
 
     def examine(self, shard: QueueShard, context: Context) -> Traffic:

@@ -4,6 +4,7 @@ A thin shell: it reads files and decides nothing. What a crashed run never wrote
 is there and cannot be read is an error with the file's name.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,12 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     file_count: int
 
 
-def read_parts(folder: Path) -> Parts:
+def read_parts(folder: Path, made: Collection[str] = ()) -> Parts:
     """Read a run folder.
+
+    Args:
+        folder: the run's.
+        made: what reporters write there, which is not listed.
 
     Raises:
         HistoryError: no ``run.json``, or a file that is there and cannot be read.
@@ -45,7 +50,7 @@ def read_parts(folder: Path) -> Parts:
     run = read_run(folder)
     check_plan(folder, manifest_of(folder, run))
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".partial"))
-    files = [path for path in files if path != folder / "report.html"]
+    files = [path for path in files if path.parent != folder or path.name not in made]
     files.sort(key=lambda path: (len(path.relative_to(folder).parts), path))
     config = folder / "config.yaml"
     return Parts(

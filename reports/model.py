@@ -107,6 +107,7 @@ class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     anchor: str
     meaning: str
+    expected: str
     count: int
     weight: str
     why_allowed: str
@@ -143,6 +144,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
     checks: tuple[CheckRow, ...]
+    declined: tuple[tuple[str, str], ...]
     engine: str
     charts: Charts
     blob: str

@@ -1,8 +1,8 @@
 """Run folders judged on Spark: two jobs whatever their number, summaries added up in the driver.
 
-The first job turns streams and events into tables and facts, the second runs the kernels over groups of
+The first job turns streams and events into tables and facts, the second runs the checks over groups of
 queues of every folder. The driver plans, merges summaries and writes verdicts; it opens no table and no
-stream (a test makes every reader and kernel raise in the driver).
+stream (a test makes every reader and check raise in the driver).
 """
 
 import pickle
@@ -17,7 +17,8 @@ from chaos.core.errors import ChaosError
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
 from checkers.engine.judge import Judged, Part, conclude, together
-from checkers.engine.local import new_judging
+from checkers.engine.local import Duty
+from checkers.engine.registry import Panel, panel
 from checkers.history.folder_integrity import Evidence, context_of, evidence_of
 from checkers.history.kernel import Context
 from checkers.history.shards import grouped
@@ -103,11 +104,17 @@ def _judged(each: Sequence[Evidence], only: tuple[str, ...], note: str) -> list[
     contexts = _contexts(each)
     tasks: list[Task] = []
     owner: list[int] = []
+    panels: dict[int, Panel] = {}
     for i, found in enumerate(contexts):
         if isinstance(found, tuple):
             context, keys = found
-            groups, judging = grouped(keys), new_judging()
-            shared = [pickle.dumps((context, judging, group, only)) for group in groups]
+            try:
+                panels[i] = panel(context, only)
+            except ChaosError as error:
+                contexts[i] = error
+                continue
+            duty, groups = Duty.of(context, panels[i]), grouped(keys)
+            shared = [pickle.dumps((duty, group)) for group in groups]
             tasks += [Task("queues", each[i].history, 0, one) for one in shared]
             owner += [i] * len(groups)
     answers = _run(tasks)
@@ -121,8 +128,8 @@ def _judged(each: Sequence[Evidence], only: tuple[str, ...], note: str) -> list[
             if failed is not None:
                 raise error_of(failed)
             assert isinstance(found, tuple)
-            part = together(part for part in own if isinstance(part, Part))
-            out.append(conclude(part, found[0], "spark", note, only=only))
+            part = together((part for part in own if isinstance(part, Part)), panels[i].examiners())
+            out.append(conclude(part, found[0], panels[i], "spark", note))
         except ChaosError as error:
             out.append(error)
     return out

@@ -1,4 +1,4 @@
-"""What executors lack, brought to them: our packages, and msgspec where it was compiled for their Python.
+"""What executors lack, brought to them: our packages, installed checks, and msgspec compiled for their Python.
 
 One archive, the same bytes for the same files, which Spark hands to every executor and unpacks there: what is
 compiled cannot be imported from a zip. The module refuses to ship what PySpark itself needs there (numpy, pandas,
@@ -10,9 +10,11 @@ import sysconfig
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from chaos import plugins
 from chaos.core.errors import CapabilityError
 
 PACKAGES: Final = ("chaos", "checkers", "spark_checkers")
@@ -43,10 +45,24 @@ def _files() -> list[tuple[str, Path]]:
 
     home, of_msgspec = Path(__file__).resolve().parent.parent, Path(msgspec.__file__).resolve().parent
     files = [(path.relative_to(home).as_posix(), path) for name in PACKAGES for path in (home / name).rglob("*")]
+    for name in plugins.foreign(plugins.CHECKS):
+        files += _of_plugin(plugins.place_of(plugins.CHECKS, name))
     files += [
         (f"{_COMPILED}/msgspec/{path.relative_to(of_msgspec).as_posix()}", path) for path in of_msgspec.rglob("*")
     ]
-    return sorted((name, path) for name, path in files if path.is_file() and "__pycache__" not in path.parts)
+    wanted = {name: path for name, path in files if path.is_file() and "__pycache__" not in path.parts}
+    return sorted(wanted.items())
+
+
+def _of_plugin(place: str) -> list[tuple[str, Path]]:
+    """The files of the package, or the one module, in which another package's check is."""
+    spec = find_spec(place.partition(":")[0].partition(".")[0])
+    if spec is None or spec.origin is None:
+        return []
+    origin = Path(spec.origin)
+    if not spec.submodule_search_locations:
+        return [(origin.name, origin)]
+    return [(path.relative_to(origin.parent.parent).as_posix(), path) for path in origin.parent.rglob("*")]
 
 
 def packed(folder: Path) -> Shipped:

@@ -61,13 +61,12 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
     """Do one piece of work.
 
     Args:
-        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queues`` (run the kernels over some),
+        kind: ``stream`` (make a worker's tables), ``events`` (sum them up), ``queues`` (run the checks over some),
             ``imported`` (judge a file that another tool wrote); any other names a step of judging one that is large.
         history: the run's history folder, or that file.
         key: the worker, or a number of the step's own.
         context: the manifest for ``stream``, the run and the manifest for ``events``, what is called for a step, the
-            question for ``imported``; for ``queues`` the context, the name of the judging, the queues and the names of
-            checks.
+            question for ``imported``; for ``queues`` the duty and the queues.
     """
     from checkers.engine.local import begin, examined
     from checkers.history.shards import load_timeline, materialise, workers_in
@@ -82,15 +81,16 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
         return materialise(history, key, context)
     if kind == "events":
         return load_timeline(history, *context)
-    shared, judging, keys, only = context
+    duty, keys = context
+    streams = duty.context.streams
     seen = len(workers_in(history))
-    if seen != len(shared.streams):  # a folder that is not shared, or not yet: part of a history is none
+    if seen != len(streams):  # a folder that is not shared, or not yet: part of a history is none
         raise HistoryError(
-            f"{history}: {seen} workers' streams on {socket.gethostname()} and {len(shared.streams)} elsewhere; "
+            f"{history}: {seen} workers' streams on {socket.gethostname()} and {len(streams)} elsewhere; "
             "is it on a file system that all executors share?"
         )
     begin()
-    return examined(history, shared, judging, keys, only)
+    return examined(history, duty, keys)
 
 
 def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:

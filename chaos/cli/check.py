@@ -175,9 +175,9 @@ def _asked(texts: tuple[str, ...]) -> frozenset[str]:
     if not texts:
         return frozenset()
     from chaos.plugins import did_you_mean
-    from checkers.engine.registry import described
+    from checkers.engine.registry import checks
 
-    known = [name for name, _ in described()]
+    known = checks()
     names = [name.strip() for text in texts for name in text.split(",")]
     for name in names:
         if name not in known:
@@ -261,7 +261,7 @@ def _runs_at_hand(
         return [_refused(text, run) for text, run in zip(paths, runs, strict=True) if isinstance(run, ChaosError)]
     from chaos.core.runinfo import read_run
     from chaos.run.judging import judge_each
-    from reports.page.html import render
+    from reports.reporter import write
     from reports.summary.terminal import rows_of, summary
 
     with Bar(sys.stderr) as bar, progress.listening(bar):
@@ -285,7 +285,7 @@ def _runs_at_hand(
             click.echo(summary(run.home, text))
         else:
             try:
-                render(run.home)
+                write(run.home)
             except HistoryError as error:  # the verdict does not need what the page does
                 codes[-1] = _refused(text, error)
             else:

@@ -1,38 +1,69 @@
 """``chaos list``, ``chaos doctor`` and ``chaos clean``."""
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 import click
 import msgspec
 
-GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers", "bugs", "settings")
+Rows = list[dict[str, str]]
 
 
-def rows_of(group: str) -> list[dict[str, str]]:
+def rows_of(group: str) -> Rows:
     """The rows of one group: name, what else there is in columns, help and, where it does not load, error."""
-    if group == "bugs":
-        from chaos.options.bugs import listed
-
-        return listed()
-    if group == "settings":
-        return _settings()
-    if group == "nemeses":
-        from nemesis.faults.registry import broken
-        from nemesis.plan.catalog import described
-
-        rows = [{"name": name, "help": text} for name, text in described()]
-        return [*rows, *({"name": name, "help": "", "error": why} for name, why in broken().items())]
-    if group == "checkers":
-        from checkers.engine.registry import described as checks
-
-        return [{"name": name, "help": text} for name, text in checks()]
-    from chaos import plugins
-
-    return [
-        {"name": row.name, "help": row.help, **({"error": row.error} if row.error else {})}
-        for row in plugins.listed(group)
-    ]
+    return GROUPS[group]()
 
 
-def _settings() -> list[dict[str, str]]:
+def _plugins(group: str) -> Callable[[], Rows]:
+    def rows() -> Rows:
+        from chaos import plugins
+
+        return [
+            {"name": row.name, "help": row.help, **({"error": row.error} if row.error else {})}
+            for row in plugins.listed(group)
+        ]
+
+    return rows
+
+
+def _broken(found: Mapping[str, str], **columns: str) -> Rows:
+    """What does not load, with its error."""
+    return [{"name": name, **columns, "help": "", "error": why} for name, why in found.items()]
+
+
+def _bugs() -> Rows:
+    from chaos.options.bugs import listed
+
+    return listed()
+
+
+def _nemeses() -> Rows:
+    from nemesis.faults.registry import broken
+    from nemesis.plan.catalog import described
+
+    return [*({"name": name, "help": text} for name, text in described()), *_broken(broken())]
+
+
+def _checks() -> Rows:
+    from checkers.engine.registry import broken, checks
+
+    return [*({"name": name, "help": check.help} for name, check in checks().items()), *_broken(broken())]
+
+
+def _anomalies() -> Rows:
+    from checkers.anomalies.catalogue import kinds
+
+    return [{"name": kind.name, "makes it": kind.consequence, "help": kind.meaning} for kind in kinds().values()]
+
+
+def _reporters() -> Rows:
+    from reports.reporter import broken, reporters
+
+    found = [{"name": one.name, "file": one.file, "help": one.help} for one in reporters().values()]
+    return [*found, *_broken(broken(), file="")]
+
+
+def _settings() -> Rows:
     """The settings of the harness' own for each system that loads; a system's own keys are for its documentation."""
     from chaos import plugins
 
@@ -44,8 +75,21 @@ def _settings() -> list[dict[str, str]]:
     ]
 
 
+GROUPS: Final[Mapping[str, Callable[[], Rows]]] = {
+    "systems": _plugins("systems"),
+    "backends": _plugins("backends"),
+    "workloads": _plugins("workloads"),
+    "nemeses": _nemeses,
+    "checks": _checks,
+    "anomalies": _anomalies,
+    "reporters": _reporters,
+    "bugs": _bugs,
+    "settings": _settings,
+}
+
+
 @click.command("list")
-@click.argument("group", type=click.Choice(GROUPS))
+@click.argument("group", type=click.Choice(list(GROUPS)))
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(group: str, as_json: bool) -> int:
     """List one group, a line each: `chaos list nemeses`."""

@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "down": ("chaos.cli.manual", "End the cluster; keep its logs."),
     "check": ("chaos.cli.check", "Judge stored runs again, or histories of other tools."),
     "generate": ("chaos.cli.generate", "Write a history with known anomalies, of any length."),
-    "report": ("chaos.cli.report", "Render the reports of stored runs again."),
+    "report": ("chaos.cli.report", "Write the reports of stored runs again."),
     "list": ("chaos.cli.inspect", "List systems, backends, workloads, nemeses, bugs, …"),
     "image": ("chaos.cli.image", "Make the image for hosts in Docker containers."),
     "doctor": ("chaos.cli.inspect", "Say what this machine can do, and how to get the rest."),

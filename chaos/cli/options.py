@@ -19,6 +19,7 @@ Command = Callable[..., int]
 def _option(field: str, help_text: str, *also: str, **more: Any) -> Callable[[Command], Command]:
     """The option of one field; ``also``: its other names. It is None unless it is given."""
     default = DEFAULTS.get(field)
+    default = ",".join(default) if isinstance(default, tuple) else default
     shown = "" if default is None else f"  [default: {default}]"
     return click.option(f"--{long_option(field)}", *also, field, default=None, help=help_text + shown, **more)
 
@@ -138,6 +139,7 @@ _LOAD: Final = (
         "Judge with this engine; auto: Spark for long histories.",
         type=click.Choice(["auto", "spark", "local"]),
     ),
+    _option("reports", "Write these reports, e.g. html,junit (chaos list reporters).", callback=_names),
     _gone("--rto", instead="recovery times are always measured; leave it out, or judge them with --rto-budget S"),
     _gone("--recovery", instead="recovery is always measured; leave it out, or set --recovery-time S"),
     _gone("--order", instead="order is always checked; leave it out"),

@@ -119,6 +119,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     planned_faults: int
     mix: dict[str, float]
     body_bytes: int
+    checks: tuple[str, ...] = ()  # who judges it, in the order of the verdict table; none named: those of a log
     quiet: tuple[tuple[float, float], ...] = ()  # when the load was a tenth: from, until; seconds since origin_ns
     send_deadline_s: float = 0.0  # of sends that are attempted for longer than op_timeout_s; 0: there are none
     machine: dict[str, Any] = {}

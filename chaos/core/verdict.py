@@ -210,6 +210,7 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
 class Results(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict tree, as written to ``results.json``.
 
+    ``declined``: the checks that had nothing to say of this run, and why.
     ``kinds``, ``absent``, ``origin_ns``: of imported histories; ``absent`` says why a figure is not told, by its name,
     and ``origin_ns`` is the first instant of the file.
     """
@@ -221,6 +222,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     engine: str
     engine_note: str = ""
     checks: tuple[CheckResult, ...] = ()
+    declined: dict[str, str] = {}
     anomalies: dict[str, Anomaly] = {}
     faults: tuple[FaultResult, ...] = ()
     counts: dict[str, int] = {}

@@ -30,8 +30,8 @@ from cluster.cleanup import cleanup
 from cluster.hosts.docker.cleanup import present
 from reports import words
 from reports.matrix.pages import write_pages
-from reports.page.html import render
 from reports.page.spread import spread_of
+from reports.reporter import write
 
 RUNS: Final = "runs"
 PATIENCE_S: Final = 900.0
@@ -98,7 +98,7 @@ def judge_again(jobs: Sequence[Job], folder: Path, say: Say) -> int:
         for row, run, results in zip(rows, runs, judge_each(runs, engine), strict=True):
             if isinstance(results, ChaosError):
                 raise results
-            render(run)
+            write(run)
             info = read_run(run)
             code = exit_code(results.valid, interrupted=info.interrupted, broke=info.broke)
             attempt = Attempt(exit=code, folder=run, began=row.began, took_s=row.took_s, said="")

@@ -36,7 +36,12 @@ BACKEND_OPTIONS: Final[dict[str, type]] = {
 }
 """What backends are told, by name and type: their options on the command line."""
 
-_NAMED: Final = {"clients": "concurrency", "body_bytes": "message-size", "recovery_s": "recovery-time"}
+_NAMED: Final = {
+    "clients": "concurrency",
+    "body_bytes": "message-size",
+    "recovery_s": "recovery-time",
+    "reports": "report",
+}
 """Fields whose long option is not the field without its unit."""
 
 _INNER: Final = ("settings", "origins", "backend_options", "sequence")

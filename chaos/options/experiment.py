@@ -34,6 +34,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "drain_deadline_s": 180.0,
     "ready_deadline_s": 180.0,
     "engine": "auto",
+    "reports": ("html",),
     "store": "store",
 }
 """What holds when nobody says otherwise; the seed is drawn anew for each run."""
@@ -65,6 +66,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     ready_deadline_s: float
     rto_budget_s: float | None
     engine: Literal["auto", "spark", "local"]
+    reports: tuple[str, ...]
     seed: int
     store: str
     fault_nodes: tuple[str, ...]

@@ -63,6 +63,9 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         found = bugs.find(system, bug)
         declared, wanted = bugs.options_of(found), bugs.settings_with(found, wanted)
     values = {**declared, **said}
+    for name in values.get("reports", ()):
+        if name not in (known := plugins.names("reporters")):
+            raise UsageError(f"--report {name}: no such reporter{plugins.did_you_mean(name, known)}")
     workload: Any = plugins.load("workloads", values.get("workload", DEFAULTS["workload"]))
     needed = beneath(system.settings_for(workload.needs), wanted)
     experiment = resolved(values, system.resolve(needed), secrets.randbelow(2**31))

@@ -443,9 +443,9 @@ class Run:
         on_all(fetch, deployed.cluster.nodes.values())
 
     def judge(self) -> Results:
-        """Run the checks, write the report, and move ``latest`` here."""
+        """Run the checks, write the reports, and move ``latest`` here."""
         from chaos.run.judging import judge
-        from reports.page.html import render
+        from reports.reporter import write
 
         began_ns = now_ns()
         self.say("check    reading the history")
@@ -453,7 +453,7 @@ class Run:
         self.timings_s["check"] = round((now_ns() - began_ns) / NS_PER_S, 3)
         self.note(status="checked")
         try:
-            render(self.folder)
+            write(self.folder, self.experiment.reports)
         except Exception as error:  # noqa: BLE001 - a page that cannot be drawn must not swallow the verdict
             (self.folder / "logs" / "report.log").write_text(traceback.format_exc())
             self.say(f"warning  no report: {type(error).__name__}: {error}; see logs/report.log")

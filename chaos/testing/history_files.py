@@ -7,7 +7,7 @@ from the raw stream to the verdict. The module refuses to judge.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -455,7 +455,8 @@ def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:
     workers = max((act.worker for act in acts), default=0) + 1
     (folder / "history").mkdir(parents=True)
     write_streams(acts, folder / "history", workers=workers, torn=literal.torn_workers)
-    write_run(folder, run_info(literal.run, literal.name, workers=workers, faults=literal.faults))
+    words = sorted({act.invocation.f.word for act in acts})
+    write_run(folder, run_info(literal.run, literal.name, workers=workers, faults=literal.faults, words=words))
     log = EventLog(folder / "history" / RUN_EVENTS)
     log.emit(Phase(time_ns=_ns(0), name="load", edge="start"))
     told: Iterator[Event] = chain(_clock_notes(literal), *map(_fault_events, literal.faults))
@@ -475,8 +476,15 @@ def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:
     write_manifest(folder)
 
 
-def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[FaultLiteral, ...] = ()) -> RunInfo:
-    """The ``run.json`` of a literal."""
+def run_info(
+    run: RunLiteral,
+    name: str,
+    *,
+    workers: int = 1,
+    faults: tuple[FaultLiteral, ...] = (),
+    words: Iterable[str] = (),
+) -> RunInfo:
+    """The ``run.json`` of a literal; ``words``: the kinds of operations in it."""
     return RunInfo(
         id=name,
         status="ran",
@@ -521,7 +529,7 @@ def run_info(run: RunLiteral, name: str, *, workers: int = 1, faults: tuple[Faul
         quiet=run.quiet,
         send_deadline_s=run.send_deadline_s,
         planned_faults=len(faults) if run.planned_faults is None else run.planned_faults,
-        mix=run.mix,
+        mix={**dict.fromkeys(words, 0.0), **run.mix},
         body_bytes=64,
         interrupted=run.interrupted,
         subjects=subjects_over(run.subjects),

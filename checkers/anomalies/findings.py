@@ -14,41 +14,13 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import HOLDS, SENDS, F, Type
 from chaos.core.transaction import Decision
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
+from checkers.anomalies.catalogue import kind_of
 from checkers.history.columns import Ints, spans
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 EXAMPLES: Final = 8
 RANGES: Final = 64
-NEVER_ALLOWED: Final = frozenset(
-    {
-        "lost-write",
-        "phantom",
-        "G1a",
-        "inconsistent-offsets",
-        "corrupt",
-        "undelivered",
-        "never-redelivered",
-        "replica-fork",
-        "min-in-sync",
-    }
-)
-"""No setting and no promise excuses these (SEMANTICS 13)."""
-
-ASSUMED: Final = frozenset(
-    {
-        "unseen",
-        "too-little-traffic",
-        "no-fault",
-        "fault-unproven",
-        "no-failover",
-        "drain-incomplete",
-        "dispatch-lag",
-        "clock",
-    }
-)
-"""Names that make a verdict unknown, not false."""
-
 NO_NODE: Final = "an unknown node"
 
 Range = tuple[int, int, int]
@@ -118,7 +90,7 @@ def anomaly(name: str, finding: Finding, context: Context) -> Anomaly:
 
     Of a record that may have been cut off what would excuse an anomaly may be missing.
     """
-    promised = name in context.run.promises.allowed and name not in NEVER_ALLOWED
+    promised = name in context.run.promises.allowed and kind_of(name).excused_by == "promise"
     covered = finding.excused is None or finding.excused == finding.count or not context.whole
     return Anomaly(count=finding.count, allowed=promised and covered, examples=finding.examples)
 
@@ -149,10 +121,8 @@ def incomplete(undrained: Mapping[int, str]) -> list[str]:
 
 def validity(anomalies: Mapping[str, Anomaly]) -> Valid:
     """False for an error, unknown for a breach of an assumption, true otherwise."""
-    names = {name for name, one in anomalies.items() if not one.allowed}
-    if names - ASSUMED:
-        return False
-    return UNKNOWN if names else True
+    met = {kind_of(name).consequence for name, one in anomalies.items() if not one.allowed}
+    return False if "invalid" in met else UNKNOWN if met else True
 
 
 def concluded(name: str, summary: Findings | None, context: Context, *, noun: str, clean: str) -> CheckResult:
@@ -169,7 +139,7 @@ def concluded(name: str, summary: Findings | None, context: Context, *, noun: st
     anomalies = {key: anomaly(key, finding, context) for key, finding in sorted(summary.found.items())}
     text = ", ".join(f"{one.count} {key}{' (allowed)' if one.allowed else ''}" for key, one in anomalies.items())
     valid = validity(anomalies)
-    doubts = (one for key, one in anomalies.items() if key in ASSUMED and one.examples)
+    doubts = (one for key, one in anomalies.items() if kind_of(key).consequence == "unknown" and one.examples)
     reason = "; ".join(one.examples[0].sentence for one in doubts) if valid == UNKNOWN else ""
     return CheckResult(
         name=name,

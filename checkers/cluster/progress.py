@@ -16,6 +16,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.attribution import fault_name
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -28,6 +29,7 @@ from checkers.anomalies.findings import (
     seconds_text,
     told,
 )
+from checkers.history.check import OfEachKey
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns
@@ -134,11 +136,19 @@ def _example(shard: QueueShard, context: Context, sent: Sent, one: Silence) -> E
     )
 
 
-class ProgressKernel:
+class ProgressKernel(OfEachKey):
     """Silences of brokers under faults on controllers."""
 
     name = "progress"
-    help = "faults on controllers alone stop no acknowledgements for longer than the system's margin (no-progress)"
+    help = "faults on controllers alone stop no acknowledgements for longer than the system's margin"
+    anomalies = named("no-progress")
+
+    def applies(self, context: Context) -> str | None:
+        """Where the system promises it and a fault was on controllers alone."""
+        if not context.run.promises.progress_margin_s:
+            return "the system promises no progress under faults on controllers"
+        touched = any(of_controllers(one, context) for one in context.timeline.injected())
+        return None if touched else "no fault was on controllers alone"
 
     def examine(self, shard: QueueShard, context: Context) -> ProgressSummary:
         """Look at one queue."""
@@ -181,11 +191,9 @@ class ProgressKernel:
             longest_ns=max(left.longest_ns, right.longest_ns),
         )
 
-    def conclude(self, summary: ProgressSummary | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table; none without a promise or without a fault on controllers alone."""
+    def conclude(self, summary: ProgressSummary | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
         margin_s = context.run.promises.progress_margin_s
-        if not margin_s or not any(of_controllers(one, context) for one in context.timeline.injected()):
-            return None
         summary = summary if summary is not None else ProgressSummary()
         longest = f"longest silence {summary.longest_ns / NS_PER_S:.1f} s of {margin_s:g} s"
         row = concluded(self.name, summary, context, noun="send", clean=longest)

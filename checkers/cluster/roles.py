@@ -6,15 +6,14 @@ followers repeat of others.
 """
 
 from collections import defaultdict
+from typing import Literal
 
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor, blamed, fault_words
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, concluded, examples, findings, listed, seconds_text
-from checkers.history.kernel import Context
+from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign
-
-NAME = "roles"
-HELP = "one leader per subject and epoch or term, epochs never step back (dual-leader, epoch-regression)"
 
 
 def _word(reign: Reign) -> str:
@@ -75,13 +74,31 @@ def _steps_back(context: Context) -> list[Example]:
     return out
 
 
-def check_roles(context: Context) -> CheckResult:
-    """The row of the verdict table, from the timeline alone."""
-    doubles, steps = _doubles(context), _steps_back(context)
-    found = findings(
-        len(context.timeline.reigns),
-        dual_leader=Finding(count=len(doubles), examples=examples(doubles)),
-        epoch_regression=Finding(count=len(steps), examples=examples(steps)),
-    )
-    clean = "one leader per epoch, epochs ascend" if context.timeline.reigns else "nobody claimed to lead"
-    return concluded(NAME, found, context, noun="claim", clean=clean)
+class RolesCheck:
+    """Who claimed to lead which subject, and in which epoch."""
+
+    name = "roles"
+    help = "one leader per subject and epoch or term, epochs never step back"
+    anomalies = named("dual-leader", "epoch-regression")
+    partition: Literal["key", "history"] = "history"
+
+    def applies(self, context: Context) -> str | None:
+        """Where something has a leader."""
+        return None if context.run.subjects or context.timeline.reigns else "nothing has a leader"
+
+    def examine(self, shard: QueueShard, context: Context) -> None:
+        """Claims are no operations."""
+
+    def merge(self, left: None, right: None) -> None:
+        """There is nothing to add."""
+
+    def conclude(self, summary: None, context: Context) -> CheckResult:  # noqa: ARG002 - the timeline has it all
+        """The row of the verdict table, from the timeline alone."""
+        doubles, steps = _doubles(context), _steps_back(context)
+        found = findings(
+            len(context.timeline.reigns),
+            dual_leader=Finding(count=len(doubles), examples=examples(doubles)),
+            epoch_regression=Finding(count=len(steps), examples=examples(steps)),
+        )
+        clean = "one leader per epoch, epochs ascend" if context.timeline.reigns else "nobody claimed to lead"
+        return concluded(self.name, found, context, noun="claim", clean=clean)

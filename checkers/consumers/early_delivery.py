@@ -15,6 +15,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import F
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.attribution import READ_WORDS, actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -28,6 +29,7 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.consumers.clocks import replicas_skew
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
@@ -51,11 +53,16 @@ class EarlySummary(Findings, frozen=True, kw_only=True):
     explained: int = 0
 
 
-class EarlyKernel:
+class EarlyKernel(OfEachKey):
     """Delayed messages that a read returned before their time."""
 
     name = "early"
-    help = "no delayed message is given to anybody before its time (early-delivery)"
+    help = "no delayed message is given to anybody before its time"
+    anomalies = named("early-delivery")
+
+    def applies(self, context: Context) -> str | None:
+        """Where messages are delayed."""
+        return None if F.SCHEDULE.word in context.run.mix else "no message is delayed"
 
     def examine(self, shard: QueueShard, context: Context) -> EarlySummary:
         """Look at one queue."""
@@ -106,10 +113,8 @@ class EarlyKernel:
             explained=left.explained + right.explained,
         )
 
-    def conclude(self, summary: EarlySummary | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table; none where nothing was delayed."""
-        if context.run.mix.get(F.SCHEDULE.word, 0) <= 0 and (summary is None or not summary.examined):
-            return None
+    def conclude(self, summary: EarlySummary | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
         clean = "none was given before its time"
         if summary is not None and summary.explained:
             clean = f"{counted(summary.explained, 'message')} came before the time as far as clocks are ahead"

@@ -11,6 +11,7 @@ import numpy as np
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -25,6 +26,7 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.consumers.lost_commits import NOBODY, finding_of, lost_commits
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
@@ -91,14 +93,18 @@ def _undelivered_example(shard: QueueShard, context: Context, vid: int, final: i
     )
 
 
-class GroupKernel:
+class GroupKernel(OfEachKey):
     """Commits that are gone, and messages that the group passed over."""
 
     name = "group"
     help = (
-        "commits and answers of the group have an order, and every acknowledged message below its offset was "
-        "delivered (lost-commit, undelivered)"
+        "commits and answers of the group have an order, and every acknowledged message below its offset was delivered"
     )
+    anomalies = named("lost-commit", "undelivered")
+
+    def applies(self, context: Context) -> str | None:
+        """Where the clients are a group."""
+        return None if F.COMMIT.word in context.run.mix else "clients are no consumer group"
 
     def examine(self, shard: QueueShard, context: Context) -> GroupSummary:
         """Look at one queue."""
@@ -140,10 +146,8 @@ class GroupKernel:
             unordered=(*left.unordered, *right.unordered),
         )
 
-    def conclude(self, summary: GroupSummary | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table; none where there was no group."""
-        if context.run.mix.get(F.COMMIT.word, 0) <= 0 and (summary is None or not summary.asked):
-            return None
+    def conclude(self, summary: GroupSummary | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
         summary = summary if summary is not None else GroupSummary()
         row = concluded(
             self.name,

@@ -17,6 +17,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.failover import failed_over
 from checkers.anomalies.findings import (
     Finding,
@@ -35,6 +36,7 @@ from checkers.anomalies.findings import (
 from checkers.consumers.clocks import replicas_skew
 from checkers.consumers.pop_leases import NOBODY, Leases
 from checkers.consumers.pop_strays import strays
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.log.final_reads import drain_of
@@ -245,14 +247,18 @@ def _finding(queue: _Queue, again: Again, *, acked: bool) -> Finding:
     )
 
 
-class PopKernel:
+class PopKernel(OfEachKey):
     """Messages that a pop should have given and did not, or gave and should not have."""
 
     name = "pop"
     help = (
-        "what is popped is given to one at a time, again after its time and never after its ack; nothing is passed "
-        "over (undelivered, never-redelivered, redelivered-after-ack, early-redelivery)"
+        "what is popped is given to one at a time, again after its time and never after its ack; nothing is passed over"
     )
+    anomalies = named("undelivered", "never-redelivered", "redelivered-after-ack", "early-redelivery")
+
+    def applies(self, context: Context) -> str | None:
+        """Where consumers pop."""
+        return None if F.POP.word in context.run.mix else "nobody pops"
 
     def examine(self, shard: QueueShard, context: Context) -> PopSummary:
         """Look at one queue."""
@@ -296,10 +302,8 @@ class PopKernel:
             unended={**left.unended, **right.unended},
         )
 
-    def conclude(self, summary: PopSummary | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table; none where nobody popped."""
-        if context.run.mix.get(F.POP.word, 0) <= 0 and (summary is None or not summary.asked):
-            return None
+    def conclude(self, summary: PopSummary | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
         summary = summary if summary is not None else PopSummary()
         row = concluded(
             self.name,

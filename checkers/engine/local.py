@@ -1,4 +1,4 @@
-"""The engine without a JVM: materialise, then run the kernels over the queues, here.
+"""The engine without a JVM: materialise, then run the checks over the queues, here.
 
 A long history is judged by as many processes as there are cores, each with one queue in memory at a time; their
 summaries are added up in the order of the queues, so the verdict is the same. The module refuses to start processes
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+import msgspec
 import pyarrow as pa
 
 from chaos.core import progress
@@ -23,6 +24,7 @@ from chaos.core.memory import keep_freed
 from chaos.core.storage_path import Place, Remote, of_each
 from chaos.core.verdict import Results
 from checkers.engine.judge import Judged, Part, conclude, examine, together
+from checkers.engine.registry import Panel, instance, panel
 from checkers.engine.results_files import written
 from checkers.history.folder_integrity import context_of, evidence_of
 from checkers.history.kernel import Context
@@ -54,21 +56,40 @@ def _tables(history: Place, judging: str, context: Context) -> Tables:
     return _opened[judging]
 
 
-def examined(history: Place, context: Context, judging: str, keys: Sequence[int], only: Collection[str] = ()) -> Part:
-    """What the kernels make of some queues, one after the other.
+class Duty(msgspec.Struct, frozen=True, kw_only=True):
+    """What every task of a judging is told.
+
+    ``context``: what checks may know beside the rows. ``judging``: of ``new_judging``; tables are opened once for all
+    groups of queues that a process gets of it. ``places``: where the checks and figures are. ``lazily``: whether few
+    columns are needed, so that each is read when it is asked for.
+    """
+
+    context: Context
+    judging: str
+    places: tuple[str, ...]
+    lazily: bool
+
+    @classmethod
+    def of(cls, context: Context, panel: Panel) -> "Duty":
+        """A new judging."""
+        return cls(context=context, judging=new_judging(), places=panel.places(), lazily=panel.partial)
+
+
+def examined(history: Place, duty: Duty, keys: Sequence[int]) -> Part:
+    """What the checks make of some queues, one after the other.
 
     Args:
         history: the folder of the tables.
-        context: what the kernels may know beside.
-        judging: of ``new_judging``; tables are opened once for all groups of queues that a process gets of it.
+        duty: what is to be done.
         keys: the queues.
-        only: the checks that are asked for, by name; all if none is named.
 
     Raises:
         HistoryError: if a table is damaged or of another version.
     """
-    tables = _tables(history, judging, context)
-    part = together(examine(load_shard(tables, key, lazily=bool(only)), context, only) for key in keys)
+    tables = _tables(history, duty.judging, duty.context)
+    examiners = [instance(place) for place in duty.places]
+    shards = (load_shard(tables, key, lazily=duty.lazily) for key in keys)
+    part = together((examine(shard, duty.context, examiners) for shard in shards), examiners)
     assert part is not None, "a group has a queue"
     return part
 
@@ -97,6 +118,7 @@ def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
     Raises:
         ChaosError: if a process that judged was killed.
         HistoryError: if the folder holds no history, or one that was altered.
+        UsageError: a check is not installed here.
     """
     evidence = evidence_of(folder)
     history, workers = evidence.history, evidence.workers
@@ -104,13 +126,15 @@ def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
     made = list(progress.as_made("streams", of_each(make, workers, far=isinstance(history, Remote)), len(workers)))
     context = context_of(evidence, made, load_timeline(history, evidence.run, evidence.manifest))
     groups = grouped({key for one in made for key in one.keys})
-    examine_group = partial(examined, history, context, new_judging(), only=tuple(only))
+    judges = panel(context, only)
+    examine_group = partial(examined, history, Duty.of(context, judges))
     processes = min(len(os.sched_getaffinity(0)), len(groups))
     if processes > 1 and sum(one.facts.operations for one in made) > SMALL:
         parts = _side_by_side(examine_group, folder, groups, processes)
     else:
         parts = map(examine_group, groups)
-    return conclude(together(progress.as_made("groups of queues", parts, len(groups))), context, "local", note, only)
+    told = progress.as_made("groups of queues", parts, len(groups))
+    return conclude(together(told, judges.examiners()), context, judges, "local", note)
 
 
 def judge(folder: Path, note: str = "") -> Results:

@@ -1,69 +1,163 @@
-"""The checks there are, in the order of the verdict table."""
+"""Every check by name, found through the entry points ``chaos.checks``, and which of them judge a run.
 
-from collections.abc import Collection
-from typing import Any, Final, cast
+The built-in ones come by the door that plugins use. A check that does not load harms no run that does not name it.
+Executors have no entry points: they are told where the checks are. The module refuses to judge.
+"""
 
-from checkers.assumptions import AssumptionsKernel
-from checkers.cluster import roles
-from checkers.cluster.progress import ProgressKernel
-from checkers.consumers.early_delivery import EarlyKernel
-from checkers.consumers.group import GroupKernel
-from checkers.consumers.pop import PopKernel
-from checkers.history.kernel import QueueKernel
-from checkers.log.duplicates import DuplicatesKernel
-from checkers.log.failed_read import FailedReadKernel
-from checkers.log.linearizable import LinearizableKernel
-from checkers.log.loss import LossKernel
-from checkers.log.min_in_sync import MinInSyncKernel
-from checkers.log.offsets import OffsetsKernel
-from checkers.log.order import OrderKernel
-from checkers.log.phantom import PhantomKernel
-from checkers.log.replicas import ReplicasKernel
-from checkers.log.shard_order import ShardOrderKernel
-from checkers.recovery.recovery import RecoveryKernel
-from checkers.recovery.rpo import RpoKernel
-from checkers.recovery.rto import RtoKernel
-from checkers.recovery.series import SeriesKernel
-from checkers.recovery.service import ServiceKernel
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, cast
 
-KERNELS: Final[tuple[QueueKernel[Any], ...]] = (
-    AssumptionsKernel(),
-    LossKernel(),
-    DuplicatesKernel(),
-    PhantomKernel(),
-    FailedReadKernel(),
-    OffsetsKernel(),
-    LinearizableKernel(),
-    OrderKernel(),
-    ShardOrderKernel(),
-    GroupKernel(),
-    PopKernel(),
-    EarlyKernel(),
-    ReplicasKernel(),
-    MinInSyncKernel(),
-    RecoveryKernel(),
-    ProgressKernel(),
-    RtoKernel(),
-    RpoKernel(),
+from chaos import plugins
+from chaos.core.errors import UsageError
+from chaos.core.runinfo import RunInfo
+from checkers.history.check import Check, Examiner
+from checkers.history.kernel import Context
+
+OF_LOGS: Final = (
+    "assumptions",
+    "no-loss",
+    "duplicates",
+    "phantom",
+    "failed-read",
+    "offsets",
+    "linearizable-offsets",
+    "order",
+    "shard-order",
+    "group",
+    "pop",
+    "early",
+    "replicas",
+    "min-in-sync",
+    "recovery",
+    "progress",
+    "roles",
+    "rto",
+    "rpo",
 )
-SERIES: Final = SeriesKernel()
-SERVICE: Final = ServiceKernel()
-EVERY: Final[tuple[QueueKernel[Any], ...]] = (*KERNELS, cast("QueueKernel[Any]", SERIES), SERVICE)
-"""Also the curves and the figures, which are no checks."""
+"""Who judges a run whose ``run.json`` names no checks, in the order of the verdict table."""
+
+ALWAYS: Final = "assumptions"
+"""Without these no other row means anything."""
+
+FIGURES: Final = ("checkers.recovery.series:SeriesKernel", "checkers.recovery.service:ServiceKernel")
+"""The curves and the figures of a run, which decide nothing."""
 
 
-def chosen(only: Collection[str]) -> tuple[QueueKernel[Any], ...]:
-    """What is run where only some checks are asked for, by name; all if none is named.
+@cache
+def instance(place: str) -> Any:
+    """The one object of a class: ``module:Class``."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)()
 
-    The assumptions are always judged: without them no other row means anything.
+
+@cache
+def _loaded() -> tuple[dict[str, Check[Any]], dict[str, str]]:
+    """The checks by name, and of those that cannot be used why."""
+    found: dict[str, Check[Any]] = {}
+    broken: dict[str, str] = {}
+    for name in plugins.names(plugins.CHECKS):
+        try:
+            found[name] = _checked(name)
+        except (UsageError, TypeError, ImportError, AttributeError) as error:
+            broken[name] = str(error)
+    return found, broken
+
+
+def _checked(name: str) -> Check[Any]:
+    """The check behind an entry point.
+
+    Raises:
+        TypeError: it is none, or is one of another name.
     """
-    if not only:
-        return EVERY
-    return tuple(kernel for kernel in KERNELS if kernel.name in only or kernel.name == AssumptionsKernel.name)
+    check = instance(plugins.place_of(plugins.CHECKS, name))
+    lacking = [
+        one
+        for one in ("name", "help", "anomalies", "partition", "applies", "examine", "merge", "conclude")
+        if not hasattr(check, one)
+    ]
+    if lacking:
+        raise TypeError(f"{name}: {check!r} is no check: it has no {', '.join(lacking)}")
+    if check.name != name:
+        raise TypeError(f"the entry point {name!r} leads to the check {check.name!r}; give both one name")
+    return cast("Check[Any]", check)
 
 
-def described() -> list[tuple[str, str]]:
-    """Name and one line of help of every check, in the order of the verdict table."""
-    rows = [(kernel.name, kernel.help) for kernel in KERNELS]
-    at = next(i for i, (name, _) in enumerate(rows) if name == "rto")
-    return [*rows[:at], (roles.NAME, roles.HELP), *rows[at:]]
+def checks() -> Mapping[str, Check[Any]]:
+    """Every check that can be used, by name: those of logs in their order, then the others."""
+    found = _loaded()[0]
+    ordered = [*(name for name in OF_LOGS if name in found), *(name for name in found if name not in OF_LOGS)]
+    return MappingProxyType({name: found[name] for name in ordered})
+
+
+def broken() -> Mapping[str, str]:
+    """The names of the checks that cannot be used, and why."""
+    return MappingProxyType(_loaded()[1])
+
+
+def check_named(name: str) -> Check[Any]:
+    """The check of that name.
+
+    Raises:
+        UsageError: there is none here.
+    """
+    found, why = _loaded()
+    if name not in found:
+        raise UsageError(
+            f"no check {name!r} here{f': {why[name]}' if name in why else plugins.did_you_mean(name, found)}"
+        )
+    return found[name]
+
+
+class Panel(NamedTuple):
+    """Who judges a run.
+
+    ``checks``: in the order of the verdict table. ``declined``: name → why it has nothing to say of this run.
+    ``figures``: what is measured beside. ``partial``: only some checks were asked for.
+    """
+
+    checks: tuple[Check[Any], ...]
+    declined: dict[str, str]
+    figures: tuple[Examiner[Any], ...]
+    partial: bool
+
+    def examiners(self) -> tuple[Examiner[Any], ...]:
+        """What is run over the shards."""
+        return (*(check for check in self.checks if check.partition == "key"), *self.figures)
+
+    def places(self) -> tuple[str, ...]:
+        """Where the examiners are, for a process that has no entry points."""
+        return tuple(f"{type(one).__module__}:{type(one).__qualname__}" for one in self.examiners())
+
+
+def of_run(run: RunInfo) -> tuple[str, ...]:
+    """The names of the checks that its workload chose."""
+    return run.checks or OF_LOGS
+
+
+def panel(context: Context, only: Collection[str] = ()) -> Panel:
+    """Who judges this run.
+
+    Args:
+        context: the run.
+        only: the checks that are asked for, by name, beside the assumptions; all that the workload chose if none is
+            named. One that the workload did not choose judges as well if it is named.
+
+    Raises:
+        UsageError: a check is not installed here.
+    """
+    own = of_run(context.run)
+    chosen: Sequence[str] = own
+    if only:
+        chosen = [*(name for name in own if name in only or name == ALWAYS), *sorted(set(only) - set(own))]
+    declined, judging = {}, []
+    for check in map(check_named, chosen):
+        why = check.applies(context)
+        if why is None:
+            judging.append(check)
+        else:
+            declined[check.name] = why
+    figures = () if only else tuple(map(instance, FIGURES))
+    return Panel(tuple(judging), declined, figures, partial=bool(only))

@@ -1,22 +1,16 @@
-"""One kernel, two engines: the shape of a check.
-
-A kernel is pure: ``examine`` looks at one shard (all rows of one queue) and returns a small summary;
-``merge`` adds summaries; ``conclude`` turns the whole into one row of the verdict table.
-``checkers.engine.local`` runs kernels in this process, ``spark_checkers`` in executors: the same functions on
-the same columns, so the verdicts agree by construction.
+"""What a check is given: the columns of one key, and what is known of the run beside.
 
 The module refuses to read files: a shard arrives as columns.
 """
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 import msgspec
 
 from chaos.core.history import StreamFacts
 from chaos.core.runinfo import RunInfo
-from chaos.core.verdict import CheckResult
 from checkers.history.columns import Column
 from checkers.history.log import Log
 from checkers.history.rows import Columns
@@ -66,25 +60,3 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
         """The name of what serves a key and has a leader; None where nobody leads."""
         subject = self.run.subject_of(key)
         return subject.name if subject is not None else None
-
-
-Summary = TypeVar("Summary")
-
-
-class QueueKernel(Protocol[Summary]):
-    """A check that is decided queue by queue."""
-
-    name: str
-    help: str
-
-    def examine(self, shard: QueueShard, context: Context) -> Summary:
-        """Look at one queue. Pure; runs in an executor."""
-        ...
-
-    def merge(self, left: Summary, right: Summary) -> Summary:
-        """Add two summaries; associative, and independent of order up to the choice of examples."""
-        ...
-
-    def conclude(self, summary: Summary | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table, None if the check does not apply; no summary if no queue had any row."""
-        ...

@@ -7,6 +7,7 @@ import numpy as np
 from chaos.core.op import F
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -18,6 +19,7 @@ from checkers.anomalies.findings import (
     ranges_of,
     told,
 )
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
@@ -41,11 +43,12 @@ def _put_again(log: Log, context: Context, vids: Ints) -> Mask:
     return np.asarray(again[vids])
 
 
-class DuplicatesKernel:
+class DuplicatesKernel(OfEachKey):
     """One value at several offsets of its queue."""
 
     name = "duplicates"
-    help = "no value sits at two offsets (duplicate)"
+    help = "no value sits at two offsets"
+    anomalies = named("duplicate")
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""

@@ -12,6 +12,7 @@ from chaos.core.op import Type
 from chaos.core.transaction import Decision
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -24,6 +25,7 @@ from checkers.anomalies.findings import (
     seconds_text,
     told,
 )
+from checkers.history.check import OfEachKey
 from checkers.history.kernel import Context, QueueShard
 
 
@@ -42,11 +44,12 @@ def _why_not(shard: QueueShard, context: Context, vid: int) -> str:
     return f"the producer of {sent} rolled it back{when_asked}"
 
 
-class FailedReadKernel:
+class FailedReadKernel(OfEachKey):
     """Values that a read returned though their sends failed, or their transactions were never committed."""
 
     name = "failed-read"
-    help = "no value is read whose send failed for certain, or whose transaction nobody committed (G1a)"
+    help = "no value is read whose send failed for certain, or whose transaction nobody committed"
+    anomalies = named("G1a")
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""

@@ -18,6 +18,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -30,6 +31,7 @@ from checkers.anomalies.findings import (
     seconds_text,
     told,
 )
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask, distinct, suffix_minimum
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
@@ -218,11 +220,12 @@ def _stale_example(shard: QueueShard, context: Context, read: int, end: int, wit
     )
 
 
-class LinearizableKernel:
+class LinearizableKernel(OfEachKey):
     """Appends against real time, and strong reads that miss what came before them."""
 
     name = "linearizable-offsets"
-    help = "offset order extends real-time order, strong reads miss nothing (nonlinearizable-offset, stale-tail)"
+    help = "offset order extends real-time order, strong reads miss nothing"
+    anomalies = named("nonlinearizable-offset", "stale-tail")
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""

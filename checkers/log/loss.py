@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
-from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -29,14 +29,18 @@ from checkers.anomalies.findings import (
     ranges_of,
     told,
 )
-from checkers.history.columns import Ints, spans, stabbed
+from checkers.history.check import Held, OfEachKey
+from checkers.history.columns import Ints, stabbed
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 from checkers.log.final_reads import drain_of
+from checkers.log.loss_clusters import Cluster, clusters_of, others_at
+from checkers.log.loss_sentence import loss_sentence
 
-CLUSTERS: Final = 16
-APART_NS: Final = 3 * NS_PER_S
-"""Lost acknowledgements further apart are told apart: they were given in other epochs, or under other faults."""
+LOST: Final = "lost-write"
+DISORDERED: Final = frozenset({"nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll"})
+"""Under a promise of these what was read back need not have been in order."""
+
 REMOVED: Final = "removed by retention before anybody read it"
 
 
@@ -47,27 +51,6 @@ class Losses(msgspec.Struct, frozen=True):
     proof_ns: Ints
     unseen: Ints
     why_unseen: str
-
-
-class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """The lost messages of one queue that one node had acknowledged in one stretch of time.
-
-    ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again, ``twice_ns``: when it
-    did so first.
-    """
-
-    key: int
-    node: str
-    count: int
-    first_ack_ns: int
-    last_ack_ns: int
-    first_value: str
-    first_offset: int
-    twice: int
-    twice_first: int
-    twice_last: int
-    twice_node: str
-    twice_ns: int
 
 
 class LossSummary(Findings, frozen=True, kw_only=True):
@@ -153,62 +136,10 @@ def _losses(shard: QueueShard, context: Context) -> Losses:
     return Losses(lost, _proofs(log, context, lost, last), log.acked[missing & ~certain], why)
 
 
-def _others(log: Log, vids: Ints) -> tuple[Ints, Ints]:
-    """Which of these messages' offsets hold another value: their positions in ``vids``, and that value."""
-    offsets, known = log.pairs
-    at = log.place[vids]
-    first, behind = np.searchsorted(offsets, at), np.searchsorted(offsets, at, side="right")
-    other = np.full(len(vids), -1, dtype=np.int64)
-    for step in range(int((behind - first).max(initial=0))):
-        place = np.minimum(first + step, max(0, len(known) - 1))
-        hit = (first + step < behind) & (known[place] != vids)
-        other[hit] = known[place][hit]
-    twice = np.flatnonzero(other >= 0)
-    return twice, other[twice]
-
-
-def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Cluster:
-    log = shard.log
-    ops, place = log.sends[vids], log.place[vids]
-    first = int(np.argmin(place))
-    acked_ns = log.complete[ops]
-    twice, other = _others(log, vids)
-    again = place[twice]
-    by_send = log.sends[other[other < len(log.sends)]]
-    acks = by_send[log.type[by_send] == Type.OK]
-    givers = log.node[acks]
-    giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
-    return Cluster(
-        key=shard.key,
-        node=node_name(context, node),
-        count=len(vids),
-        first_ack_ns=int(acked_ns.min()),
-        last_ack_ns=int(acked_ns.max()),
-        first_value=log.value(int(vids[first])),
-        first_offset=int(place[first]),
-        twice=len(twice),
-        twice_first=int(again.min(initial=1 << 62)),
-        twice_last=int(again.max(initial=-1)),
-        twice_node=node_name(context, giver) if giver >= 0 else "",
-        twice_ns=int(log.complete[acks[givers == giver]].min()) if giver >= 0 else 0,
-    )
-
-
-def _clusters(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluster, ...]:
-    log = shard.log
-    nodes, acked_ns = log.node[log.sends[lost]], log.complete[log.sends[lost]]
-    made = []
-    for node in np.unique(nodes):
-        own, own_ns = lost[nodes == node], acked_ns[nodes == node]
-        for first, last in spans(own_ns, gap=APART_NS, limit=CLUSTERS):
-            made.append(_cluster(shard, context, int(node), own[(own_ns >= first) & (own_ns <= last)]))
-    return tuple(sorted(made, key=lambda one: (-one.count, one.first_ack_ns))[:CLUSTERS])
-
-
 def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
     log = shard.log
     op, offset = int(log.sends[vid]), int(log.place[vid])
-    twice, other = _others(log, np.array([vid]))
+    twice, other = others_at(log, np.array([vid]))
     ops = [told(shard, context, op)]
     fate = "no read that passes the offset returns it" if offset >= 0 else "no final read returned it"
     if len(twice):
@@ -247,11 +178,12 @@ def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> 
     )
 
 
-class LossKernel:
+class LossKernel(OfEachKey):
     """Acknowledged messages that are gone, or that nobody looked for."""
 
     name = "no-loss"
-    help = "every acknowledged message is in the final log (lost-write, unseen)"
+    help = "every acknowledged message is in the final log"
+    anomalies = named("lost-write", "unseen")
 
     def examine(self, shard: QueueShard, context: Context) -> LossSummary:
         """Look at one queue."""
@@ -279,7 +211,7 @@ class LossKernel:
         return LossSummary(
             examined=found.examined,
             found=found.found,
-            clusters=_clusters(shard, context, losses.lost),
+            clusters=clusters_of(shard, context, losses.lost),
             undrained={} if drained.complete else {shard.key: drained.reason},
         )
 
@@ -291,6 +223,22 @@ class LossKernel:
             clusters=(*left.clusters, *right.clusters),
             undrained={**left.undrained, **right.undrained},
         )
+
+    def held(self, summary: LossSummary | None, anomalies: dict[str, Anomaly], context: Context) -> Held:
+        """How many messages were acknowledged and read back."""
+        acked = summary.examined if isinstance(summary, LossSummary) else 0
+        order = " in order" if DISORDERED.isdisjoint(anomalies) else ""
+        twice = " or given twice" if "duplicate" not in anomalies else ""
+        were = "was" if acked == 1 else "were"
+        queues = counted(context.run.queues, "queue")
+        first = f"All {counted(acked, 'acknowledged message')} of {queues} {were} read back{order}"
+        return Held(first=first, then=f"nothing was lost{twice}")
+
+    def headline(self, name: str, summary: LossSummary | None, count: int, context: Context) -> str | None:
+        """A loss names who acknowledged, under which fault, and who gave the offsets again."""
+        if name != LOST or not isinstance(summary, LossSummary) or not summary.clusters:
+            return None
+        return loss_sentence(summary.clusters, count, context)
 
     def conclude(self, summary: LossSummary | None, context: Context) -> CheckResult:
         """Unknown as well if some queue was not drained: what was read may have been removed since."""

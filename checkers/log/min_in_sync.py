@@ -12,6 +12,7 @@ import numpy as np
 
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -26,6 +27,7 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.anomalies.replicas_down import Away, replicas_away
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import HEARD_NS, InSync
@@ -115,11 +117,16 @@ def _example(shard: QueueShard, context: Context, send: int, stretch: InSync) ->
     )
 
 
-class MinInSyncKernel:
+class MinInSyncKernel(OfEachKey):
     """Acknowledgements below the promised minimum of replicas in sync."""
 
     name = "min-in-sync"
-    help = "nothing is acknowledged while fewer replicas are in sync than promised (min-in-sync)"
+    help = "nothing is acknowledged while fewer replicas are in sync than promised"
+    anomalies = named("min-in-sync")
+
+    def applies(self, context: Context) -> str | None:
+        """Where a minimum is promised."""
+        return None if context.run.promises.min_in_sync > 1 else "no minimum in sync is promised"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -151,11 +158,9 @@ class MinInSyncKernel:
         """Add two queues."""
         return merged(left, right)
 
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table; none where no minimum is promised."""
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
         minimum = context.run.promises.min_in_sync
-        if minimum <= 1:
-            return None
         return concluded(
             self.name, summary, context, noun="acknowledged message", clean=f"never with fewer than {minimum} in sync"
         )

@@ -7,6 +7,7 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import Actor, actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -18,15 +19,17 @@ from checkers.anomalies.findings import (
     ranges_of,
     told,
 )
+from checkers.history.check import OfEachKey
 from checkers.history.columns import distinct
 from checkers.history.kernel import Context, QueueShard
 
 
-class OffsetsKernel:
+class OffsetsKernel(OfEachKey):
     """Offsets that hold several values."""
 
     name = "offsets"
-    help = "no offset holds two values (inconsistent-offsets)"
+    help = "no offset holds two values"
+    anomalies = named("inconsistent-offsets")
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""

@@ -12,6 +12,7 @@ import numpy as np
 from chaos.core.op import STRONG_READS, F
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import READ_WORDS, actor_of, message_at, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -23,6 +24,7 @@ from checkers.anomalies.findings import (
     ranges_of,
     told,
 )
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, stable_order
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
@@ -73,14 +75,12 @@ def _edges(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
     return log.lowest_record[below], below, passed, ops
 
 
-class OrderKernel:
+class OrderKernel(OfEachKey):
     """Offsets that go back, and known records that a read passes."""
 
     name = "order"
-    help = (
-        "offsets ascend within a read and along a process' sends, no read passes a known record "
-        "(nonmonotonic-send, int-nonmonotonic-poll, nonmonotonic-poll, int-poll-skip, poll-skip)"
-    )
+    help = "offsets ascend within a read and along a process' sends, no read passes a known record"
+    anomalies = named("nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll", "int-poll-skip", "poll-skip")
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""

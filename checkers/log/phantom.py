@@ -11,7 +11,9 @@ import numpy as np
 from chaos.core.history import StreamFacts
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor_of, message_at, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 
@@ -30,11 +32,12 @@ def perhaps_sent(values: Ints, streams: tuple[StreamFacts, ...]) -> Mask:
     return out
 
 
-class PhantomKernel:
+class PhantomKernel(OfEachKey):
     """Values that nobody sent to this queue, and bodies that are not ours."""
 
     name = "phantom"
-    help = "every record read is a value that somebody tried to send to that queue (phantom, corrupt)"
+    help = "every record read is a value that somebody tried to send to that queue"
+    anomalies = named("phantom", "corrupt")
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""

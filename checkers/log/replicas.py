@@ -16,8 +16,9 @@ import msgspec
 import numpy as np
 
 from chaos.core.op import F, Type
-from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from checkers.anomalies.attribution import actor
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     EXAMPLES,
     Finding,
@@ -33,6 +34,7 @@ from checkers.anomalies.findings import (
     ranges_of,
     told,
 )
+from checkers.history.check import Held, OfEachKey
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.log.final_reads import drain_of
@@ -211,11 +213,17 @@ def _short(copies: Copies, context: Context) -> dict[str, int]:
     return out
 
 
-class ReplicasKernel:
+class ReplicasKernel(OfEachKey):
     """Every replica's own copy against every other's."""
 
     name = "replicas"
-    help = "after the drain all replicas hold the same at every offset that they have (replica-fork)"
+    help = "after the drain all replicas hold the same at every offset that they have"
+    anomalies = named("replica-fork")
+
+    def applies(self, context: Context) -> str | None:
+        """Where a queue has more than one replica."""
+        most = max((len(context.run.replicas_of(key)) for key in range(context.run.queues)), default=0)
+        return None if most >= _TWO else "there is one replica"
 
     def examine(self, shard: QueueShard, context: Context) -> ReplicaSummary:
         """Look at one queue."""
@@ -272,11 +280,19 @@ class ReplicasKernel:
             uncompared=tuple(sorted((*left.uncompared, *right.uncompared))),
         )
 
+    def held(
+        self,
+        summary: ReplicaSummary | None,
+        anomalies: dict[str, Anomaly],  # noqa: ARG002 - they are told beside
+        context: Context,  # noqa: ARG002
+    ) -> Held:
+        """Whether copies that were asked for could be compared."""
+        asked = isinstance(summary, ReplicaSummary) and summary.asked and not summary.examined
+        return Held(beside="replicas were not compared" if asked else "")
+
     def conclude(self, summary: ReplicaSummary | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table; none where there is one replica, or no copy was asked for nor promised."""
+        """The row of the verdict table; none where no copy was asked for nor promised."""
         promised = context.run.promises.replicas_read
-        if all(len(context.run.replicas_of(key)) < _TWO for key in range(context.run.queues)):
-            return None
         if summary is None or not summary.asked:
             why = "no replica's own copy was read after the drain"
             return CheckResult(name=self.name, valid=UNKNOWN, found=why, reason=why) if promised else None

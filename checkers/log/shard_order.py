@@ -14,6 +14,7 @@ import numpy as np
 from chaos.core.history import NEVER_NS
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
     Finding,
     Findings,
@@ -25,6 +26,7 @@ from checkers.anomalies.findings import (
     ranges_of,
     told,
 )
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
@@ -60,11 +62,16 @@ def out_of_order(log: Log, writer: Ints) -> tuple[Ints, Ints]:
     return vids[bad], vids[before[bad]]
 
 
-class ShardOrderKernel:
+class ShardOrderKernel(OfEachKey):
     """Messages of one shard that readers meet in another order than they were acknowledged in."""
 
     name = "shard-order"
-    help = "readers meet each shard's messages in the order in which they were acknowledged (order)"
+    help = "readers meet each shard's messages in the order in which they were acknowledged"
+    anomalies = named("order")
+
+    def applies(self, context: Context) -> str | None:
+        """Where messages belong to shards."""
+        return None if context.run.workload == WORKLOAD else "messages have no sharding keys"
 
     def examine(self, shard: QueueShard, context: Context) -> Findings:
         """Look at one queue."""
@@ -102,10 +109,8 @@ class ShardOrderKernel:
         """Add two queues."""
         return merged(left, right)
 
-    def conclude(self, summary: Findings | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table; none where messages belong to no shard."""
-        if context.run.workload != WORKLOAD:
-            return None
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
         return concluded(
             self.name, summary, context, noun="acknowledged message", clean="each shard's came in their order"
         )

@@ -18,8 +18,10 @@ from chaos.core.node_notes import ENDED
 from chaos.core.op import FINAL, SENDS, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.attribution import reign_words
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text, told
 from checkers.assumptions import LAG_NS, LATE_SHARE
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign
@@ -114,14 +116,18 @@ def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: 
         yield told(shard, context, int(ender[0]))
 
 
-class RecoveryKernel:
+class RecoveryKernel(OfEachKey):
     """Nodes and queues after the last heal."""
 
     name = "recovery"
-    help = (
-        "after the last heal every node and every queue serves again within the system's time "
-        "(did-not-come-back, no-recovery)"
-    )
+    help = "after the last heal every node and every queue serves again within the system's time"
+    anomalies = named("did-not-come-back", "no-recovery")
+
+    def applies(self, context: Context) -> str | None:
+        """Where the system promises it, in a run that went to its end."""
+        if not context.run.promises.recovers_within_s:
+            return "the system does not promise to recover within a time"
+        return "the run did not go to its end" if context.run.interrupted or not context.whole else None
 
     def examine(self, shard: QueueShard, context: Context) -> RecoverySummary:
         """Look at one queue."""
@@ -167,11 +173,9 @@ class RecoveryKernel:
             slowest_ns=max(left.slowest_ns, right.slowest_ns),
         )
 
-    def conclude(self, summary: RecoverySummary | None, context: Context) -> CheckResult | None:
-        """The row of the verdict table; none without a promise, and none for a run that was interrupted or killed."""
+    def conclude(self, summary: RecoverySummary | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
         within_s = context.run.promises.recovers_within_s
-        if not within_s or context.run.interrupted or not context.whole:
-            return None
         summary = summary if summary is not None else RecoverySummary()
         missing = missing_nodes(context)
         found = {

@@ -9,7 +9,9 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import CheckResult
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import counted
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
 from checkers.log.loss import losses_of
@@ -54,11 +56,12 @@ def tolls_of(proof_ns: Ints, acked_ns: Ints, context: Context) -> dict[int, Toll
     return tolls
 
 
-class RpoKernel:
+class RpoKernel(OfEachKey):
     """Losses by the fault they belong to."""
 
     name = "rpo"
     help = "acknowledged messages lost per fault, and the span of their acknowledgements"
+    anomalies = named()
 
     def examine(self, shard: QueueShard, context: Context) -> RpoSummary:
         """Look at one queue."""

@@ -18,7 +18,9 @@ from chaos.core.history import NEVER_NS
 from chaos.core.op import FINAL, SENDS, F, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.anomalies.attribution import fault_name
+from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, listed, node_name, seconds_text, told
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask, runs
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
@@ -164,11 +166,12 @@ def worse(left: Rto, right: Rto) -> Rto:
     return left if rank[0] >= rank[1] else right
 
 
-class RtoKernel:
+class RtoKernel(OfEachKey):
     """Outages, and the faults they belong to."""
 
     name = "rto"
-    help = "recovery time per fault, kind of operation and queue, against --rto-budget (rto-budget)"
+    help = "recovery time per fault, kind of operation and queue, against --rto-budget"
+    anomalies = named("rto-budget")
 
     def examine(self, shard: QueueShard, context: Context) -> RtoSummary:
         """Look at one queue."""

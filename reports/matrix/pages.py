@@ -5,7 +5,6 @@ all that is shown here, and links lead to their own reports.
 """
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ import msgspec
 from chaos.core.fault_nature import Colour, of_name
 from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, Recovery, current, read_plan, read_rows
 from reports import words
+from reports.junit import as_text, printable
 from reports.model import Stamp
 from reports.page.html import template
 from reports.page.spread import Spread, SpreadRow, scale_of, spread_of, spread_row
@@ -24,7 +24,6 @@ TONES: Final = {"valid": "good", "invalid": "bad", "unknown": "warn", "broke": "
 PENDING: Final = "not done"
 SENDS: Final = "send"
 _SHOWN_RUNS: Final = 6
-_NOT_XML: Final = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class RunLink(msgspec.Struct, frozen=True, kw_only=True):
@@ -295,16 +294,10 @@ def junit(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
         case.set("time", f"{row.took_s:.3f}")
         if row.verdict == "invalid":
             names = ", ".join(name for name in row.anomalies if name not in row.allowed)
-            ET.SubElement(case, "failure", {"type": _xml(names), "message": _xml(row.sentence)})
+            ET.SubElement(case, "failure", {"type": printable(names), "message": printable(row.sentence)})
         elif row.verdict != "valid":
-            ET.SubElement(case, "error", {"type": row.verdict, "message": _xml(row.reason)})
-    ET.indent(suite)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def _xml(text: str) -> str:
-    """Text without what XML cannot hold."""
-    return _NOT_XML.sub("?", text)
+            ET.SubElement(case, "error", {"type": row.verdict, "message": printable(row.reason)})
+    return as_text(suite)
 
 
 def summary(made: MatrixView) -> str:

@@ -37,6 +37,7 @@ def report_data(parts: Parts) -> ReportData:
         commands=commands_of(parts),
         notices=notices_of(parts),
         checks=check_rows(results),
+        declined=tuple(results.declined.items()) if results is not None else (),
         engine=results.engine if results is not None else "",
         charts=drawn,
         blob=packed(series.points, len(run.nodes)) if series is not None else "",

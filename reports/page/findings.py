@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from chaos.core.verdict import Anomaly, Example, Results, Valid
+from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
@@ -17,38 +18,6 @@ ROW_REASON: Final = 120
 """Characters of a reason that a row of the verdict table holds."""
 
 WEIGHTS: Final = ("error", "undecided", "allowed")
-MEANINGS: Final[Mapping[str, str]] = {
-    "lost-write": "acknowledged, yet no read returned it although reads went past its place",
-    "unseen": "acknowledged, and no read came far enough to show whether it is there",
-    "duplicate": "one message at two offsets",
-    "phantom": "a message that nobody tried to send",
-    "G1a": "a message whose send had failed for certain, or that nobody committed, and a read returned it",
-    "early-delivery": "a delayed message that a read returned before its time",
-    "inconsistent-offsets": "one offset that held two different messages",
-    "nonlinearizable-offset": "a message with a lower offset than one that was acknowledged before its send began",
-    "stale-tail": "a strong read that missed a message acknowledged before it began",
-    "nonmonotonic-send": "one process' messages in another order than it sent them",
-    "nonmonotonic-poll": "offsets that step back within one poll",
-    "poll-skip": "a read that passed over a known record",
-    "undelivered": "acknowledged and below the offset that the group committed, yet no member was given it",
-    "lost-commit": "an answer to where the group goes on that its commits and the answers before rule out",
-    "corrupt": "a record whose content is damaged",
-    "dual-leader": "two nodes lead in the same epoch",
-    "epoch-regression": "an epoch or term that stepped back",
-    "replica-fork": "two replicas hold different messages at one offset",
-    "min-in-sync": "an acknowledgement with fewer replicas in sync than promised",
-    "did-not-come-back": "a node that does not serve, or does not rejoin, although its fault is over",
-    "no-recovery": "a queue that takes no sends although every node runs and reaches the others",
-    "no-progress": "acknowledgements stopped where the fault must not touch them",
-    "rto-budget": "a recovery longer than its budget",
-    "too-little-traffic": "too few operations to say anything",
-    "no-fault": "faults were planned and none was injected",
-    "fault-unproven": "a fault that was not seen to take effect",
-    "no-failover": "the leader was taken away and no other took over",
-    "drain-incomplete": "the final reads did not cover every queue twice",
-    "dispatch-lag": "the harness did not keep up with its own schedule",
-    "clock": "a clock that cannot be trusted",
-}
 
 
 def word_of(valid: Valid) -> tuple[str, str]:
@@ -85,7 +54,8 @@ def anomaly_views(
         return AnomalyView(
             name=name,
             anchor=f"anomaly-{name}",
-            meaning=MEANINGS.get(name, ""),
+            meaning=kind_of(name).meaning,
+            expected=kind_of(name).expected,
             count=anomaly.count,
             weight=_weight(name, anomaly),
             why_allowed=reasons.get(name, "") if anomaly.allowed else "",

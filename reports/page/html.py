@@ -1,10 +1,9 @@
-"""``report.html``: one page that needs nothing else, written whole or not at all.
+"""``report.html``: one page that needs nothing else.
 
-A thin shell around the pure ``reports.page.build.report_data``. Everything from the run is escaped by the
+Around the pure ``reports.page.build.report_data``. Everything from the run is escaped by the
 template engine or, inside the page's data, by ``embedded``; the page's own policy forbids requests.
 """
 
-import os
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,10 +12,11 @@ import msgspec
 from markupsafe import Markup, escape
 
 from reports import words
-from reports.folder import read_parts
+from reports.folder import Parts
 from reports.model import ReportData
 from reports.page.build import report_data
 from reports.page.trace import WIDTH
+from reports.reporter import PAGE
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -25,25 +25,16 @@ REPORT: Final = "report.html"
 _ASSETS: Final = Path(__file__).parents[1] / "assets"
 
 
-def render(folder: Path) -> Path:
-    """Write ``report.html`` of a run folder, replacing an older one in one step; returns its path.
+class HtmlReporter:
+    """The page of a run."""
 
-    Works on a run that crashed or was never judged, and says so on the page.
+    name = PAGE
+    help = "one page with the verdict, the evidence and the curves"
+    file = REPORT
 
-    Raises:
-        HistoryError: the folder has no ``run.json``, or a file in it cannot be read.
-    """
-    text = page(report_data(read_parts(folder)))
-    target, partial = folder / REPORT, folder / f"{REPORT}.partial"
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-    finally:
-        partial.unlink(missing_ok=True)
-    return target
+    def render(self, parts: Parts) -> str:
+        """The page."""
+        return page(report_data(parts))
 
 
 def page(data: ReportData) -> str:

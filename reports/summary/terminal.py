@@ -78,7 +78,8 @@ def rows_of(path: str, results: Results) -> str:
     """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
     out = ["", f"{word(results.valid)}  {path}", *wrapped(results.sentence), *wrapped(results.engine_note), ""]
     rows = [(row.name, word(row.valid), cut(row.found, 60), row.examined) for row in results.checks]
-    return "\n".join([*out, *table([("check", "valid", "found", "examined")], rows)])
+    silent = [line for name, why in results.declined.items() for line in wrapped(f"{name}: not judged, {why}")]
+    return "\n".join([*out, *table([("check", "valid", "found", "examined")], rows), *silent])
 
 
 def _fault(fault: FaultRow) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from chaos.core.recorder import OP_SIZE
 from chaos.run import judging
 from chaos.testing.history_files import differences, load_history, write_run_folder
 from checkers.engine import local
-from checkers.engine.registry import EVERY
+from checkers.engine.registry import FIGURES, checks, instance
 from spark_checkers import engine, session
 from spark_checkers.tasks import Failed, Task, error_of
 
@@ -119,8 +119,8 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
     ):
         for name in names:
             monkeypatch.setattr(module, name, forbidden)
-    for kernel in EVERY:
-        monkeypatch.setattr(type(kernel), "examine", forbidden)
+    for examiner in (*checks().values(), *map(instance, FIGURES)):
+        monkeypatch.setattr(type(examiner), "examine", forbidden)
     monkeypatch.setattr(checkers.history.table.pq, "ParquetFile", forbidden)
     monkeypatch.setattr(checkers.history.table.pq, "read_table", forbidden)
     with pytest.raises(AssertionError):

@@ -24,7 +24,7 @@ from chaos.core.recorder import OP_SIZE
 from chaos.core.runinfo import read_run, write_run
 from chaos.core.verdict import UNKNOWN
 from chaos.testing.history_files import load_history, write_run_folder
-from checkers.anomalies.findings import ASSUMED
+from checkers.anomalies.catalogue import kind_of
 from checkers.engine import local
 
 
@@ -190,5 +190,5 @@ def is_sound(before, after, state):
     if after == before or after[0] == UNKNOWN:
         return True
     # What was killed may also have been killed a little earlier: less is known then, and no more.
-    claimed = set(after[1]) - ASSUMED
+    claimed = {name for name in after[1] if kind_of(name).consequence == "invalid"}
     return state == "killed" and before[0] is False and after[0] is False and claimed <= set(before[1])

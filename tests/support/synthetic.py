@@ -500,7 +500,7 @@ def write(folder: Path, kind: str, points: int = 6000) -> Path:
 
 
 if __name__ == "__main__":
-    from reports.page.html import render
+    from reports import reporter
 
     for each in KINDS:
-        print(render(write(Path(sys.argv[1]) / each, each)))
+        print(*reporter.write(write(Path(sys.argv[1]) / each, each)))

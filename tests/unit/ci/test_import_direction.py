@@ -16,9 +16,9 @@ ALLOWED = {
     "chaos.generate": {"chaos.core", "chaos.__version__", "chaos.generate", "chaos.plugins", "chaos.testing"},
     "cluster": {"chaos.core", "cluster"},
     "nemesis": {"chaos.core", "chaos.plugins", "cluster", "nemesis"},
-    "checkers": {"chaos.core", "chaos.formats", "checkers"},
-    "spark_checkers": {"chaos.core", "chaos.formats", "checkers", "spark_checkers"},
-    "reports": {"chaos.core", "chaos.formats", "checkers", "reports"},
+    "checkers": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers"},
+    "spark_checkers": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers", "spark_checkers"},
+    "reports": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers", "reports"},
 }
 
 

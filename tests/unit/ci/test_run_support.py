@@ -22,7 +22,9 @@ def run_of(tmp_path, faults, anomalies=None, system="rocketmq", valid=None, reas
     times = {"time_limit_s": 60.0, "fault_duration_s": 20.0}
     info = {"backend": "docker", "status": "checked", "system": system, "nodes": NODES, **times}
     told = [{"sentence": LATE}]
-    found = {name: {"count": n, "allowed": False, "examples": told} for name, n in (anomalies or {}).items()}
+    found = {
+        name: {"count": n, "allowed": False, "examples": told, "part_of": None} for name, n in (anomalies or {}).items()
+    }
     results = {
         "valid": (not found) if valid is None else valid,
         "reason": reason,
@@ -47,7 +49,7 @@ SAID = "drained  4 queues in 2 passes"
         ([("random-kill", ["b1"])], {"lost-write": 1}),
         ([("random-kill", ["b1"]), ("random-partition", HARMLESS)], {"lost-write": 1}),
         ([("random-partition", HARMLESS)], {"stale-tail": 1}),
-        ([("major-suspend", ["b1", "b2"])], {"lost-write": 1}),
+        ([("major-suspend", ["b1", "b2"])], {"duplicate": 1}),
         ([("random-loss", ["b1"])], {"lost-write": 5_001}),
         ([("random-loss", ["b1"])], {"duplicate": 1}),
     ],
@@ -68,12 +70,27 @@ def test_of_minimq_nothing_is_accepted(tmp_path, anomaly):
     [
         ([("random-loss", ["b1"])], {"lost-write": 581, "nonlinearizable-offset": 4138}),
         ([("major-suspend", ["b1", "b2"])], {"stale-tail": 64}),
+        ([("major-suspend", ["b1", "b2"])], {"lost-write": 64, "stale-tail": 118}),
         ([("random-partition", HARMFUL)], {"lost-write": 95, "nonmonotonic-send": 20}),
         ([("random-kill", ["b1"])], {}),
     ],
 )
 def test_what_a_finding_says_of_a_fault_is_accepted(tmp_path, faults, anomalies):
     assert check_run(run_of(tmp_path, faults, anomalies), "docker", 1 if anomalies else 0, SAID)["system"] == "rocketmq"
+
+
+@pytest.mark.parametrize(("part_of", "accepted"), [("lost-write", True), (None, False), ("duplicate", False)])
+def test_what_has_the_cause_of_a_finding_is_accepted_with_it(tmp_path, part_of, accepted):
+    run = run_of(tmp_path, [("major-suspend", ["b1", "b2"])], {"lost-write": 64, "nonmonotonic-send": 22})
+    path = run / "current" / "results.json"
+    results = json.loads(path.read_text())
+    results["anomalies"]["nonmonotonic-send"]["part_of"] = part_of
+    path.write_text(json.dumps(results))
+    if accepted:
+        assert check_run(run, "docker", 1, SAID)
+    else:
+        with pytest.raises(AssertionError):
+            check_run(run, "docker", 1, SAID)
 
 
 def test_an_unknown_run_is_not_accepted_where_a_verdict_is_owed(tmp_path):
@@ -84,7 +101,12 @@ def test_an_unknown_run_is_not_accepted_where_a_verdict_is_owed(tmp_path):
 def test_bounds_come_from_the_stored_runs_and_from_what_a_fault_concerned(tmp_path):
     assert seen_under("random-kill").red == 0
     assert seen_under("random-loss").red < seen_under("random-loss").runs
-    assert seen_under("major-suspend").names == {"stale-tail"}
+    assert seen_under("major-suspend").names == {
+        "lost-write",
+        "inconsistent-offsets",
+        "nonlinearizable-offset",
+        "stale-tail",
+    }
     folder = run_of(tmp_path, [("random-loss", ["b1"]), ("random-kill", ["b2"])]) / "current"
     info, results = (json.loads((folder / name).read_text()) for name in ("run.json", "results.json"))
     half = 10_000 * (20 + 10) // 60

@@ -10,10 +10,10 @@ import synthetic
 from playwright.sync_api import sync_playwright
 
 from cluster.doctor import find_chromium
+from reports import reporter
 from reports.folder import read_parts
 from reports.model import ReportData
 from reports.page.build import report_data
-from reports.page.html import render
 
 FLAGS = [
     "--headless",
@@ -33,7 +33,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("runs")
     made = {kind: synthetic.write(root / kind, kind) for kind in synthetic.KINDS}
     for folder in made.values():
-        render(folder)
+        reporter.write(folder)
     return made
 
 

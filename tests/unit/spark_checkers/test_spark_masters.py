@@ -12,6 +12,8 @@ from repository import HISTORIES
 from chaos.cli.check import check_command
 from chaos.core.errors import CapabilityError, ChaosError, HistoryError, UsageError
 from chaos.testing.history_files import load_history, write_run_folder
+from checkers.engine.local import Duty
+from checkers.engine.registry import panel
 from checkers.history.kernel import Context
 from checkers.history.shards import run_of, workers_in
 from spark_checkers import masters, rounds, session, shipping
@@ -206,7 +208,8 @@ def test_a_part_of_a_run_is_no_run(tmp_path):
     history, run = tmp_path / "run" / "history", run_of(tmp_path / "run")
     facts = tuple(perform("stream", history, worker, None).facts for worker in workers_in(history))
     context = Context(run=run, streams=facts, timeline=perform("events", history, 0, (run, None)))
-    assert perform("queues", history, 0, (context, "judging", [0], ())) is not None
-    more = msgspec.structs.replace(context, streams=(*facts, facts[0]))
+    duty = Duty.of(context, panel(context))
+    assert perform("queues", history, 0, (duty, [0])) is not None
+    more = msgspec.structs.replace(duty, context=msgspec.structs.replace(context, streams=(*facts, facts[0])))
     with pytest.raises(HistoryError, match="is it on a file system that all executors share"):
-        perform("queues", history, 0, (more, "judging", [0], ()))
+        perform("queues", history, 0, (more, [0]))

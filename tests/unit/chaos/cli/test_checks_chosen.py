@@ -13,9 +13,9 @@ from chaos.core.errors import UsageError
 from chaos.core.verdict import CheckResult
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine import local
-from checkers.engine.registry import described
+from checkers.engine.registry import checks
 
-NAMES = [name for name, _ in described()]
+NAMES = list(checks())
 SOME = [{"no-loss"}, {"linearizable-offsets"}, set(NAMES[2::2]), set(NAMES[1::2])]
 
 

@@ -88,7 +88,9 @@ def test_bad_arguments_end_in_254_with_one_clear_line(argv: list[str], says: str
     assert not any(tmp_path.glob("store/*/*")), "a run that cannot begin leaves no folder"
 
 
-@pytest.mark.parametrize("group", ["systems", "backends", "workloads", "nemeses", "checkers", "bugs", "settings"])
+@pytest.mark.parametrize(
+    "group", ["systems", "backends", "workloads", "nemeses", "checks", "anomalies", "reporters", "bugs", "settings"]
+)
 def test_list_shows_every_group(group: str) -> None:
     done = chaos("list", group, "--json")
     assert done.returncode == 0

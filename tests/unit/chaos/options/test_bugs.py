@@ -14,7 +14,7 @@ from chaos.options import bugs
 from chaos.options.experiment import DEFAULTS
 from chaos.options.resolve import experiment_of
 from chaos.plugins import names
-from checkers.anomalies.headline import STRENGTH
+from checkers.anomalies.catalogue import built_in
 from cluster.systems.minimq.bug_rules import FORGED_AHEAD, forged
 from cluster.systems.minimq.bugs import _BENDS, BUGS
 from cluster.systems.minimq.notes import NOTES_MAX, Notes
@@ -60,7 +60,7 @@ def test_every_bug_is_bent_and_declares_what_can_be_run():
         assert bug.workload in names("workloads")
         assert set(bug.options) <= {*DEFAULTS, "fault_duration_s", "rto_budget_s"}
         assert set(bug.settings) <= set(made.settings)
-        assert bug.anomaly in STRENGTH or bug.anomaly in ("min-in-sync", "lost-commit")
+        assert bug.anomaly in built_in()
         rows = make_plan(
             made.nemesis,
             system.roles,

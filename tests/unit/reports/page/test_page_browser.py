@@ -13,7 +13,7 @@ import pytest
 import synthetic
 
 from chaos.core.clock import Deadline
-from reports.page.html import render
+from reports import reporter
 
 WIDE = {"width": 1180, "height": 900}
 NARROW = {"width": 390, "height": 800}
@@ -299,7 +299,7 @@ def test_printing_is_light_and_unfolds_what_is_folded(open_page: Open, folders: 
 
 
 def test_two_hundred_thousand_points(open_page: Open, tmp_path: Path) -> None:
-    page = open_page(render(synthetic.write(tmp_path / "run", "invalid", points=200_000)))
+    page = open_page(reporter.write(synthetic.write(tmp_path / "run", "invalid", points=200_000))[0])
     assert len(colours(page, "latency")) >= 3
     page.focus("#panels")
     page.keyboard.press("ArrowRight")

@@ -10,9 +10,10 @@ import pytest
 import synthetic
 
 from chaos.core.errors import HistoryError
+from reports import reporter
 from reports.model import ReportData
 from reports.page import html
-from reports.page.html import embedded, marked, page, render
+from reports.page.html import embedded, marked, page
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
@@ -126,12 +127,12 @@ def test_back_ticks_become_code_and_nothing_else() -> None:
 
 def test_the_same_folder_gives_the_same_page(folders: dict[str, Path]) -> None:
     before = (folders["invalid"] / "report.html").read_bytes()
-    assert render(folders["invalid"]).read_bytes() == before
+    assert reporter.write(folders["invalid"])[0].read_bytes() == before
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = synthetic.write(tmp_path / "run", "valid", points=50)
-    before = render(folder).read_bytes()
+    before = reporter.write(folder)[0].read_bytes()
     real = Path.replace
 
     def full(self: Path, target: Path) -> Path:
@@ -142,14 +143,14 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", full)
         with pytest.raises(OSError, match="No space left"):
-            render(folder)
+            reporter.write(folder)
     assert (folder / "report.html").read_bytes() == before
     assert list(folder.glob("*.partial")) == []
 
 
 def test_without_a_run_there_is_no_page(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=r"no run\.json"):
-        render(tmp_path)
+        reporter.write(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -158,7 +159,7 @@ def test_rendering_opens_no_connection(tmp_path: Path, monkeypatch: pytest.Monke
         raise AssertionError("a report opens no socket")
 
     monkeypatch.setattr(socket, "socket", refuse)
-    assert render(synthetic.write(tmp_path / "run", "valid", points=50)).is_file()
+    assert reporter.write(synthetic.write(tmp_path / "run", "valid", points=50))[0].is_file()
 
 
 def test_the_script_stays_small() -> None:

@@ -1,0 +1,67 @@
+"""One catalogue of anomalies: report, documentation, lists and the order of strength derive from it."""
+
+import re
+
+import pytest
+from repository import HISTORIES, ROOT
+
+from chaos.testing.history_files import load_history
+from checkers.anomalies import manual_page
+from checkers.anomalies.catalogue import built_in, kind_of, named, rank
+from checkers.engine.registry import checks
+from checkers.kafka.names import STANDS as OF_KAFKA
+from checkers.objects.registry import MODELS
+
+SEMANTICS = (ROOT / "docs" / "semantics.md").read_text()
+
+
+@pytest.mark.parametrize("kind", built_in().values(), ids=list(built_in()))
+def test_a_kind_says_what_was_seen_and_what_should_have_been(kind):
+    texts = (kind.one, kind.many, kind.meaning, kind.expected)
+    assert all(texts)
+    assert kind.one != kind.many
+    assert not any(text.endswith(".") for text in texts)
+    assert kind.counted(1) == f"1 {kind.one}"
+    assert kind.counted(3) == f"3 {kind.many}"
+
+
+@pytest.mark.parametrize("kind", built_in().values(), ids=list(built_in()))
+def test_where_a_kind_is_defined_it_is_named(kind):
+    page = ROOT / "docs" / "reference" / f"{kind.rule}.md"
+    assert f"`{kind.name}`" in (page.read_text() if page.exists() else SEMANTICS)
+
+
+def test_the_order_of_strength_is_that_of_the_contract():
+    told = re.search(r"The order of strength is (.*?)\.\n", SEMANTICS, re.DOTALL)
+    assert told is not None
+    names = [name.strip() for name in told[1].replace("\n", " ").split(",")]
+    assert sorted(names, key=rank) == names
+    ours = [name for name, kind in built_in().items() if "runs" in kind.where and kind.rule not in ("12", "models")]
+    assert names == ours
+
+
+def test_every_anomaly_of_a_check_is_in_the_catalogue_and_the_other_way_round():
+    declared = {kind.name for check in checks().values() for kind in check.anomalies}
+    imported = {*OF_KAFKA, *(name for model in MODELS.values() for name in model.stands)}
+    never = {"G0-process", "G1c-process"}  # process order is part of real time, so real-time cycles stand for them
+    assert (declared | imported) - never == set(built_in())
+
+
+def test_every_anomaly_of_a_run_has_a_history_that_shows_it():
+    shown = {name for path in HISTORIES.glob("*.yaml") for name in load_history(path).expect.anomalies}
+    declared = {kind.name for check in checks().values() for kind in check.anomalies}
+    assert declared - shown == {"clock"}, "and that is shown by tests/property/checkers/test_assumptions_clock.py"
+
+
+def test_a_name_that_nobody_knows_is_told_plainly():
+    kind = kind_of("bit-rot")
+    assert (kind.consequence, kind.counted(2), kind.meaning) == ("invalid", "2 bit-rot", "")
+    assert rank("bit-rot") > rank("unseen")
+    with pytest.raises(KeyError):
+        named("bit-rot")
+
+
+def test_the_page_is_made_from_the_catalogue():
+    assert (ROOT / "docs/reference/anomalies.md").read_text() == manual_page.page(), (
+        "python -m checkers.anomalies.manual_page > docs/reference/anomalies.md"
+    )
