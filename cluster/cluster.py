@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from chaos.core.runinfo import NodeInfo
+from chaos.core.runinfo import NodeInfo, Subject
 from cluster.host import Host
 from cluster.system import Launch
 
@@ -23,11 +23,15 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class Cluster(msgspec.Struct, frozen=True):
-    """All nodes by name, in the order of the topology. ``kinds``: role → replica, controller or other."""
+    """All nodes by name, in the order of the topology. ``kinds``: role → replica, controller or other.
+
+    ``subjects``: what has a leader.
+    """
 
     run_id: str
     nodes: Mapping[str, Node]
     kinds: Mapping[str, str]
+    subjects: tuple[Subject, ...] = ()
 
     def of_role(self, role: str) -> tuple[Node, ...]:
         """The nodes of one role, in order."""

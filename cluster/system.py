@@ -1,8 +1,9 @@
 """What is tested: roles, configuration as data, a client, and what can be observed.
 
-A system decides in pure functions (``topology``, ``launch``, ``promises``); start, kill, pause, resume
-and alive are not its business but ``cluster.nodes.process``'. ``Probe`` and ``Client`` run inside the
-client host's network, in worker and observer processes, and know nodes by address only.
+A system decides in pure functions (``topology``, ``launch``, ``promises``); start, kill, pause, resume and alive are
+not its business but ``cluster.nodes.process``'. ``Probe`` and ``Client`` run inside the client host's network, in
+worker and observer processes, and know nodes by address only. What has a leader in a system says
+``cluster.leaders.HasLeaders``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -63,16 +64,6 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     stop: tuple[str, ...] = ()
 
 
-class Leadership(msgspec.Struct, frozen=True, kw_only=True):
-    """Who leads, as last learned: ``master`` of the replica group, ``controller`` active, and their terms."""
-
-    master: str | None = None
-    epoch: int | None = None
-    sync_state_set: tuple[str, ...] = ()
-    controller: str | None = None
-    term: int | None = None
-
-
 class Confirmed(msgspec.Struct, frozen=True, kw_only=True):
     """What nodes were proven to run with. ``warning`` in a note's data: say it.
 
@@ -124,10 +115,6 @@ class Probe(Protocol):
 
     async def remove(self) -> Removal:
         """Remove what ``prepare`` created, from a cluster that goes on without this run; never raises for a node."""
-        ...
-
-    def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
-        """Pure: who leads, from the latest observation of each node."""
         ...
 
     async def close(self) -> None:

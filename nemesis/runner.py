@@ -20,7 +20,7 @@ from chaos.core.errors import CapabilityError
 from chaos.core.events import EventLog, Evidence, Fault, Note
 from cluster.cluster import Cluster
 from cluster.host import Host
-from cluster.system import Leadership
+from cluster.leaders import Leads
 from nemesis.faults.active_faults import InForce
 from nemesis.faults.fault import READY_TIMEOUT_S, Scene, on_each, one_line
 from nemesis.faults.fault import Fault as Injectable
@@ -134,7 +134,7 @@ class Nemesis:
     Args:
         plan: the rows, in order.
         cluster: its nodes; every host must have what the plan's faults need (``check_hosts``).
-        leadership: who leads, as last observed; called from the nemesis' thread.
+        leads: who leads, as last observed; called from the nemesis' thread.
         events: where the stages of each fault are written.
         origin_ns: the instant from which ``at_s`` counts.
         client_host: where load runs; its links are probed and never touched.
@@ -146,7 +146,7 @@ class Nemesis:
         self,
         plan: Sequence[Row],
         cluster: Cluster,
-        leadership: Callable[[], Leadership],
+        leads: Callable[[], Leads],
         events: EventLog,
         origin_ns: int,
         client_host: Host,
@@ -155,8 +155,8 @@ class Nemesis:
     ) -> None:
         self._plan = tuple(plan)
         self._cluster = cluster
-        self._topology = Topology.of((node.info for node in cluster.nodes.values()), cluster.kinds)
-        self._leadership = leadership
+        self._topology = Topology.of((node.info for node in cluster.nodes.values()), cluster.kinds, cluster.subjects)
+        self._leads = leads
         self._events = events
         self._origin_ns = origin_ns
         self._client = client_host
@@ -278,12 +278,12 @@ class Nemesis:
 
     def _chosen(self, row: Row) -> Targets | None:
         """Whom the row hits as things stand; a fault of nodes has them to itself until it is healed or given up."""
-        leadership = self._leadership()
+        leads = self._leads()
         if row.follows and not row.nodes:
             row = msgspec.structs.replace(row, nodes=self._hit.get(row.follows, ()))
         with self._choosing:
             busy = frozenset(name for number, names in self._busy.items() if number != row.row for name in names)
-            targets = choose(row, self._topology, leadership, busy)
+            targets = choose(row, self._topology, leads, busy)
             if targets is not None and not row.how.on_links():
                 self._busy[row.row] = targets.names
             return targets

@@ -16,9 +16,12 @@ from typing import IO, Any, Final
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Fault, Phase
 from chaos.run.watching import Beat, Opening
+from cluster.leaders import Lead
 
 QUEUE_MAX: Final = 1000
 BEAT_EVERY_S: Final = 30.0
+CHANGES: Final = 4
+"""More changes of leaders at once than this are counted, not named."""
 RECENT: Final = 6
 RATES: Final = 40
 _CLOSE_TIMEOUT_S: Final = 5.0
@@ -82,13 +85,11 @@ class Board:
         beat = self.beat
         assert beat is not None
         origin_ns = self.opening.origin_ns if self.opening is not None else beat.now_ns
-        lead = beat.leadership
         rate = sum(self.rates) / len(self.rates) if self.rates else 0.0
         return (
             f"{(beat.now_ns - origin_ns) / NS_PER_S:6.0f} s  {counts(beat.sends)}  {rate:.0f}/s  "
             f"slowest ack {beat.worst_ack_s * 1000:.0f} ms  last {age_s(beat):.1f} s ago  "
-            f"lag {beat.worst_lag_s * 1000:.0f} ms  master {lead.master or '?'} epoch "
-            f"{lead.epoch if lead.epoch is not None else '?'}"
+            f"lag {beat.worst_lag_s * 1000:.0f} ms  {leader_words(beat)}"
         )
 
     def clock(self) -> str:
@@ -118,14 +119,13 @@ class Board:
         if self.opening is None:
             return ""
         beat = self.beat
-        lead, silent = (beat.leadership, beat.silent) if beat is not None else (None, ())
+        leads, silent = (beat.leads, beat.silent) if beat is not None else ({}, ())
+        led: dict[str, list[Lead]] = {}
+        for lead in leads.values():
+            led.setdefault(lead.leader or "", []).append(lead)
         words = []
         for name in self.opening.nodes:
-            mark = ""
-            if lead is not None and name == lead.master:
-                mark = f" MASTER {lead.epoch if lead.epoch is not None else '?'}"
-            elif lead is not None and name == lead.controller:
-                mark = " ACTIVE"
+            mark = _mark(led.get(name, []))
             words.append(f"{name}{mark}{' silent' if name in silent else ''}")
         return "   ".join(words)
 
@@ -146,14 +146,43 @@ def sparkline(values: deque[float]) -> str:
     return "".join(_BLOCKS[round(value / top * (len(_BLOCKS) - 1))] if top > 0 else " " for value in values)
 
 
+def leader_words(beat: Beat) -> str:
+    """``leader b1 epoch 3``; of several subjects how many have a leader, none where nobody leads."""
+    leads = [lead for lead in beat.leads.values() if lead.kind == "replica"]
+    if len(leads) != 1:
+        return f"{sum(lead.leader is not None for lead in leads)} of {len(leads)} led" if leads else ""
+    return f"leader {leads[0].leader or '?'} epoch {_epoch(leads[0])}"
+
+
+def _epoch(lead: Lead) -> str:
+    return "?" if lead.epoch is None else str(lead.epoch)
+
+
+def _mark(led: list[Lead]) -> str:
+    """What a node leads, behind its name."""
+    of_replicas = [lead for lead in led if lead.kind == "replica"]
+    if len(of_replicas) > 1:
+        return f" LEADS {len(of_replicas)}"
+    if of_replicas:
+        return f" LEADER {_epoch(of_replicas[0])}"
+    return " ACTIVE" if led else ""
+
+
 def _changes(before: Beat, now: Beat) -> list[str]:
-    old, new = before.leadership, now.leadership
+    """A line for each subject that has another leader, of many changes their number."""
     lines = []
-    if new.master is not None and (old.master, old.epoch) != (new.master, new.epoch):
-        lines.append(f"master   {new.master} epoch {new.epoch}, was {old.master or 'unknown'}")
-    if new.controller is not None and old.controller is not None and old.controller != new.controller:
-        lines.append(f"active   controller {new.controller} term {new.term}, was {old.controller}")
-    return lines
+    for name, new in now.leads.items():
+        old = before.leads.get(name)
+        was = old.leader if old is not None else None
+        # An epoch that is not known, or was not, is no other epoch.
+        same = old is not None and was == new.leader and (new.epoch == old.epoch or None in (new.epoch, old.epoch))
+        if new.leader is None or same:
+            continue
+        if new.kind == "replica":
+            lines.append(f"leader   {new.leader} of {name} epoch {_epoch(new)}, was {was or 'unknown'}")
+        elif was is not None and was != new.leader:
+            lines.append(f"active   {new.kind} {new.leader} term {_epoch(new)}, was {was}")
+    return lines if len(lines) <= CHANGES else [f"leader   of {len(lines)} subjects changed"]
 
 
 class Display:

@@ -8,7 +8,7 @@ import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +25,8 @@ GROUP: Final = "up"
 CURRENT: Final = f"{GROUP}/current"
 LOG: Final = "logs/up.log"
 _ANSWER_TIMEOUT_S: Final = 300.0
+_NAMED: Final = 3
+"""Of more subjects than this only the number is shown."""
 _STATUS_TIMEOUT_S: Final = 30.0
 _POLL_S: Final = 0.2
 _END_TIMEOUT_S: Final = 120.0
@@ -136,7 +138,7 @@ def status_command(store: str, as_json: bool) -> int:
             node.role,
             node.address,
             node.state,
-            node.leads or "-",
+            _leads(node.leads),
             "-" if node.epoch is None else str(node.epoch),
             node.fault or "-",
         )
@@ -145,6 +147,11 @@ def status_command(store: str, as_json: bool) -> int:
     for line in aligned([head, *cells]):
         click.echo(line)
     return done.code
+
+
+def _leads(subjects: Sequence[str]) -> str:
+    """The subjects that a node leads: by name, of many their number."""
+    return ", ".join(subjects) or "-" if len(subjects) <= _NAMED else f"{len(subjects)} subjects"
 
 
 @click.command("inject")

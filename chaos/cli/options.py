@@ -109,7 +109,7 @@ _CLUSTER: Final = (
 _LOAD: Final = (
     _option(
         "nemesis",
-        "NAME[:PARAM=VALUE][@role[+role]], several with commas, or all (chaos list nemeses).",
+        "NAME[:PARAM=VALUE][@ROLE or, of a leader, @SUBJECT], several with commas, or all (chaos list nemeses).",
         "-f",
         "--fault",
     ),

@@ -16,6 +16,8 @@ from chaos.options.resolve import experiment_of
 if TYPE_CHECKING:
     from nemesis.plan.plan import Row
 
+_NAMED = 3
+"""Of more subjects than this only the number is shown."""
 _DECIDES_PLAN = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s", "rhythm")
 
 
@@ -29,7 +31,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
     from chaos import plugins
     from chaos.backends import chosen
     from chaos.options.planning import mix_of, plan_of
-    from cluster.system import Leadership
+    from cluster.leaders import subjects_of
     from nemesis.targets.choice import choose
     from nemesis.targets.topology import Topology
 
@@ -40,8 +42,8 @@ def plan_command(as_json: bool, **options: Any) -> int:
     mix = mix_of(experiment, system)
     rows = plan_of(experiment, system, backend, told.append)
     specs = system.topology(experiment.settings)
-    topology = Topology.of(specs, system.roles)
-    known = [choose(row, topology, Leadership()) for row in rows]
+    topology = Topology.of(specs, system.roles, subjects_of(system, experiment.settings, experiment.queues))
+    known = [choose(row, topology, {}) for row in rows]
     if as_json:
         listed = [
             {**msgspec.to_builtins(row), "targets": whom and whom.names, "description": whom and whom.description}
@@ -79,7 +81,10 @@ def _later(row: "Row") -> str:
     """The targets of a row that only the run will know, in words."""
     if row.follows:
         return f"whom row {row.follows} hit"
-    return f"the leader of {' and '.join(row.roles)}, as observed then"
+    if len(row.subjects) > _NAMED:
+        return f"the leaders of {len(row.subjects)} subjects, as observed then"
+    led = row.subjects or row.roles
+    return f"the leader{'s' if len(led) > 1 else ''} of {' and '.join(led)}, as observed then"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -2,23 +2,21 @@
 
 One JSON object a line, written as it happens (``history/*.events``), by the harness and by the
 observer alike, each stamped with the run's one clock. Each ends with a checksum of all lines so
-far. The module refuses to interpret them.
+far. ``chaos.core.event_files`` reads them. The module refuses to interpret them.
 """
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
 
-from chaos.core.checksums import found_checksum, is_unaltered, with_checksum
+from chaos.core.checksums import with_checksum
 from chaos.core.clock import now_ns
-from chaos.core.errors import HistoryError
 from chaos.core.fault_nature import Identity, told
-from chaos.core.storage_path import Place
 
 OBSERVE_PERIOD_S: Final = 1.0
 """The observer asks every node once in so many seconds, and waits less than that for the answer."""
@@ -92,13 +90,30 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
         return told(self.identity, self.name)
 
 
-class Observation(msgspec.Struct, frozen=True, kw_only=True, tag="observation"):
+class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a node said of who leads a subject: a replica group, a partition, the controllers.
+
+    A node that names itself the ``leader`` claims to lead; one that names another passes on what it knows. ``leader``
+    None: nobody leads, as far as it knows. ``epoch``: in which epoch or term the leader leads. ``members``: the nodes
+    in sync with it, in order. ``members_epoch``: the number of that set, which grows with each change.
+    Fields that were not learned are None.
+    """
+
+    subject: str
+    leader: str | None = None
+    epoch: int | None = None
+    members: tuple[str, ...] | None = None
+    members_epoch: int | None = None
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="observed"):
     """What one node, asked by the observer, said of itself or of the cluster.
 
-    Fields that were not learned are None. ``role``: "master", "slave", "leader", "follower", …
-    ``epoch``: master epoch (brokers) or term (controllers). ``subject`` is the replica group the
-    statement is about. ``sync_state_set``: node names. ``master_epoch``: in which epoch a controller made ``master``
-    one. ``max_offsets``: queue → next offset.
+    Fields that were not learned are None. ``role``: the node's own word for what it is ("master", "slave"), for
+    people; who leads is in ``claims`` alone. ``claims``: one for each subject that the node knows of; empty if it
+    knows of none, None if it did not say. ``repeated``: in a file, the claims are left out because they are those of
+    this node's last answer that had any; whoever reads events gets them (``chaos.core.claims``).
+    ``max_offsets``: queue → next offset.
     """
 
     time_ns: int
@@ -106,14 +121,14 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, tag="observation"):
     node: str
     alive: bool
     role: str | None = None
-    epoch: int | None = None
-    subject: str | None = None
-    master: str | None = None
-    sync_state_set: tuple[str, ...] | None = None
-    sync_state_set_epoch: int | None = None
-    master_epoch: int | None = None
+    claims: tuple[Claim, ...] | None = None
+    repeated: bool = False
     max_offsets: dict[str, int] | None = None
     error: str | None = None
+
+    def led(self) -> tuple[Claim, ...]:
+        """The claims to lead: of the subjects that the node says it leads itself."""
+        return tuple(claim for claim in self.claims or () if claim.leader == self.node)
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, tag="note"):
@@ -161,28 +176,3 @@ class EventLog:
         fd, self._fd = self._fd, -1  # a late event must not land in whatever file gets this number next
         if fd >= 0:
             os.close(fd)
-
-
-def read_events(path: Place, data: bytes | None = None) -> Iterator[Event]:
-    """Yield the events of one file; a torn last line (no newline) is left out.
-
-    Args:
-        path: the file.
-        data: its content, where it was read already.
-
-    Raises:
-        HistoryError: a line is damaged, or is not the one that was written there.
-    """
-    decoder = msgspec.json.Decoder(Event)
-    data = path.read_bytes() if data is None else data
-    lines = data[: data.rfind(b"\n") + 1].split(b"\n")[:-1]
-    chained = any(found_checksum(line) is not None for line in lines[:2])  # an older chaos wrote none
-    previous = 0
-    for number, line in enumerate(lines, 1):
-        if chained and not is_unaltered(line, previous):
-            raise HistoryError(f"{path}:{number}: its checksum is missing or wrong; the file was altered")
-        previous = found_checksum(line) or 0
-        try:
-            yield decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise HistoryError(f"{path}:{number}: an event that cannot be read: {error}") from None

@@ -17,7 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chaos.core.events import Event, read_events
+from chaos.core.event_files import read_events, texts_of
+from chaos.core.events import Event
 from chaos.core.manifest import FileSum, Manifest, compare, sum_of, sum_of_file, write_checked
 from chaos.core.op import FINAL, SENDS, VALUED, Type
 from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE
@@ -25,9 +26,10 @@ from chaos.core.storage_path import Place
 from chaos.core.streams import read_records
 from chaos.core.tables import TableFile, TableSum, sum_of_table
 
-SCHEMA_VERSION: Final = 3
-READABLE: Final = (2, SCHEMA_VERSION)
-"""Version 2 has no manifest and no checksums but those of the streams' records."""
+SCHEMA_VERSION: Final = 4
+READABLE: Final = (2, 3, SCHEMA_VERSION)
+"""Version 2 has no manifest and no checksums but those of the streams' records; observations of 2 and 3 tell of one
+replica group and its master (``chaos.core.event_files``)."""
 
 NEVER_NS: Final = np.iinfo(np.int64).max
 """``complete_ns`` of an operation nobody knows the end of."""
@@ -321,13 +323,12 @@ def materialise_events(history: Path, manifest: Manifest | None = None) -> list[
         HistoryError: a file was altered.
     """
     events, made_of = all_events(history, manifest)
-    encoder = msgspec.json.Encoder()
     rows = {
         "time_ns": [event.time_ns for event in events],
         "kind": [type(event).__name__.lower() for event in events],
         "name": [getattr(event, "name", None) for event in events],
         "node": [getattr(event, "node", None) for event in events],
-        "event": [encoder.encode(event).decode() for event in events],
+        "event": texts_of(events),
     }
     partial = history / "events.partial"
     pq.write_table(pa.table(rows, schema=EVENTS), partial)

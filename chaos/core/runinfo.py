@@ -1,5 +1,6 @@
 """``run.json``: what a checker, a report or a person must know of a run beside its history."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -25,13 +26,34 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
     address: str
 
 
+class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that has one leader at a time: a replica group, a partition, a range of slots, the controllers.
+
+    ``kind``: what it leads: "replica" keeps the keys, "controller" decides who leads the others. ``nodes``: who may
+    lead it or follow, in order; empty if that is not fixed. ``keys``: the keys that it serves, None for all.
+    """
+
+    name: str
+    kind: Literal["replica", "controller", "other"] = "replica"
+    nodes: tuple[str, ...] = ()
+    keys: tuple[int, ...] | None = None
+
+
+OLD_REPLICAS: Final = "brokers"
+OLD_CONTROLLERS: Final = "controller"
+"""What the subjects of runs are called that knew of one replica group only."""
+
+SUBJECTS_SINCE: Final = 4
+"""The schema version from which on ``run.json`` names its subjects."""
+
+
 class Promises(msgspec.Struct, frozen=True, kw_only=True):
     """What a system promises under its settings (SEMANTICS 13).
 
     ``allowed``: anomalies that are by design here, with the reason; everything else is an error.
     ``readable_after_s``: how long after its acknowledgement a message may be missing from strong reads
-    at its own master, for systems that build what readers see behind the log; 0 promises nothing.
-    ``min_in_sync``: nothing is acknowledged while the SyncStateSet, the master counted, is smaller (SEMANTICS
+    at its own leader, for systems that build what readers see behind the log; 0 promises nothing.
+    ``min_in_sync``: nothing is acknowledged while the SyncStateSet, the leader counted, is smaller (SEMANTICS
     16); 0 promises nothing. ``replicas_read``: every replica lets its own copy be read, whatever its role (15).
     ``progress_margin_s``: faults on controllers alone stop no acknowledgements for longer (17); 0 promises nothing.
     ``redelivered_within_s``: how long after its time a popped message that nobody acknowledged may take to be given
@@ -60,8 +82,11 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     not_taken: tuple[str, ...] = ()
 
 
-class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A run. Times are CLOCK_MONOTONIC ns of the boot named by ``boot_id``."""
+class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """A run. Times are CLOCK_MONOTONIC ns of the boot named by ``boot_id``.
+
+    ``subjects``: what has a leader; empty where each node stands alone.
+    """
 
     id: str
     status: Status
@@ -102,6 +127,52 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     broke: int | None = None  # the exit code of that error
     interrupted: bool = False
+    subjects: tuple[Subject, ...] = ()
+
+    @cached_property
+    def _subject_of_key(self) -> dict[int | None, Subject]:
+        out: dict[int | None, Subject] = {}
+        for subject in self.subjects:
+            if subject.kind == "replica":
+                for key in (None,) if subject.keys is None else subject.keys:
+                    out.setdefault(key, subject)
+        return out
+
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        return {subject.name: subject.kind for subject in self.subjects}
+
+    @cached_property
+    def replicated(self) -> tuple[Subject, ...]:
+        """The subjects that keep keys, in order."""
+        return tuple(subject for subject in self.subjects if subject.kind == "replica")
+
+    @cached_property
+    def replicas(self) -> tuple[str, ...]:
+        """The nodes that keep keys, in order."""
+        return tuple(node.name for node in self.nodes if self.roles.get(node.role) == "replica")
+
+    def subject_of(self, key: int) -> Subject | None:
+        """The subject that serves a key; None where nobody leads."""
+        return self._subject_of_key.get(key) or self._subject_of_key.get(None)
+
+    def kind_of(self, subject: str) -> str:
+        """What a subject leads; one that nobody named before leads replicas."""
+        return self._kinds.get(subject, "replica")
+
+    def replicas_of(self, key: int) -> tuple[str, ...]:
+        """The nodes that may keep a key, in order."""
+        subject = self.subject_of(key)
+        return subject.nodes if subject is not None and subject.nodes else self.replicas
+
+
+def _old_subjects(run: RunInfo) -> tuple[Subject, ...]:
+    """The subjects of a run that named none: one group of all replicas, and the controllers."""
+    kinds = set(run.roles.values())
+    group = Subject(name=OLD_REPLICAS, nodes=run.replicas)
+    controllers = tuple(node.name for node in run.nodes if run.roles.get(node.role) == "controller")
+    own = Subject(name=OLD_CONTROLLERS, kind="controller", nodes=controllers)
+    return tuple(one for kind, one in (("replica", group), ("controller", own)) if kind in kinds)
 
 
 def read_run(folder: Place) -> RunInfo:
@@ -119,6 +190,8 @@ def read_run(folder: Place) -> RunInfo:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: {error}") from None
     check_document(path, data, must=run.schema_version >= CHECKSUMS_SINCE)
+    if run.schema_version < SUBJECTS_SINCE:
+        return msgspec.structs.replace(run, subjects=_old_subjects(run))
     return run
 
 

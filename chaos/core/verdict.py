@@ -144,11 +144,15 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failover(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of leadership: who was first heard, at ``at_ns`` (CLOCK_MONOTONIC), to lead in a later epoch."""
+    """A change of leadership: who was first heard, at ``at_ns`` (CLOCK_MONOTONIC), to lead in a later epoch.
+
+    ``subject``: what it leads; empty where an older chaos judged.
+    """
 
     node: str
     epoch: int
     at_ns: int
+    subject: str = ""
 
 
 class KindResult(msgspec.Struct, frozen=True, kw_only=True):

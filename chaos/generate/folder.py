@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from chaos import __version__
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import ChaosError, UsageError
-from chaos.core.events import RUN_EVENTS, EventLog, Observation, Phase
+from chaos.core.events import RUN_EVENTS, Claim, EventLog, Observation, Phase
 from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFacts, materialise_events, write_facts
 from chaos.core.manifest import write_manifest
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
@@ -22,8 +22,9 @@ from chaos.core.tables import TableFile
 from chaos.generate.outcomes import WRITERS, Fates
 from chaos.generate.plan import MIX, ORIGIN_NS, PASSES, SETTLE_NS, TIMEOUT_NS, Plan
 from chaos.generate.rows import CLIENTS, FinalRead, Piece, piece_slots, sends_in
-from chaos.testing.history_files import NODES
+from chaos.testing.history_files import NODES, subjects_over
 
+SUBJECTS: Final = subjects_over({})
 SMALL: Final = 1_000_000
 """Operations up to which starting processes costs more than it gives."""
 
@@ -77,17 +78,17 @@ def write_worker(plan: Plan, history: Path, worker: int) -> StreamFacts:
 
 def _observations(plan: Plan) -> Iterator[Observation]:
     """What nodes would have said once a second: one master of one epoch, all in sync."""
-    replicas = tuple(node.name for node in NODES if node.role == "broker")
-    said: dict[str, dict[str, Any]] = {
-        node.name: {"role": "slave"} if node.role == "broker" else {"role": "follower"} for node in NODES
+    group, controllers = SUBJECTS
+    replicas = group.nodes
+    led = Claim(subject=group.name, leader=replicas[0], epoch=1, members=replicas, members_epoch=1)
+    said: dict[str, tuple[str, tuple[Claim, ...]]] = {
+        node.name: ("slave" if node.role == "broker" else "follower", ()) for node in NODES
     }
-    said[replicas[0]] = {"role": "master", "epoch": 1, "sync_state_set": replicas, "sync_state_set_epoch": 1}
-    said["c1"] = {"role": "leader", "epoch": 1}
+    said[replicas[0]] = ("master", (led,))
+    said["c1"] = ("leader", (Claim(subject=controllers.name, leader="c1", epoch=1),))
     for at_ns in range(ORIGIN_NS, plan.end_ns + NS_PER_S, NS_PER_S):
-        for node, words in said.items():
-            yield Observation(
-                time_ns=at_ns, asked_ns=at_ns, node=node, alive=True, subject="group", master=replicas[0], **words
-            )
+        for node, (role, claims) in said.items():
+            yield Observation(time_ns=at_ns, asked_ns=at_ns, node=node, alive=True, role=role, claims=claims)
 
 
 def _write_events(plan: Plan, history: Path) -> None:
@@ -140,6 +141,7 @@ def run_of(plan: Plan, name: str, argv: tuple[str, ...]) -> RunInfo:
         planned_faults=0,
         mix=MIX,
         body_bytes=64,
+        subjects=SUBJECTS,
     )
 
 

@@ -45,7 +45,7 @@ LONGEST_NS: Final = 600 * NS_PER_S
 ORIGIN_NS: Final = 1_000 * NS_PER_S
 TIMEOUT_NS: Final = 3 * NS_PER_S
 SETTLE_NS: Final = 8 * NS_PER_S
-"""From the load to the final reads: every open operation's deadline, and five seconds of a stable master."""
+"""From the load to the final reads: every open operation's deadline, and five seconds of a stable leader."""
 
 UNSEEN_PER_KEY: Final = 3
 LOST: Final = "lost-write"

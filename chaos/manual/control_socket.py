@@ -36,13 +36,13 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A node now: ``leads`` is master, controller or empty; ``fault`` is in force on it or empty."""
+    """A node now: the subjects that it leads, its epoch if it leads one, the fault in force on it (empty: none)."""
 
     node: str
     role: str
     address: str
     state: str
-    leads: str = ""
+    leads: tuple[str, ...] = ()
     epoch: int | None = None
     fault: str = ""
 

@@ -25,8 +25,9 @@ from chaos.run.interrupts import Stopper
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
 from cluster.cluster import Node
+from cluster.leaders import Lead, Leads, leads_of
 from cluster.nodes import process
-from cluster.system import Leadership, System
+from cluster.system import System
 from nemesis.faults.fault import on_each
 from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import Row, make_plan
@@ -106,7 +107,6 @@ class Standing:
             while (seen := self._observer.latest(Seen)) is None or len(seen.observations) < len(topology):
                 first.check()
                 Deadline("a moment", _TICK_S / 5).wait()
-            self._probe = self._system.probe(self._deployed.view)
             undo.callback(self._heal)
             self._door = Door(self.folder, self._answer)
             self._say("ready    chaos status, inject, heal and down speak with it")
@@ -135,9 +135,10 @@ class Standing:
                 self._stages.append(event)
                 self._seen.notify_all()
 
-    def _leadership(self) -> Leadership:
+    def _leads(self) -> Leads:
         seen = self._observer.latest(Seen)
-        return self._probe.leadership({o.node: o for o in seen.observations} if seen is not None else {})
+        latest = {one.node: one for one in seen.observations} if seen is not None else {}
+        return leads_of(latest, self._deployed.cluster.subjects)
 
     def _answer(self, ask: Ask, say: Say) -> Done:
         if ask.verb == "status":
@@ -155,9 +156,9 @@ class Standing:
             self._acting.release()
 
     def _status(self) -> tuple[NodeStatus, ...]:
-        seen = self._observer.latest(Seen)
-        epochs = {o.node: o.epoch for o in seen.observations} if seen is not None else {}
-        lead = self._leadership()
+        led: dict[str, list[Lead]] = {}
+        for lead in self._leads().values():
+            led.setdefault(lead.leader or "", []).append(lead)
         injected = self._injected
         states = on_each(
             self._deployed.cluster.nodes,
@@ -172,8 +173,8 @@ class Standing:
                 role=node.info.role,
                 address=node.info.address,
                 state=states.good().get(name) or f"unknown: {states.bad().get(name, '')}",
-                leads="master" if name == lead.master else "controller" if name == lead.controller else "",
-                epoch=epochs.get(name),
+                leads=tuple(lead.subject for lead in led.get(name, [])),
+                epoch=led[name][0].epoch if len(led.get(name, [])) == 1 else None,
                 fault=injected.row.name if injected is not None and name in hit else "",
             )
             for name, node in self._deployed.cluster.nodes.items()
@@ -188,7 +189,7 @@ class Standing:
         nemesis = Nemesis(
             [row],
             self._deployed.cluster,
-            self._leadership,
+            self._leads,
             self._events,
             now_ns(),
             self._deployed.client_host,
@@ -216,13 +217,14 @@ class Standing:
             time_limit_s=_AT_ONCE_S + duration_s,
             seed=ask.seed,
             fault_nodes=ask.fault_nodes,
+            subjects=self._deployed.cluster.subjects,
         )
         if len(rows) != 1:
             raise UsageError("inject needs one fault; noop is none")
         row = msgspec.structs.replace(rows[0], row=self._count)
-        topology = Topology.of(nodes, self._system.roles)
+        topology = Topology.of(nodes, self._system.roles, self._deployed.cluster.subjects)
         deadline = Deadline("a leader to be known", LEADER_TIMEOUT_S)
-        while choose(row, topology, self._leadership()) is None:
+        while choose(row, topology, self._leads()) is None:
             deadline.check()
             Deadline("a moment", _TICK_S).wait()
         return row

@@ -11,11 +11,13 @@ import msgspec
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
-from chaos.core.events import RUN_EVENTS, Fault, read_events
+from chaos.core.event_files import read_events
+from chaos.core.events import RUN_EVENTS, Fault
 from chaos.core.op import F
 from chaos.options.experiment import Experiment
 from chaos.workload.base import check_suited
 from cluster.host import Backend
+from cluster.leaders import subjects_of
 from cluster.system import System
 from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
@@ -47,7 +49,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     if e.nemesis.strip() == ALL:
         missing = missing_here(faults_on(e.kill), backend.lacks, here=backend.on_this_machine)
     if e.sequence is None:
-        for line in left_out(e.nemesis, system.roles, nodes, missing):
+        for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.queues)):
             say(f"nemesis  {line}")
     rows = drawn(e, system, missing)
     _check(rows, e, backend)
@@ -60,7 +62,7 @@ def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -
     Raises:
         UsageError: a nemesis, role or time that cannot be.
     """
-    nodes = system.topology(e.settings)
+    nodes, subjects = system.topology(e.settings), subjects_of(system, e.settings, e.queues)
     if e.sequence is not None:
         return plan_steps(
             e.sequence,
@@ -70,6 +72,7 @@ def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -
             seed=e.seed,
             missing=missing,
             fault_nodes=e.fault_nodes,
+            subjects=subjects,
         )
     return make_plan(
         e.nemesis,
@@ -83,6 +86,7 @@ def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -
         fault_nodes=e.fault_nodes,
         rhythm=e.rhythm,
         overlap=e.kill != "container",
+        subjects=subjects,
     )
 
 

@@ -25,6 +25,7 @@ from chaos.worker.pipe import Inside
 from cluster import existing_cluster
 from cluster.cluster import Cluster, Node
 from cluster.host import Backend, Host, NodeSpec, check_programs
+from cluster.leaders import subjects_of
 from cluster.nodes import process
 from cluster.system import ClusterView, Launch, Removal, System
 
@@ -72,7 +73,7 @@ def bring_up(
     view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, queues=experiment.queues)
     launches = _launches(experiment, system, hosts, view, provided)
     nodes = {info.name: Node(info, hosts[info.name], launches[info.name]) for info in infos}
-    cluster = Cluster(run_id, nodes, dict(system.roles))
+    cluster = Cluster(run_id, nodes, dict(system.roles), subjects_of(system, experiment.settings, experiment.queues))
     if not experiment.reuse:
         undo.callback(remove_data, cluster)
     deadline = Deadline("every node's process to come up", experiment.ready_deadline_s)

@@ -7,7 +7,7 @@ leaves. The module refuses to decide anything that a pure function elsewhere can
 
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -37,14 +37,12 @@ from chaos.run.workers import COPY_TIMEOUT_S, DRAIN_PASS_TIMEOUT_S, Workers
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
 from cluster.cluster import Node
-from cluster.system import Leadership, System
+from cluster.leaders import LeadKeeper, Leads, incomplete, missing_to_settle, subjects_of
+from cluster.system import System
 from nemesis.faults.fault import READY_TIMEOUT_S
 from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import quiet_stretches, write_plan
 from nemesis.runner import Nemesis, check_hosts
-
-STABLE_S = 5.0
-"""Master, epoch and SyncStateSet must have stood still this long before the final reads (SEMANTICS 10)."""
 
 DEPLOY_ATTEMPTS = 2
 """A cluster that does not come up is replaced once; both attempts share ``--ready-deadline``."""
@@ -126,6 +124,7 @@ class Run:
             machine=machine_facts(),
             quiet=quiet_stretches(self.plan),
             send_deadline_s=self.send_deadline_s,
+            subjects=subjects_of(self.system, e.settings, e.queues),
         )
 
     def note(self, **changes: Any) -> None:
@@ -234,14 +233,17 @@ class Run:
         longest_s = max(e.op_timeout_s, self.send_deadline_s)
         workers = Workers(e, deployed, self.folder, bound, quiet_stretches(self.plan), longest_s)
         undo.callback(workers.kill)
-        probe = self.system.probe(deployed.view)
+        keeper = LeadKeeper(self.info.subjects)
+
+        def observed() -> tuple[Observation, ...]:
+            seen = observer.latest(Seen)
+            return seen.observations if seen is not None else ()
 
         def latest() -> dict[str, Observation]:
-            seen = observer.latest(Seen)
-            return {o.node: o for o in seen.observations} if seen is not None else {}
+            return {one.node: one for one in observed()}
 
-        def leadership() -> Leadership:
-            return probe.leadership(latest())
+        def leads() -> Leads:
+            return keeper.leads(observed(), now_ns())
 
         def silent() -> tuple[str, ...]:
             return tuple(name for name, seen in latest().items() if not seen.alive)
@@ -253,7 +255,7 @@ class Run:
         nemesis = Nemesis(
             self.plan,
             deployed.cluster,
-            leadership,
+            leads,
             self.events,
             origin_ns,
             deployed.client_host,
@@ -281,7 +283,7 @@ class Run:
         with self.phase("load"):
             workers.load(origin_ns)
             faults.start()
-            self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leadership, silent)
+            self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leads, silent)
         faults.join(timeout=max((row.duration_s for row in self.plan), default=0.0) + 120)
         with self.phase("heal"):
             nemesis.heal_all()
@@ -290,13 +292,13 @@ class Run:
         if not self.stopper.asked.is_set():
             with self.phase("recovery"):
                 until_ns = now_ns() + int(e.recovery_s * NS_PER_S)
-                self._watch(workers, until_ns, leadership, silent, recovery.waiting(workers, latest, leadership))
+                self._watch(workers, until_ns, leads, silent, recovery.waiting(workers, latest, leads))
                 recovery.look()
-                absent = recovery.absent(workers.totals(), latest(), leadership())
+                absent = recovery.absent(workers.totals(), latest(), leads())
         workers.stop()
         self.stopper.check_insisted()
         with self.phase("settle"):
-            self._settle(leadership, recovery.replicas, absent)
+            self._settle(leads, absent)
         if F.POP in self.mix:
             self._last_pops(workers, absent)
         self._drain(workers, absent)
@@ -310,7 +312,7 @@ class Run:
         self,
         workers: Workers,
         until_ns: int,
-        leadership: Callable[[], Leadership],
+        leads: Callable[[], Leads],
         silent: Callable[[], tuple[str, ...]],
         waits: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -338,35 +340,33 @@ class Run:
                         worst_lag_s=totals.worst_lag_s,
                         worst_ack_s=totals.worst_ack_s,
                         last_ack_ns=totals.last_ack_ns,
-                        leadership=leadership(),
+                        leads=leads(),
                         silent=silent(),
                     )
                 )
 
-    def _settle(self, leadership: Callable[[], Leadership], replicas: Sequence[str], absent: Absent) -> None:
-        """Wait until leadership stood still and nothing is on its way any more that the workload knows of.
+    def _settle(self, leads: Callable[[], Leads], absent: Absent) -> None:
+        """Wait until leadership has settled and nothing is on its way any more that the workload knows of.
 
-        A complete SyncStateSet is waited for, but not for ever; and not at all once nodes did not come back in time.
+        Replicas out of sync are waited for, but not for ever; and not at all once nodes did not come back in time.
         """
         e = self.experiment
-        limit_s = min(e.drain_deadline_s, GIVE_UP_S) if absent else e.drain_deadline_s
-        deadline = Deadline("master, epoch and SyncStateSet to stand still", limit_s)
-        patience = Deadline("a complete SyncStateSet", 0.0 if absent else e.drain_deadline_s / 2)
+        deadline = Deadline(
+            "leadership to settle", min(e.drain_deadline_s, GIVE_UP_S) if absent else e.drain_deadline_s
+        )
+        patience = Deadline("replicas to be in sync", 0.0 if absent else e.drain_deadline_s / 2)
         linger = Deadline("messages that are still on their way", self.linger_s)
-        last, since_ns = leadership(), now_ns()
         while True:
             self.stopper.check_insisted()
+            missing = missing_to_settle(self.system, leads(), now_ns())
             if deadline.expired():
-                self.say(f"warning  {deadline.what}: waited {deadline.timeout_s:g} s in vain; reading what is there")
+                what = missing or deadline.what
+                self.say(f"warning  {what}: waited {deadline.timeout_s:g} s in vain; reading what is there")
+                return
+            complete = patience.expired() or incomplete(leads(), self.info.subjects) is None
+            if missing is None and complete and linger.expired():
                 return
             Deadline("a moment", 0.2).wait()
-            seen = leadership()
-            if seen != last:
-                last, since_ns = seen, now_ns()
-            stood_s = (now_ns() - since_ns) / NS_PER_S
-            complete = last.master is not None and len(last.sync_state_set) >= len(replicas)
-            if stood_s >= STABLE_S + 1.5 and (complete or patience.expired()) and linger.expired():
-                return
 
     def _last_pops(self, workers: Workers, absent: Absent) -> None:
         """Pop until nothing can come any more or the time is up; which it was, the checks decide."""
@@ -412,17 +412,19 @@ class Run:
 
     def _read_copies(self, workers: Workers, deployed: Deployed, absent: Absent) -> None:
         """Have every replica's own copy read; what could not be read is in the history, and the checks' business."""
-        replicas = [i for i, node in enumerate(deployed.view.nodes) if self.system.roles[node.role] == "replica"]
-        if F.REPLICA not in self.operations or len(replicas) < 2:  # noqa: PLR2004 - one has nothing to differ from
+        place = {node.name: i for i, node in enumerate(deployed.view.nodes)}
+        groups = [self.info.replicas_of(key) for key in range(self.experiment.queues)]
+        wanted = [(place[name], key) for key, own in enumerate(groups) for name in own if len(own) > 1]
+        if F.REPLICA not in self.operations or not wanted:
             return
         self.stopper.check_insisted()
         try:
             with self.phase("replicas"):
-                read, wanted = workers.copies(replicas, GIVE_UP_S / 3 if absent.nodes else COPY_TIMEOUT_S)
+                read = workers.copies(wanted, GIVE_UP_S / 3 if absent.nodes else COPY_TIMEOUT_S)
         except ChaosError as error:
             self.say(f"warning  the replicas were not all read: {error}")
         else:
-            self.say(f"copies   {read} of {wanted} replicas' copies read")
+            self.say(f"copies   {read} of {len(wanted)} replicas' copies read")
 
     def _collect(self, deployed: Deployed) -> None:
         """Copy every node's logs into the run folder; one that cannot be had is said, not fatal."""

@@ -4,7 +4,7 @@ What is seen goes into the history, where the checks read it (SEMANTICS 17a); wh
 rest of the run waits for what cannot come any more. The module does not judge.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,18 +13,19 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import ChaosError
-from chaos.core.events import EventLog, Note, Observation, read_events
+from chaos.core.event_files import read_events
+from chaos.core.events import EventLog, Note, Observation
 from chaos.core.node_notes import ENDED, NODE_RESTARTED, SILENT, Look, ended_note, look_note
-from chaos.core.runinfo import Promises, RunInfo
+from chaos.core.runinfo import Promises, RunInfo, Subject
 from chaos.run.workers import Totals, Workers
 from checkers.history.kernel import Context
 from checkers.history.timeline import timeline_of
 from checkers.recovery.missing_nodes import deadline_ns
 from cluster.cluster import Cluster, Node
 from cluster.host import Host
+from cluster.leaders import Leads
 from cluster.network import probe_matrix
 from cluster.nodes import process, process_end
-from cluster.system import Leadership
 from nemesis.faults.fault import on_each
 
 PROBES: Final = 20
@@ -57,11 +58,14 @@ def silent_queues(totals: Totals, healed_ns: int, quiet_s: float) -> tuple[int, 
 
 
 def missing_now(
-    latest: Mapping[str, Observation], in_sync: tuple[str, ...], replicas: tuple[str, ...], promises: Promises
+    latest: Mapping[str, Observation], leads: Leads, subjects: Iterable[Subject], promises: Promises
 ) -> tuple[str, ...]:
     """Pure: the nodes that do not answer, and the replicas that are not in sync where the system has such a set."""
     silent = {name for name, seen in latest.items() if not seen.alive}
-    outside = set(replicas) - set(in_sync) if promises.rejoins_within_s else set()
+    outside: set[str] = set()
+    for subject in subjects if promises.rejoins_within_s else ():
+        lead = leads.get(subject.name)
+        outside |= set(subject.nodes) - set(lead.members if lead is not None else ())
     return tuple(name for name in latest if name in silent | outside)
 
 
@@ -95,7 +99,6 @@ class Recovery:
         self._events = events
         self._say = say
         self._quiet_s = max(QUIET_S, op_timeout_s)
-        self.replicas = tuple(node.name for node in run.nodes if run.roles.get(node.role) == "replica")
         self._ended: set[str] = set()
         self._again: set[tuple[str, int]] = set()
         self._oom_kills = self._count_oom_kills()
@@ -108,18 +111,18 @@ class Recovery:
         self._waits, self._since_ns = self._measured(), now_ns()
         self.look_for_ended()
 
-    def absent(self, totals: Totals, latest: Mapping[str, Observation], leadership: Leadership) -> Absent:
+    def absent(self, totals: Totals, latest: Mapping[str, Observation], leads: Leads) -> Absent:
         """What is not back now, for a system that promises anything of it."""
         if not self._run.promises.recovers_within_s:
             return Absent()
-        nodes = missing_now(latest, leadership.sync_state_set, self.replicas, self._run.promises)
+        nodes = missing_now(latest, leads, self._run.replicated, self._run.promises)
         return Absent(
             queues=silent_queues(totals, self._healed_ns, self._quiet_s),
             nodes=tuple(sorted({*nodes, *self._ended})),
         )
 
     def waiting(
-        self, workers: Workers, latest: Callable[[], Mapping[str, Observation]], leadership: Callable[[], Leadership]
+        self, workers: Workers, latest: Callable[[], Mapping[str, Observation]], leads: Callable[[], Leads]
     ) -> Callable[[], bool]:
         """Whether something is missing that may still come in time; never once a process has ended for good."""
         self._healed_ns, until_ns = self._deadlines_ns()
@@ -129,7 +132,7 @@ class Recovery:
             nonlocal asked_ns, answer
             if now_ns() - asked_ns >= NS_PER_S:
                 asked_ns = now_ns()
-                answer = asked_ns < until_ns + SLACK_NS and bool(self.absent(workers.totals(), latest(), leadership()))
+                answer = asked_ns < until_ns + SLACK_NS and bool(self.absent(workers.totals(), latest(), leads()))
                 if answer:
                     self.look_for_ended()
             return answer and not self._ended

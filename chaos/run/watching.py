@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 
 from chaos.core.events import Event
-from cluster.system import Leadership
+from cluster.leaders import Leads
 from nemesis.plan.plan import Row
 
 
@@ -33,7 +33,7 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     worst_lag_s: float
     worst_ack_s: float
     last_ack_ns: int
-    leadership: Leadership
+    leads: Leads
     silent: tuple[str, ...] = ()
 
 

@@ -193,10 +193,12 @@ class Workers:
                 drained[answer.key] = answer
         return drained
 
-    def copies(self, nodes: Sequence[int], timeout_s: float = COPY_TIMEOUT_S) -> tuple[int, int]:
-        """Have the named nodes' own copies of all queues read; returns how many could be and how many there are.
+    def copies(self, wanted: Sequence[tuple[int, int]], timeout_s: float = COPY_TIMEOUT_S) -> int:
+        """Have replicas' own copies read; returns how many could be.
 
-        ``timeout_s``: for one node's copy of one queue.
+        Args:
+            wanted: (position of the node, queue) of each copy.
+            timeout_s: for one node's copy of one queue.
 
         Raises:
             ChaosError: no worker is left, or one did not answer.
@@ -204,15 +206,14 @@ class Workers:
         alive = self._alive()
         if not alive:
             raise ChaosError("no worker is left to read the replicas with; see logs/worker-*.log in the run folder")
-        every = [(node, key) for node in nodes for key in range(self._experiment.queues)]
-        shares = [tuple(every[position :: len(alive)]) for position in range(len(alive))]
+        shares = [tuple(wanted[position :: len(alive)]) for position in range(len(alive))]
         for worker, share in zip(alive, shares, strict=True):
             worker.send(ReadCopies(copies=share, timeout_s=timeout_s))
         read = 0
         for worker, share in zip(alive, shares, strict=True):
             deadline = Deadline("the replicas' copies to be read", (timeout_s + 5) * max(1, len(share)))
             read += worker.take(CopiesRead, deadline).ok
-        return read, len(every)
+        return read
 
     def differ(self, first: dict[int, Drained], second: dict[int, Drained]) -> str | None:
         """None if both passes read every queue to its maximum alike; else the first thing that is not so."""

@@ -7,7 +7,7 @@ from the raw stream to the verdict. The module refuses to judge.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -19,13 +19,13 @@ import yaml
 from chaos import __version__
 from chaos.core.clock import NS_PER_S, boot_id
 from chaos.core.errors import HistoryError
-from chaos.core.events import CLOCK_SKEW, RUN_EVENTS, Event, EventLog, Evidence, Fault, Note, Observation, Phase
+from chaos.core.events import CLOCK_SKEW, RUN_EVENTS, Claim, Event, EventLog, Evidence, Fault, Note, Observation, Phase
 from chaos.core.history import SCHEMA_VERSION
 from chaos.core.manifest import write_manifest
 from chaos.core.node_notes import Look, ended_note, look_note
 from chaos.core.op import HOLDS, SENDS, Completion, F, Invocation, Record, Type, Value
 from chaos.core.recorder import OP_SIZE, Recorder
-from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.runinfo import OLD_CONTROLLERS, OLD_REPLICAS, NodeInfo, Promises, RunInfo, Subject, write_run
 from chaos.core.transaction import Decision
 from chaos.core.verdict import Results
 from chaos.testing.history_literal import (
@@ -368,46 +368,59 @@ def _clock_notes(literal: HistoryLiteral) -> Iterator[Note]:
 
 
 def _observations(literal: HistoryLiteral, end_s: float) -> Iterator[Observation]:
-    """One statement a second of every node that leads something, and of the controller about the group."""
+    """One statement a second of every node that leads something, and of controllers about all groups."""
     for second in range(int(end_s) + 1):
-        at_ns = _ns(second)
 
-        def leads(reign: Reign | InSyncLiteral, second: int = second) -> bool:
-            return reign.start <= second and (reign.end is None or second <= reign.end)
+        def holds(one: Reign | InSyncLiteral, second: int = second) -> bool:
+            return one.start <= second and (one.end is None or second <= one.end)
 
-        said = {one.says: one for one in literal.in_sync if leads(one)}
-        for reign in filter(leads, literal.masters):
-            own = said.get(reign.node)
-            yield Observation(
-                time_ns=at_ns,
-                asked_ns=at_ns,
-                node=reign.node,
-                alive=True,
-                role="master",
-                epoch=reign.epoch,
-                subject="group",
-                master=own.master if own else None,
-                sync_state_set=own.members if own else None,
-                sync_state_set_epoch=own.number if own else None,
-            )
-        master = max(filter(leads, literal.masters), key=lambda reign: reign.decided or reign.epoch, default=None)
-        late = literal.drain is not None and literal.drain.sync_changes and second % 2
-        for reign in filter(leads, literal.controllers):
-            own = said.get(reign.node)
-            members = own.members if own else ("b1", "b2") if late else ("b1", "b2", "b3")
-            yield Observation(
-                time_ns=at_ns,
-                asked_ns=at_ns,
-                node=reign.node,
-                alive=True,
-                role="leader",
-                epoch=reign.epoch,
-                subject="group",
-                master=own.master if own else master.node if master is not None else None,
-                sync_state_set=members,
-                sync_state_set_epoch=own.number if own else None,
-                master_epoch=master.decided if master is not None and not own else None,
-            )
+        masters, controllers = list(filter(holds, literal.masters)), list(filter(holds, literal.controllers))
+        sets = {(one.says, one.of): one for one in literal.in_sync if holds(one)}
+        late = bool(literal.drain is not None and literal.drain.sync_changes and second % 2)
+        for node in dict.fromkeys(reign.node for reign in masters):
+            claims = (claim for reign in masters if reign.node == node for claim in _of_master(reign, sets))
+            yield _said(second, node, "master", tuple(claims))
+        for reign in controllers:
+            own = Claim(subject=OLD_CONTROLLERS, leader=reign.node, epoch=reign.epoch)
+            groups = dict.fromkeys((*(literal.run.subjects or ()), *(one.of for one in masters))) or {
+                OLD_REPLICAS: None
+            }
+            about = (_of_controller(group, reign, masters, sets, late=late) for group in groups)
+            yield _said(second, reign.node, "leader", (own, *about))
+
+
+def _said(second: int, node: str, role: str, claims: tuple[Claim, ...]) -> Observation:
+    at_ns = _ns(second)
+    return Observation(time_ns=at_ns, asked_ns=at_ns, node=node, alive=True, role=role, claims=claims)
+
+
+_Sets = dict[tuple[str, str], InSyncLiteral]
+
+
+def _of_master(reign: Reign, sets: _Sets) -> Iterator[Claim]:
+    """What a master claims; where it names the set of another master, that too."""
+    said = sets.get((reign.node, reign.of))
+    claim = Claim(subject=reign.of, leader=reign.node, epoch=reign.epoch)
+    if said is None:
+        yield claim
+    elif said.master == reign.node:
+        yield msgspec.structs.replace(claim, members=said.members, members_epoch=said.number)
+    else:
+        yield claim
+        yield Claim(subject=reign.of, leader=said.master, members=said.members, members_epoch=said.number)
+
+
+def _of_controller(group: str, reign: Reign, masters: list[Reign], sets: _Sets, *, late: bool) -> Claim:
+    """What a controller says of a group. ``late``: one replica is out of sync for the moment."""
+    said = sets.get((reign.node, group))
+    if said is not None:
+        return Claim(subject=group, leader=said.master, members=said.members, members_epoch=said.number)
+    own = (one for one in masters if one.of == group)
+    master = max(own, key=lambda one: one.decided or one.epoch, default=None)
+    members = ("b1", "b2") if late else ("b1", "b2", "b3")
+    if master is None:
+        return Claim(subject=group, members=members)
+    return Claim(subject=group, leader=master.node, epoch=master.decided, members=members)
 
 
 def _node_events(literal: HistoryLiteral, end_s: float) -> Iterator[Observation | Note]:
@@ -519,7 +532,23 @@ def run_info(
         mix={**dict.fromkeys(words, 0.0), **run.mix},
         body_bytes=64,
         interrupted=run.interrupted,
+        subjects=subjects_over(run.subjects),
     )
+
+
+def subjects_over(groups: Mapping[str, tuple[int, ...] | None] | None) -> tuple[Subject, ...]:
+    """The subjects of ``NODES``: replica groups of all brokers with their queues (by default one), and controllers.
+
+    None: nothing has a leader.
+    """
+    if groups is None:
+        return ()
+    brokers, controllers = (
+        tuple(node.name for node in NODES if node.role == role) for role in ("broker", "controller")
+    )
+    named = groups or {OLD_REPLICAS: None}
+    led = [Subject(name=name, nodes=brokers, keys=keys) for name, keys in named.items()]
+    return (*led, Subject(name=OLD_CONTROLLERS, kind="controller", nodes=controllers))
 
 
 def _rto_differences(expected: Expected, results: Results) -> Iterator[str]:

@@ -101,23 +101,25 @@ class FaultLiteral(_Strict, frozen=True, kw_only=True):
 
 
 class Reign(_Strict, frozen=True, kw_only=True):
-    """A node that said each second that it leads. ``end`` None: to the end of the run.
+    """A node that said each second that it leads ``of``. ``end`` None: to the end of the run.
 
     ``decided``: the epoch in which controllers said that they had made it master; None: they said nothing of it.
     """
 
     node: str
     epoch: int
+    of: str = "brokers"
     decided: int | None = None
     start: float = 0.0
     end: float | None = None
 
 
 class InSyncLiteral(_Strict, frozen=True, kw_only=True):
-    """What a node said each second of a master's SyncStateSet. ``end`` None: to the end of the run."""
+    """What a node said each second of a master's SyncStateSet in group ``of``. ``end`` None: to the end of the run."""
 
     says: str
     master: str
+    of: str = "brokers"
     members: tuple[str, ...]
     number: int
     start: float = 0.0
@@ -208,6 +210,8 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     rto_budget_s: float | None = None
     interrupted: bool = False
     workers: int | None = None
+    subjects: dict[str, tuple[int, ...] | None] | None = {}
+    """Replica groups over the same three brokers, each with its queues; {}: one of all queues; None: no leaders."""
 
 
 class Expected(_Strict, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ ATTEMPT_NS: Final = 700_000_000
 """An attempt without an answer is made again after so long."""
 
 PAUSE_S: Final = 0.2
-"""Between an attempt that failed and the next; clients look for a new master once in a while only."""
+"""Between an attempt that failed and the next; clients look for a new leader once in a while only."""
 
 LEAST_NS: Final = 200_000_000
 """An attempt with less time before the deadline is not begun: it would only make a definite answer unknown."""

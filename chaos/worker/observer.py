@@ -3,7 +3,7 @@
 Every period it asks each node what it is, with a deadline below the period and never more than one
 question outstanding per node, writes the answers to ``history/observer.events`` and tells the main
 process, which needs them to know who leads. It also prepares the cluster and says when it is ready.
-It refuses to judge: two masters are written down like one.
+It refuses to judge: two leaders are written down like one.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from chaos import plugins
+from chaos.core.claims import ClaimWriter
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import EventLog, Observation
@@ -24,6 +25,7 @@ async def _rounds(spec: ObserverSpec, pipe: Pipe, probe: Probe, log: EventLog) -
     """Ask every node once a period; a slow node delays nobody else."""
     latest: dict[str, Observation] = {}
     busy: dict[str, asyncio.Future[None]] = {}
+    writer = ClaimWriter()
     loop = asyncio.get_running_loop()
 
     async def ask(name: str) -> None:
@@ -34,7 +36,7 @@ async def _rounds(spec: ObserverSpec, pipe: Pipe, probe: Probe, log: EventLog) -
         except Exception as error:  # noqa: BLE001 - an observer that stops would hide what comes after
             text = f"{type(error).__name__}: {error}"[:200]
             seen = Observation(time_ns=now_ns(), asked_ns=asked_ns, node=name, alive=False, error=text)
-        log.emit(seen)
+        log.emit(writer.shortened(seen))
         latest[name] = seen
 
     due = loop.time()

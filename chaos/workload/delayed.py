@@ -17,7 +17,7 @@ from chaos.workload.queue import QueueWorkload
 
 SHORTEST_S: Final = 2.0
 LONGEST_S: Final = 10.0
-"""Longer than a send's deadline and than most elections, so that messages wait while the master changes."""
+"""Longer than a send's deadline and than most elections, so that messages wait while the leader changes."""
 
 SLACK_S: Final = 5.0
 """So long a message may be late before the final reads begin; what is later still is waited for there."""

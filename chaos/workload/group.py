@@ -63,7 +63,7 @@ class GroupWorkload(QueueWorkload):
     }
     """Polls and commits are the most that members do: how often they are given the chance, all together. Where the
     group goes on every client asks as often as this says, beside members that take a queue over: one that is pinned
-    asks a deposed master too."""
+    asks a deposed leader too."""
     needs = frozenset({F.SEND, F.DRAIN, *MEMBERS_DO})
 
     def __init__(self, spec: LoadSpec) -> None:

@@ -30,7 +30,7 @@ class IdempotentWorkload(QueueWorkload):
     name = "idempotent"
     idempotent = True
     send_deadline_s = 15.0
-    """Longer than most failovers take, so that attempts of one send reach the old and the new master."""
+    """Longer than most failovers take, so that attempts of one send reach the old and the new leader."""
 
     def __init__(self, spec: LoadSpec) -> None:
         super().__init__(spec)

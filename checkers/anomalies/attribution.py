@@ -13,7 +13,8 @@ from chaos.core.op import F, Type
 from chaos.core.verdict import Example
 from checkers.anomalies.findings import NO_NODE, listed, node_name, seconds_text
 from checkers.history.kernel import Context, QueueShard
-from checkers.history.timeline import LEADING, FaultSpan
+from checkers.history.leadership import Reign
+from checkers.history.timeline import FaultSpan
 
 _SHOWN: Final = 3
 READ_WORDS: Final = {F.POLL: "poll", F.READ: "strong read", F.SLAVE_READ: "slave read", F.DRAIN: "final read"}
@@ -73,20 +74,34 @@ def fault_words(context: Context, blame: Blame) -> str:
     return f"{word} {fault_name(blame.fault)} {since} {at}"
 
 
-def standing(context: Context, node: str, at_ns: int, *, leads: bool) -> str:
+def reign_words(reign: Reign, context: Context) -> str:
+    """``master of epoch 3``; ``master of brokers-2 in epoch 3`` where there are several such subjects."""
+    word = "term" if reign.kind == "controller" else "epoch"
+    alike = [one for one in context.run.subjects if one.kind == reign.kind]
+    if len(alike) > 1:
+        return f"{reign.word} of {reign.subject} in {word} {reign.epoch}"
+    return f"{reign.word} of {word} {reign.epoch}"
+
+
+def standing(context: Context, node: str, at_ns: int, *, leads: bool, subject: str | None = None) -> str:
     """``master of epoch 3`` or ``slave``, as far as observers heard it; empty if they did not.
 
-    ``leads``: the node did what only a master does, so a claim heard shortly before or after counts as well.
+    Args:
+        context: for who led.
+        node: who acted.
+        at_ns: when.
+        leads: the node did what only a leader does, so a claim heard shortly before or after counts as well.
+        subject: what it acted for; None: any that keeps keys.
     """
     timeline = context.timeline
-    for stretch in timeline.statements.get(node, {}).get("role", ()):
-        if stretch.first_ns <= at_ns <= stretch.last_ns and stretch.said not in LEADING:
-            return str(stretch.said) if stretch.said != "none" else ""
-    claims = (claim for claim in timeline.claims if claim.node == node and claim.kind == "replica")
-    if not leads and not any(claim.first_ns <= at_ns <= claim.last_ns for claim in claims):
+    for stretch in timeline.words.get(node, ()):
+        word, led = stretch.said
+        if stretch.first_ns <= at_ns <= stretch.last_ns and not led:
+            return str(word) if word != "none" else ""
+    reign = timeline.reign_of(node, at_ns, subject)
+    if reign is None or not (leads or reign.first_ns <= at_ns <= reign.last_ns):
         return ""
-    epoch = timeline.epoch_of(node, at_ns)
-    return f"master of epoch {epoch}" if epoch is not None else ""
+    return reign_words(reign, context)
 
 
 class Actor(NamedTuple):
@@ -119,10 +134,17 @@ class Actor(NamedTuple):
 
 
 def actor(
-    context: Context, node: str, at_ns: int, *, since_ns: int | None = None, leads: bool = False, later: bool = False
+    context: Context,
+    node: str,
+    at_ns: int,
+    *,
+    since_ns: int | None = None,
+    leads: bool = False,
+    later: bool = False,
+    subject: str | None = None,
 ) -> Actor:
     """Who did something that ended at ``at_ns`` and began at ``since_ns``; see ``standing`` and ``blamed``."""
-    stands = standing(context, node, at_ns, leads=leads)
+    stands = standing(context, node, at_ns, leads=leads, subject=subject)
     plain = f"{node}, {stands}" if stands else node
     blame = blamed(context, node, at_ns if since_ns is None else since_ns, at_ns, later=later)
     if blame is None:
@@ -136,7 +158,8 @@ def actor_of(shard: QueueShard, context: Context, op: int, *, leads: bool = Fals
     invoke_ns, complete_ns = int(log.invoke[op]), int(log.complete[op])
     at_ns = invoke_ns if complete_ns == NEVER_NS else complete_ns
     node = node_name(context, int(log.node[op]))
-    return actor(context, node, at_ns, since_ns=invoke_ns, leads=leads, later=later)
+    subject = context.subject_of(shard.key)
+    return actor(context, node, at_ns, since_ns=invoke_ns, leads=leads, later=later, subject=subject)
 
 
 def when(shard: QueueShard, context: Context, op: int) -> str:

@@ -133,10 +133,10 @@ STRONGEST_FIRST: Final = (
         where=RUNS,
     ),
     _kind(
-        "dual-master",
+        "dual-leader",
         ("epoch with two leaders", "epochs with two leaders"),
-        "two nodes lead in the same epoch",
-        "one node leads in an epoch",
+        "two nodes lead one subject in the same epoch",
+        "one node leads a subject in an epoch",
         rule="15",
         where=RUNS,
     ),

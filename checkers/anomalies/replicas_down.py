@@ -38,6 +38,6 @@ def replicas_away(context: Context) -> list[Away]:
         if fault.active_ns is None or fault.heal_ns is None:
             continue
         for position, node in enumerate(run.nodes):
-            if node.name in fault.targets and run.roles.get(node.role) == "replica":
+            if node.name in fault.targets and node.name in run.replicas:
                 out.append(Away(node.name, position, fault.active_ns, fault.heal_ns, fault))
     return out

@@ -1,14 +1,14 @@
-"""What the faults of a run came to: how many there were, how often the leader of the replicas changed (SEMANTICS 12).
+"""What the faults of a run came to: how many there were, how often leaders of the replicas changed (SEMANTICS 12).
 
-A *change of leadership*, or failover, is a replica that is heard to lead in a later epoch than any before, after the
-load began. Figures and one assumption; does not judge any change.
+A *change of leadership*, or failover, is a replica that is heard to lead a subject in a later epoch than any before,
+after the load began. Figures and one assumption; does not judge any change.
 """
 
 from typing import Final
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.verdict import Failover
-from checkers.anomalies.findings import counted
+from checkers.anomalies.findings import counted, listed
 from checkers.history.kernel import Context
 from checkers.history.timeline import FaultSpan
 
@@ -20,15 +20,16 @@ HEARD_NS: Final = 2 * NS_PER_S
 
 def failovers(context: Context) -> tuple[Failover, ...]:
     """The changes of leadership since the load began, in order of time, as far as they were heard."""
-    newest: dict[str | None, int] = {}
+    newest: dict[str, int] = {}
     out = []
-    for claim in context.timeline.claims:
-        if claim.kind != "replica":
+    for reign in context.timeline.reigns:
+        if reign.kind != "replica":
             continue
-        known = newest.get(claim.subject)
-        if known is not None and claim.epoch > known and claim.first_ns >= context.timeline.origin_ns:
-            out.append(Failover(node=claim.node, epoch=claim.epoch, at_ns=claim.first_ns))
-        newest[claim.subject] = max(claim.epoch, known or 0)
+        known = newest.get(reign.subject)
+        if known is not None and reign.epoch > known and reign.first_ns >= context.timeline.origin_ns:
+            changed = Failover(node=reign.node, epoch=reign.epoch, at_ns=reign.first_ns, subject=reign.subject)
+            out.append(changed)
+        newest[reign.subject] = max(reign.epoch, known or 0)
     return tuple(out)
 
 
@@ -37,26 +38,30 @@ def campaign_words(context: Context) -> str:
     faults = len(context.timeline.injected())
     if not context.run.planned_faults and not context.timeline.faults:
         return "no fault was asked for"
-    heard = any(claim.kind == "replica" for claim in context.timeline.claims)
+    heard = any(reign.kind == "replica" for reign in context.timeline.reigns)
     return counted(faults, "fault") + (f", {counted(len(failovers(context)), 'failover')}" if heard else "")
 
 
 def missing_failover(context: Context) -> str | None:
-    """Why the faults aimed at the leader of the replicas showed nothing, None if they did or if there were none.
+    """Why the faults aimed at leaders of the replicas showed nothing, None if they did or if there were none.
 
     Such a fault takes a node that was heard to lead away from everybody, for at least as long as the system says that
-    another needs to take over; a system that says nothing of it is not expected to.
+    another needs to take over; a system that says nothing of it is not expected to. It showed something if one of the
+    subjects that the node led changed its leader at any time of the run.
     """
     after_s = context.run.promises.fails_over_after_s
-    if after_s <= 0 or failovers(context):
+    if after_s <= 0:
         return None
-    took = [fault for fault in context.timeline.faults if _deposes(fault, after_s, context)]
-    if not took:
-        return None
-    return (
-        f"leadership never changed, though fault {took[0].id} ({took[0].name}) took the leader away for"
-        f" {_lasted_s(took[0]):.1f} s and another is promised to take over after {after_s:g} s"
-    )
+    changed = {one.subject for one in failovers(context)}
+    for fault in context.timeline.faults:
+        led = _led(fault, context) if _deposes(fault, after_s, context) else []
+        if led and changed.isdisjoint(led):
+            several = f" of {listed(led)}" if len(context.run.replicated) > 1 else ""
+            return (
+                f"leadership{several} never changed, though fault {fault.id} ({fault.name}) took the leader away for"
+                f" {_lasted_s(fault):.1f} s and another is promised to take over after {after_s:g} s"
+            )
+    return None
 
 
 def _deposes(fault: FaultSpan, after_s: float, context: Context) -> bool:
@@ -70,7 +75,7 @@ def _deposes(fault: FaultSpan, after_s: float, context: Context) -> bool:
         whole = not kinds or kinds >= everybody
     else:
         whole = not kinds or "replica" in kinds
-    return whole and fault.proven and _lasted_s(fault) >= after_s and _led(fault, context)
+    return whole and fault.proven and _lasted_s(fault) >= after_s
 
 
 def _lasted_s(fault: FaultSpan) -> float:
@@ -80,10 +85,15 @@ def _lasted_s(fault: FaultSpan) -> float:
     return (fault.heal_ns - fault.active_ns) / NS_PER_S
 
 
-def _led(fault: FaultSpan, context: Context) -> bool:
-    """Whether a target was heard to lead when the fault began."""
+def _led(fault: FaultSpan, context: Context) -> list[str]:
+    """The subjects of replicas that a target was heard to lead when the fault began."""
     at_ns = fault.inject_ns or 0
-    return any(
-        claim.kind == "replica" and claim.node in fault.targets and claim.first_ns <= at_ns <= claim.last_ns + HEARD_NS
-        for claim in context.timeline.claims
+    return sorted(
+        {
+            reign.subject
+            for reign in context.timeline.reigns
+            if reign.kind == "replica"
+            and reign.node in fault.targets
+            and reign.first_ns <= at_ns <= reign.last_ns + HEARD_NS
+        }
     )

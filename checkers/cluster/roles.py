@@ -1,7 +1,8 @@
-"""At most one leader per epoch, and no leader that goes back in epochs (SEMANTICS 15).
+"""At most one leader of a subject in an epoch, and no leader that goes back in epochs (SEMANTICS 15).
 
-Judged over the claims that observers heard. A cut-off master that still thinks it leads, in its old
-epoch, is not an anomaly: it cannot know. The module refuses to judge what followers repeat of others.
+Judged over the claims that observers heard. A cut-off leader that still thinks it leads, in its old
+epoch, is not an anomaly: it cannot know. Nor are the leaders of two subjects. The module refuses to judge what
+followers repeat of others.
 """
 
 from collections import defaultdict
@@ -12,31 +13,31 @@ from checkers.anomalies.attribution import actor, blamed, fault_words
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, concluded, examples, findings, listed, seconds_text
 from checkers.history.kernel import Context, QueueShard
-from checkers.history.timeline import Claim
+from checkers.history.leadership import Reign
 
 
-def _word(claim: Claim) -> str:
-    return "term" if claim.kind == "controller" else "epoch"
+def _word(reign: Reign) -> str:
+    return "term" if reign.kind == "controller" else "epoch"
 
 
 def _doubles(context: Context) -> list[Example]:
-    by_epoch: dict[tuple[str, str, int], list[Claim]] = defaultdict(list)
-    for claim in context.timeline.claims:
-        by_epoch[claim.role, claim.subject or "", claim.epoch].append(claim)
+    by_epoch: dict[tuple[str, int], list[Reign]] = defaultdict(list)
+    for reign in context.timeline.reigns:
+        by_epoch[reign.subject, reign.epoch].append(reign)
     out = []
-    for (role, _, epoch), claims in sorted(by_epoch.items()):
-        nodes = sorted({claim.node for claim in claims})
+    for (subject, epoch), reigns in sorted(by_epoch.items()):
+        nodes = sorted({reign.node for reign in reigns})
         if len(nodes) > 1:
             heard = ", ".join(
-                f"{claim.node} from {seconds_text(context, claim.first_ns)} to {seconds_text(context, claim.last_ns)}"
-                for claim in claims
+                f"{reign.node} from {seconds_text(context, reign.first_ns)} to {seconds_text(context, reign.last_ns)}"
+                for reign in reigns
             )
-            second = next(claim for claim in claims if claim.node != claims[0].node)
-            who = actor(context, second.node, second.first_ns)
+            second = next(reign for reign in reigns if reign.node != reigns[0].node)
+            who = actor(context, second.node, second.first_ns, subject=subject)
             out.append(
                 who.example(
-                    f"{listed(nodes)} {'both' if len(nodes) == 2 else 'all'} led in {_word(claims[0])} {epoch} of role "  # noqa: PLR2004
-                    f"{role}: {heard}{_fault(context, second.node, second.first_ns)}"
+                    f"{listed(nodes)} {'both' if len(nodes) == 2 else 'all'} led in {_word(second)} "  # noqa: PLR2004
+                    f"{epoch} of {subject}: {heard}{_fault(context, second.node, second.first_ns)}"
                 )
             )
     return out
@@ -52,35 +53,38 @@ def _fault(context: Context, node: str, at_ns: int) -> str:
 
 
 def _steps_back(context: Context) -> list[Example]:
-    highest: dict[str, Claim] = {}
+    highest: dict[tuple[str, str], Reign] = {}
+    several = len(context.run.replicated) > 1
     out = []
-    for claim in context.timeline.claims:
-        before = highest.get(claim.node)
-        if before is not None and claim.epoch < before.epoch:
-            who = actor(context, claim.node, claim.first_ns)
+    for reign in context.timeline.reigns:
+        before = highest.get((reign.node, reign.subject))
+        if before is not None and reign.epoch < before.epoch:
+            who = actor(context, reign.node, reign.first_ns, subject=reign.subject)
+            what = f" {reign.subject}" if several else ""
             out.append(
                 who.example(
-                    f"{claim.node} led in {_word(claim)} {before.epoch} until {seconds_text(context, before.last_ns)} "
-                    f"and again, in {_word(claim)} {claim.epoch}, from {seconds_text(context, claim.first_ns)}"
-                    f"{_fault(context, claim.node, claim.first_ns)}"
+                    f"{reign.node} led{what} in {_word(reign)} {before.epoch} until "
+                    f"{seconds_text(context, before.last_ns)} "
+                    f"and again, in {_word(reign)} {reign.epoch}, from {seconds_text(context, reign.first_ns)}"
+                    f"{_fault(context, reign.node, reign.first_ns)}"
                 )
             )
         else:
-            highest[claim.node] = claim
+            highest[reign.node, reign.subject] = reign
     return out
 
 
 class RolesCheck:
-    """Who claimed to lead, and in which epoch."""
+    """Who claimed to lead which subject, and in which epoch."""
 
     name = "roles"
-    help = "one master per epoch, one active controller per term, epochs never step back"
-    anomalies = named("dual-master", "epoch-regression")
+    help = "one leader per subject and epoch or term, epochs never step back"
+    anomalies = named("dual-leader", "epoch-regression")
     partition: Literal["key", "history"] = "history"
 
-    def applies(self, context: Context) -> str | None:  # noqa: ARG002 - a run without claims has none that clash
-        """It applies."""
-        return None
+    def applies(self, context: Context) -> str | None:
+        """Where something has a leader."""
+        return None if context.run.subjects or context.timeline.reigns else "nothing has a leader"
 
     def examine(self, shard: QueueShard, context: Context) -> None:
         """Claims are no operations."""
@@ -92,8 +96,9 @@ class RolesCheck:
         """The row of the verdict table, from the timeline alone."""
         doubles, steps = _doubles(context), _steps_back(context)
         found = findings(
-            len(context.timeline.claims),
-            dual_master=Finding(count=len(doubles), examples=examples(doubles)),
+            len(context.timeline.reigns),
+            dual_leader=Finding(count=len(doubles), examples=examples(doubles)),
             epoch_regression=Finding(count=len(steps), examples=examples(steps)),
         )
-        return concluded(self.name, found, context, noun="claim", clean="one leader per epoch, epochs ascend")
+        clean = "one leader per epoch, epochs ascend" if context.timeline.reigns else "nobody claimed to lead"
+        return concluded(self.name, found, context, noun="claim", clean=clean)

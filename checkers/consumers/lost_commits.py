@@ -131,13 +131,13 @@ def _writers(log: Log, reads: Ints, commits: Ints) -> Ints:
     return out
 
 
-def _stepped_back(log: Log, lost: Lost, context: Context) -> Mask:
-    """Whether another master may have taken over between what showed another offset and the answer."""
+def _stepped_back(log: Log, lost: Lost, context: Context, key: int) -> Mask:
+    """Whether another leader may have taken over between what showed another offset and the answer."""
     shown = np.maximum(lost.shown, 0)
     if not len(shown):
         return np.zeros(0, dtype=np.bool_)
     other = log.node[lost.reads] != log.node[shown]
-    between = failed_over(context, log.invoke[shown], log.complete[lost.reads])
+    between = failed_over(context, key, log.invoke[shown], log.complete[lost.reads])
     return np.asarray((lost.shown >= 0) & (other | between))
 
 
@@ -167,7 +167,7 @@ def _example(shard: QueueShard, context: Context, read: int, shown: int, writer:
 def finding_of(shard: QueueShard, context: Context, lost: Lost) -> Finding:
     """The wrong answers of one queue, those first that no promise about failovers can cover."""
     log = shard.log
-    excused = _stepped_back(log, lost, context)
+    excused = _stepped_back(log, lost, context, shard.key)
     # A wrong answer passes by the offset shown last; where there is none, it is wrong itself.
     passed_by = np.where(lost.shown >= 0, _value(log, np.maximum(lost.shown, 0)), log.next[lost.reads])
 

@@ -125,10 +125,10 @@ class _Queue:
         return "" if due <= self.last_ns else "a message could still come when a pop last came back empty"
 
     def _excused(self, rows: Ints, before: Ints) -> Mask:
-        """Whether another master may have come between the send of what was given again and that."""
+        """Whether another leader may have come between the send of what was given again and that."""
         leases = self.leases
         other: Mask = leases.node[rows] != leases.node[before]
-        return other | failed_over(self.context, self.sent_ns(leases.vid[rows]), leases.complete[rows])
+        return other | failed_over(self.context, self.shard.key, self.sent_ns(leases.vid[rows]), leases.complete[rows])
 
     def after_ack(self) -> Again:
         """Deliveries asked for after an ack of their message was answered ok."""

@@ -5,13 +5,14 @@ is over are proven by its manifest, and the table by what was written beside it,
 refuses to interpret events.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from chaos.core.errors import HistoryError
+from chaos.core.event_files import events_in, identity_of
 from chaos.core.events import RUN_EVENTS, Event
 from chaos.core.history import EVENT_FACTS, EVENT_TABLE, EventFacts, all_events, materialise_events
 from chaos.core.manifest import Manifest, check_document, compare, copy_again, sum_of
@@ -63,10 +64,9 @@ def _last_line(path: Remote) -> bytes:
 
 def _has_last(listed: _Listed) -> bool:
     """Whether a table elsewhere holds the last event of each file: events are appended, so it holds them all."""
-    known = set(_texts(listed))
-    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
+    known = {identity_of(text) for text in _texts(listed)}
     lasts = [_last_line(path) for path in listed.files.values() if isinstance(path, Remote)]
-    return all(msgspec.json.encode(decoder.decode(line)).decode() in known for line in lasts if line)
+    return all(identity_of(line) in known for line in lasts if line)
 
 
 def _table_has_all(listed: _Listed, manifest: Manifest | None) -> bool:
@@ -130,8 +130,7 @@ def events_of(history: Place, manifest: Manifest | None = None, *, keep: bool = 
     try:
         listed = _listed(history)
         if listed.table is not None and _table_has_all(listed, manifest):
-            decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Event)
-            return [decoder.decode(text) for text in _texts(listed)]
+            return list(events_in(_texts(listed)))
         _check_files(history, listed, manifest)
         if isinstance(history, Remote) or not keep:
             return all_events(history, manifest)[0]

@@ -55,3 +55,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     streams: tuple[StreamFacts, ...]
     timeline: Timeline
     whole: bool = True
+
+    def subject_of(self, key: int) -> str | None:
+        """The name of what serves a key and has a leader; None where nobody leads."""
+        subject = self.run.subject_of(key)
+        return subject.name if subject is not None else None

@@ -65,7 +65,8 @@ def run_of(folder: Place) -> RunInfo:
     if not (folder / "history").is_dir():
         raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
     if run.schema_version not in READABLE:
-        reads = " and ".join(map(str, READABLE))
+        *others, last = map(str, READABLE)
+        reads = f"{', '.join(others)} and {last}"
         raise HistoryError(
             f"{folder}: its history has schema version {run.schema_version}, and this chaos reads {reads}; "
             f"check it with the chaos that wrote it, {run.chaos_version}"

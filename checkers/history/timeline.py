@@ -1,31 +1,34 @@
 """What the events say, in a form small enough to give to every kernel.
 
-Phases, the life of each fault, who claimed to lead in which epoch and when, and for each node the
-stretches over which its statements stayed the same. Made once per run from the events; the module
+Phases, the life of each fault, who led what in which epoch and when (``checkers.history.leadership``), and the
+stretches over which what nodes said stayed the same. Made once per run from the events; the module
 refuses to judge them (``checkers.cluster.roles`` and ``checkers.assumptions`` do).
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable
-from typing import Any, Final
+from functools import cached_property
+from typing import Any
 
 import msgspec
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import CLOCK_SKEW, DID_NOT_LAST, OBSERVE_PERIOD_S, Event, Fault, Note, Observation, Phase
+from chaos.core.events import CLOCK_SKEW, DID_NOT_LAST, Event, Fault, Note, Observation, Phase
 from chaos.core.fault_nature import Identity
 from chaos.core.history import NEVER_NS
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import FaultResult
+from checkers.history.leadership import (
+    InSync,
+    Reign,
+    Statements,
+    Stretch,
+    in_sync_of,
+    reigns_of,
+    speeches_of,
+    statements_of,
+    words_of,
+)
 from checkers.history.node_states import NodeStates, failed_of, node_states
-
-LEADING: Final = ("master", "leader")
-
-HEARD_NS: Final = 2 * round(OBSERVE_PERIOD_S * NS_PER_S)
-"""What a node says is heard at most this much later: it is asked every period, and answers within another."""
-
-DECIDED_NS: Final = 2 * NS_PER_S
-"""So near to a master's claim a controller's statement of its epoch must be for the claim to be of that epoch."""
 
 
 class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,61 +88,10 @@ class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """A node said that it leads: one stretch of one epoch (term for controllers).
-
-    ``not_before_ns``, ``not_after_ns``: when the node last said otherwise before it, and first said otherwise after it.
-    """
-
-    role: str
-    kind: str
-    subject: str | None
-    node: str
-    epoch: int
-    first_ns: int
-    last_ns: int
-    not_before_ns: int = -1
-    not_after_ns: int = NEVER_NS
-
-    def distance_ns(self, at_ns: int) -> int | None:
-        """How far from an instant it was heard: 0 within it, None if too far, or if the node said otherwise between."""
-        if self.first_ns <= at_ns <= self.last_ns:
-            return 0
-        if not self.not_before_ns < at_ns < self.not_after_ns:
-            return None
-        distance_ns = self.first_ns - at_ns if at_ns < self.first_ns else at_ns - self.last_ns
-        return distance_ns if distance_ns <= HEARD_NS else None
-
-
-class Stretch(msgspec.Struct, frozen=True):
-    """A statement that stayed the same from its first to its last hearing."""
-
-    first_ns: int
-    last_ns: int
-    said: Any
-
-
-class InSync(msgspec.Struct, frozen=True, kw_only=True):
-    """What one node said of a master's SyncStateSet, unchanged from ``first_ns`` to ``last_ns``.
-
-    ``first_ns`` is the end of the first answer and ``last_ns`` the question behind the last, so that what was
-    said held all the time between. ``epoch`` is the speaker's: a master's epoch, a controller's term.
-    ``number`` is the SyncStateSet's own epoch.
-    """
-
-    node: str
-    master: str
-    epoch: int
-    members: tuple[str, ...]
-    number: int
-    first_ns: int
-    last_ns: int
-
-
-class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+class Timeline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """The run beside its operations.
 
-    ``statements``: (node, what) → stretches in order of time; what is role, epoch, master or SyncStateSet.
+    ``reigns``: who led what, in order of time. ``statements``: see there. ``words``: node → what it called itself.
     ``in_sync``: who was in sync, by speaker and time. ``clocks``: node → each comparison of its wall clock with the
     control host's, as (ns ahead, error in ns). ``drain_ended``: the phase of the final reads ended well.
     ``loaded``: the load began.
@@ -150,8 +102,9 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     end_ns: int
     drain_ended: bool
     faults: tuple[FaultSpan, ...]
-    claims: tuple[Claim, ...]
-    statements: dict[str, dict[str, tuple[Stretch, ...]]]
+    reigns: tuple[Reign, ...]
+    statements: Statements
+    words: dict[str, tuple[Stretch, ...]]
     in_sync: tuple[InSync, ...]
     observed: int
     loaded: bool
@@ -177,20 +130,53 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             (fault for fault in self.faults if fault.inject_ns is not None), key=lambda fault: fault.inject_ns or 0
         )
 
-    def epoch_of(self, node: str, at_ns: int) -> int | None:
-        """The epoch in which a replica led at a time, None if no claim was heard near enough.
+    @cached_property
+    def _reigns_by(self) -> dict[tuple[str, str | None], list[Reign]]:
+        """(node, subject) → its reigns; under the subject None all of the node's over replicas."""
+        out: dict[tuple[str, str | None], list[Reign]] = {}
+        for reign in self.reigns:
+            out.setdefault((reign.node, reign.subject), []).append(reign)
+            if reign.kind == "replica":
+                out.setdefault((reign.node, None), []).append(reign)
+        return out
 
-        The nearest claim counts, also one heard afterwards: a new master works before the observer asks it.
+    @cached_property
+    def _reigns_over(self) -> dict[str | None, list[Reign]]:
+        out: dict[str | None, list[Reign]] = {}
+        for reign in self.reigns:
+            out.setdefault(reign.subject, []).append(reign)
+        return out
+
+    def reigns_over(self, subject: str | None) -> list[Reign]:
+        """Who led a subject, in order of time; nobody led None."""
+        return self._reigns_over.get(subject, [])
+
+    def reign_of(self, node: str, at_ns: int, subject: str | None = None) -> Reign | None:
+        """How a node led a subject at a time, None if no claim was heard near enough.
+
+        The nearest claim counts, also one heard afterwards: a new leader works before the observer asks it.
+
+        Args:
+            node: who.
+            at_ns: when.
+            subject: of what; None: of any that keeps keys.
         """
-        own = (claim for claim in self.claims if claim.node == node and claim.kind == "replica")
-        near = [(far, claim.first_ns, claim.epoch) for claim in own if (far := claim.distance_ns(at_ns)) is not None]
-        return min(near)[2] if near else None
+        own = self._reigns_by.get((node, subject), ())
+        near = [
+            (far, reign.first_ns, reign.epoch, reign) for reign in own if (far := reign.distance_ns(at_ns)) is not None
+        ]
+        return min(near, key=lambda one: one[:3])[3] if near else None
+
+    def epoch_of(self, node: str, at_ns: int, subject: str | None = None) -> int | None:
+        """The epoch in which a node led at a time; see ``reign_of``."""
+        reign = self.reign_of(node, at_ns, subject)
+        return reign.epoch if reign is not None else None
 
     def controller_at(self, at_ns: int) -> str | None:
         """The controller that was the active one at a time, as far as it was heard: of several, of the newest term."""
-        heard = [claim for claim in self.claims if claim.kind == "controller" and claim.first_ns <= at_ns]
-        own = [claim for claim in heard if claim.distance_ns(at_ns) is not None]
-        return max(own, key=lambda claim: (claim.epoch, claim.first_ns)).node if own else None
+        heard = [reign for reign in self.reigns if reign.kind == "controller" and reign.first_ns <= at_ns]
+        own = [reign for reign in heard if reign.distance_ns(at_ns) is not None]
+        return max(own, key=lambda reign: (reign.epoch, reign.first_ns)).node if own else None
 
 
 def fault_spans(events: Iterable[Event]) -> tuple[FaultSpan, ...]:
@@ -231,148 +217,6 @@ def fault_spans(events: Iterable[Event]) -> tuple[FaultSpan, ...]:
     )
 
 
-def _said(observation: Observation, kind: str) -> dict[str, Any]:
-    """The statements of one observation that bear on stability."""
-    out: dict[str, Any] = {"master": observation.master}
-    if observation.sync_state_set is not None:
-        out["SyncStateSet"] = tuple(sorted(observation.sync_state_set))
-    if kind == "replica":
-        out |= {"role": observation.role, "epoch": observation.epoch}
-    return {what: said for what, said in out.items() if said is not None}
-
-
-def _statements(observations: list[Observation], kinds: dict[str, str]) -> dict[str, dict[str, tuple[Stretch, ...]]]:
-    out: dict[str, dict[str, list[Stretch]]] = {}
-    for seen in observations:
-        if not seen.alive:
-            continue
-        for what, said in _said(seen, kinds.get(seen.node, "other")).items():
-            stretches = out.setdefault(seen.node, {}).setdefault(what, [])
-            if stretches and stretches[-1].said == said:
-                stretches[-1] = Stretch(stretches[-1].first_ns, seen.time_ns, said)
-            else:
-                stretches.append(Stretch(seen.time_ns, seen.time_ns, said))
-    return {node: {what: tuple(one) for what, one in tracks.items()} for node, tracks in out.items()}
-
-
-def _decisions(observations: list[Observation]) -> dict[str, list[tuple[int, int]]]:
-    """Master → (when a controller said so, the epoch that it decided), in order of time.
-
-    A controller of an earlier term than one already heard repeats what was decided before: that is no decision now.
-    """
-    out: dict[str, list[tuple[int, int]]] = {}
-    newest_term = 0
-    for seen in observations:
-        if not seen.alive or seen.master is None or seen.master_epoch is None:
-            continue
-        term = newest_term if seen.epoch is None else seen.epoch
-        newest_term = max(newest_term, term)
-        if term == newest_term:
-            out.setdefault(seen.master, []).append((seen.time_ns, seen.master_epoch))
-    return out
-
-
-def _claimed_epoch(
-    seen: Observation, decisions: dict[str, list[tuple[int, int]]], before: tuple[int, int] | None
-) -> int | None:
-    """The epoch of a master's claim (SEMANTICS 15): its own word, unless a controller decided a later one.
-
-    Its own word may be of an epoch before: it is that of the newest part of its log. So while it repeats its word, what
-    was decided of it once goes on to hold where no controller is heard.
-
-    Args:
-        seen: the claim.
-        decisions: what controllers decided.
-        before: the node's last own word, and the epoch its claim then was of.
-    """
-    if seen.epoch is None:
-        return None
-    known = before[1] if before is not None and before[0] <= seen.epoch else seen.epoch
-    own = decisions.get(seen.node, [])
-    first, last = (bisect_left(own, (seen.time_ns + away_ns, 0)) for away_ns in (-DECIDED_NS, DECIDED_NS + 1))
-    near = own[first:last]
-    for word in (known, seen.epoch):
-        if any(epoch == word for _, epoch in near):
-            return word
-    later = [(abs(at_ns - seen.time_ns), -epoch) for at_ns, epoch in near if epoch > seen.epoch]
-    return -min(later)[1] if later else max(known, seen.epoch)
-
-
-def _claims(observations: list[Observation], roles: dict[str, str], kinds: dict[str, str]) -> tuple[Claim, ...]:
-    decisions = _decisions(observations)
-    open_claims: dict[str, Claim] = {}
-    done: list[Claim] = []
-    words: dict[str, tuple[int, int]] = {}
-    spoke_ns: dict[str, int] = {}
-    for seen in observations:
-        if not seen.alive or seen.role is None:
-            continue
-        before_ns, spoke_ns[seen.node] = spoke_ns.get(seen.node, -1), seen.time_ns
-        last = open_claims.get(seen.node)
-        kind = kinds.get(seen.node, "other")
-        epoch = seen.epoch
-        if kind == "replica" and seen.role in LEADING:
-            epoch = _claimed_epoch(seen, decisions, words.get(seen.node))
-            if seen.epoch is not None and epoch is not None:
-                words[seen.node] = seen.epoch, epoch
-        leads = seen.role in LEADING and epoch is not None and epoch >= 1
-        if last is not None and leads and last.epoch == epoch:
-            open_claims[seen.node] = msgspec.structs.replace(last, last_ns=seen.time_ns)
-            continue
-        if last is not None:
-            done.append(msgspec.structs.replace(open_claims.pop(seen.node), not_after_ns=seen.time_ns))
-        if leads and epoch is not None:
-            open_claims[seen.node] = Claim(
-                role=roles.get(seen.node, ""),
-                kind=kind,
-                subject=seen.subject if kind == "replica" else None,
-                node=seen.node,
-                epoch=epoch,
-                first_ns=seen.time_ns,
-                last_ns=seen.time_ns,
-                not_before_ns=before_ns,
-            )
-    return tuple(sorted([*done, *open_claims.values()], key=lambda claim: (claim.first_ns, claim.node)))
-
-
-def _in_sync(observations: list[Observation]) -> tuple[InSync, ...]:
-    """The stretches of unchanging statements; a node that did not answer has changed nothing by that."""
-    open_ones: dict[str, InSync] = {}
-    done: list[InSync] = []
-    for seen in observations:
-        if not seen.alive:
-            continue
-        said = None
-        if seen.master and seen.epoch is not None and seen.sync_state_set is not None:
-            number = -1 if seen.sync_state_set_epoch is None else seen.sync_state_set_epoch
-            said = InSync(
-                node=seen.node,
-                master=seen.master,
-                epoch=seen.epoch,
-                members=tuple(sorted(seen.sync_state_set)),
-                number=number,
-                first_ns=seen.time_ns,
-                last_ns=seen.asked_ns,
-            )
-        last = open_ones.pop(seen.node, None)
-        if last is not None and said is not None and _same_set(last, said):
-            open_ones[seen.node] = msgspec.structs.replace(last, last_ns=seen.asked_ns)
-            continue
-        done += [last] if last is not None else []
-        if said is not None and said.number >= 0:
-            open_ones[seen.node] = said
-    return tuple(sorted([*done, *open_ones.values()], key=lambda one: (one.node, one.first_ns)))
-
-
-def _same_set(left: InSync, right: InSync) -> bool:
-    return (left.master, left.epoch, left.number, left.members) == (
-        right.master,
-        right.epoch,
-        right.number,
-        right.members,
-    )
-
-
 def _clocks(events: Iterable[Event]) -> dict[str, tuple[tuple[int, int], ...]]:
     out: dict[str, tuple[tuple[int, int], ...]] = {}
     for event in events:
@@ -387,17 +231,17 @@ def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
     observations = sorted(
         (event for event in events if isinstance(event, Observation)), key=lambda event: (event.time_ns, event.node)
     )
-    roles = {node.name: node.role for node in run.nodes}
-    kinds = {name: run.roles.get(role, "other") for name, role in roles.items()}
+    speeches = speeches_of(observations)
     drain = [event for event in events if isinstance(event, Phase) and event.name == "drain"]
     return Timeline(
         origin_ns=run.origin_ns,
         end_ns=max((event.time_ns for event in events), default=run.origin_ns),
         drain_ended=bool(drain) and drain[-1].edge == "end" and drain[-1].ok,
         faults=fault_spans(events),
-        claims=_claims(observations, roles, kinds),
-        statements=_statements(observations, kinds),
-        in_sync=_in_sync(observations),
+        reigns=reigns_of(speeches, run),
+        statements=statements_of(speeches, run),
+        words=words_of(speeches, run),
+        in_sync=in_sync_of(speeches, run),
         observed=len(observations),
         loaded=any(isinstance(event, Phase) and event.name == "load" for event in events),
         nodes=node_states(events),

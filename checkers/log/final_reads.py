@@ -14,10 +14,12 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import FINAL, POPS, F, Type
+from chaos.core.runinfo import Subject
 from checkers.anomalies.findings import counted, node_name
 from checkers.consumers.clocks import replicas_skew
 from checkers.history.columns import Ints, among
 from checkers.history.kernel import Context, QueueShard
+from checkers.history.leadership import LEADER
 from checkers.history.log import Log
 from checkers.history.timeline import Timeline
 
@@ -40,13 +42,15 @@ class Drained(msgspec.Struct, frozen=True):
         return not self.reason
 
 
-def unstable(timeline: Timeline, at_ns: int, *, replicas: bool) -> str:
-    """What was not stable in the 5 s before an instant; empty if all was."""
-    if not replicas:
+def unstable(timeline: Timeline, at_ns: int, subject: Subject | None) -> str:
+    """What of a subject was not stable in the 5 s before an instant; empty if all was, or if nobody leads."""
+    if subject is None:
         return ""
     since_ns = at_ns - STABLE_NS
-    masters = set()
-    for node, tracks in sorted(timeline.statements.items()):
+    leaders = set()
+    said = timeline.statements.get(subject.name, {})
+    for node in sorted({*said, *subject.nodes}):
+        tracks = {**said.get(node, {}), "role": timeline.words.get(node, ())}
         for what, stretches in tracks.items():
             # From the last statement before the window on, everything said must be the same.
             last_before = max((i for i, one in enumerate(stretches) if one.first_ns <= since_ns), default=0)
@@ -54,12 +58,12 @@ def unstable(timeline: Timeline, at_ns: int, *, replicas: bool) -> str:
             before = [one for one in stretches[last_before : last_before + 1] if one.first_ns <= at_ns]
             if heard and len({str(one.said) for one in (*before, *heard)}) > 1:
                 return f"{node}'s {what} changed within 5 s before the first pass"
-            if what == "role" and any(one.said == "master" for one in heard):
-                masters.add(node)
-    if not masters:
-        return "nobody was observed to be master in the 5 s before the first pass"
-    if len(masters) > 1:
-        return f"{' and '.join(sorted(masters))} both said to be master in the 5 s before the first pass"
+            if what == LEADER and any(one.said == node for one in heard):
+                leaders.add(node)
+    if not leaders:
+        return f"nobody was observed to lead {subject.name} in the 5 s before the first pass"
+    if len(leaders) > 1:
+        return f"{' and '.join(sorted(leaders))} both said to lead {subject.name} in the 5 s before the first pass"
     return ""
 
 
@@ -68,7 +72,7 @@ def _passes(log: Log) -> Ints:
     return ops[np.argsort(log.of("complete_ns", ops), kind="stable")]
 
 
-def _before_the_passes(log: Log, context: Context, first: int) -> str:
+def _before_the_passes(log: Log, context: Context, key: int, first: int) -> str:
     """What spoils a pair of passes whose first is ``first``: faults, open operations, an unstable cluster."""
     timeline, began_ns = context.timeline, int(log.invoke[first])
     healed_ns = timeline.last_heal_ns()
@@ -88,18 +92,18 @@ def _before_the_passes(log: Log, context: Context, first: int) -> str:
     skew = replicas_skew(context)
     if not log.operations.none_above("argument", delayed, began_ns - skew.late_ns):
         return f"the first pass began before the time of a delayed message by the brokers' clocks, which {skew}"
-    return unstable(timeline, began_ns, replicas="replica" in context.run.roles.values())
+    return unstable(timeline, began_ns, context.run.subject_of(key))
 
 
-def _judged(log: Log, context: Context) -> Drained:
+def _judged(log: Log, context: Context, key: int) -> Drained:
     passes = _passes(log)
     if not len(passes):
         return Drained("no final read", -1, -1)
     last = int(passes[-1])
-    return Drained(_why_not(log, context, passes, last), last, log.begin_of(last))
+    return Drained(_why_not(log, context, key, passes, last), last, log.begin_of(last))
 
 
-def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
+def _why_not(log: Log, context: Context, key: int, passes: Ints, last: int) -> str:
     """What is missing for completeness; empty if nothing is."""
     apart = passes[log.of("complete_ns", passes) + APART_NS <= log.invoke[last]]
     if not len(apart):
@@ -112,10 +116,10 @@ def _why_not(log: Log, context: Context, passes: Ints, last: int) -> str:
     if ended != maximum:
         return f"the last pass ended at {ended}, but the maximum is {maximum}"
     late = _not_there_yet(log, last)
-    waited = _waited_in_vain(log, context, passes, last) if late else ""
+    waited = _waited_in_vain(log, context, key, passes, last) if late else ""
     if waited:
         return f"{late}, and {waited}"
-    return _before_the_passes(log, context, first)
+    return _before_the_passes(log, context, key, first)
 
 
 def _not_there_yet(log: Log, last: int) -> str:
@@ -129,10 +133,10 @@ def _not_there_yet(log: Log, last: int) -> str:
     return f"{counted(unseen, 'message')} acknowledged without an offset {verb} not read yet" if unseen else ""
 
 
-def _waited_in_vain(log: Log, context: Context, passes: Ints, last: int) -> str:
+def _waited_in_vain(log: Log, context: Context, key: int, passes: Ints, last: int) -> str:
     """Why a log that ends below an acknowledged offset may yet grow, or be the wrong node's; empty if neither.
 
-    Equal passes for two minutes, all of them at the one node that says to be master, in the newest epoch.
+    Equal passes for two minutes, all of them at the one node that says to lead the queue, in the newest epoch.
     """
     equal = last
     for op in passes[::-1]:
@@ -142,18 +146,19 @@ def _waited_in_vain(log: Log, context: Context, passes: Ints, last: int) -> str:
     if int(log.invoke[last]) - int(log.complete[equal]) < PATIENCE_NS:
         return "no equal passes of one node were 120 s apart"
     reader, since_ns = node_name(context, int(log.node[last])), int(log.invoke[equal])
-    claims = [claim for claim in context.timeline.claims if claim.kind == "replica"]
-    if any(claim.node != reader and claim.last_ns >= since_ns for claim in claims):
-        return "another node said to be master during the passes"
-    newest = max((claim.epoch for claim in claims), default=None)
-    if newest is None or context.timeline.epoch_of(reader, int(log.complete[last])) != newest:
-        return f"{reader} was not observed to be master of the newest epoch"
+    subject = context.subject_of(key)
+    reigns = context.timeline.reigns_over(subject)
+    if any(reign.node != reader and reign.last_ns >= since_ns for reign in reigns):
+        return f"another node said to lead {subject} during the passes"
+    newest = max((reign.epoch for reign in reigns), default=None)
+    if newest is None or context.timeline.epoch_of(reader, int(log.complete[last]), subject) != newest:
+        return f"{reader} was not observed to lead in the newest epoch"
     return ""
 
 
 def drain_of(shard: QueueShard, context: Context) -> Drained:
     """Judge one queue's final reads; worked out once per shard."""
     if "drain" not in shard.memo:
-        shard.memo["drain"] = _judged(shard.log, context)
+        shard.memo["drain"] = _judged(shard.log, context, shard.key)
     drained: Drained = shard.memo["drain"]
     return drained

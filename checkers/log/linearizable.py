@@ -153,10 +153,12 @@ def just_acknowledged(log: Log, context: Context, read: int, witness: int) -> bo
     return bool(of_its_own_master and age_ns <= context.run.promises.readable_after_s * NS_PER_S)
 
 
-def at_old_master(log: Log, context: Context, read: int, witness: int) -> bool:
+def at_old_master(log: Log, context: Context, key: int, read: int, witness: int) -> bool:
     """Whether a stale read was served by a node of a lower epoch than what it missed (SEMANTICS 13)."""
     reader, giver = (node_name(context, int(log.node[op])) for op in (read, witness))
-    epochs = [context.timeline.epoch_of(node, int(log.complete[op])) for node, op in ((reader, read), (giver, witness))]
+    subject = context.subject_of(key)
+    acts = ((reader, read), (giver, witness))
+    epochs = [context.timeline.epoch_of(node, int(log.complete[op]), subject) for node, op in acts]
     if epochs[0] is None or epochs[1] is None:
         return reader != giver
     return epochs[0] < epochs[1]
@@ -232,7 +234,7 @@ class LinearizableKernel(OfEachKey):
         excused = []
         for read, witness, shown in zip(stale.ops.tolist(), stale.witnesses.tolist(), stale.shown, strict=True):
             young = not shown and just_acknowledged(log, context, read, witness)
-            excused.append(young or at_old_master(log, context, read, witness))
+            excused.append(young or at_old_master(log, context, shard.key, read, witness))
 
         def reordered() -> Iterator[Example]:
             for op, place, witness, _ in zip(*(column.tolist() for column in appends), strict=True):

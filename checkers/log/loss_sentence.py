@@ -5,7 +5,7 @@ The module refuses to find losses.
 
 from collections.abc import Sequence
 
-from checkers.anomalies.attribution import blamed, fault_words, standing
+from checkers.anomalies.attribution import blamed, fault_words, reign_words, standing
 from checkers.anomalies.findings import counted, listed, seconds_text
 from checkers.history.kernel import Context
 from checkers.log.loss_clusters import APART_NS, Cluster
@@ -13,7 +13,8 @@ from checkers.log.loss_clusters import APART_NS, Cluster
 
 def _who(cluster: Cluster, context: Context, number: int) -> str:
     """Who acknowledged, in which epoch, under which fault, from when to when."""
-    stands = standing(context, cluster.node, cluster.first_ack_ns, leads=True)
+    subject = context.subject_of(cluster.key)
+    stands = standing(context, cluster.node, cluster.first_ack_ns, leads=True, subject=subject)
     text = f"{cluster.node}, {stands}" if stands else cluster.node
     blame = blamed(context, cluster.node, cluster.first_ack_ns, cluster.last_ack_ns, later=True)
     what = "it" if number == 1 else "them"
@@ -35,14 +36,15 @@ def _again(clusters: Sequence[Cluster], context: Context) -> str:
         return ""
     most = max(twice, key=lambda cluster: (cluster.twice, -cluster.key))
     giver = most.twice_node
-    epoch = context.timeline.epoch_of(giver, most.twice_ns)
-    claims = [claim for claim in context.timeline.claims if claim.node == giver and claim.epoch == epoch]
+    subject = context.subject_of(most.key)
+    epoch = context.timeline.epoch_of(giver, most.twice_ns, subject)
+    over = context.timeline.reigns_over(subject)
+    first = next((reign for reign in over if (reign.node, reign.epoch) == (giver, epoch)), None)
     since = ""
-    if claims:
-        first_ns = claims[0].first_ns
-        controller = context.timeline.controller_at(first_ns)
+    if first is not None:
+        controller = context.timeline.controller_at(first.first_ns)
         under = f" under controller {controller}" if controller else ""
-        since = f", master of epoch {epoch} from {seconds_text(context, first_ns)}{under},"
+        since = f", {reign_words(first, context)} from {seconds_text(context, first.first_ns)}{under},"
     span = f"{most.twice_first}-{most.twice_last}" if most.twice_first != most.twice_last else f"{most.twice_first}"
     plural = "offsets" if most.twice > 1 else "offset"
     queues = len({cluster.key for cluster in twice})

@@ -1,7 +1,7 @@
 """No acknowledgement while fewer replicas were in sync than promised (SEMANTICS 16).
 
 Judged where nothing leaves a doubt. Either observers: the whole operation lies between two hearings of one unchanged
-SyncStateSet that is too small; a master's word about its own set goes before a controller's, because the master is
+SyncStateSet that is too small; a leader's word about its own set goes before a controller's, because the leader is
 who acknowledges. Or proven faults: over the whole operation so many replicas were away that too few could hold the
 message, whatever anybody says of a set. The module refuses to judge an acknowledgement beside a change of either.
 """
@@ -30,33 +30,35 @@ from checkers.anomalies.replicas_down import Away, replicas_away
 from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
-from checkers.history.timeline import HEARD_NS, InSync
+from checkers.history.leadership import HEARD_NS, InSync
 
 
-def too_few(context: Context) -> list[InSync]:
-    """The stretches over which a SyncStateSet was certainly below the promised minimum, by master and time."""
+def too_few(context: Context, key: int) -> list[InSync]:
+    """The stretches over which a key's SyncStateSet was certainly below the promised minimum, by leader and time."""
     timeline, minimum = context.timeline, context.run.promises.min_in_sync
-    of_masters = [one for one in timeline.in_sync if one.node == one.master]
-    terms = [claim for claim in timeline.claims if claim.kind == "controller"]
-    trusted = of_masters or [
+    subject = context.subject_of(key)
+    said = [one for one in timeline.in_sync if one.subject == subject]
+    of_leaders = [one for one in said if one.node == one.leader]
+    terms = [reign for reign in timeline.reigns if reign.kind == "controller"]
+    trusted = of_leaders or [
         one
-        for one in timeline.in_sync
-        if not any(claim.epoch > one.epoch and claim.first_ns <= one.last_ns + HEARD_NS for claim in terms)
+        for one in said
+        if not any(reign.epoch > one.epoch and reign.first_ns <= one.last_ns + HEARD_NS for reign in terms)
     ]
     return sorted(
-        (one for one in trusted if len(one.members) < minimum), key=lambda one: (one.master, one.first_ns, one.node)
+        (one for one in trusted if len(one.members) < minimum), key=lambda one: (one.leader, one.first_ns, one.node)
     )
 
 
 def _inside(shard: QueueShard, context: Context, stretch: InSync) -> Ints:
-    """The ok sends that the master took and acknowledged strictly inside a stretch, in order of invocation."""
+    """The ok sends that the leader took and acknowledged strictly inside a stretch, in order of invocation."""
     log = shard.log
-    master = next((i for i, node in enumerate(context.run.nodes) if node.name == stretch.master), -1)
+    leader = next((i for i, node in enumerate(context.run.nodes) if node.name == stretch.leader), -1)
     acked = log.sends[log.acked]
     first = np.searchsorted(log.invoke[acked], stretch.first_ns, side="right")
     last = np.searchsorted(log.invoke[acked], stretch.last_ns, side="left")
     own: Ints = acked[first:last]
-    inside: Ints = own[(log.complete[own] < stretch.last_ns) & (log.node[own] == master)]
+    inside: Ints = own[(log.complete[own] < stretch.last_ns) & (log.node[own] == leader)]
     return inside
 
 
@@ -68,7 +70,7 @@ def _unheld(shard: QueueShard, context: Context, away: list[Away]) -> Ints:
     for one in away:
         gone[one.position] |= (log.invoke[acked] > one.first_ns) & (log.complete[acked] < one.last_ns)
     missing = np.sum(list(gone.values()), axis=0) if gone else np.zeros(len(acked), dtype=np.int64)
-    replicas = sum(context.run.roles.get(node.role) == "replica" for node in context.run.nodes)
+    replicas = len(context.run.replicas_of(shard.key))
     # An answer of somebody who was away is a riddle, not a message that too few hold.
     riddle = np.zeros(len(acked), dtype=np.bool_)
     for position, mask in gone.items():
@@ -83,7 +85,7 @@ def _unheld_example(shard: QueueShard, context: Context, send: int, away: list[A
     value, offset = log.sent(send), int(log.offset[send])
     mine = [one for one in away if one.first_ns < log.invoke[send] and log.complete[send] < one.last_ns]
     gone = sorted({one.node for one in mine})
-    replicas = sum(context.run.roles.get(node.role) == "replica" for node in context.run.nodes)
+    replicas = len(context.run.replicas_of(shard.key))
     from_ns, to_ns = max(one.first_ns for one in mine), min(one.last_ns for one in mine)
     verbs = listed(sorted({one.verb for one in mine}))
     return who.example(
@@ -130,9 +132,10 @@ class MinInSyncKernel(OfEachKey):
         """Look at one queue."""
         log = shard.log
         of_send: dict[int, InSync] = {}
-        for stretch in too_few(context):
+        for stretch in too_few(context, shard.key):
             of_send |= {send: stretch for send in _inside(shard, context, stretch).tolist() if send not in of_send}
-        away = replicas_away(context)
+        own = context.run.replicas_of(shard.key)
+        away = [one for one in replicas_away(context) if one.node in own]
         bad = sorted({*of_send, *_unheld(shard, context, away).tolist()})
 
         def told_of() -> Iterator[Example]:

@@ -86,9 +86,10 @@ class Copies(NamedTuple):
     forked: Mask
 
 
-def _replicas(context: Context) -> list[int]:
-    run = context.run
-    return [i for i, node in enumerate(run.nodes) if run.roles.get(node.role) == "replica"]
+def _replicas(context: Context, key: int) -> list[int]:
+    """The places of the nodes that keep a queue."""
+    own = context.run.replicas_of(key)
+    return [i for i, node in enumerate(context.run.nodes) if node.name in own]
 
 
 def _copy(shard: QueueShard, op: int) -> Copy:
@@ -149,7 +150,8 @@ class _Teller:
         (usual, many), (other, few) = sides[0], sides[1]
         odd = copies.copies[few[0]]
         read_ns = int(self._shard.log.complete[odd.op])
-        who = actor(context, node_name(context, odd.node), read_ns)
+        subject = context.subject_of(self._shard.key)
+        who = actor(context, node_name(context, odd.node), read_ns, subject=subject)
         names = listed([node_name(context, copies.copies[i].node) for i in many])
         return who.example(
             f"after the drain {who.subject} holds {_said(other)} at offset {offset} of queue {self._shard.key}, where "
@@ -182,7 +184,8 @@ class _Teller:
 def _misnumbered(shard: QueueShard, context: Context, copies: list[Copy]) -> Iterator[Example]:
     """The rows of copies that have a number not above the one before, in words."""
     for copy in copies:
-        who = actor(context, node_name(context, copy.node), int(shard.log.complete[copy.op]))
+        subject = context.subject_of(shard.key)
+        who = actor(context, node_name(context, copy.node), int(shard.log.complete[copy.op]), subject=subject)
         for before, offset, content in copy.misnumbered:
             place = f"behind offset {before}" if before >= copy.begin else f"though it begins at offset {copy.begin}"
             yield who.example(
@@ -218,8 +221,9 @@ class ReplicasKernel(OfEachKey):
     anomalies = named("replica-fork")
 
     def applies(self, context: Context) -> str | None:
-        """Where there is more than one replica."""
-        return None if len(_replicas(context)) >= _TWO else "there is one replica"
+        """Where a queue has more than one replica."""
+        most = max((len(context.run.replicas_of(key)) for key in range(context.run.queues)), default=0)
+        return None if most >= _TWO else "there is one replica"
 
     def examine(self, shard: QueueShard, context: Context) -> ReplicaSummary:
         """Look at one queue."""
@@ -228,7 +232,7 @@ class ReplicasKernel(OfEachKey):
         if not len(asked):
             return ReplicaSummary()
         copies, unread = [], dict[tuple[str, str], tuple[int, ...]]()
-        for node in _replicas(context):
+        for node in _replicas(context, shard.key):
             ops = asked[own["argument"][asked] == node]
             read = ops[log.type[ops] == Type.OK]
             begun = ops[own["count"][ops] > 0]

@@ -10,12 +10,14 @@ from typing import Final, NamedTuple
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.node_notes import ENDED, SILENT
+from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.findings import listed, seconds_text
 from checkers.history.kernel import Context
+from checkers.history.leadership import MEMBERS, Stretch
 from checkers.history.node_states import Ended
-from checkers.history.timeline import FaultSpan, Stretch
+from checkers.history.timeline import FaultSpan
 
 OUTSIDE: Final = "not in sync"
 GRACE_MAX_NS: Final = 120 * NS_PER_S
@@ -178,14 +180,21 @@ def _silent(context: Context, healed_ns: int) -> Iterator[Missing]:
 
 
 def _outside(context: Context, healed_ns: int) -> Iterator[Missing]:
-    """Replicas that were in no SyncStateSet for too long, as masters say it; as controllers do if no master speaks."""
+    """Replicas that were in no SyncStateSet for too long, as leaders say it; as controllers do if no leader speaks."""
+    if not context.run.promises.rejoins_within_s:
+        return
+    for subject in context.run.replicated:
+        yield from _outside_of(subject, context, healed_ns)
+
+
+def _outside_of(subject: Subject, context: Context, healed_ns: int) -> Iterator[Missing]:
     within_s = context.run.promises.rejoins_within_s
-    replicas = [node.name for node in context.run.nodes if context.run.roles.get(node.role) == "replica"]
-    said = _sets(context, replicas, healed_ns)
-    if not within_s or not said:
+    said = _sets(subject.name, context, healed_ns)
+    if not said:
         return
     speaker, newest = max(said, key=lambda pair: pair[1].last_ns)
-    for node in replicas:
+    which = f"in no SyncStateSet of {subject.name}" if len(context.run.replicated) > 1 else "in no SyncStateSet"
+    for node in subject.nodes or _members(subject.name, context):
         inside = sorted((one.first_ns, one.last_ns) for _, one in said if node in one.said)
         gap = _gap(inside, healed_ns, newest.last_ns, within_s, context)
         if gap is None:
@@ -194,7 +203,7 @@ def _outside(context: Context, healed_ns: int) -> Iterator[Missing]:
         back = gap.to_ns < newest.last_ns
         named = "when it was in one again" if back else f"when {speaker} named {listed(newest.said) or 'none'}"
         sentence = (
-            f"{node} ran and was in no SyncStateSet from {seconds_text(context, gap.from_ns)} to "
+            f"{node} ran and was {which} from {seconds_text(context, gap.from_ns)} to "
             f"{seconds_text(context, gap.to_ns)}, {named}, {healed_words(context, fault)}; {within_s:g} s are promised"
         )
         example = Example(
@@ -203,12 +212,18 @@ def _outside(context: Context, healed_ns: int) -> Iterator[Missing]:
         yield Missing(node, OUTSIDE, gap.to_ns, example)
 
 
-def _sets(context: Context, replicas: list[str], healed_ns: int) -> list[tuple[str, Stretch]]:
-    """Who named which SyncStateSet since the heal."""
+def _members(subject: str, context: Context) -> list[str]:
+    """Who was ever named among those in sync."""
+    tracks = context.timeline.statements.get(subject, {}).values()
+    return sorted({node for own in tracks for stretch in own.get(MEMBERS, ()) for node in stretch.said})
+
+
+def _sets(subject: str, context: Context, healed_ns: int) -> list[tuple[str, Stretch]]:
+    """Who named which SyncStateSet of a subject since the heal."""
     every = [
         (node, stretch)
-        for node, own in context.timeline.statements.items()
-        for stretch in own.get("SyncStateSet", ())
+        for node, own in context.timeline.statements.get(subject, {}).items()
+        for stretch in own.get(MEMBERS, ())
         if stretch.last_ns > healed_ns
     ]
-    return [one for one in every if one[0] in replicas] or every
+    return [one for one in every if one[0] in context.run.replicas] or every

@@ -17,13 +17,15 @@ from chaos.core.history import NEVER_NS
 from chaos.core.node_notes import ENDED
 from chaos.core.op import FINAL, SENDS, Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.anomalies.attribution import reign_words
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text, told
 from checkers.assumptions import LAG_NS, LATE_SHARE
 from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
-from checkers.history.timeline import Claim, FaultSpan
+from checkers.history.leadership import Reign
+from checkers.history.timeline import FaultSpan
 from checkers.recovery.missing_nodes import Missing, deadline_ns, healed_words, is_explained, missing_nodes
 from checkers.recovery.service import Sent, silences
 
@@ -246,31 +248,36 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
     beside = f" while {counted(served, 'other queue')} took sends" if served else ""
     for key, one in sorted(summary.silent.items()):
         until = "one was again" if one.acked else "the load ended"
-        master = _master(context, one.end_ns)
-        led = f"{master.node} was master of epoch {master.epoch}" if master is not None else "no node was master"
+        leader = _leader(context, key, one.end_ns)
+        led = f"{leader.node} was {reign_words(leader, context)}, " if leader is not None else _nobody_led(context, key)
         sentence = (
             f"no send to queue {key} was acknowledged from {seconds_text(context, one.start_ns)} to "
-            f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {healed_words(context, fault)}; {led}, every "
+            f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {healed_words(context, fault)}; {led}every "
             f"process ran, every link passed, and {within_s:g} s are promised"
         )
         yield Example(
             sentence=sentence,
             key=key,
-            node=master.node if master is not None else None,
+            node=leader.node if leader is not None else None,
             at_ns=one.start_ns,
             fault=fault.id if fault is not None else None,
             ops=one.shown,
         )
 
 
-def _master(context: Context, at_ns: int) -> Claim | None:
-    """Who said to be master then, of several the one of the newest epoch."""
-    own = [
-        claim
-        for claim in context.timeline.claims
-        if claim.kind == "replica" and claim.first_ns <= at_ns <= claim.last_ns + 2 * NS_PER_S
-    ]
-    return max(own, key=lambda claim: (claim.epoch, claim.first_ns), default=None)
+def _leader(context: Context, key: int, at_ns: int) -> Reign | None:
+    """Who said to lead a queue then, of several the one of the newest epoch."""
+    over = context.timeline.reigns_over(context.subject_of(key))
+    own = [reign for reign in over if reign.first_ns <= at_ns <= reign.last_ns + 2 * NS_PER_S]
+    return max(own, key=lambda reign: (reign.epoch, reign.first_ns), default=None)
+
+
+def _nobody_led(context: Context, key: int) -> str:
+    """That a queue had no leader, as a part of a sentence; empty where none has one."""
+    subject = context.subject_of(key)
+    if subject is None:
+        return ""
+    return f"nobody led {subject}, " if len(context.run.replicated) > 1 else "no node led, "
 
 
 def last_healed(context: Context) -> FaultSpan | None:

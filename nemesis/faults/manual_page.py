@@ -15,6 +15,10 @@ Which faults are there, what do they hit, and what can be set? This page is made
 
 A nemesis is `NAME[:PARAM=VALUE[,PARAM=VALUE]][@role[+role]]`, e.g. `random-loss:probability=0.5@broker`. In a YAML file
 the same is `nemesis: {random-loss@broker: {probability: 0.5}}`.
+
+`leader-` hits the leader of a subject: of a replica group, of a partition, of the controllers. Without a suffix each
+fault draws one replica group or partition; `@SUBJECT[+SUBJECT]` names some, `@controller` the controllers, `@all` all
+replica groups or partitions at once.
 """
 
 

@@ -18,6 +18,7 @@ from nemesis.faults import params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import broken, fault_named, faults
 from nemesis.targets.selectors import WHOM, Selector
+from nemesis.targets.suffix import read_suffix
 from nemesis.targets.topology import Topology
 
 NOOP: Final = "noop"
@@ -58,22 +59,24 @@ def catalog() -> Mapping[str, Entry]:
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A nemesis as asked for: its row in the catalog, the roles that were named (may be empty) and the parameters.
+    """A nemesis as asked for: its row in the catalog, whom its suffix named, and the parameters.
 
-    ``params``: name and value of every parameter, those of the fault's defaults as well.
+    ``roles`` and ``subjects`` may be empty; one of them is. ``params``: name and value of every parameter, those of the
+    fault's defaults as well.
     """
 
     text: str
     entry: Entry
     roles: tuple[str, ...]
+    subjects: tuple[str, ...] = ()
     params: tuple[tuple[str, Any], ...] = ()
 
 
 def parts(text: str) -> tuple[str, str, str | None]:
-    """Name, parameters and roles of ``NAME[:PARAM=VALUE[,…]][@role[+role]]``; the roles are None without an ``@``."""
-    before, at, roles = text.strip().partition("@")
+    """Name, parameters and suffix of ``NAME[:PARAM=VALUE[,…]][@SUFFIX]``; the suffix is None without an ``@``."""
+    before, at, suffix = text.strip().partition("@")
     name, _, given = before.partition(":")
-    return name.strip(), given.strip(), roles if at else None
+    return name.strip(), given.strip(), suffix if at else None
 
 
 def words(text: str) -> list[str]:
@@ -89,7 +92,7 @@ def words(text: str) -> list[str]:
 
 
 def parse(text: str, topology: Topology) -> Choice:
-    """Read ``NAME[:PARAM=VALUE[,…]][@role[+role]]``.
+    """Read ``NAME[:PARAM=VALUE[,…]][@role[+role]]``; of leaders also ``@subject[+subject]`` and ``@all``.
 
     Raises:
         UsageError: an unknown name, role or parameter, with a guess at what was meant; a role named twice; a value out
@@ -101,30 +104,14 @@ def parse(text: str, topology: Topology) -> Choice:
         lame = next((f"; {fault}: {why}" for fault, why in broken().items() if name.endswith(f"-{fault}")), "")
         meant = lame or _guess(name, [*catalog(), ALL])
         raise UsageError(f"--nemesis {text}: no nemesis {name!r}{meant}; see chaos list nemeses")
-    roles = _roles(text, suffix, topology)
-    if (roles or given) and entry.fault is None:
-        left_out = f"@{suffix}" if roles else f":{given}"
+    whom = read_suffix(text, suffix, topology, leads=entry.selector is Selector.LEADER)
+    if (suffix is not None or given) and entry.fault is None:
+        left_out = f"@{suffix}" if suffix is not None else f":{given}"
         raise UsageError(f"--nemesis {text}: {name} hits nobody, leave {left_out} out")
     said, values = "", _NONE
     if entry.fault is not None:
         said, values = _params(text, given, entry.how)
-    roles_said = f"@{'+'.join(roles)}" if roles else ""
-    return Choice(f"{name}{said}{roles_said}", entry, roles, values)
-
-
-def _roles(text: str, suffix: str | None, topology: Topology) -> tuple[str, ...]:
-    """The roles of a suffix, in the topology's order."""
-    roles = () if suffix is None else tuple(suffix.split("+"))
-    known = topology.targeted_roles()
-    for role in roles:
-        if role not in known:
-            raise UsageError(
-                f"--nemesis {text}: no role {role!r} here that a fault may hit{_guess(role, known)};"
-                f" roles: {', '.join(known) or 'none'}"
-            )
-    if len(set(roles)) < len(roles):
-        raise UsageError(f"--nemesis {text}: a role is named twice")
-    return tuple(role for role in known if role in roles)
+    return Choice(f"{name}{said}{whom.text}", entry, whom.roles, whom.subjects, values)
 
 
 def _params(text: str, given: str, fault: type[Fault]) -> tuple[str, tuple[tuple[str, Any], ...]]:

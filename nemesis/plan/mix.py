@@ -20,6 +20,7 @@ from nemesis.faults.registry import faults
 from nemesis.plan.catalog import ALL, NOOP, Choice, Entry, catalog, parse, parts, words
 from nemesis.plan.mix_times import Slot
 from nemesis.targets.selectors import Selector
+from nemesis.targets.suffix import of_replicas, roles_of
 from nemesis.targets.topology import Topology
 
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -86,7 +87,7 @@ def _every(topology: Topology, missing: Mapping[str, str]) -> Iterator[Choice]:
 
 def _choice(entry: Entry, roles: tuple[str, ...]) -> Choice:
     params = tuple(msgspec.structs.asdict(entry.how.Params()).items())
-    return Choice(f"{entry.name}@{'+'.join(roles)}" if roles else entry.name, entry, roles, params)
+    return Choice(f"{entry.name}@{'+'.join(roles)}" if roles else entry.name, entry, roles, params=params)
 
 
 LOOK_AHEAD: Final = 12
@@ -105,7 +106,7 @@ def deposing_choices(choices: Iterable[Choice], topology: Topology) -> tuple[Cho
         if not fault.recurs or choice.entry.selector is not Selector.LEADER or replica is None:
             continue
         wanted = every if fault.on_links() else (replica,)
-        if (choice.roles or wanted) == wanted:
+        if (choice.roles or wanted) == wanted and of_replicas(choice.subjects, topology):
             out.setdefault(fault.name, choice)
     return tuple(out.values())
 
@@ -200,4 +201,4 @@ def _has_room(slot: Slot, choice: Choice, beside: Choice | None, topology: Topol
 
 def _roles(choice: Choice, topology: Topology) -> frozenset[str | None]:
     """The roles whose nodes a fault of nodes hits."""
-    return frozenset(choice.roles or (topology.replica_role(),))
+    return frozenset(roles_of(choice.subjects, topology) or choice.roles or (topology.replica_role(),))

@@ -15,6 +15,7 @@ import msgspec
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.fault_nature import Colour, Identity
 from chaos.core.rand import stream
+from chaos.core.runinfo import Subject
 from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import fault_named
@@ -22,9 +23,12 @@ from nemesis.plan.catalog import Choice
 from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.targets.selectors import Selector
+from nemesis.targets.suffix import Whom, led_subjects, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
+NOBODY_LEADS: Final = "nobody leads there; name other nodes"
+NO_LEADERS: Final = "the system has no leaders; name other nodes, as in random-kill"
 FOLLOW_UP: Final = "restart"
 """The fault by which mixes follow one that hit the leader."""
 
@@ -39,6 +43,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     the heal. ``draw`` holds the row's random numbers in [0, 1): one per node (the nodes with the smallest are
     taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links. ``nodes``: whom
     it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
+    ``subjects``: those whose leaders it hits; empty: the first that each role leads.
     ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
     ``fault``: the kind, by name. ``params``: its parameters. ``colour``: how reports draw it.
     """
@@ -54,6 +59,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     colour: Colour | None = None
     draw: dict[str, float] = {}
     nodes: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
     follows: int = 0
     quiet_s: float = 0.0
 
@@ -107,10 +113,12 @@ def _pools(
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """The roles a row names, and count key → the nodes that the count is taken of."""
     if choice.entry.how.on_links():
+        # Of links around the leader of a named subject all count, as without a suffix.
         roles = choice.roles or topology.targeted_roles()
         return roles, {"#": tuple(name for role in roles for name in topology.nodes[role])}
     replica = topology.replica_role()
     roles = choice.roles or ((replica,) if replica else ())
+    roles = roles_of(choice.subjects, topology) or roles
     if choice.entry.selector is Selector.FIXED:
         among = choice.roles or topology.targeted_roles()
         roles = tuple(role for role in among if not set(fixed).isdisjoint(topology.nodes[role]))
@@ -130,19 +138,20 @@ def make_plan(
     fault_nodes: Sequence[str] = (),
     rhythm: Rhythm = "mixed",
     overlap: bool = True,
+    subjects: Sequence[Subject] = (),
 ) -> tuple[Row, ...]:
     """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24); of a mix drawn lengths.
 
     ``nemesis`` is as for ``nemesis.plan.mix.parse_mix``, ``kinds`` are ``System.roles``, ``nodes`` its
     topology, ``missing`` what cannot be done here and why, ``fault_nodes`` whom ``fixed-`` means. ``rhythm`` and
-    ``overlap``, whether its rows may, are those of a mix. A row is planned
+    ``overlap``, whether its rows may, are those of a mix. ``subjects`` have leaders. A row is planned
     only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that another
     node or role shifts no other draw.
 
     Raises:
         UsageError: an unknown name or role, times that are not positive, no row fits, or too few nodes.
     """
-    topology = Topology.of(nodes, kinds)
+    topology = Topology.of(nodes, kinds, subjects)
     mix = parse_mix(nemesis, topology, missing)
     check_named(mix, topology, fault_nodes)
     if not mix.choices and not mix.every:
@@ -190,7 +199,9 @@ def _restarts(
     replica = topology.replica_role()
     for (slot, _), row in zip(drawn, rows, strict=True):
         when = restart_after(seed, slot, interval_s, row.duration_s)
-        if when is None or row.selector is not Selector.LEADER or replica is None or row.roles[:1] != (replica,):
+        if when is None or replica is None or row.selector is not Selector.LEADER:
+            continue
+        if row.roles[:1] != (replica,) or not of_replicas(row.subjects, topology):
             continue
         at_s, duration_s = when
         crossed = any(_end_s(row) <= other.at_s < at_s + duration_s for other in rows)
@@ -261,8 +272,17 @@ def row_of(
         params=dict(choice.params),
         colour=fault.colour,
         draw=_draw(selector, pools, seed, number),
+        subjects=_led(choice, roles, topology, seed, number),
         nodes=tuple(fixed) if selector is Selector.FIXED else (),
     )
+
+
+def _led(choice: Choice, roles: tuple[str, ...], topology: Topology, seed: int, row: int) -> tuple[str, ...]:
+    """The subjects whose leaders a row hits; of a fault of links the first role's, because it has one centre."""
+    if choice.entry.selector is not Selector.LEADER:
+        return ()
+    among = roles[:1] if choice.entry.how.on_links() else roles
+    return led_subjects(Whom(subjects=choice.subjects), among, topology, seed, row)
 
 
 def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:
@@ -278,16 +298,25 @@ def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tupl
 
 
 def left_out(
-    nemesis: str, kinds: Mapping[str, str], nodes: Iterable[Placed], missing: Mapping[str, str]
+    nemesis: str,
+    kinds: Mapping[str, str],
+    nodes: Iterable[Placed],
+    missing: Mapping[str, str],
+    subjects: Sequence[Subject] = (),
 ) -> tuple[str, ...]:
     """What ``all`` does not contain here and why, a line each; nothing for names given one by one."""
-    topology = Topology.of(nodes, kinds)
+    topology = Topology.of(nodes, kinds, subjects)
     mix = parse_mix(nemesis, topology, missing)
     if not mix.every:
         return ()
-    few = [choice.text for choice in mix.choices if _obstacle(choice, topology) is not None]
+    obstacles = {choice.text: _obstacle(choice, topology) for choice in mix.choices}
+    without = (NOBODY_LEADS, NO_LEADERS)
+    few = [text for text, why in obstacles.items() if why is not None and why not in without]
+    leaderless = [text for text, why in obstacles.items() if why in without]
     out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items() if fault_named(kind).in_all]
-    return (*out, *([f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []))
+    out += [f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []
+    out += [f"all leaves out what needs a leader: {', '.join(leaderless)}"] if leaderless else []
+    return tuple(out)
 
 
 def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> None:
@@ -318,6 +347,8 @@ def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> 
     roles, pools = _pools(choice, topology, fixed)
     if not roles:
         return f"the system has no replicas; name a role as in {choice.text}@ROLE"
+    if selector is Selector.LEADER and not _led(choice, roles, topology, 0, 0):
+        return NOBODY_LEADS if topology.subjects else NO_LEADERS
     for key, names in pools.items():
         replicas = key != "#" and topology.kinds[key[1:]] == REPLICA
         most = count_bounds(selector, fault, len(names), replicas=replicas)[1]

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import UsageError
+from chaos.core.runinfo import Subject
 from nemesis.plan.catalog import Choice
 from nemesis.plan.mix import NOTHING, parse_mix
 from nemesis.plan.plan import Row, possible_of, row_of
@@ -112,13 +113,14 @@ def plan_steps(
     seed: int,
     missing: Mapping[str, str] = NOTHING,
     fault_nodes: Sequence[str] = (),
+    subjects: Sequence[Subject] = (),
 ) -> tuple[Row, ...]:
     """The plan of a sequence; rows may overlap. Arguments as in ``nemesis.plan.plan.make_plan``.
 
     Raises:
         UsageError: an unknown name or role, too few nodes, or rounds that do not fit.
     """
-    topology = Topology.of(nodes, kinds)
+    topology = Topology.of(nodes, kinds, subjects)
     choices = [_choice(number, step, topology, missing, fault_nodes) for number, step in enumerate(asked.steps, 1)]
     due = sorted(_due(asked, choices, time_limit_s), key=lambda one: one[0])
     return tuple(

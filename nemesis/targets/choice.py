@@ -4,9 +4,10 @@ The answer also says, for faults of links, which packets each node drops. The mo
 at a host, and to guess: without a known leader there is no target.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
-from cluster.system import Leadership
+from cluster.leaders import Leads
 from nemesis.plan.plan import Row, count_bounds
 from nemesis.targets.selectors import Selector
 from nemesis.targets.targets import Targets
@@ -15,13 +16,13 @@ from nemesis.targets.topology import CONTROLLER, REPLICA, Topology
 _ORDERED: Final = (Selector.RING, Selector.BRIDGE)
 """Selectors that take all nodes and mean their order."""
 
-_LEADS: Final = {REPLICA: "master", CONTROLLER: "active controller"}
+_LEADS: Final = {REPLICA: "leader", CONTROLLER: "active controller"}
 
 
 NOBODY: Final[frozenset[str]] = frozenset()
 
 
-def choose(row: Row, topology: Topology, leadership: Leadership, busy: frozenset[str] = NOBODY) -> Targets | None:
+def choose(row: Row, topology: Topology, leads: Leads, busy: frozenset[str] = NOBODY) -> Targets | None:
     """The targets of a row, or None while a leader that it needs is not known or too few nodes are free.
 
     ``busy``: nodes under another fault of nodes. A fault of nodes takes none of them, and they count among those
@@ -30,7 +31,7 @@ def choose(row: Row, topology: Topology, leadership: Leadership, busy: frozenset
     busy = NOBODY if row.how.on_links() else busy
     if row.nodes or row.follows or row.selector is Selector.LEADER:
         # Whom the row before it hit is in ``nodes`` once that is known.
-        named = row.nodes or (None if row.follows else _leaders(row, topology, leadership))
+        named = row.nodes or (None if row.follows else _leaders(row, topology, leads))
         if named is None or (busy and not all(_room(row, role, topology, busy, named) for role in row.roles)):
             return None
         return aim(row, topology, named)
@@ -76,16 +77,28 @@ def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
     )
 
 
-def _leaders(row: Row, topology: Topology, leadership: Leadership) -> tuple[str, ...] | None:
-    """The leader of each role named; of a fault of links the first role's, because it has one centre."""
-    known = {REPLICA: leadership.master, CONTROLLER: leadership.controller}
-    leaders: tuple[str, ...] = ()
-    for role in row.roles[:1] if row.how.on_links() else row.roles:
-        leader = known.get(topology.kinds[role])
-        if leader is None or leader not in topology.nodes[role]:
-            return None
-        leaders += (leader,)
-    return leaders
+def _leaders(row: Row, topology: Topology, leads: Leads) -> tuple[str, ...] | None:
+    """The leaders of the row's subjects, as far as they are known; None until one of each role is."""
+    on_links = row.how.on_links()
+    roles = row.roles[:1] if on_links else row.roles
+    subjects = row.subjects or tuple(name for role in roles for name in topology.led_by(role)[:1])
+    known = (leads[name].leader for name in subjects if name in leads)
+    leaders = dict.fromkeys(name for name in known if name is not None)
+    wanted = roles if not row.subjects or not on_links else ()
+    if not leaders or any(set(leaders).isdisjoint(topology.nodes[role]) for role in wanted):
+        return None
+    everybody = {name for role in row.roles for name in topology.nodes[role]}
+    return tuple(leaders) if set(leaders) <= everybody else None
+
+
+def _leader_word(row: Row, topology: Topology, role: str, names: Sequence[str]) -> str:
+    """``leader``; ``leader of group-2`` where nodes of the role lead several subjects."""
+    word, led = _LEADS[topology.kinds[role]], topology.led_by(role)
+    own = [name for name in row.subjects if name in led]
+    if len(led) <= 1 or not own:
+        return word
+    of = own[0] if len(own) == 1 else f"{len(own)} subjects"
+    return f"{word}{'' if len(names) == 1 else 's'} of {of}"
 
 
 def _taken(row: Row, key: str, pool: tuple[str, ...], bounds: tuple[int, int]) -> tuple[str, ...]:
@@ -103,12 +116,12 @@ def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants
     if row.how.on_links():
         others = [name for name in participants if name not in names]
         said = row.how.describe(row.selector, names, others, row.read_params())
-        return f"{_LEADS[topology.kinds[row.roles[0]]]} {said}" if leads else said
+        return f"{_leader_word(row, topology, row.roles[0], names)} {said}" if leads else said
     groups = []
     for role in row.roles:
         taken = [name for name in topology.nodes[role] if name in names]
         if leads:
-            groups.append(f"{_LEADS[topology.kinds[role]]} {taken[0]}")
+            groups.append(f"{_leader_word(row, topology, role, taken)} {' '.join(taken)}")
         else:
             groups.append(f"{' '.join(taken)} of {len(topology.nodes[role])} {role}s")
     return f"{', '.join(groups)}, {row.how.verb}"

@@ -22,7 +22,7 @@ WHOM: Final = {
     Selector.MAJOR: "more than half of the nodes",
     Selector.RANDOM: "a random number of random nodes",
     Selector.ALL: "all nodes",
-    Selector.LEADER: "the leader: the master, or the active controller with @controller",
+    Selector.LEADER: "the leader of a subject (drawn; or @controller, @SUBJECT, @all)",
     Selector.FIXED: "the nodes that --fault-nodes names",
 }
 """The selectors that go with any fault, in words."""

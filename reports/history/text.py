@@ -11,13 +11,14 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import Event, Fault, Note, Observation, Phase
+from chaos.core.events import Claim, Event, Fault, Note, Observation, Phase
 from chaos.core.history import NEVER_NS
 from chaos.core.op import SENDS, F, Type
 from reports.history.rows import Operation
 
 HEAD: Final = "   TIME s   TOOK ms  PROC     QUEUE  OPERATION       WHAT                          OUTCOME   NODE"
 _NS_PER_MS: Final = 1_000_000
+CLAIMS_SHOWN: Final = 4
 _MARK: Final = ">"
 _GAP: Final = "    ..."
 
@@ -79,7 +80,15 @@ def event_lines(events: Iterable[Event], origin_ns: int) -> Iterator[Line]:
 
 
 def _said(event: Observation) -> tuple[Any, ...]:
-    return (not event.alive, event.role, event.epoch, event.master, event.sync_state_set, event.error)
+    return (not event.alive, event.role, event.claims or (), event.error)
+
+
+def _claim(claim: Claim, node: str) -> str:
+    """``leads brokers, epoch 3, in sync b1 b2``, or of another ``brokers led by b1, …``."""
+    epoch = f", epoch {claim.epoch}" if claim.epoch is not None else ""
+    members = f", in sync {' '.join(claim.members)}" if claim.members is not None else ""
+    led = f"{claim.subject} led by {claim.leader or 'nobody'}"
+    return f"{f'leads {claim.subject}' if claim.leader == node else led}{epoch}{members}"
 
 
 def _event(event: Event) -> str:
@@ -95,9 +104,9 @@ def _event(event: Event) -> str:
         return f"== note {event.name} {event.node or ''} {event.text}".rstrip()
     if not event.alive:
         return f"-- {event.node} is silent: {event.error or ''}".rstrip()
-    parts = [event.role or "", f"epoch {event.epoch}" if event.epoch is not None else ""]
-    parts += [f"master {event.master}" if event.master and event.role != "master" else ""]
-    parts += [f"in sync {' '.join(event.sync_state_set)}" if event.sync_state_set else ""]
+    claims = event.claims or ()
+    parts = [event.role or "", *(_claim(claim, event.node) for claim in claims[:CLAIMS_SHOWN])]
+    parts += [f"and of {len(claims) - CLAIMS_SHOWN} more"] if len(claims) > CLAIMS_SHOWN else []
     return f"-- {event.node} says: {', '.join(filter(None, parts))}"
 
 

@@ -113,8 +113,10 @@ def failover_lines(parts: Parts) -> list[str]:
     changes = parts.results.failovers if parts.results is not None else ()
     if not changes:
         return []
+    several = len(parts.run.replicated) > 1
     shown = [
-        f"{one.node} in epoch {one.epoch} from {words.at(words.since(one.at_ns, parts.run.origin_ns))}"
+        f"{one.node}{f' of {one.subject}' if several else ''} in epoch {one.epoch}"
+        f" from {words.at(words.since(one.at_ns, parts.run.origin_ns))}"
         for one in changes[:FAILOVERS]
     ]
     more = f" and {words.count(len(changes) - FAILOVERS)} more" if len(changes) > FAILOVERS else ""

@@ -5,6 +5,7 @@ is blank, a node that did not answer says so, a step without an ok operation has
 """
 
 import base64
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -12,14 +13,16 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import Event, Observation, Phase
+from chaos.core.events import Claim, Event, Observation, Phase
 from chaos.core.op import SENDS, F, Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.series import Points, Series
 from chaos.core.verdict import FaultResult
 from checkers.history.timeline import fault_spans
 
-LEADING: Final = frozenset({"master", "leader", "primary", "active"})
+SUBJECTS_NAMED: Final = 2
+"""Of what a node leads so many subjects are named, of more only the number."""
+SETS_SHOWN: Final = 8
 BLIND_PERIODS: Final = 3.5
 """A pause in a node's observations longer than this many periods is drawn blank."""
 SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "pops", "drain")
@@ -170,62 +173,97 @@ def _joined(seen: Sequence[_Seen], end: float) -> tuple[Interval, ...]:
     return tuple(out)
 
 
+def _epoch(claim: Claim) -> int:
+    return -1 if claim.epoch is None else claim.epoch
+
+
+class _Leading:
+    """What nodes claim to lead, in words, as observations come in order of time."""
+
+    def __init__(self, run: RunInfo) -> None:
+        self._run = run
+        self._newest: dict[str, int] = {}
+        self._alike = Counter[str](subject.kind for subject in run.subjects)
+        self.changes: list[Change] = []
+
+    def seen(self, event: Observation, time: float) -> _Seen:
+        """The state of a node that answered; notes who leads in an epoch later than any before."""
+        led = event.led()
+        if not led:
+            return _Seen(time, "follow", event.role or "up")
+        later = [claim for claim in led if _epoch(claim) > self._newest.get(claim.subject, -1)]
+        stale = all(_epoch(claim) < self._newest.get(claim.subject, -1) for claim in led)
+        self._newest |= {claim.subject: _epoch(claim) for claim in later}
+        if later:
+            words = f"{event.node} is {self._words(event, later)}"
+            self.changes.append(Change(time=round(time, 3), node=event.node, words=words))
+        return _Seen(time, "stale" if stale else "lead", self._words(event, led))
+
+    def _words(self, event: Observation, led: Sequence[Claim]) -> str:
+        """``master, epoch 3``; ``master of brokers-2, epoch 3`` where there are several such subjects."""
+        role = event.role or "leader"
+        if len(led) > SUBJECTS_NAMED:
+            return f"{role} of {len(led)} subjects"
+        return "; ".join(self._word(role, claim) for claim in led)
+
+    def _word(self, role: str, claim: Claim) -> str:
+        kind = self._run.kind_of(claim.subject)
+        of = f" of {claim.subject}" if self._alike[kind] > 1 else ""
+        epoch = "" if claim.epoch is None else f", {'term' if kind == 'controller' else 'epoch'} {claim.epoch}"
+        return f"{role}{of}{epoch}"
+
+
 def strips_and_changes(
     events: Iterable[Event], run: RunInfo, origin_ns: int, end: float
 ) -> tuple[tuple[Strip, ...], tuple[Change, ...]]:
-    """Who was what when, per node, one row per replica group's in-sync set, and every change of leader.
+    """Who was what when, per node, a row for each in-sync set, and every change of leader.
 
-    A node that claims to lead in an epoch older than the newest one claimed before is ``stale``.
+    A node that claims to lead in an epoch older than the newest one claimed of its subject is ``stale``.
     """
-    role_of = {node.name: node.role for node in run.nodes}
     seen: dict[str, list[_Seen]] = {}
-    newest: dict[str, int] = {}
-    changes: list[Change] = []
+    leading = _Leading(run)
     observed = sorted((e for e in events if isinstance(e, Observation)), key=lambda e: e.time_ns)
     for event in observed:
-        role = role_of.get(event.node, "")
-        word = "term" if run.roles.get(role) == "controller" else "epoch"
         time = ((event.time_ns if event.alive else event.asked_ns) - origin_ns) / NS_PER_S
         rows = seen.setdefault(event.node, [])
         time = max(time, rows[-1].time) if rows else time
-        if not event.alive:
-            rows.append(_Seen(time, "silent", "no answer"))
-        elif event.role not in LEADING:
-            rows.append(_Seen(time, "follow", event.role or "up"))
-        else:
-            said = event.role if event.epoch is None else f"{event.role}, {word} {event.epoch}"
-            known, epoch = newest.get(role, -1), event.epoch if event.epoch is not None else -1
-            if epoch > known:
-                newest[role] = epoch
-                changes.append(Change(time=round(time, 3), node=event.node, words=f"{event.node} is {said}"))
-            rows.append(_Seen(time, "stale" if epoch < known else "lead", said))
+        rows.append(leading.seen(event, time) if event.alive else _Seen(time, "silent", "no answer"))
     strips = [
         Strip(name=node.name, role=node.role, node=node.name, intervals=_joined(seen.get(node.name, ()), end))
         for node in run.nodes
     ]
     strips += [
         Strip(name="in sync", role=subject, node="", intervals=_joined(rows, end))
-        for subject, rows in sorted(_in_sync(observed, origin_ns).items())
+        for subject, rows in sorted(_in_sync(observed, run, origin_ns).items())
     ]
-    return (tuple(strips) if observed else ()), tuple(changes)
+    return (tuple(strips) if observed else ()), tuple(leading.changes)
 
 
-def _in_sync(observed: Sequence[Observation], origin_ns: int) -> dict[str, list[_Seen]]:
-    """Replica group → its in-sync set over time, as leading controllers told it."""
-    told = [e for e in observed if e.sync_state_set is not None and e.subject is not None]
-    if any(e.role == "leader" for e in told):
-        told = [e for e in told if e.role == "leader"]
-    full: dict[str, int] = {}
-    for event in told:
-        assert event.subject is not None
-        full[event.subject] = max(full.get(event.subject, 0), len(event.sync_state_set or ()))
-    rows: dict[str, list[_Seen]] = {}
-    for event in told:
-        members = tuple(sorted(event.sync_state_set or ()))
-        tone = "whole" if len(members) == full[event.subject or ""] else "shrunk"
-        at = (event.time_ns - origin_ns) / NS_PER_S
-        rows.setdefault(event.subject or "", []).append(_Seen(at, tone, " ".join(members) or "nobody"))
-    return rows
+def _in_sync(observed: Sequence[Observation], run: RunInfo, origin_ns: int) -> dict[str, list[_Seen]]:
+    """Subject → its in-sync set over time, as leading controllers told it, else as leaders did.
+
+    Of many subjects those that lacked a member, the first ones by name.
+    """
+    by_controllers: dict[str, list[tuple[float, tuple[str, ...]]]] = {}
+    by_leaders: dict[str, list[tuple[float, tuple[str, ...]]]] = {}
+    for event in observed:
+        controls = any(run.kind_of(claim.subject) == "controller" for claim in event.led())
+        for claim in event.claims or ():
+            if claim.members is not None:
+                told = by_controllers if controls else by_leaders
+                at = (event.time_ns - origin_ns) / NS_PER_S
+                told.setdefault(claim.subject, []).append((at, tuple(sorted(claim.members))))
+    rows = {}
+    for subject, sets in sorted((by_leaders | by_controllers).items()):
+        full = max(len(members) for _, members in sets)
+        rows[subject] = [
+            _Seen(at, "whole" if len(members) == full else "shrunk", " ".join(members) or "nobody")
+            for at, members in sets
+        ]
+    if len(rows) <= SETS_SHOWN:
+        return rows
+    shrunk = [subject for subject, own in rows.items() if any(one.tone == "shrunk" for one in own)]
+    return {subject: rows[subject] for subject in shrunk[:SETS_SHOWN]}
 
 
 def lags(
@@ -237,10 +275,9 @@ def lags(
     """
     if not series.acked or any(run.mix.get(f.word, 0) > 0 for f in SENDS if f is not F.SEND):
         return {}
-    replicas = [node.name for node in run.nodes if run.roles.get(node.role) == "replica"]
     steps = np.arange(len(series.acked) + 1) * series.step_s
     acked = np.array([0, *series.acked])
-    out: dict[str, list[tuple[float, int | None]]] = {name: [] for name in replicas}
+    out: dict[str, list[tuple[float, int | None]]] = {name: [] for name in run.replicas}
     for event in events:
         if isinstance(event, Observation) and event.node in out and event.time_ns >= origin_ns:
             at = round((event.time_ns - origin_ns) / NS_PER_S, 3)

@@ -68,7 +68,7 @@ def test_every_link_of_the_targets_is_late_each_way_and_no_other(up, tmp_path):
     with Run(up, tmp_path, "leader-delay:delay_ms=60,jitter_ms=10@broker", 600) as run:
         event = in_force(run)
         assert event.targets == ("b2",)
-        assert event.description == "master b2, 60 ± 10 ms later each way"
+        assert event.description == "leader b2, 60 ± 10 ms later each way"
         assert "round trips on 4 links take 1" in event.evidence.summary
         assert "52 of 52 others are as quick as before" in event.evidence.summary
         assert programs(cluster) == {"b1", "b2", "b3"}

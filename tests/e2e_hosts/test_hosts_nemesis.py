@@ -13,16 +13,18 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 import pytest
 from host_support import BACKENDS, make
+from leading import leads, subjects_of
 
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
-from chaos.core.events import EventLog, Fault, read_events
+from chaos.core.event_files import read_events
+from chaos.core.events import EventLog, Fault
 from chaos.core.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
 from cluster.hosts import interface
 from cluster.network import packet_filter, probe_matrix
 from cluster.nodes import process
-from cluster.system import Launch, Leadership
+from cluster.system import Launch
 from nemesis.plan.catalog import catalog
 from nemesis.plan.plan import make_plan
 from nemesis.plan.sequence import Step, Steps, plan_steps
@@ -43,7 +45,7 @@ SPECS = [
         ("broker", "b3"),
     ]
 ]
-LEADERS = Leadership(master="b2", epoch=3, controller="c1", term=1)
+LEADERS = leads("b2", "c1", epoch=3)
 RUN = "nemesis-e2e"
 SERVER = b"""
 import socket, sys, threading
@@ -89,7 +91,7 @@ def cluster_up(work, backend="netns"):
         deadline = Deadline("the test's nodes", 30)
         for node in nodes.values():
             process.await_ready(node, deadline)
-        yield Cluster(RUN, nodes, KINDS), hosts["client"]
+        yield Cluster(RUN, nodes, KINDS, subjects_of(SPECS)), hosts["client"]
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -142,6 +144,7 @@ class Run:
                 time_limit_s=rows * (duration_s + 0.2),
                 seed=7,
                 fault_nodes=("b3", "c2") if "fixed-" in nemesis else (),
+                subjects=subjects_of(SPECS),
             )
         self.nemesis = Nemesis(plan, self.cluster, leadership, self.log, now_ns(), self.client)
         self.thread = threading.Thread(target=self.nemesis.run, args=(self.stop,))
@@ -221,10 +224,10 @@ def test_stop_asks_first_and_kills_who_does_not_listen(healthy, tmp_path):
     process.start(nodes["c1"], RUN)
     process.await_ready(nodes["c1"], Deadline("c1", 30))
     before = {name: process.state(node) for name, node in nodes.items()}
-    up = (Cluster(RUN, nodes, KINDS), client)
+    up = (Cluster(RUN, nodes, KINDS, subjects_of(SPECS)), client)
     with Run(up, tmp_path, "leader-stop@broker+controller", 600) as run:
         event = in_force(run)
-        assert event.description == "master b2, active controller c1, stopped"
+        assert event.description == "leader b2, active controller c1, stopped"
         assert f"b2 pid {before['b2'].pid} ended by itself after 0." in event.evidence.summary
         killed = f"c1 pid {before['c1'].pid} did not end by itself and was killed after 10."
         assert killed in event.evidence.summary
@@ -566,7 +569,7 @@ def test_a_target_that_dies_while_suspended_is_reported_not_fatal(healthy, tmp_p
 
 
 def test_no_leader_is_skipped_and_nothing_is_touched(healthy, tmp_path):
-    with Run(healthy, tmp_path, "leader-kill", 0.5, leadership=Leadership, rows=2) as run:
+    with Run(healthy, tmp_path, "leader-kill", 0.5, leadership=leads, rows=2) as run:
         events = run.finish()
     assert [(event.id, event.stage) for event in events] == [(1, "skipped"), (2, "skipped")]
 

@@ -5,9 +5,11 @@ import re
 import msgspec
 import pytest
 from host_support import until
+from leading import leads
 from test_hosts_nemesis import Run
 
-from chaos.core.events import EventLog, Note, read_events
+from chaos.core.event_files import read_events
+from chaos.core.events import EventLog, Note
 from chaos.core.runinfo import NodeInfo, Promises
 from chaos.run.recovery import Recovery
 from chaos.testing.history_files import RunLiteral, run_info
@@ -15,7 +17,6 @@ from checkers.history.timeline import timeline_of
 from cluster import existing_cluster
 from cluster.cluster import Cluster, Node
 from cluster.nodes import process
-from cluster.system import Leadership
 from nemesis.faults.fault import Scene
 from nemesis.faults.kill import Kill
 from nemesis.plan.plan import make_plan
@@ -90,7 +91,7 @@ def test_a_kill_that_a_supervisor_undoes_is_not_proven(supervised):
     node = cluster.nodes["b1"]
     before = process.state(node)
     topology = Topology.of([each.info for each in cluster.nodes.values()], cluster.kinds)
-    targets = choose(plan_of(cluster, "fixed-kill")[0], topology, Leadership())
+    targets = choose(plan_of(cluster, "fixed-kill")[0], topology, leads())
     kill = Kill(Scene(cluster, targets, client))
     kill.act()
     until(lambda: listed(node), "the supervisor to start it again")

@@ -11,7 +11,10 @@ import msgspec
 from chaos.core.client import settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import F, Invocation, Value
+from cluster.leaders import leads_of
 from cluster.system import ClusterView
+from cluster.systems.rocketmq.config import GROUP
+from cluster.systems.rocketmq.launch import subjects
 from cluster.systems.rocketmq.system import RocketMQ
 
 SYSTEM = RocketMQ()
@@ -50,8 +53,8 @@ class Inside:
             return await self.probe.prepare()
         if command["do"] == "observe":
             seen = [await self.probe.observe(node, 0.8) for node in self.view.nodes]
-            leadership = self.probe.leadership({observation.node: observation for observation in seen})
-            return {"seen": {observation.node: observation for observation in seen}, "leadership": leadership}
+            latest = {observation.node: observation for observation in seen}
+            return {"seen": latest, "leads": leads_of(latest, subjects(self.view.settings))[GROUP]}
         if command["do"] == "invoke":
             return [await self.invoke(single) for single in command["ops"]]
         raise ValueError(command["do"])

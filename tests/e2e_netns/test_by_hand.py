@@ -38,8 +38,8 @@ def test_up_status_inject_heal_down(tmp_path: Path) -> None:
         nodes = status(tmp_path)
         assert list(nodes) == ["c1", "c2", "c3", "b1", "b2", "b3"]
         assert {node["state"] for node in nodes.values()} == {"running"}
-        assert sorted(str(node["leads"]) for node in nodes.values() if node["leads"]) == ["controller", "master"]
-        (master,) = [name for name, node in nodes.items() if node["leads"] == "master"]
+        assert sorted(name for node in nodes.values() for name in node["leads"]) == ["brokers", "controller"]
+        (master,) = [name for name, node in nodes.items() if node["leads"] == ["brokers"]]
 
         assert chaos("inject", "leader-suspend", cwd=tmp_path).startswith(f"active   leader-suspend: master {master}, ")
         now = status(tmp_path)

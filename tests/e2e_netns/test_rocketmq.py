@@ -64,7 +64,7 @@ class Running:
 
     @property
     def leadership(self):
-        return self.do("observe")["leadership"]
+        return self.do("observe")["leads"]
 
 
 @pytest.fixture(scope="module")
@@ -105,23 +105,23 @@ def test_the_jars_are_what_was_fetched():
 
 def test_every_node_is_observed(running):
     seen = running.do("observe")["seen"]
-    assert [name for name, node in seen.items() if not node["alive"] or node["error"]] == []
+    assert [name for name, node in seen.items() if not node["alive"] or node.get("error")] == []
     roles = [seen[name]["role"] for name in ("c1", "c2", "c3", "b1", "b2", "b3")]
     assert sorted(roles) == ["follower", "follower", "leader", "master", "slave", "slave"]
     leader = next(node for node in seen.values() if node["role"] == "leader")
     master = next(node for node in seen.values() if node["role"] == "master")
-    assert leader["master"] == master["node"]
-    assert sorted(leader["sync_state_set"]) == ["b1", "b2", "b3"]
-    assert {seen[name]["epoch"] for name in ("c1", "c2", "c3")} == {leader["epoch"]}
-    assert leader["epoch"] >= 1
-    assert master["epoch"] >= 1
+    own, about = leader["claims"]
+    assert about["leader"] == master["node"]
+    assert sorted(about["members"]) == ["b1", "b2", "b3"]
+    assert own["epoch"] >= 1
+    assert master["claims"][0]["epoch"] >= 1
     assert master["max_offsets"] == {"0": 0, "1": 0}
 
 
 def test_200_sends_are_read_back_everywhere(running):
     ops = [{"f": "SEND", "key": n % QUEUES, "value": [1, n]} for n in range(200)]
     done = running.do("invoke", ops=ops)
-    master = running.leadership["master"]
+    master = running.leadership["leader"]
     assert {(answer["type"], answer["node"], answer["error"]) for answer in done} == {(2, master, None)}
     assert [answer["offset"] for answer in done] == [n // QUEUES for n in range(200)]
     expected = [[n // QUEUES, [1, n], 0] for n in range(0, 200, QUEUES)]  # offset, value, no attempt counted
@@ -163,7 +163,7 @@ def test_reads_at_and_beyond_the_end(running):
 
 
 def test_a_client_pinned_to_a_slave_gets_fail(running):
-    master = running.leadership["master"]
+    master = running.leadership["leader"]
     by_node = {}
     for client in (5, 6, 7):  # the pinned ones of eight mixed clients
         sent = running.invoke("SEND", value=[2, client], client=client, routing="mixed")
@@ -195,26 +195,26 @@ def test_the_master_is_killed_and_sends_succeed_again(running):
         return None
 
     for _ in range(20):
-        assert send() == before["master"]
-    process.kill(running.nodes[before["master"]])
+        assert send() == before["leader"]
+    process.kill(running.nodes[before["leader"]])
     after = running.until("an acknowledged send at another master", send)
-    assert after != before["master"]
+    assert after != before["leader"]
     leadership = running.until(
-        "the observer to see the new master", lambda: (now := running.leadership)["master"] == after and now
+        "the observer to see the new master", lambda: (now := running.leadership)["leader"] == after and now
     )
     assert leadership["epoch"] > before["epoch"]
-    assert running.do("observe")["seen"][before["master"]]["alive"] is False
+    assert running.do("observe")["seen"][before["leader"]]["alive"] is False
 
-    running.start(before["master"], Deadline("the old master to serve again", READY_S))
+    running.start(before["leader"], Deadline("the old master to serve again", READY_S))
     running.await_ready(READY_S)
-    assert running.do("observe")["seen"][before["master"]]["role"] == "slave"
+    assert running.do("observe")["seen"][before["leader"]]["role"] == "slave"
     drained = running.invoke("DRAIN", key=1)
     assert drained["type"] == 2
     assert [sent for sent in acked if sent not in drained["records"]] == []
 
 
 def test_a_suspended_master_leaves_a_send_in_doubt(running):
-    master = running.leadership["master"]
+    master = running.leadership["leader"]
     process.pause(running.nodes[master])
     try:
         doubtful = running.invoke("SEND", value=[4, 0], timeout_s=0.5)

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import pytest
 from run_support import check_run
 
-from chaos.core.events import Event, Note, Observation, read_events
+from chaos.core.event_files import read_events
+from chaos.core.events import Event, Note, Observation
+from cluster.systems.rocketmq.config import GROUP
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
@@ -59,7 +61,8 @@ def run(store: Path, *settings: str, nemesis: str = "leader-kill") -> Ran:
 
 def check_failed_over(ran: Ran) -> None:
     """Two masters one after the other, the second in a later epoch; controllers name it."""
-    reigns = [(seen.node, seen.epoch) for seen in ran.observations if seen.role == "master" and seen.epoch]
+    reigns = [(seen.node, claim.epoch) for seen in ran.observations for claim in seen.led() if claim.subject == GROUP]
+    reigns = [(node, epoch) for node, epoch in reigns if epoch]
     masters = dict.fromkeys(reigns)
     assert len({node for node, _ in masters}) > 1
     assert max(epoch for _, epoch in masters) > next(iter(masters))[1]
@@ -72,13 +75,12 @@ def check_controllers(ran: Ran, kind: str) -> None:
     assert set(ran.switch("enableControllerMode").values()) == {"true"}
     roles = sorted(ran.last(name).role or "" for name in controllers)
     assert roles == ["follower"] * (len(controllers) - 1) + ["leader"]
-    terms = {ran.last(name).epoch for name in controllers}
-    assert len(terms) == 1
-    assert min(terms) >= 1
-    leader = next(ran.last(name) for name in controllers if ran.last(name).role == "leader")
-    assert leader.sync_state_set == tuple(ran.of("broker"))
-    assert leader.master_epoch is not None
-    assert leader.master_epoch >= 1
+    own, about = next(ran.last(name).claims or () for name in controllers if ran.last(name).role == "leader")
+    assert own.epoch is not None
+    assert own.epoch >= 1
+    assert about.members == tuple(ran.of("broker"))
+    assert about.epoch is not None
+    assert about.epoch >= 1
 
 
 def test_controllers_that_agree_by_jraft(tmp_path: Path) -> None:
@@ -107,8 +109,9 @@ def test_one_master_for_ever_and_its_slaves(tmp_path: Path) -> None:
     assert ran.of("controller") == []
     assert ran.switch("brokerRole") == {"b1": "SYNC_MASTER", "b2": "SLAVE", "b3": "SLAVE"}
     assert set(ran.switch("inSyncReplicas").values()) == {"2"}
-    assert {(seen.node, seen.epoch) for seen in ran.observations if seen.role == "master"} == {("b1", 1)}
-    assert ran.last("b1").sync_state_set == ("b1", "b2", "b3")
+    assert {(seen.node, claim.epoch) for seen in ran.observations for claim in seen.led()} == {("b1", 1)}
+    (claim,) = ran.last("b1").claims or ()
+    assert claim.members == ("b1", "b2", "b3")
     outages = [seen for seen in ran.observations if seen.node == "b1" and not seen.alive]
     assert outages, "the master was never seen dead"
 
@@ -118,7 +121,7 @@ def test_brokers_whose_log_is_a_raft_log(tmp_path: Path) -> None:
     assert ran.of("controller") == []
     assert set(ran.switch("enableDLegerCommitLog").values()) == {"true"}
     check_failed_over(ran)
-    followed = {ran.last(name).master for name in ran.of("broker")}
+    followed = {claim.leader for name in ran.of("broker") for claim in ran.last(name).claims or ()}
     assert len(followed) == 1
     assert ran.last(followed.pop() or "").role == "master"
 

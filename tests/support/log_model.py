@@ -275,7 +275,7 @@ def share_an_epoch(rng, literal):
     """Let another node claim the last epoch."""
     last = literal.masters[-1]
     masters = (Reign(node="b3", epoch=last.epoch, start=last.start, end=last.start), *literal.masters)
-    return msgspec.structs.replace(literal, masters=masters), "dual-master"
+    return msgspec.structs.replace(literal, masters=masters), "dual-leader"
 
 
 def end_a_strong_read_early(rng, literal):

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 
+from leading import leads, subjects_of
 from minimq_oracle import DEADLINE_MS, Told
 from minimq_sim import BROKERS, CONTROLLERS, NODES, Simulation
 
 from chaos.core import payload
 from chaos.core.op import Value
-from cluster.system import Leadership
 from cluster.systems.minimq.broker_messages import (
     Commit,
     CommitDone,
@@ -22,6 +22,7 @@ from cluster.systems.minimq.broker_messages import (
     Rejected,
 )
 from cluster.systems.minimq.config import ROLES, topology
+from cluster.systems.minimq.groups import ONE
 from cluster.systems.minimq.io import ClientRequest
 from cluster.systems.minimq.messages import Accepted, CreateTopic, GetMetadata, GetStatus
 from nemesis.plan.plan import make_plan
@@ -93,7 +94,7 @@ class Cluster(Simulation):
             for name in CONTROLLERS:
                 self.ask(name, CreateTopic(topic=TOPIC, queues=QUEUES), lambda _: None)
             self.run(100)
-            if len(self.leadership().sync_state_set) == len(BROKERS) and self.route[0]:
+            if len(self.in_sync()) == len(BROKERS) and self.route[0]:
                 return self
         raise AssertionError("the cluster did not come up")
 
@@ -101,10 +102,14 @@ class Cluster(Simulation):
         """Of the newest term, as the observer knows it."""
         leaders = {status.term: (name, status) for name, status in self.latest.items() if name in CONTROLLERS}
         if not leaders:
-            return Leadership()
+            return leads()
         name, status = leaders[max(leaders)]
-        group = status.metadata.group
-        return Leadership(master=group.master, controller=name, sync_state_set=group.sync_state_set)
+        group = status.metadata[ONE].group
+        return leads(group.master, name, members=group.sync_state_set)
+
+    def in_sync(self):
+        """Who is in sync, as the observer knows it."""
+        return self.leadership()[ONE].members
 
     def observe(self):
         for name in NODES:
@@ -135,8 +140,8 @@ class Cluster(Simulation):
     def load(self, plan_args, *, until=lambda: False):
         """Load under the plan's faults until its end, or until ``until``."""
         self.loading = True
-        rows = make_plan(plan_args.pop("nemesis"), ROLES, topology(), **plan_args)
-        places = Topology.of(topology(), ROLES)
+        rows = make_plan(plan_args.pop("nemesis"), ROLES, topology(), subjects=subjects_of(topology()), **plan_args)
+        places = Topology.of(topology(), ROLES, subjects_of(topology()))
         for row in rows:
             self.at(
                 int(row.at_s * 1000), self.fault, row, places, self.now_ms + int((row.at_s + row.duration_s) * 1000)
@@ -311,7 +316,7 @@ class Cluster(Simulation):
                 self.drain_queue(queue, 0, [], drained)
             self.run(DEADLINE_MS)
         self.told.drained = drained if len(drained) == QUEUES else None
-        self.told.in_sync = self.leadership().sync_state_set
+        self.told.in_sync = self.in_sync()
         return self.told
 
     def drain_queue(self, queue, asked, seen, drained):

@@ -49,7 +49,7 @@ def anomalies(told, *, min_in_sync=2, rto_budget_ms=None):
         "duplicate": any(
             len({offset for queue, offset in at if queue == value[0]}) > 1 for value, at in told.places.items()
         ),
-        "dual-master": any(len(nodes) > 1 for nodes in told.claims.values()),
+        "dual-leader": any(len(nodes) > 1 for nodes in told.claims.values()),
         "lost-write": told.drained is not None
         and any(value not in told.drained[queue] for queue, _, value, *_ in told.acks),
         "undrained": told.drained is None,

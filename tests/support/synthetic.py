@@ -14,9 +14,9 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import Event, Evidence, Fault, Note, Observation, Phase
+from chaos.core.events import Claim, Event, Evidence, Fault, Note, Observation, Phase
 from chaos.core.op import F, Type
-from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.runinfo import NodeInfo, Promises, RunInfo, Subject, write_run
 from chaos.core.series import Points, Series
 from chaos.core.verdict import (
     Anomaly,
@@ -44,6 +44,7 @@ FAULTS: Final = (
     (2, "major-suspend@controller", ("c1", "c2"), "c1 c2 stopped", 60.0, 80.0),
     (3, "random-loss", ("b1", "b2", "c3"), "80 % on the links of b1 b2 c3", 100.0, 116.0),
 )
+GROUP: Final = "brokers"
 HOW: Final = {1: ("partition", "violet"), 2: ("suspend", "yellow"), 3: ("loss", "green")}
 """The kind of each fault and its colour, as plan.jsonl has them."""
 KINDS: Final = ("valid", "invalid", "unknown", "interrupted", "empty", "crashed")
@@ -96,6 +97,10 @@ def run_info(kind: str) -> RunInfo:
         timings_s={"deploy": 3.1, "ready": 14.8, "load": 120.0, "drain": 31.5, "check": 7.9},
         error="the observer ended with exit code 1 <b>at 31 s</b>" if kind == "crashed" else None,
         interrupted=kind == "interrupted",
+        subjects=(
+            Subject(name=GROUP, nodes=("b1", "b2", "b3")),
+            Subject(name="controller", kind="controller", nodes=("c1", "c2", "c3")),
+        ),
     )
 
 
@@ -147,11 +152,10 @@ def _broker(name: str, t: float, acked: float) -> dict[str, Any]:
     total = acked - 1300 if 20.0 <= t < 40.0 and name == "b1" and t > 21.0 else acked
     if name == "b3" and 100.0 <= t < 116.0:
         total = acked - 60.0 * (t - 100.0)
+    epoch = 1 if alone or t < 22.6 else 2
     return {
         "role": "master" if name == master else "slave",
-        "epoch": 1 if alone or t < 22.6 else 2,
-        "subject": "broker-a",
-        "master": master,
+        "claims": (Claim(subject=GROUP, leader=name, epoch=epoch),) if name == master else (),
         "max_offsets": {str(q): round(total / 4) for q in range(4)},
     }
 
@@ -170,16 +174,11 @@ def observations(kind: str) -> Iterator[Event]:
             elif node.role == "controller":
                 leads = node.name == ("c1" if t < 60.0 else "c2" if t < 61 else "c3" if t >= 82.0 else "")
                 shrunk = ("b2", "b3") if 22.6 <= t < 44.0 else ("b1", "b2", "b3")
-                yield Observation(
-                    alive=True,
-                    role="leader" if leads else "follower",
-                    epoch=3 if t >= 82.0 else 2,
-                    subject="broker-a",
-                    master="b1" if t < 22.6 else "b2",
-                    sync_state_set=shrunk if leads else None,
-                    sync_state_set_epoch=2 if t >= 22.6 else 1,
-                    **common,
-                )
+                master, number = ("b1", 1) if t < 22.6 else ("b2", 2)
+                own = Claim(subject="controller", leader=node.name, epoch=3 if t >= 82.0 else 2)
+                about = Claim(subject=GROUP, leader=master, members=shrunk, members_epoch=number)
+                role, claims = ("leader", (own, about)) if leads else ("follower", ())
+                yield Observation(alive=True, role=role, claims=claims, **common)
             else:
                 yield Observation(alive=True, **common)
 

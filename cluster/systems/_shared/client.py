@@ -1,13 +1,13 @@
 """What one logical client is on every system: it follows the route or stays on one broker, and answers in time.
 
-Whatever needs the master, and so do polls, goes to the master of the route, or to the broker that the client is pinned
-to, whatever that one is now. Slave reads go to a replica that the route does not call master, and a replica's own copy
-is asked of the replica that is named. The module refuses to know how a system is asked: a subclass performs the
-operation at the node that was chosen.
+Whatever needs the leader, and so do polls, goes to the leader that the route names for the key, or to the broker that
+the client is pinned to, whatever that one is now: where several groups serve keys, to one of each. Slave reads go to a
+replica that the route does not call the leader, and a replica's own copy is asked of the replica that is named. How a
+system is asked is a subclass' affair: it performs the operation at the node that was chosen.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from chaos.core import payload
@@ -46,12 +46,26 @@ class RoutedClient(ABC, Generic[LinkT]):
         links: Mapping[str, LinkT],
         source: RouteSource,
         whom: str,
+        groups: Sequence[Sequence[str]] = (),
     ) -> None:
-        """``links``: the way to each broker by name; ``source`` and ``whom``: as for ``RoutePoller``."""
+        """A client.
+
+        Args:
+            view: the cluster.
+            number: which of the clients it is.
+            clients: how many there are.
+            seed: of its draws.
+            links: the way to each broker by name.
+            source: as for ``RoutePoller``.
+            whom: likewise.
+            groups: the brokers of each subject of the route, in its order; by default one of all.
+        """
         settings = view.settings
         self._links = dict(links)
         self._names = [node.name for node in view.nodes]
-        self.pinned_to = pinned_node(settings["client.routing"], number, clients, [*links])
+        brokers = groups or ([*links],)
+        self._pinned = [pinned_node(settings["client.routing"], number, clients, own) for own in brokers]
+        self.pinned_to = self._pinned[0]
         self._route = RoutePoller(source, whom, float(settings["client.routePollInterval"]))
         self._run = payload.run_hash(view.run_id)
         self._random = stream(seed, "client", number)
@@ -68,19 +82,20 @@ class RoutedClient(ABC, Generic[LinkT]):
 
     async def _node(self, op: Invocation, deadline_ns: int) -> str:
         """Where the operation goes. Raises Definite if there is no such node in the route."""
+        pinned = self._pinned[op.key % len(self._pinned)]
         if op.f is F.REPLICA:
             return self._names[op.argument]
         if op.f is not F.SLAVE_READ:
-            if self.pinned_to is not None:
-                return self.pinned_to
-            route = await self._route.route(deadline_ns)
-            if route.master is None:
-                raise Definite("no master in the route")
-            return route.master
-        slaves = (await self._route.route(deadline_ns)).slaves
+            if pinned is not None:
+                return pinned
+            leader = (await self._route.route(deadline_ns)).leader(op.key)
+            if leader is None:
+                raise Definite("no leader in the route")
+            return leader
+        slaves = (await self._route.route(deadline_ns)).followers(op.key)
         if not slaves:
             raise Definite("no slave in the route")
-        return self.pinned_to if self.pinned_to in slaves else self._random.choice(slaves)
+        return pinned if pinned in slaves else self._random.choice(slaves)
 
     async def refresh(self) -> None:
         """Drop every connection and the route."""

@@ -28,11 +28,25 @@ CLIENT_HELP: Final[Mapping[str, str]] = {
 _ASK_TIMEOUT_S: Final = 1.0
 
 
-class Route(msgspec.Struct, frozen=True):
-    """Node names. ``master`` is None while whoever was asked knows none."""
+class Served(msgspec.Struct, frozen=True):
+    """Who serves a subject, by name. ``leader`` is None while whoever was asked knows none."""
 
-    master: str | None
-    slaves: tuple[str, ...]
+    leader: str | None
+    followers: tuple[str, ...]
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Who serves which key: the subjects in order; a key belongs to the one at key mod their number."""
+
+    subjects: tuple[Served, ...]
+
+    def leader(self, key: int) -> str | None:
+        """The leader of the subject that serves a key."""
+        return self.subjects[key % len(self.subjects)].leader
+
+    def followers(self, key: int) -> tuple[str, ...]:
+        """Its followers."""
+        return self.subjects[key % len(self.subjects)].followers
 
 
 class RouteSource(Protocol):

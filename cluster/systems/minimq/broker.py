@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from cluster.systems.minimq import broker_rules
+from cluster.systems.minimq import broker_rules, groups
 from cluster.systems.minimq.broker_messages import (
     BrokerRequest,
     Commit,
@@ -35,8 +36,8 @@ from cluster.systems.minimq.link import ControllerLink
 from cluster.systems.minimq.log import LEAST_OFFSET, QueueKey
 from cluster.systems.minimq.master import Master
 from cluster.systems.minimq.messages import (
+    AlterSyncStateSet,
     Answer,
-    ControllerRequest,
     GetMetadata,
     Heartbeat,
     Metadata,
@@ -51,7 +52,7 @@ TICK: Final = "tick"
 
 
 class Broker:
-    """One broker in one life. ``records`` are what its store kept; ``incarnation`` is new at each start."""
+    """One broker of a group in one life. ``records``: what its store kept; ``incarnation`` is new at each start."""
 
     def __init__(
         self,
@@ -60,8 +61,10 @@ class Broker:
         incarnation: str,
         settings: BrokerSettings | None = None,
         records: Iterable[Record] = (),
+        group: str = groups.ONE,
     ) -> None:
         self.name = name
+        self.group = group
         self.replica = Replica(name, settings or BrokerSettings(), records)
         self._incarnation = incarnation
         self._link = ControllerLink(controllers)
@@ -141,8 +144,8 @@ class Broker:
             )
         replica.set_timer(HEARTBEAT, replica.settings.heartbeat_ms)
 
-    def _ask(self, request: ControllerRequest) -> None:
-        send = self._link.ask(request)
+    def _ask(self, request: RegisterBroker | Heartbeat | AlterSyncStateSet | GetMetadata) -> None:
+        send = self._link.ask(replace(request, group=self.group))
         self.replica.send(send.to, send.body)
 
     # ------------------------------------------------------------ messages
@@ -224,7 +227,8 @@ class Broker:
             return
         if self._metadata is None or self._place is None:
             raise ClientError("not-master")
-        if not 0 <= body.queue < self._metadata.topics.get(body.topic, 0):
+        own = groups.owns(self.group, body.queue, self.replica.settings.groups)
+        if not own or not 0 <= body.queue < self._metadata.topics.get(body.topic, 0):
             raise ClientError("unknown-queue")
         if isinstance(body, Poll | Read) and (body.offset < LEAST_OFFSET or body.records_max < 1):
             raise ClientError("bad-request")

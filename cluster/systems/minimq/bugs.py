@@ -52,7 +52,7 @@ _DECLARED: Final = (
         help="a controller that restarts knows neither its term nor its vote",
         workload="queue",
         nemesis="all-kill@controller",
-        anomaly="dual-master",
+        anomaly="dual-leader",
         options=_SHORT,
     ),
     Bug(

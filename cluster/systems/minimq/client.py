@@ -13,6 +13,7 @@ from chaos.core.client import Definite, Received
 from chaos.core.op import F, Invocation, Record
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
+from cluster.systems.minimq import config, groups
 from cluster.systems.minimq.broker_messages import (
     Commit,
     CommitDone,
@@ -42,8 +43,9 @@ class MiniMQClient(RoutedClient[Link]):
 
     def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
         links = {node.name: Link(node.address) for node in view.of_role("broker")}
-        controllers = Controllers({node.name: Link(node.address) for node in view.of_role("controller")})
-        super().__init__(view, number, clients, seed, links, controllers, "the controllers")
+        own = groups.members([*links], config.group_count(view.settings))
+        controllers = Controllers({node.name: Link(node.address) for node in view.of_role("controller")}, [*own])
+        super().__init__(view, number, clients, seed, links, controllers, "the controllers", [*own.values()])
         self._topic = self._group = view.mark  # all clients are members of one consumer group
         self._by_kind = {
             F.SEND: self._send,

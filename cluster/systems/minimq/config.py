@@ -11,18 +11,21 @@ import msgspec
 
 from chaos.core import payload
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import NodeInfo
+from chaos.core.runinfo import NodeInfo, Subject
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, RoleKind
+from cluster.systems.minimq import groups
 from cluster.systems.minimq import settings as keys
 from cluster.systems.minimq.nodeconfig import NodeConfig
 from cluster.systems.minimq.wire import PORT
 
 VERSION: Final = "0.1.0"
 ROLES: Final[Mapping[str, RoleKind]] = {"controller": "controller", "broker": "replica"}
-GROUP: Final = "brokers"
-"""Name of the one replica group in observations."""
+CONTROLLERS: Final = "controller"
+"""What the controllers are called in observations."""
+EACH: Final = 3
+"""Controllers, and brokers of a group."""
 PROGRESS_MARGIN_S: Final = 2.0
 """Three times the longest silence without any fault, at least two seconds (docs/results/progress.md)."""
 RECOVERS_WITHIN_S: Final = 30.0
@@ -37,10 +40,37 @@ _CONFIG: Final = "node.json"
 _DATA: Final = "data"
 
 
-def topology() -> tuple[NodeSpec, ...]:
-    """Three controllers, three brokers."""
-    named = [(f"{role[0]}{number}", role) for role in ROLES for number in (1, 2, 3)]
+def topology(number: int = 1) -> tuple[NodeSpec, ...]:
+    """Three controllers, and three brokers for each of so many groups."""
+    counts = {"controller": EACH, "broker": EACH * number}
+    named = [(f"{role[0]}{i}", role) for role in ROLES for i in range(1, counts[role] + 1)]
     return tuple(NodeSpec(name=name, role=role, programs=(PYTHON,)) for name, role in named)
+
+
+def group_count(settings: Mapping[str, str]) -> int:
+    """How many replica groups there are."""
+    return int(settings.get("cluster.groups", "1"))
+
+
+def subjects(settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
+    """The replica groups, each with its queues, and the controllers."""
+    number = group_count(settings)
+    nodes = {role: tuple(spec.name for spec in topology(number) if spec.role == role) for role in ROLES}
+    led = [
+        Subject(
+            name=name,
+            nodes=brokers,
+            keys=None if number == 1 else tuple(key for key in range(keys) if groups.owns(name, key, number)),
+        )
+        for name, brokers in groups.members(nodes["broker"], number).items()
+    ]
+    return (*led, Subject(name=CONTROLLERS, kind="controller", nodes=nodes["controller"]))
+
+
+def group_of(node: NodeInfo, view: ClusterView) -> str:
+    """The group of a broker; of a controller the first."""
+    own = groups.members([each.name for each in view.of_role("broker")], group_count(view.settings))
+    return next((name for name, brokers in own.items() if node.name in brokers), next(iter(own)))
 
 
 def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
@@ -67,6 +97,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         data=f"{home}/{_DATA}",
         broker=keys.broker_settings(view.settings),
         controller=keys.controller_settings(view.settings),
+        group=group_of(node, view),
         segment_bytes=int(view.settings["broker.segmentBytes"]),
         bug=view.settings["bug"] or None,
         seed=payload.run_hash(view.run_id),

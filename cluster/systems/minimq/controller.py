@@ -1,8 +1,9 @@
 """A controller: the metadata behind Raft, the requests of brokers and clients, and the failure detector of brokers.
 
 Only the leader of the controllers serves. What changes the metadata goes through the log and is answered when it is
-committed; a read of the metadata waits until a quorum confirmed the leader (``Raft.read``). Heartbeats stay out of the
-log: a new leader takes every broker for alive until it has been silent for ``dead_after_ms`` under this leader.
+committed; a read of the metadata waits until a quorum confirmed the leader (``Raft.read``). Each replica group has
+metadata and a master of its own. Heartbeats stay out of the log: a new leader takes every broker for alive until it has
+been silent for ``dead_after_ms`` under this leader.
 
 It refuses to make a master out of a broker that is not known to hold what was confirmed (unless unclean elections are
 asked for), and to depose a silent master when there is nobody to follow it: that one may well be serving.
@@ -13,7 +14,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cluster.systems.minimq import controller_rules
+from cluster.systems.minimq import controller_rules, groups
 from cluster.systems.minimq import metadata as rules
 from cluster.systems.minimq.io import ClientRequest, Effect, Event, Message, Reply, Send, SetTimer, Timer
 from cluster.systems.minimq.messages import (
@@ -29,6 +30,7 @@ from cluster.systems.minimq.messages import (
     Entry,
     GetMetadata,
     GetStatus,
+    Group,
     Heartbeat,
     Indefinite,
     Metadata,
@@ -56,6 +58,7 @@ class ControllerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     look_ms: int = 100
     request_timeout_ms: int = 3000
     unclean_election: bool = False
+    groups: int = 1
 
 
 class _Asker(msgspec.Struct, frozen=True):
@@ -69,6 +72,7 @@ class _Asker(msgspec.Struct, frozen=True):
 class _Waiting(msgspec.Struct, frozen=True, kw_only=True):
     asker: _Asker
     deadline_ms: int
+    group: str
 
 
 class _Sign(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +80,20 @@ class _Sign(msgspec.Struct, frozen=True, kw_only=True):
 
     heard_ms: int
     reach: tuple[int, int] = (0, 0)
+
+
+def _applied(
+    before: dict[str, Metadata], index: int | None, command: Command
+) -> tuple[dict[str, Metadata], RefusedReason | None]:
+    """The metadata of groups after a command, and why it is unchanged where it was refused.
+
+    ``index``: at which the command was committed, None while nobody knows whether it will be.
+    """
+    after, refused = dict[str, Metadata](), None
+    for name, metadata in before.items():
+        after[name], why = rules.applied(metadata, metadata.version if index is None else index, command)
+        refused = refused or why
+    return after, refused
 
 
 class Controller:
@@ -94,13 +112,13 @@ class Controller:
         self.settings = settings or ControllerSettings()
         peers = [each for each in controllers if each != name]
         self.raft = Raft(name=name, peers=peers, stored=stored, rng=rng, settings=self.settings.raft)
-        self.metadata = Metadata()
+        self.metadata = {name: Metadata() for name in groups.names(self.settings.groups)}
         self._now_ms = 0
         self._out: list[Effect] = []
         self._leading_term: int | None = None
         self._led_since_ms = 0
         self._signs: dict[str, _Sign] = {}
-        self._elected_at = 0
+        self._elected_at: dict[str, int] = {}
         self._applied_index = 0
         self._changed = False
         self._writes: dict[tuple[int, int], _Waiting] = {}  # by (index, term)
@@ -137,46 +155,56 @@ class Controller:
         if isinstance(body, GetStatus):
             self._answer(asker, self._status())
         elif self.raft.role != "leader":
-            self._refuse(asker, "not-leader")
+            self._refuse(asker, "not-leader", self._about(body)[0])
+        elif any(name not in self.metadata for name in self._about(body)):
+            self._refuse(asker, "unknown-broker", self._about(body)[0])
         elif isinstance(body, Heartbeat):
             self._on_heartbeat(asker, body)
         elif len(self._writes) + len(self._reads) >= WAITING_MAX:
-            self._refuse(asker, "busy")
+            self._refuse(asker, "busy", self._about(body)[0])
         elif isinstance(body, GetMetadata):
             self._read_number += 1
-            self._reads[str(self._read_number)] = self._waiting(asker)
+            self._reads[str(self._read_number)] = self._waiting(asker, body.group)
             self._absorb(self.raft.read(str(self._read_number)))
         else:
             self._on_command(asker, body)
 
+    def _about(self, request: ControllerRequest | Command) -> tuple[str, ...]:
+        """The groups that a request or a command is about: what names none is about all."""
+        group = getattr(request, "group", None)
+        return tuple(self.metadata) if group is None else (group,)
+
     def _on_heartbeat(self, asker: _Asker, body: Heartbeat) -> None:
-        brokers = self.metadata.group.brokers
+        brokers = self.metadata[body.group].group.brokers
         if not any((each.broker, each.incarnation) == (body.broker, body.incarnation) for each in brokers):
-            self._refuse(asker, "unknown-broker")
+            self._refuse(asker, "unknown-broker", body.group)
             return
         self._signs[body.broker] = _Sign(heard_ms=self._now_ms, reach=(body.epoch, body.log_end))
-        self._answer(asker, Accepted(metadata=self.metadata))
+        self._answer(asker, Accepted(metadata=self.metadata[body.group]))
 
     def _on_command(self, asker: _Asker, command: RegisterBroker | AlterSyncStateSet | CreateTopic) -> None:
+        first = self._about(command)[0]
         if self._is_current():
             # Judged before it costs a log entry; the judgement that counts is made when it is applied.
-            after, refused = rules.applied(self.metadata, self.metadata.version, command)
+            before = {name: self.metadata[name] for name in self._about(command)}
+            after, refused = _applied(before, None, command)
             refused = refused or self._judge_members(command)
             if refused is not None:
-                self._refuse(asker, refused)
+                self._refuse(asker, refused, first)
                 return
-            if after is self.metadata:
-                self._answer(asker, Accepted(metadata=after))
+            if all(after[name] is before[name] for name in before):
+                self._answer(asker, Accepted(metadata=after[first]))
                 return
         index = self.raft.log.last_index + 1
-        self._writes[index, self.raft.term] = self._waiting(asker)
+        self._writes[index, self.raft.term] = self._waiting(asker, first)
         self._propose(command)
 
     def _judge_members(self, command: Command) -> RefusedReason | None:
         """A silent broker does not enter the SyncStateSet, only to be waited for."""
         if isinstance(command, AlterSyncStateSet):
-            entering = set(command.new_set) - set(self.metadata.group.sync_state_set)
-            return None if entering <= self._alive() else "dead-member"
+            group = self.metadata[command.group].group
+            entering = set(command.new_set) - set(group.sync_state_set)
+            return None if entering <= self._alive(group) else "dead-member"
         return None
 
     def _status(self) -> Status:
@@ -201,9 +229,9 @@ class Controller:
         for key in [key for key, each in waiting.items() if each.deadline_ms <= self._now_ms]:
             self._answer(waiting.pop(key).asker, Indefinite(reason="deadline"))
 
-    def _alive(self) -> set[str]:
+    def _alive(self, group: Group) -> set[str]:
         dead_after_ms = self.settings.dead_after_ms
-        registered = [each.broker for each in self.metadata.group.brokers]
+        registered = [each.broker for each in group.brokers]
         silent = _Sign(heard_ms=self._led_since_ms)
         return {
             name
@@ -212,19 +240,26 @@ class Controller:
         }
 
     def _elect(self) -> None:
-        """Propose a master if there is none alive and somebody may be; one proposal at a time."""
-        group, alive = self.metadata.group, self._alive()
-        if not self._is_current() or group.master in alive or self._elected_at > self._applied_index:
+        for name in self.metadata:
+            self._elect_in(name)
+
+    def _elect_in(self, name: str) -> None:
+        """Propose a master if there is none alive and somebody may be; one proposal at a time for each group."""
+        group = self.metadata[name].group
+        alive = self._alive(group)
+        if not self._is_current() or group.master in alive or self._elected_at.get(name, 0) > self._applied_index:
             return
         candidates = rules.eligible_masters(group, alive, unclean=self.settings.unclean_election)
         if not candidates:
             return
         # All of them hold what was confirmed; the longest log keeps most of what was not.
-        master = max(candidates, key=lambda name: self._signs.get(name, _Sign(heard_ms=0)).reach)
-        members = tuple(name for name in group.sync_state_set if name in alive)
+        master = max(candidates, key=lambda broker: self._signs.get(broker, _Sign(heard_ms=0)).reach)
+        members = tuple(broker for broker in group.sync_state_set if broker in alive)
         unclean = self.settings.unclean_election
-        self._elected_at = self.raft.log.last_index + 1
-        self._propose(ElectMaster(master=master, after_epoch=group.epoch, sync_state_set=members, unclean=unclean))
+        self._elected_at[name] = self.raft.log.last_index + 1
+        self._propose(
+            ElectMaster(master=master, after_epoch=group.epoch, sync_state_set=members, unclean=unclean, group=name)
+        )
 
     # ------------------------------------------------------------ the log
 
@@ -242,25 +277,32 @@ class Controller:
                     self._apply(entry)
                 case ReadReady(id=id_):
                     if id_ in self._reads:
-                        self._answer(self._reads.pop(id_).asker, Accepted(metadata=self.metadata))
+                        reading = self._reads.pop(id_)
+                        self._answer(reading.asker, Accepted(metadata=self.metadata[reading.group]))
                 case _:
                     self._out.append(output)
 
     def _apply(self, entry: Entry) -> None:
-        before = self.metadata
-        self.metadata, refused = rules.applied(before, entry.index, entry.command)
+        before = {name: self.metadata[name] for name in self._about(entry.command)}
+        after, refused = _applied(before, entry.index, entry.command)
+        self.metadata |= after
         self._applied_index = entry.index
-        if self.metadata is not before and self.raft.role == "leader":
-            self._changed = True
-            if isinstance(entry.command, RegisterBroker):
-                self._signs[entry.command.broker] = _Sign(heard_ms=self._now_ms)
-            for each in self.metadata.group.brokers:
-                self._out.append(Send(to=each.broker, body=MetadataPush(metadata=self.metadata)))
+        for name in before if self.raft.role == "leader" else ():
+            if after[name] is not before[name]:
+                self._tell(entry.command, after[name])
         waiting = self._writes.pop((entry.index, entry.term), None)
         if waiting is not None and refused is None:
-            self._answer(waiting.asker, Accepted(metadata=self.metadata))
+            self._answer(waiting.asker, Accepted(metadata=self.metadata[waiting.group]))
         elif waiting is not None and refused is not None:
-            self._refuse(waiting.asker, refused)
+            self._refuse(waiting.asker, refused, waiting.group)
+
+    def _tell(self, command: Command, metadata: Metadata) -> None:
+        """Tell a group's brokers what a command has changed."""
+        self._changed = True
+        if isinstance(command, RegisterBroker):
+            self._signs[command.broker] = _Sign(heard_ms=self._now_ms)
+        for each in metadata.group.brokers:
+            self._out.append(Send(to=each.broker, body=MetadataPush(metadata=metadata)))
 
     # ------------------------------------------------------------ what follows from every event
 
@@ -282,16 +324,16 @@ class Controller:
         self._reads.clear()
         self._signs.clear()
         self._leading_term = term
-        self._elected_at = 0
+        self._elected_at.clear()
         if term is not None:
             self._led_since_ms = self._now_ms
             self._out.append(SetTimer(name=LOOK, delay_ms=self.settings.look_ms))
 
-    def _waiting(self, asker: _Asker) -> _Waiting:
-        return _Waiting(asker=asker, deadline_ms=self._now_ms + self.settings.request_timeout_ms)
+    def _waiting(self, asker: _Asker, group: str) -> _Waiting:
+        return _Waiting(asker=asker, deadline_ms=self._now_ms + self.settings.request_timeout_ms, group=group)
 
-    def _refuse(self, asker: _Asker, reason: RefusedReason) -> None:
-        self._answer(asker, Refused(reason=reason, leader=self.raft.leader, metadata=self.metadata))
+    def _refuse(self, asker: _Asker, reason: RefusedReason, group: str) -> None:
+        self._answer(asker, Refused(reason=reason, leader=self.raft.leader, metadata=self.metadata.get(group)))
 
     def _answer(self, asker: _Asker, body: ControllerAnswer) -> None:
         if asker.sender:

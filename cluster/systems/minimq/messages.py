@@ -4,13 +4,15 @@ Shells turn these into msgpack by their tags; this module refuses to know how. R
 Ongaro and Ousterhout, "In Search of an Understandable Consensus Algorithm" (USENIX ATC 2014), with the pre-vote of
 section 9.6 of Ongaro's dissertation (Stanford 2014) and a round number for its section 6.4 (reads without the log).
 
-``voter``, ``leader``, ``broker`` and ``master`` are node names. Indices of the controllers' log start at 1; 0 with
-term 0 stands before the first entry.
+``voter``, ``leader``, ``broker`` and ``master`` are node names, ``group`` names a replica group. Indices of the
+controllers' log start at 1; 0 with term 0 stands before the first entry.
 """
 
 from typing import Annotated, Any, Literal
 
 import msgspec
+
+from cluster.systems.minimq.groups import ONE
 
 Name = Annotated[str, msgspec.Meta(max_length=255)]
 """What strangers may name things: bounded where bytes become messages, since names are kept for ever."""
@@ -19,14 +21,14 @@ Name = Annotated[str, msgspec.Meta(max_length=255)]
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
-    """A broker that belongs to the replica group, in its present life: of two, the later ``incarnation`` is greater."""
+    """A broker that belongs to a replica group, in its present life: of two, the later ``incarnation`` is greater."""
 
     broker: str
     incarnation: str
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """The replica group.
+    """A replica group.
 
     ``epoch`` is that of the last elected master, also while there is none. ``sss_epoch`` counts the changes of the
     SyncStateSet, whatever their cause.
@@ -40,7 +42,10 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """The controllers' state; ``topics``: queues. Of two, that with the higher ``version`` (a log index) is newer."""
+    """The controllers' state of one group; ``topics``: queues of all groups.
+
+    Of two, that with the higher ``version`` (a log index) is newer.
+    """
 
     version: int = 0
     topics: dict[str, int] = msgspec.field(default_factory=dict)
@@ -55,6 +60,7 @@ class RegisterBroker(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     broker: Name
     incarnation: Name
+    group: Name = ONE
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -64,6 +70,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     incarnation: str
     epoch: int
     log_end: int
+    group: str = ONE
 
 
 class AlterSyncStateSet(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -73,17 +80,20 @@ class AlterSyncStateSet(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     epoch: int
     new_set: tuple[str, ...]
     sss_epoch: int
+    group: str = ONE
 
 
 class CreateTopic(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """Create ``topic`` with so many ``queues``; asked twice with the same number it succeeds twice."""
+    """Create ``topic`` with so many ``queues`` over all groups; asked twice with the same number it succeeds twice."""
 
     topic: Name
     queues: int
 
 
 class GetMetadata(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The newest metadata: nothing that was answered before this was asked is missing."""
+    """The newest metadata of a group: nothing that was answered before this was asked is missing."""
+
+    group: str = ONE
 
 
 class GetStatus(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -130,14 +140,14 @@ class Indefinite(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A controller's belief of itself; ``commit`` and ``last`` are log indices."""
+    """A controller's belief of itself, and the metadata of each group; ``commit`` and ``last`` are log indices."""
 
     role: Literal["follower", "candidate", "leader"]
     term: int
     leader: str | None
     commit: int
     last: int
-    metadata: Metadata
+    metadata: dict[str, Metadata]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -187,6 +197,7 @@ class ElectMaster(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     after_epoch: int
     sync_state_set: tuple[str, ...]
     unclean: bool = False
+    group: str = ONE
 
 
 Command = NoOp | RegisterBroker | AlterSyncStateSet | CreateTopic | ElectMaster

@@ -257,7 +257,7 @@ def build(config: NodeConfig, folder: Folder) -> tuple[Core, Store]:
     log = BrokerStore(folder.path / "log", config.segment_bytes)
     records = log.recovered()
     incarnation = folder.next_incarnation()
-    return Broker(config.name, config.controllers, incarnation, config.broker, records), log
+    return Broker(config.name, config.controllers, incarnation, config.broker, records, config.group), log
 
 
 async def serve(config: NodeConfig) -> int:

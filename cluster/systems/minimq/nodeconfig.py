@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from cluster.systems.minimq.controller import ControllerSettings
+from cluster.systems.minimq.groups import ONE
 from cluster.systems.minimq.messages import Settings
 from cluster.systems.minimq.replica import BrokerSettings
 from cluster.systems.minimq.storage import SEGMENT_BYTES
@@ -28,8 +29,8 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     ``listen``: the address it accepts on, at ``port`` as all the others. ``controllers`` and ``brokers`` name all
     nodes, this one included, and ``addresses`` says where each is. ``data``: a folder that is this node's alone.
-    ``segment_bytes``: a broker's segment that has reached it is followed by another. ``bug``: the deviation switched on
-    in this process. ``seed`` decides its draws.
+    ``group``: a broker's replica group. ``segment_bytes``: a broker's segment that has reached it is followed by
+    another. ``bug``: the deviation switched on in this process. ``seed`` decides its draws.
     """
 
     name: str
@@ -42,6 +43,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     data: str
     broker: BrokerSettings = msgspec.field(default_factory=BrokerSettings)
     controller: ControllerSettings = msgspec.field(default_factory=ControllerSettings)
+    group: str = ONE
     segment_bytes: int = SEGMENT_BYTES
     bug: str | None = None
     seed: int = 0

@@ -5,7 +5,7 @@ down as it says it: two masters are two observations. Refuses to change anything
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -13,13 +13,13 @@ import msgspec
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.events import Note, Observation
+from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
-from cluster.system import ClusterView, Confirmed, Leadership, Removal
-from cluster.systems._shared.leadership import leadership, not_ready
-from cluster.systems.minimq import effects, settings
+from cluster.leaders import leads_of, not_ready
+from cluster.system import ClusterView, Confirmed, Removal
+from cluster.systems.minimq import config, effects, groups, settings
 from cluster.systems.minimq.broker_messages import GetReplica, ReplicaStatus
-from cluster.systems.minimq.config import GROUP
+from cluster.systems.minimq.config import CONTROLLERS
 from cluster.systems.minimq.messages import Accepted, CreateTopic, GetSettings, GetStatus, Refused, Settings, Status
 from cluster.systems.minimq.outcomes import expected
 from cluster.systems.minimq.route import Controllers
@@ -37,6 +37,7 @@ class MiniMQProbe:
     def __init__(self, view: ClusterView) -> None:
         self._view = view
         self._topic = view.mark
+        self._subjects = config.subjects(view.settings, view.queues)
         self._links = {node.name: Link(node.address) for node in view.nodes}
         self._prepared = False
 
@@ -82,20 +83,21 @@ class MiniMQProbe:
             return str(error)
 
     async def readiness(self) -> str | None:
-        """None when every node serves, the SyncStateSet is complete and (once prepared) every broker has the topic."""
+        """None when every node serves, each SyncStateSet is complete and (once prepared) every broker has the topic."""
         nodes = self._view.nodes
         observed = await asyncio.gather(*(self.observe(node, _ASK_TIMEOUT_S) for node in nodes))
         seen = {node.name: observation for node, observation in zip(nodes, observed, strict=True)}
-        missing = not_ready(seen, self._view)
+        missing = not_ready(seen, self._subjects)
         if missing is not None:
             return missing
-        leader = next(observation for observation in observed if observation.role == "leader")
-        for node in self._view.of_role("broker"):
-            own = seen[node.name]
-            if own.role != ("master" if node.name == leader.master else "slave"):
-                return f"{node.name} does not know its place yet"
-            if self._prepared and len(own.max_offsets or {}) < self._view.queues:
-                return f"{node.name} does not know topic {self._topic}"
+        leads = leads_of(seen, self._subjects)
+        for subject in (one for one in self._subjects if one.kind == "replica"):
+            queues = self._view.queues if subject.keys is None else len(subject.keys)
+            for name in subject.nodes:
+                if seen[name].role != ("master" if name == leads[subject.name].leader else "slave"):
+                    return f"{name} does not know its place yet"
+                if self._prepared and len(seen[name].max_offsets or {}) < queues:
+                    return f"{name} does not know topic {self._topic}"
         return None
 
     async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
@@ -106,15 +108,12 @@ class MiniMQProbe:
         try:
             if node.role == "broker":
                 replica = expected(await link.ask(GetReplica(), deadline_ns), ReplicaStatus)
-                return of_broker(node.name, replica, self._topic, asked_ns, now_ns())
+                group, number = config.group_of(node, self._view), config.group_count(self._view.settings)
+                return of_broker(node.name, replica, self._topic, asked_ns, now_ns(), group, number)
             status = expected(await link.ask(GetStatus(), deadline_ns), Status)
             return of_controller(node.name, status, asked_ns, now_ns())
         except (Definite, Indefinite) as error:
             return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=False, error=str(error))
-
-    def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
-        """Pure: the active controller with the highest term names the master; without one, the brokers do."""
-        return leadership(latest, self._view)
 
     async def remove(self) -> Removal:
         """Nothing can be removed: records of all topics lie in one log, and minimq keeps every record."""
@@ -126,39 +125,55 @@ class MiniMQProbe:
             link.close()
 
 
-def of_broker(name: str, said: ReplicaStatus, topic: str, asked_ns: int, time_ns: int) -> Observation:
-    """Pure: an observation from a broker's status. Only a master speaks for its group; a follower repeats others."""
-    leads = said.role == "master"
+def of_broker(
+    name: str, said: ReplicaStatus, topic: str, asked_ns: int, time_ns: int, group: str = groups.ONE, number: int = 1
+) -> Observation:
+    """Pure: an observation from the status of a broker of one of so many groups.
+
+    Only a master speaks for its group; a follower repeats others.
+    """
+    own = Claim(
+        subject=group,
+        leader=name,
+        epoch=said.epoch,
+        members=tuple(sorted(said.sync_state_set)),
+        members_epoch=said.sss_epoch,
+    )
+    ends = enumerate(said.queue_ends.get(topic, ()))
     return Observation(
         time_ns=time_ns,
         asked_ns=asked_ns,
         node=name,
         alive=True,
         role={"master": "master", "follower": "slave", "none": "none"}[said.role],
-        epoch=said.epoch if leads else None,
-        subject=GROUP,
-        master=name if leads else None,
-        sync_state_set=tuple(sorted(said.sync_state_set)) if leads else None,
-        sync_state_set_epoch=said.sss_epoch if leads else None,
-        max_offsets={str(queue): end for queue, end in enumerate(said.queue_ends.get(topic, ()))} or None,
+        claims=(own,) if said.role == "master" else (),
+        max_offsets={str(queue): end for queue, end in ends if groups.owns(group, queue, number)} or None,
     )
 
 
 def of_controller(name: str, said: Status, asked_ns: int, time_ns: int) -> Observation:
-    """Pure: an observation from a controller's status. Only one that leads speaks for the group."""
-    leads, group = said.role == "leader", said.metadata.group
+    """Pure: an observation from a controller's status. Only one that leads speaks for the groups."""
+    own = Claim(subject=CONTROLLERS, leader=name, epoch=said.term)
     return Observation(
         time_ns=time_ns,
         asked_ns=asked_ns,
         node=name,
         alive=True,
         role=said.role,
-        epoch=said.term,
-        subject=GROUP,
-        master=group.master if leads else None,
-        sync_state_set=tuple(sorted(group.sync_state_set)) if leads else None,
-        sync_state_set_epoch=group.sss_epoch if leads else None,
+        claims=(own, *_of_groups(said)) if said.role == "leader" else (),
     )
+
+
+def _of_groups(said: Status) -> Iterator[Claim]:
+    """What a controller says of each group. Of a master's epoch the master itself speaks."""
+    for name, metadata in said.metadata.items():
+        group = metadata.group
+        yield Claim(
+            subject=name,
+            leader=group.master,
+            members=tuple(sorted(group.sync_state_set)),
+            members_epoch=group.sss_epoch,
+        )
 
 
 def _soon(timeout_s: float) -> int:

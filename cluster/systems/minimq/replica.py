@@ -40,6 +40,7 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     fetch_park_ms: int = 300
     fetch_retry_ms: int = 800
     wait_max_ms: int = 30000
+    groups: int = 1
 
 
 class Replica:

@@ -5,32 +5,40 @@ follows it, so no hint has to be trusted and a controller that is down costs no 
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from chaos.core.client import Definite, Indefinite
-from cluster.systems._shared.routing import Route
-from cluster.systems.minimq.messages import Accepted, GetMetadata, Metadata
+from cluster.systems._shared.routing import Route, Served
+from cluster.systems.minimq.groups import ONE
+from cluster.systems.minimq.messages import Accepted, GetMetadata, Group, Metadata
 from cluster.systems.minimq.rpc import Answer, Link, Request
 
 
-def route_of(metadata: Metadata) -> Route | None:
-    """Pure: the route in the controllers' metadata; None before any broker has registered."""
-    group = metadata.group
-    if not group.brokers:
+def route_of(groups: Sequence[Metadata]) -> Route | None:
+    """Pure: the route in the controllers' metadata of all groups; None before a broker of each has registered."""
+    if not all(metadata.group.brokers for metadata in groups):
         return None
-    return Route(group.master, tuple(each.broker for each in group.brokers if each.broker != group.master))
+    return Route(tuple(_served(metadata.group) for metadata in groups))
+
+
+def _served(group: Group) -> Served:
+    return Served(group.master, tuple(each.broker for each in group.brokers if each.broker != group.master))
 
 
 class Controllers:
     """All controllers, asked as one. Implements ``cluster.systems._shared.routing.RouteSource``."""
 
-    def __init__(self, links: Mapping[str, Link]) -> None:
+    def __init__(self, links: Mapping[str, Link], groups: Sequence[str] = (ONE,)) -> None:
+        """``links``: the way to each; ``groups``: those whose masters a route is made of, in its order."""
         self._links = links
+        self._groups = tuple(groups)
 
     async def ask(self, deadline_ns: int) -> Route | None:
-        """The route as the leader knows it; None if no controller answers as leader, or no broker has registered."""
-        answer = await self.first(GetMetadata(), deadline_ns)
-        return route_of(answer.metadata) if isinstance(answer, Accepted) else None
+        """The route as the leader knows it; None if no controller answers as leader, or a group has no broker yet."""
+        asked = (self.first(GetMetadata(group=name), deadline_ns) for name in self._groups)
+        answers = await asyncio.gather(*asked)
+        known = [answer.metadata for answer in answers if isinstance(answer, Accepted)]
+        return route_of(known) if len(known) == len(answers) else None
 
     async def first(self, request: Request, deadline_ns: int) -> Answer | None:
         """Put a request to every controller: the first acceptance, else any answer, else None.

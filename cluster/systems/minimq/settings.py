@@ -1,8 +1,8 @@
 """Settings of the system: what may be set, what holds by default, and what a node is told of it.
 
-A setting is ``broker.KEY``, ``controller.KEY``, ``client.KEY`` or ``bug``; where a bare ``KEY`` is unique it stands for
-the full name. The module refuses names nobody knows and values nothing could run with: a cluster that cannot come up
-should say so before it is deployed.
+A setting is ``broker.KEY``, ``controller.KEY``, ``cluster.KEY``, ``client.KEY`` or ``bug``; where a bare ``KEY`` is
+unique it stands for the full name. The module refuses names nobody knows and values nothing could run with: a cluster
+that cannot come up should say so before it is deployed.
 """
 
 import difflib
@@ -15,6 +15,7 @@ from chaos.core.errors import UsageError
 from cluster.systems._shared import routing
 from cluster.systems.minimq.bugs import BUGS
 from cluster.systems.minimq.controller import ControllerSettings
+from cluster.systems.minimq.groups import GROUPS_MOST
 from cluster.systems.minimq.messages import Settings
 from cluster.systems.minimq.raft import RaftSettings
 from cluster.systems.minimq.replica import BrokerSettings
@@ -107,6 +108,11 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         "seconds, up to twice as many, without a leader before a controller stands for election",
         _seconds(2 * _RAFT.heartbeat_ms / _MS_PER_S),
     ),
+    "cluster.groups": Setting(
+        "1",
+        "replica groups of three brokers, each with a master of its own; queue q belongs to group q mod their number",
+        _whole(1, GROUPS_MOST),
+    ),
     "client.routePollInterval": Setting("1", routing.CLIENT_HELP["client.routePollInterval"], _client),
     "client.routing": Setting("mixed", routing.CLIENT_HELP["client.routing"], _client),
     "client.slaveReads": Setting("on", "on (default): followers are read on purpose; off: never", _client),
@@ -150,6 +156,7 @@ def broker_settings(settings: Mapping[str, str]) -> BrokerSettings:
         sync_replication=settings["broker.replication"] == "sync",
         request_timeout_ms=_ms(settings["broker.requestTimeout"]),
         lag_max_ms=_ms(settings["broker.lagMax"]),
+        groups=int(settings["cluster.groups"]),
     )
 
 
@@ -159,6 +166,7 @@ def controller_settings(settings: Mapping[str, str]) -> ControllerSettings:
         raft=RaftSettings(election_ms=_ms(settings["controller.electionTimeout"])),
         dead_after_ms=_ms(settings["controller.brokerTimeout"]),
         unclean_election=settings["controller.uncleanElection"] == "true",
+        groups=int(settings["cluster.groups"]),
     )
 
 
@@ -174,6 +182,7 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
             "controller.brokerTimeout": _s(controller.dead_after_ms),
             "controller.uncleanElection": str(controller.unclean_election).lower(),
             "controller.electionTimeout": _s(controller.raft.election_ms),
+            "cluster.groups": str(controller.groups),
             "bug": told.bug,
         }
     values = dict(told.values)
@@ -186,6 +195,7 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
         "broker.replication": "sync" if broker.sync_replication else "async",
         "broker.requestTimeout": _s(broker.request_timeout_ms),
         "broker.lagMax": _s(broker.lag_max_ms),
+        "cluster.groups": str(broker.groups),
         "bug": told.bug,
     }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from chaos.core.client import Client
 from chaos.core.op import F
-from chaos.core.runinfo import NodeInfo, Promises
+from chaos.core.runinfo import NodeInfo, Promises, Subject
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -17,7 +17,7 @@ from cluster.systems.minimq.bugs import BUGS
 
 
 class MiniMQ:
-    """minimq: three Raft controllers and one replica group of three brokers, embedded; needs Python alone.
+    """minimq: three Raft controllers and one replica group of three brokers (or several), embedded; needs Python alone.
 
     Implements ``cluster.system.System``; every method but ``fetch`` is pure.
     """
@@ -37,9 +37,13 @@ class MiniMQ:
         """Nothing: minimq does everything it can under all settings."""
         return {}
 
-    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - one topology so far
-        """c1 to c3, b1 to b3."""
-        return config.topology()
+    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
+        """c1 to c3, and b1 to b3 for each group."""
+        return config.topology(config.group_count(settings))
+
+    def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
+        """See ``config.subjects``."""
+        return config.subjects(settings, keys)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``promises.of``."""

@@ -22,6 +22,8 @@ JRAFT_PORT: Final = 9880
 GROUP: Final = "g0"
 """Name of the one replica group (RocketMQ's ``brokerName``)."""
 CONTROLLER_GROUP: Final = "controllers"
+CONTROLLERS: Final = "controller"
+"""What the controllers are called in observations."""
 
 PORTS: Final = {"namesrv": NAMESRV_PORT, "controller": CONTROLLER_PORT, "broker": BROKER_PORT}
 

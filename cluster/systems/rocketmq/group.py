@@ -1,4 +1,4 @@
-"""Who leads the replica group and who keeps up with it, in each mode: parsing, and pure readings of observations.
+"""Who leads the replica group and who keeps up with it, in each mode: parsing.
 
 In controller mode the active controller says both. In the others nobody but the brokers themselves can: a classic
 master knows the slaves that are connected, and the brokers of a DLedger group say each whom it follows.
@@ -9,11 +9,8 @@ from collections.abc import Mapping
 import msgspec
 
 from chaos.core.client import Definite
-from chaos.core.events import Observation
 from chaos.core.runinfo import NodeInfo
-from cluster.system import ClusterView, Leadership
-from cluster.systems._shared import leadership as shared
-from cluster.systems.rocketmq import config, topology
+from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError
 
@@ -91,34 +88,3 @@ def parse_connected(answer: Answer, brokers: tuple[NodeInfo, ...]) -> tuple[str,
         raise ProtocolError("replication status that does not parse") from None
     near = {connection.addr.rpartition(":")[0] for connection in status.haConnectionInfo if connection.inSync}
     return tuple(sorted(node.name for node in brokers if node.address in near))
-
-
-def leadership(latest: Mapping[str, Observation], view: ClusterView) -> Leadership:
-    """Who leads, from the latest observation of each node."""
-    found = shared.leadership(latest, view)
-    if topology.of(view.settings).mode == "controller" or found.master is None:
-        return found
-    return msgspec.structs.replace(found, sync_state_set=_followers(found.master, latest, view))
-
-
-def _followers(master: str, latest: Mapping[str, Observation], view: ClusterView) -> tuple[str, ...]:
-    """The master and who keeps up with it, as far as brokers say so."""
-    own = latest[master].sync_state_set
-    if own is not None:
-        return own
-    alive = (latest[node.name] for node in view.of_role("broker") if node.name in latest and latest[node.name].alive)
-    return tuple(sorted(seen.node for seen in alive if seen.master == master))
-
-
-def not_ready(seen: Mapping[str, Observation], view: ClusterView) -> str | None:
-    """What is missing, in one line, from observations of all that must answer (brokers only without controllers)."""
-    if topology.of(view.settings).mode == "controller":
-        return shared.not_ready(seen, view)
-    for name, observation in seen.items():
-        if not observation.alive:
-            return f"{name} does not answer: {observation.error}"
-    masters = [name for name, observation in seen.items() if observation.role == "master"]
-    if len(masters) != 1:
-        return f"{len(masters)} brokers are master instead of one"
-    missing = {node.name for node in view.of_role("broker")} - set(_followers(masters[0], seen, view))
-    return f"not with master {masters[0]} yet: {', '.join(sorted(missing))}" if missing else None

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Final
 
 from chaos.core.errors import UsageError
-from chaos.core.runinfo import NodeInfo
+from chaos.core.runinfo import NodeInfo, Subject
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, RoleKind
 from cluster.systems.rocketmq import config
@@ -57,6 +57,16 @@ def topology(wanted: Shape) -> tuple[NodeSpec, ...]:
         for role, many in numbers.items()
         for number in range(1, many + 1)
     )
+
+
+def subjects(settings: Mapping[str, str]) -> tuple[Subject, ...]:
+    """The one replica group, and the controllers if there are any."""
+    specs = topology(shape.of(settings))
+    brokers, controllers = (
+        tuple(spec.name for spec in specs if spec.role == role) for role in ("broker", "controller")
+    )
+    group = Subject(name=config.GROUP, nodes=brokers)
+    return (group, Subject(name=config.CONTROLLERS, kind="controller", nodes=controllers)) if controllers else (group,)
 
 
 def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:

@@ -14,15 +14,16 @@ import msgspec
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.events import Note, Observation
+from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
-from cluster.system import ClusterView, Confirmed, Leadership, Removal
-from cluster.systems.rocketmq import config, dledger, effects, existing, jraft, topology
+from cluster.leaders import leads_of, not_ready
+from cluster.system import ClusterView, Confirmed, Removal
+from cluster.systems.rocketmq import config, dledger, effects, existing, jraft, launch, topology
 from cluster.systems.rocketmq.client import offset_of
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import create_groups, delete_names, delete_routes, require, topic_of
-from cluster.systems.rocketmq.group import Group, leadership, not_ready, parse_connected, parse_group
-from cluster.systems.rocketmq.leadership_claim import standing
+from cluster.systems.rocketmq.group import Group, parse_connected, parse_group
+from cluster.systems.rocketmq.leadership_claim import Standing, standing
 from cluster.systems.rocketmq.names import names_of
 from cluster.systems.rocketmq.outcomes import said
 from cluster.systems.rocketmq.protocol import Answer, Code, ProtocolError, Request
@@ -45,6 +46,7 @@ class RocketMQProbe:
         self._links = {node.name: Link(node.address, config.PORTS[node.role]) for node in view.nodes}
         self._servers = {node.name: Link(node.address, config.NAMESRV_PORT) for node in config.name_servers(view)}
         self._shape = topology.of(view.settings)
+        self._subjects = launch.subjects(view.settings)
         self._members = dledger.brokers(view)
         self._terms: dict[str, dledger.Member | jraft.Member] = {**dledger.controllers(view), **jraft.controllers(view)}
         self._run_names = names_of(view)
@@ -77,9 +79,13 @@ class RocketMQProbe:
         """The brokers that must know the topic; none while the one that must is not known."""
         if self._shape.topic_on_every:
             return self._brokers
-        seen = [await self.observe(node, _ASK_TIMEOUT_S) for node in self._view.nodes]
-        master = self.leadership({one.node: one for one in seen}).master
+        master = await self._master()
         return tuple(node for node in self._brokers if node.name == master)
+
+    async def _master(self) -> str | None:
+        """Who is master now, as nodes say it."""
+        seen = [await self.observe(node, _ASK_TIMEOUT_S) for node in self._view.nodes]
+        return leads_of({one.node: one for one in seen}, self._subjects)[config.GROUP].leader
 
     async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
         """See ``effects`` and ``existing``: one note of what every node was proven to run with.
@@ -139,7 +145,7 @@ class RocketMQProbe:
         led = self._shape.mode == "controller"
         nodes = [node for node in self._view.nodes if not led or node.role != "broker"]
         seen = {node.name: await self.observe(node, _ASK_TIMEOUT_S) for node in nodes}
-        missing = not_ready(seen, self._view)
+        missing = not_ready(seen, self._subjects)
         if missing is None and self._prepared:
             missing = await self._topic_missing()
         return missing
@@ -148,7 +154,7 @@ class RocketMQProbe:
         topic = self._run_names.topic
         for name, link in self._servers.items():
             found = await NameServer(link, topic, self._names).ask(_soon(_ASK_TIMEOUT_S))
-            if found is None or found.master is None or len(found.slaves) < len(self._brokers) - 1:
+            if found is None or found.leader(0) is None or len(found.followers(0)) < len(self._brokers) - 1:
                 return f"{name} does not route topic {topic} to every broker yet"
         for broker in await self._keepers():
             try:
@@ -195,11 +201,7 @@ class RocketMQProbe:
             node=node.name,
             alive=True,
             role="master" if broker.master else "slave",
-            # The newest epoch in a slave's log may be cut off again; only a master's is a claim.
-            epoch=broker.epoch if broker.master else None,
-            subject=config.GROUP,
-            master=broker.follows,
-            sync_state_set=with_it,
+            claims=of_broker(node.name, broker, with_it),
             max_offsets=offsets or None,
             error=error,
         )
@@ -224,18 +226,9 @@ class RocketMQProbe:
             node=node.name,
             alive=True,
             role="leader" if leads else "follower",
-            epoch=term,
-            subject=config.GROUP,
-            master=group.master,
-            sync_state_set=group.sync_state_set,
-            sync_state_set_epoch=group.sync_state_set_epoch,
-            master_epoch=group.master_epoch,
+            claims=of_controller(node.name, term, group) if leads else (),
             error=error,
         )
-
-    def leadership(self, latest: Mapping[str, Observation]) -> Leadership:
-        """Pure: the active controller with the highest term names the master; without one, the brokers do."""
-        return leadership(latest, self._view)
 
     async def _ask(
         self, node: NodeInfo, code: Request, fields: Mapping[str, object], deadline_ns: int = 0, body: bytes = b""
@@ -244,8 +237,7 @@ class RocketMQProbe:
 
     async def remove(self) -> Removal:
         """Delete the run's topics and groups: at the master first, which slaves copy them from, and at name servers."""
-        seen = [await self.observe(node, _ASK_TIMEOUT_S) for node in self._view.nodes]
-        master = self.leadership({one.node: one for one in seen}).master
+        master = await self._master()
         brokers = sorted(self._brokers, key=lambda node: node.name != master)
         steps = [(node.name, delete_names, self._links[node.name]) for node in brokers]
         steps += [(name, delete_routes, link) for name, link in self._servers.items()]
@@ -262,6 +254,29 @@ class RocketMQProbe:
         """Release all connections; safe to call twice."""
         for way in (*self._links.values(), *self._servers.values(), *self._members.values(), *self._terms.values()):
             way.close()
+
+
+def of_broker(name: str, broker: Standing, members: tuple[str, ...] | None) -> tuple[Claim, ...]:
+    """Pure: what a broker claims, or says of whom it follows.
+
+    The newest epoch in a slave's log may be cut off again; only a master's is a claim.
+    """
+    if broker.master:
+        return (Claim(subject=config.GROUP, leader=name, epoch=broker.epoch, members=members),)
+    return (Claim(subject=config.GROUP, leader=broker.follows),) if broker.follows else ()
+
+
+def of_controller(name: str, term: int | None, group: Group) -> tuple[Claim, ...]:
+    """Pure: what a leading controller claims, and what it says of the brokers as far as it said anything."""
+    own = Claim(subject=config.CONTROLLERS, leader=name, epoch=term)
+    about = Claim(
+        subject=config.GROUP,
+        leader=group.master,
+        epoch=group.master_epoch,
+        members=group.sync_state_set,
+        members_epoch=group.sync_state_set_epoch,
+    )
+    return (own,) if group == Group() else (own, about)
 
 
 def _soon(timeout_s: float) -> int:

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from cluster.systems._shared.routing import Route
+from cluster.systems._shared.routing import Route, Served
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import Answer, Code, Request
 
@@ -40,7 +40,8 @@ def parse(answer: Answer, names: Mapping[str, str]) -> Route | None:
         if address in names
     ]
     masters = [name for identity, name in known if identity == MASTER_ID]
-    return Route(masters[0] if masters else None, tuple(name for identity, name in known if identity != MASTER_ID))
+    slaves = tuple(name for identity, name in known if identity != MASTER_ID)
+    return Route((Served(masters[0] if masters else None, slaves),))
 
 
 class NameServer:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from chaos.core.client import Client
 from chaos.core.op import POPS, F
-from chaos.core.runinfo import NodeInfo, Promises
+from chaos.core.runinfo import NodeInfo, Promises, Subject
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -44,6 +44,10 @@ class RocketMQ:
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
         """See ``launch.topology``."""
         return nodes.topology(shape.of(settings))
+
+    def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002 - one group
+        """See ``launch.subjects``."""
+        return nodes.subjects(settings)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``promises.of``."""

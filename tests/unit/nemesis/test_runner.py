@@ -5,14 +5,16 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from leading import leads, subjects_of
 
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import CapabilityError, ChaosError, DeployError
-from chaos.core.events import EventLog, Evidence, Fault, Note, read_events
+from chaos.core.event_files import read_events
+from chaos.core.events import EventLog, Evidence, Fault, Note
 from chaos.core.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.host import Capability, NodeSpec
-from cluster.system import Launch, Leadership
+from cluster.system import Launch
 from nemesis import runner
 from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.fault import Outcomes, check_fault, on_each
@@ -105,7 +107,7 @@ def cluster(capabilities=frozenset(Capability)):
     for name, role in {"b1": "broker", "b2": "broker", "b3": "broker", "c1": "controller"}.items():
         info = NodeInfo(name=name, role=role, address="198.18.0.1")
         nodes[name] = Node(info, NoHost(name, capabilities), LAUNCH)
-    return Cluster("test", nodes, KINDS)
+    return Cluster("test", nodes, KINDS, subjects_of([each.info for each in nodes.values()]))
 
 
 class Bench:
@@ -114,7 +116,7 @@ class Bench:
     def __init__(self, fault, tmp_path, nemesis="leader-kill", leadership=None, rows=1, follow=False, **changes):
         specs = [NodeSpec(name=node.name, role=node.info.role) for node in cluster().nodes.values()]
         times = {"interval_s": 0.1, "duration_s": SHORT_S, "time_limit_s": rows * (0.1 + SHORT_S)} | changes
-        self.plan = make_plan(nemesis, KINDS, specs, seed=1, **times)
+        self.plan = make_plan(nemesis, KINDS, specs, seed=1, subjects=subjects_of(specs), **times)
         assert len(self.plan) == rows
         if follow:
             first, second = self.plan
@@ -123,7 +125,7 @@ class Bench:
         self.path = tmp_path / "run.events"
         self.log = EventLog(self.path)
         self.stop = threading.Event()
-        nodes, asked = cluster(), leadership or (lambda: Leadership(master="b2"))
+        nodes, asked = cluster(), leadership or (lambda: leads(master="b2"))
         self.origin_ns = now_ns()
         self.nemesis = Nemesis(
             self.plan, nodes, asked, self.log, self.origin_ns, NoHost("client"), faults={"kill": fault}
@@ -167,7 +169,7 @@ def test_a_fault_lives_through_its_stages_at_its_times(kept, tmp_path):
     assert stages(events) == ["inject", "active", "heal", "healed"] * 2
     assert [event.id for event in events] == [1] * 4 + [2] * 4
     assert {event.name for event in events} == {"leader-kill"}
-    assert all(event.targets == ("b2",) and event.description == "master b2, killed" for event in events)
+    assert all(event.targets == ("b2",) and event.description == "leader b2, killed" for event in events)
     assert [event.evidence.proven for event in events if event.evidence] == [True] * 6
     assert [event.time_ns for event in events] == sorted(event.time_ns for event in events)
     for row, (inject, _, heal, _) in zip(bench.plan, (events[:4], events[4:]), strict=True):
@@ -235,7 +237,7 @@ def test_a_short_row_begins_late_and_keeps_its_length(kept, tmp_path):
 
     def leadership():
         asked.append(now_ns())
-        return Leadership(master="b2" if asked[-1] > asked[0] + 2 * BRIEF_S * NS_PER_S else None)
+        return leads(master="b2" if asked[-1] > asked[0] + 2 * BRIEF_S * NS_PER_S else None)
 
     with Bench(kept, tmp_path, duration_s=BRIEF_S, time_limit_s=0.1 + BRIEF_S, leadership=leadership) as bench:
         inject, _, heal, _ = bench.finish()
@@ -245,25 +247,25 @@ def test_a_short_row_begins_late_and_keeps_its_length(kept, tmp_path):
 
 
 def test_a_row_that_follows_another_hits_whom_that_one_hit(kept, tmp_path):
-    seen = [Leadership(master="b2")]
-    kept.on_heal = staticmethod(lambda: seen.__setitem__(0, Leadership(master="b3")))
+    seen = [leads(master="b2")]
+    kept.on_heal = staticmethod(lambda: seen.__setitem__(0, leads(master="b3")))
     with Bench(kept, tmp_path, rows=2, follow=True, leadership=lambda: seen[0]) as bench:
         events = bench.finish()
     assert [event.targets for event in events] == [("b2",)] * 8
 
 
 def test_a_row_that_follows_one_that_hit_nobody_is_skipped(kept, tmp_path):
-    with Bench(kept, tmp_path, rows=2, follow=True, leadership=Leadership) as bench:
+    with Bench(kept, tmp_path, rows=2, follow=True, leadership=leads) as bench:
         events = bench.finish()
     assert [(event.id, event.stage) for event in events] == [(1, "skipped"), (2, "skipped")]
     assert events[1].note == "fault 1 had hit nobody"
 
 
 def test_no_leader_until_the_rows_end_is_skipped_and_the_next_row_runs(kept, tmp_path):
-    seen = [Leadership()]
+    seen = [leads()]
     with Bench(kept, tmp_path, rows=2, leadership=lambda: seen[0]) as bench:
         bench.await_stage("skipped")
-        seen[0] = Leadership(master="b3")
+        seen[0] = leads(master="b3")
         events = bench.finish()
     assert stages(events) == ["skipped", "inject", "active", "heal", "healed"]
     first = bench.plan[0]
@@ -277,7 +279,7 @@ def test_a_leader_learned_within_the_row_is_hit_until_the_rows_end(kept, tmp_pat
 
     def leadership():
         asked.append(1)
-        return Leadership(master="b1" if len(asked) > 3 else None)
+        return leads(master="b1" if len(asked) > 3 else None)
 
     with Bench(kept, tmp_path, leadership=leadership, duration_s=2, time_limit_s=2.1) as bench:
         events = bench.finish()
@@ -294,11 +296,11 @@ class Together(Bench):
     def __init__(self, fault, tmp_path, *steps):
         super().__init__(fault, tmp_path)
         specs = [NodeSpec(name=node.name, role=node.info.role) for node in cluster().nodes.values()]
-        self.plan = plan_steps(Steps(steps=steps), KINDS, specs, time_limit_s=1000, seed=1)
+        self.plan = plan_steps(Steps(steps=steps), KINDS, specs, time_limit_s=1000, seed=1, subjects=subjects_of(specs))
         self.nemesis = Nemesis(
             self.plan,
             cluster(),
-            lambda: Leadership(master="b2", controller="c1"),
+            lambda: leads(master="b2", controller="c1"),
             self.log,
             now_ns(),
             NoHost("client"),
@@ -437,7 +439,7 @@ def test_a_heal_that_fails_is_tried_again_by_heal_all(kept, tmp_path):
 
 
 def test_an_observer_that_raises_breaks_its_row_only(kept, tmp_path):
-    answers = [ValueError("no observer"), Leadership(master="b1")]
+    answers = [ValueError("no observer"), leads(master="b1")]
 
     def leadership():
         answer = answers.pop(0) if len(answers) > 1 else answers[0]

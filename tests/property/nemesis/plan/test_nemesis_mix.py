@@ -5,6 +5,7 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from leading import subjects_of
 
 from cluster.host import NodeSpec
 from nemesis.plan.catalog import catalog
@@ -29,6 +30,7 @@ def plan(nemesis="all", seed=1, *, interval_s=8.0, duration_s=8.0, time_limit_s=
         duration_s=duration_s,
         time_limit_s=time_limit_s,
         seed=seed,
+        subjects=subjects_of(SPECS),
         **more,
     )
 

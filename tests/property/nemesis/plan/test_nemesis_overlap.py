@@ -5,11 +5,11 @@ import itertools
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from leading import leads, subjects_of
 
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
 from cluster.network.packet_filter import Rule
-from cluster.system import Leadership
 from nemesis.faults.active_faults import InForce
 from nemesis.plan.catalog import catalog
 from nemesis.plan.plan import Row, lanes
@@ -21,7 +21,7 @@ from nemesis.targets.topology import Topology
 KINDS = {"broker": "replica", "controller": "controller"}
 SPECS = [NodeSpec(name=f"b{i}", role="broker") for i in range(1, 6)]
 SPECS += [NodeSpec(name=f"c{i}", role="controller") for i in range(1, 4)]
-TOPOLOGY = Topology.of(SPECS, KINDS)
+TOPOLOGY = Topology.of(SPECS, KINDS, subjects_of(SPECS))
 NAMES = sorted(
     name
     for name, entry in catalog().items()
@@ -42,7 +42,14 @@ def sequences(names=NAMES):
 
 
 def rows(steps, repeat=1, time_limit_s=10_000, seed=1):
-    return plan_steps(Steps(steps=steps, repeat=repeat), KINDS, SPECS, time_limit_s=time_limit_s, seed=seed)
+    return plan_steps(
+        Steps(steps=steps, repeat=repeat),
+        KINDS,
+        SPECS,
+        time_limit_s=time_limit_s,
+        seed=seed,
+        subjects=subjects_of(SPECS),
+    )
 
 
 @given(sequences())
@@ -109,11 +116,11 @@ def test_rows_one_after_the_other_are_one_lane():
 
 @given(sequences(OF_NODES), st.integers(0, 2**16), st.integers(1, 5))
 def test_no_node_is_taken_twice_and_a_replica_is_left_by_all_together(steps, seed, master):
-    leads = Leadership(master=f"b{master}", controller="c1")
+    known = leads(master=f"b{master}", controller="c1")
     busy: set[str] = set()
     for row in rows(steps, seed=seed):
-        targets = choose(row, TOPOLOGY, leads, frozenset(busy))
-        alone = choose(row, TOPOLOGY, leads)
+        targets = choose(row, TOPOLOGY, known, frozenset(busy))
+        alone = choose(row, TOPOLOGY, known)
         assert alone is not None
         if not busy:
             assert targets == alone
@@ -127,21 +134,21 @@ def test_no_node_is_taken_twice_and_a_replica_is_left_by_all_together(steps, see
 
 def test_a_fault_that_has_too_few_free_nodes_has_no_target_yet():
     row = rows((Step(nemesis="major-kill", at=1, duration=1),))[0]
-    leads = Leadership(master="b1")
-    assert choose(row, TOPOLOGY, leads, frozenset({"b1", "b2"})) is None
-    assert len(choose(row, TOPOLOGY, leads, frozenset({"b1"})).names) == 3
+    known = leads(master="b1")
+    assert choose(row, TOPOLOGY, known, frozenset({"b1", "b2"})) is None
+    assert len(choose(row, TOPOLOGY, known, frozenset({"b1"})).names) == 3
     led = rows((Step(nemesis="leader-kill", at=1, duration=1),))[0]
-    assert choose(led, TOPOLOGY, leads, frozenset({"b1"})) is None
-    assert choose(led, TOPOLOGY, leads, frozenset({"b2", "b3", "b4", "b5"})) is None
-    assert choose(led, TOPOLOGY, leads, frozenset({"b2", "b3", "b4"})).names == ("b1",)
+    assert choose(led, TOPOLOGY, known, frozenset({"b1"})) is None
+    assert choose(led, TOPOLOGY, known, frozenset({"b2", "b3", "b4", "b5"})) is None
+    assert choose(led, TOPOLOGY, known, frozenset({"b2", "b3", "b4"})).names == ("b1",)
 
 
 @given(st.data())
 def test_faults_of_links_are_chosen_as_if_alone(data):
     name = data.draw(st.sampled_from(sorted(set(NAMES) - set(OF_NODES))))
     row = rows((Step(nemesis=name, at=1, duration=1),), seed=data.draw(st.integers(0, 99)))[0]
-    leads = Leadership(master="b1", controller="c1")
-    assert choose(row, TOPOLOGY, leads, frozenset({"b1", "b2"})) == choose(row, TOPOLOGY, leads)
+    known = leads(master="b1", controller="c1")
+    assert choose(row, TOPOLOGY, known, frozenset({"b1", "b2"})) == choose(row, TOPOLOGY, known)
 
 
 @pytest.mark.parametrize("name", ["all", "leader-kill,random-loss", "noop"])

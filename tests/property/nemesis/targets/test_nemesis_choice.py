@@ -4,10 +4,10 @@ import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from leading import leads, subjects_of
 
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
-from cluster.system import Leadership
 from nemesis.faults.registry import faults
 from nemesis.plan.catalog import catalog
 from nemesis.plan.plan import count_bounds, make_plan, read_plan, write_plan
@@ -35,7 +35,8 @@ def plan(nemesis, brokers, controllers, seed=1, **times):
     times = {"interval_s": 10, "duration_s": 5, "time_limit_s": 100, "rhythm": "even"} | times
     if "fixed-" in nemesis:
         times["fault_nodes"] = ("c1",) if nemesis.endswith("@controller") else ("b1",)
-    return make_plan(nemesis, KINDS, specs(brokers, controllers), seed=seed, **times)
+    nodes = specs(brokers, controllers)
+    return make_plan(nemesis, KINDS, nodes, seed=seed, subjects=subjects_of(nodes), **times)
 
 
 @given(SIZES)
@@ -57,7 +58,7 @@ def test_counts_are_those_of_the_contract(n):
 
 
 def leadership_of(brokers, controllers, pick):
-    return Leadership(master=f"b{pick % brokers + 1}", controller=f"c{pick % controllers + 1}")
+    return leads(master=f"b{pick % brokers + 1}", controller=f"c{pick % controllers + 1}")
 
 
 @st.composite
@@ -69,7 +70,7 @@ def drawn(draw, names=FAULTS):
     except UsageError:
         assume(False)
         raise
-    topology = Topology.of(specs(brokers, controllers), KINDS)
+    topology = Topology.of(specs(brokers, controllers), KINDS, subjects_of(specs(brokers, controllers)))
     row = draw(st.sampled_from(rows))
     targets = choose(row, topology, leadership_of(brokers, controllers, draw(st.integers(0, 99))))
     assert targets is not None
@@ -131,24 +132,24 @@ def test_the_choice_is_a_pure_function_of_row_and_observation_and_survives_the_f
     write_plan([row], path)
     (again,) = read_plan(path)
     assert again == row
-    known = Leadership(master=targets.names[0], controller=targets.names[-1])
+    known = leads(master=targets.names[0], controller=targets.names[-1])
     if row.selector is not Selector.LEADER:
-        assert choose(again, topology, known) == choose(again, topology, Leadership()) == targets
+        assert choose(again, topology, known) == choose(again, topology, leads()) == targets
 
 
 @given(st.sampled_from([name for name in FAULTS if name.startswith("leader-")]), st.sampled_from(SUFFIXES))
 def test_without_a_known_leader_there_is_no_target(name, suffix):
     row = plan(name + suffix, 3, 3)[0]
-    topology = Topology.of(specs(3, 3), KINDS)
-    assert choose(row, topology, Leadership()) is None
-    assert choose(row, topology, Leadership(master="gone", controller="gone")) is None
-    both = choose(row, topology, Leadership(master="b2", controller="c3"))
+    topology = Topology.of(specs(3, 3), KINDS, subjects_of(specs(3, 3)))
+    assert choose(row, topology, leads()) is None
+    assert choose(row, topology, leads(master="gone", controller="gone")) is None
+    both = choose(row, topology, leads(master="b2", controller="c3"))
     assert both is not None
     process = not row.how.on_links()
     wanted = {"": ("b2",), "@broker": ("b2",), "@controller": ("c3",)}.get(suffix, ("b2", "c3") if process else ("b2",))
     assert both.names == wanted
     if process and suffix == "@broker+controller":
-        assert choose(row, topology, Leadership(master="b2")) is None
+        assert choose(row, topology, leads(master="b2")) is None
 
 
 @given(st.sampled_from(FAULTS), st.integers(0, 2**64), st.floats(1, 300), st.floats(1, 300), st.floats(1, 1000))
@@ -208,16 +209,16 @@ def test_another_name_shifts_as_little_as_possible(names, seed, data):
 
 
 def test_seeds_differ_and_every_size_and_node_comes_up():
-    topology = Topology.of(specs(3, 3), KINDS)
+    topology = Topology.of(specs(3, 3), KINDS, subjects_of(specs(3, 3)))
     chosen = [
-        choose(row, topology, Leadership()).names
+        choose(row, topology, leads()).names
         for seed in range(40)
         for row in plan("random-loss", 3, 3, seed, time_limit_s=200)
     ]
     assert {len(names) for names in chosen} == {1, 2, 3, 4, 5, 6}
     assert {name for names in chosen for name in names} == {"b1", "b2", "b3", "c1", "c2", "c3"}
     cuts = {
-        choose(row, topology, Leadership()).description
+        choose(row, topology, leads()).description
         for seed in range(40)
         for row in plan("random-partition", 3, 3, seed, time_limit_s=200)
     }

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from leading import leads
 
 from chaos.cli.main import cli
 from chaos.cli.plan import replayed
@@ -44,7 +45,7 @@ def test_the_plan_is_what_a_run_would_do_and_leaves_nothing(tmp_path: Path) -> N
         assert (row["targets"] is None) == (row["name"] == "leader-kill"), "who leads is not known before"
     table = chaos("plan", *QUICK, *mix).output
     for row in rows:
-        said = row["description"] or "the leader of broker, as observed then"
+        said = row["description"] or "the leader of brokers, as observed then"
         assert f"{row['name']:<16}  {said}\n" in table
     assert list(tmp_path.iterdir()) == []
     assert planned("--nemesis", "noop") == []
@@ -160,8 +161,16 @@ def rows_of(nemesis: str) -> tuple[Row, ...]:
     from cluster.systems.minimq.system import MiniMQ
 
     system = MiniMQ()
+    settings = system.resolve({})
     return make_plan(
-        nemesis, system.roles, system.topology(system.resolve({})), interval_s=5, duration_s=5, time_limit_s=30, seed=3
+        nemesis,
+        system.roles,
+        system.topology(settings),
+        interval_s=5,
+        duration_s=5,
+        time_limit_s=30,
+        seed=3,
+        subjects=system.subjects(settings, 4),
     )
 
 
@@ -210,17 +219,16 @@ def test_replay_needs_a_plan_and_a_file(tmp_path: Path) -> None:
 
 
 def test_a_pinned_row_hits_whom_it_hit(tmp_path: Path) -> None:
-    from cluster.system import Leadership
     from cluster.systems.minimq.system import MiniMQ
     from nemesis.targets.choice import choose
     from nemesis.targets.topology import Topology
 
     system, told = MiniMQ(), []
-    topology = Topology.of(system.topology(system.resolve({})), system.roles)
+    topology = Topology.of(system.topology(system.resolve({})), system.roles, system.subjects(system.resolve({}), 4))
     rows = rows_of("leader-kill,random-partition,bridge")
     path = tmp_path / "run.events"
     log = EventLog(path)
-    before = {row.row: choose(row, topology, Leadership(master="b3")) for row in rows}
+    before = {row.row: choose(row, topology, leads(master="b3")) for row in rows}
     for row in rows[:2]:
         targets = before[row.row]
         assert targets is not None
@@ -231,7 +239,7 @@ def test_a_pinned_row_hits_whom_it_hit(tmp_path: Path) -> None:
     assert told == ["nemesis  not begun in that run and left out: row 3"]
     write_plan(again, tmp_path / "plan.jsonl")
     for row in read_plan(tmp_path / "plan.jsonl"):
-        hit, was = choose(row, topology, Leadership(master="b1")), before[row.row]
+        hit, was = choose(row, topology, leads(master="b1")), before[row.row]
         assert hit is not None
         assert was is not None
         assert (hit.names, hit.grudge) == (was.names, was.grudge)

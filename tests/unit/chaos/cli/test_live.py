@@ -4,11 +4,12 @@ import io
 import os
 import threading
 
+from leading import leads
+
 from chaos.cli.live import BEAT_EVERY_S, QUEUE_MAX, Board, Display, picture
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Phase
 from chaos.run.watching import Beat, Opening
-from cluster.system import Leadership
 from nemesis.plan.plan import Row
 from nemesis.targets.selectors import Selector
 
@@ -29,7 +30,7 @@ def beat(at_s: float, ok: int = 0, master: str = "b1", epoch: int = 1, silent: t
         worst_ack_s=0.25,
         last_ack_ns=int((4 + at_s) * NS_PER_S),
         silent=silent,
-        leadership=Leadership(master=master, epoch=epoch, controller="c1", term=1),
+        leads=leads(master, "c1", epoch=epoch),
     )
 
 
@@ -40,7 +41,7 @@ def fault(stage: str, evidence: Evidence | None = None, note: str = "") -> Fault
         name="leader-kill",
         stage=stage,
         targets=("b1",),
-        description="master b1, killed",
+        description="leader b1, killed",
         evidence=evidence,
         note=note,
     )
@@ -52,14 +53,14 @@ def test_a_fault_is_a_line_when_it_is_in_force_and_when_it_is_over() -> None:
     assert board.take_event(Phase(time_ns=0, name="load", edge="start")) == []
     assert board.take_event(fault("inject")) == []
     assert board.take_event(fault("active", SEEN)) == [
-        "fault 1  leader-kill: in force: master b1, killed; b1 pid 4 gone"
+        "fault 1  leader-kill: in force: leader b1, killed; b1 pid 4 gone"
     ]
     assert board.take_event(fault("heal")) == []
     assert board.take_event(fault("healed", unproven)) == [
-        "fault 1  leader-kill: healed, NOT PROVEN: master b1, killed; b1 lives"
+        "fault 1  leader-kill: healed, NOT PROVEN: leader b1, killed; b1 lives"
     ]
     assert board.take_event(fault("skipped", note="no leader")) == [
-        "fault 1  leader-kill: skipped: master b1, killed; no leader"
+        "fault 1  leader-kill: skipped: leader b1, killed; no leader"
     ]
     assert (board.phase, board.faults) == ("load", {})
 
@@ -71,8 +72,8 @@ def test_there_is_a_line_every_half_minute_and_one_when_the_leader_changes() -> 
     assert [second for second, lines in enumerate(said) if lines] == [BEAT_EVERY_S, 2 * BEAT_EVERY_S]
     (line,) = said[30]
     assert line.startswith("    30 s  sends ok 3000 fail 2 unknown 0  100/s  slowest ack 250 ms  last 1.0 s ago  ")
-    assert line.endswith("  lag 4 ms  master b1 epoch 1")
-    assert board.take_beat(beat(61, master="b2", epoch=2)) == ["master   b2 epoch 2, was b1"]
+    assert line.endswith("  lag 4 ms  leader b1 epoch 1")
+    assert board.take_beat(beat(61, master="b2", epoch=2)) == ["leader   b2 of brokers epoch 2, was b1"]
 
 
 def test_the_picture_shows_roles_the_fault_with_its_countdown_and_rates() -> None:
@@ -93,8 +94,8 @@ def test_the_picture_shows_roles_the_fault_with_its_countdown_and_rates() -> Non
     text = drawn()
     for words in (
         "minimq, seed 7",
-        "c1 ACTIVE   b1 MASTER 1   b2 silent",
-        "fault 1 leader-kill: master b1, killed  16 s left",
+        "c1 ACTIVE   b1 LEADER 1   b2 silent",
+        "fault 1 leader-kill: leader b1, killed  16 s left",
         "sends ok 500 fail 2 unknown 0",
         "50/s █",
         "in flight 3",

@@ -128,7 +128,7 @@ def test_show_tells_faults_and_who_said_what(store: Path) -> None:
     text = said("show", "-2", "--store", str(store))
     assert "== fault 1 leader-partition: inject" in text
     assert "== fault 1 leader-partition: healed proven:" in text
-    said_once = [line for line in text.splitlines() if "-- b1 says: master, epoch 1" in line]
+    said_once = [line for line in text.splitlines() if "-- b1 says: master, leads brokers, epoch 1" in line]
     assert len(said_once) == 1, "only what is new"
     only = said("show", "-2", "--store", str(store), "--node", "b1").splitlines()[1:]
     assert all("b1" in line or "==" in line for line in only)

@@ -1,12 +1,14 @@
 """What is missing after the last heal, and what a process left behind: the pure parts."""
 
 import pytest
+from leading import leads
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Observation
-from chaos.core.runinfo import Promises
+from chaos.core.runinfo import Promises, Subject
 from chaos.run.recovery import missing_now, silent_queues
 from chaos.run.workers import Totals
+from cluster.leaders import Lead
 from cluster.nodes.process_end import last_line, starved_share
 
 HEALED_NS = 100 * NS_PER_S
@@ -47,9 +49,13 @@ def test_nodes_are_missing_that_do_not_answer_or_that_are_not_in_sync():
     seen = {
         name: Observation(time_ns=1, asked_ns=1, node=name, alive=name != "c1") for name in ("c1", "b1", "b2", "b3")
     }
-    replicas = ("b1", "b2", "b3")
-    assert missing_now(seen, ("b1", "b3"), replicas, Promises(rejoins_within_s=1)) == ("c1", "b2")
-    assert missing_now(seen, (), replicas, Promises()) == ("c1",), "no such set is promised"
+    group = (Subject(name="brokers", nodes=("b1", "b2", "b3")),)
+    assert missing_now(seen, leads(members=("b1", "b3")), group, Promises(rejoins_within_s=1)) == ("c1", "b2")
+    assert missing_now(seen, leads(), group, Promises()) == ("c1",), "no such set is promised"
+    assert missing_now(seen, {}, (), Promises(rejoins_within_s=1)) == ("c1",), "nobody leads, so nobody follows"
+    two = (Subject(name="brokers", nodes=("b1", "b2")), Subject(name="others", nodes=("b3",)))
+    apart = leads(members=("b1", "b2")) | {"others": Lead(subject="others", leader="b3", members=())}
+    assert missing_now(seen, apart, two, Promises(rejoins_within_s=1)) == ("c1", "b3")
 
 
 @pytest.mark.parametrize(

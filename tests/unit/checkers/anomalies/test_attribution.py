@@ -1,9 +1,10 @@
 """Which node in which role, and which fault: the words every sentence about an anomaly is made of."""
 
 import pytest
+from leading import said as heard
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import Evidence, Fault, Observation
+from chaos.core.events import Evidence, Fault
 from chaos.testing.history_files import ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.anomalies.attribution import actor, blamed, fault_name, standing
@@ -24,10 +25,7 @@ def context_of(faults=(), said=()):
         if end is not None:
             gone = Evidence(kind="matrix", proven=True, summary="all probes arrive again")
             events.append(Fault(time_ns=ns(end), id=number, name=name, stage="healed", targets=targets, evidence=gone))
-    events += [
-        Observation(time_ns=ns(at_s), asked_ns=ns(at_s), node=node, alive=True, role=role, epoch=epoch)
-        for at_s, node, role, epoch in said
-    ]
+    events += [heard(ns(at_s), node, role, epoch) for at_s, node, role, epoch in said]
     run = run_info(RunLiteral(), "blame")
     return Context(run=run, streams=(), timeline=timeline_of(sorted(events, key=lambda one: one.time_ns), run))
 

@@ -2,11 +2,13 @@
 
 import msgspec
 import pytest
+from leading import said as heard
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import DID_NOT_LAST, Evidence, Fault, Observation
+from chaos.core.events import DID_NOT_LAST, Claim, Evidence, Fault, Observation
 from chaos.core.history import NEVER_NS
 from chaos.testing.history_files import ORIGIN_NS, RunLiteral, run_info
+from checkers.history.leadership import speeches_of
 from checkers.history.timeline import timeline_of
 
 
@@ -15,9 +17,7 @@ def at(second):
 
 
 def said(second, node, role, epoch, *, alive=True):
-    return Observation(
-        time_ns=at(second), asked_ns=at(second), node=node, alive=alive, role=role, epoch=epoch, subject="group"
-    )
+    return msgspec.structs.replace(heard(at(second), node, role, epoch), alive=alive)
 
 
 def timeline(*events):
@@ -62,25 +62,15 @@ def test_a_node_that_never_led_has_no_epoch():
 
 def test_a_silent_node_goes_on_with_its_claim():
     found = timeline(said(1, "b1", "master", 1), said(2, "b1", None, None, alive=False), said(3, "b1", "master", 1))
-    assert [(claim.first_ns, claim.last_ns) for claim in found.claims] == [(at(1), at(3))]
+    assert [(reign.first_ns, reign.last_ns) for reign in found.reigns] == [(at(1), at(3))]
 
 
 def test_no_epoch_yet_is_no_claim():
-    assert timeline(said(1, "b1", "master", 0), said(2, "b1", "master", None)).claims == ()
+    assert timeline(said(1, "b1", "master", 0), said(2, "b1", "master", None)).reigns == ()
 
 
 def decided(second, master, epoch, controller="c1", term=1):
-    return Observation(
-        time_ns=at(second),
-        asked_ns=at(second),
-        node=controller,
-        alive=True,
-        role="leader",
-        epoch=term,
-        subject="group",
-        master=master,
-        master_epoch=epoch,
-    )
+    return heard(at(second), controller, "leader", term, master=master, decided=epoch)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +100,7 @@ def decided(second, master, epoch, controller="c1", term=1):
 )
 def test_a_claim_is_of_the_epoch_that_controllers_decided(decisions, epoch):
     found = timeline(said(10, "b1", "master", 1), *(decided(*one) for one in decisions))
-    assert [claim.epoch for claim in found.claims if claim.node == "b1"] == [epoch]
+    assert [reign.epoch for reign in found.reigns if reign.node == "b1"] == [epoch]
 
 
 @pytest.mark.parametrize(
@@ -137,14 +127,14 @@ def test_a_claim_is_of_the_epoch_that_controllers_decided(decisions, epoch):
 def test_what_was_decided_goes_on_to_hold_while_a_master_repeats_its_word(words, decisions, epochs):
     claims = [said(second, "b1", "master", word) for second, word in words.items()]
     found = timeline(*claims, *(decided(*one) for one in decisions))
-    assert [claim.epoch for claim in found.claims if claim.node == "b1"] == epochs
+    assert [reign.epoch for reign in found.reigns if reign.node == "b1"] == epochs
 
 
 def test_what_was_decided_holds_after_a_master_was_none_for_a_while():
     found = timeline(
         said(10, "b1", "master", 1), decided(10, "b1", 4), said(20, "b1", "slave", 1), said(30, "b1", "master", 1)
     )
-    assert [(claim.epoch, claim.first_ns) for claim in found.claims if claim.node == "b1"] == [(4, at(10)), (4, at(30))]
+    assert [(reign.epoch, reign.first_ns) for reign in found.reigns if reign.node == "b1"] == [(4, at(10)), (4, at(30))]
 
 
 def stage(second, name, *, proven=None, words=""):
@@ -193,3 +183,42 @@ def test_a_fault_that_had_ended_before_its_heal_is_not_proven():
     (span,) = timeline(*events).faults
     assert (span.proven, span.healed) == (False, True)
     assert span.note == "broke: did not last: b1 something else started it as pid 9"
+
+
+# ---------------------------------------------------------------- several subjects
+
+
+def claiming(second, node, *claims):
+    claims = tuple(Claim(subject=subject, leader=leader, epoch=epoch) for subject, leader, epoch in claims)
+    return Observation(time_ns=at(second), asked_ns=at(second), node=node, alive=True, claims=claims)
+
+
+def test_each_subject_has_reigns_of_its_own():
+    found = timeline(
+        claiming(1, "b1", ("p0", "b1", 1), ("p1", "b2", 7)),
+        claiming(2, "b1", ("p0", "b1", 1), ("p1", "b1", 8)),
+        claiming(3, "b1", ("p1", "b1", 8)),
+    )
+    spans = {(one.subject, one.epoch): (one.first_ns, one.last_ns, one.not_after_ns) for one in found.reigns}
+    assert spans == {("p0", 1): (at(1), at(2), at(3)), ("p1", 8): (at(2), at(3), NEVER_NS)}
+    assert found.epoch_of("b1", at(2), "p0") == 1
+    assert found.epoch_of("b1", at(2), "p1") == 8
+    assert [reign.word for reign in found.reigns] == ["leader", "leader"], "the node has no word of its own"
+
+
+def test_a_node_that_does_not_say_who_leads_changes_nothing():
+    silence = Observation(time_ns=at(2), asked_ns=at(2), node="b1", alive=True, role="broker")
+    (reign,) = timeline(claiming(1, "b1", ("p0", "b1", 1)), silence, claiming(3, "b1", ("p0", "b1", 1))).reigns
+    assert (reign.first_ns, reign.last_ns) == (at(1), at(3))
+
+
+def test_a_thousand_subjects_cost_their_changes_alone():
+    """Each of 600 rounds names 1000 subjects: what is the same again must not be gone through."""
+    quiet = tuple((f"p{i}", "b1", 1) for i in range(1000))
+    events = [claiming(second, "b1", *quiet) for second in range(2)]
+    same = [msgspec.structs.replace(events[0], time_ns=at(s), asked_ns=at(s)) for s in range(2, 600)]
+    steps = list(speeches_of([*events, *same])["b1"])
+    assert len(steps) == 1
+    found = timeline(*events, *same)
+    assert len(found.reigns) == 1000
+    assert {reign.last_ns for reign in found.reigns} == {at(599)}

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 import pytest
+from leading import subjects_of
 from msgspec import Meta
 from repository import ROOT
 
@@ -13,7 +14,6 @@ from chaos import plugins
 from chaos.core.errors import HistoryError, UsageError
 from chaos.options.config_file import load
 from cluster.host import NodeSpec
-from cluster.system import Leadership
 from nemesis.faults import manual_page, params, registry
 from nemesis.faults.fault import Fault
 from nemesis.faults.loss import LossParams
@@ -25,11 +25,13 @@ from nemesis.targets.topology import Topology
 
 KINDS = {"controller": "controller", "broker": "replica"}
 SPECS = [NodeSpec(name=f"{role[0]}{i}", role=role) for role in KINDS for i in (1, 2, 3)]
-TOPOLOGY = Topology.of(SPECS, KINDS)
+SUBJECTS = subjects_of(SPECS)
+TOPOLOGY = Topology.of(SPECS, KINDS, SUBJECTS)
 
 
 def rows(nemesis):
-    return make_plan(nemesis, KINDS, SPECS, interval_s=10, duration_s=10, time_limit_s=100, seed=3)
+    times = {"interval_s": 10, "duration_s": 10, "time_limit_s": 100}
+    return make_plan(nemesis, KINDS, SPECS, **times, seed=3, subjects=SUBJECTS)
 
 
 class Waves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -144,7 +146,7 @@ def test_parameters_go_through_the_plan_to_the_fault(tmp_path: Path):
     assert read_plan(tmp_path / "plan.jsonl") == planned
     loss = next(row for row in planned if row.fault == "loss")
     assert loss.read_params() == LossParams(0.25)
-    assert choose(loss, TOPOLOGY, Leadership()).description.endswith(", 25 % loss each way")
+    assert choose(loss, TOPOLOGY, {}).description.endswith(", 25 % loss each way")
     told = loss.identity
     assert (told.kind, told.selector, told.roles) == ("loss", "random", ("broker", "controller"))
     assert told.params == {"probability": 0.25}

@@ -1,6 +1,7 @@
 """Names, plans and descriptions as people meet them."""
 
 import pytest
+from leading import leads, subjects_of
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
@@ -8,7 +9,6 @@ from chaos.options.experiment import resolved
 from chaos.options.planning import plan_of
 from cluster.doctor import Fact
 from cluster.host import Capability, NodeSpec
-from cluster.system import Leadership
 from cluster.systems.minimq.system import MiniMQ
 from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.capabilities import lacking, unavailable
@@ -24,7 +24,7 @@ SPECS = [
     for role, names in {"namesrv": ["n1"], "controller": ["c1", "c2", "c3"], "broker": ["b1", "b2", "b3"]}.items()
     for name in names
 ]
-TOPOLOGY = Topology.of(SPECS, KINDS)
+TOPOLOGY = Topology.of(SPECS, KINDS, subjects_of(SPECS))
 OF_ALL = {name for name, fault in faults().items() if fault.in_all}
 
 
@@ -39,6 +39,7 @@ def rows(nemesis, specs=SPECS, interval_s=20, duration_s=20, time_limit_s=120, s
         seed=seed,
         fault_nodes=fault_nodes,
         rhythm=rhythm,
+        subjects=subjects_of(specs),
     )
 
 
@@ -62,8 +63,8 @@ def test_the_asked_names_are_there():
         ("all-bridge", "no nemesis 'all-bridge'"),
         ("leader-kill@brokr", "did you mean broker?"),
         ("leader-kill@namesrv", "roles: broker, controller"),
-        ("leader-kill@", "no role ''"),
-        ("leader-kill@broker+", "no role ''"),
+        ("leader-kill@", "no role or subject ''"),
+        ("leader-kill@broker+", "no role or subject ''"),
         ("leader-kill@broker+broker", "named twice"),
         ("noop@broker", "hits nobody"),
         ("", "no nemesis ''"),
@@ -118,38 +119,38 @@ def test_too_few_nodes_are_refused(nemesis):
 @pytest.mark.parametrize(
     ("nemesis", "names", "description"),
     [
-        ("leader-kill", ("b2",), "master b2, killed"),
-        ("leader-kill@broker+controller", ("b2", "c1"), "master b2, active controller c1, killed"),
-        ("leader-partition", ("b2",), "master {b2 | b1 b3 c1 c2 c3}"),
-        ("leader-partition@broker", ("b2",), "master {b2 | b1 b3}"),
+        ("leader-kill", ("b2",), "leader b2, killed"),
+        ("leader-kill@broker+controller", ("b2", "c1"), "leader b2, active controller c1, killed"),
+        ("leader-partition", ("b2",), "leader {b2 | b1 b3 c1 c2 c3}"),
+        ("leader-partition@broker", ("b2",), "leader {b2 | b1 b3}"),
         ("leader-partition@controller", ("c1",), "active controller {c1 | c2 c3}"),
-        ("leader-loss", ("b2",), "master b2, 80 % loss each way"),
+        ("leader-loss", ("b2",), "leader b2, 80 % loss each way"),
         ("all-suspend", ("b1", "b2", "b3"), "b1 b2 b3 of 3 brokers, suspended"),
         ("all-stop@controller", ("c1", "c2", "c3"), "c1 c2 c3 of 3 controllers, stopped"),
-        ("leader-restart", ("b2",), "master b2, restarted"),
+        ("leader-restart", ("b2",), "leader b2, restarted"),
         ("leader-disconnect@controller", ("c1",), "active controller c1, taken off the network"),
         ("all-loss@controller", ("c1", "c2", "c3"), "c1 c2 c3, 80 % loss each way"),
         ("all-partition@broker", ("b1", "b2", "b3"), "{b1 | b2 | b3}"),
-        ("leader-partition-in@broker", ("b2",), "master {b2 <-/- b1 b3}"),
-        ("leader-partition-out@broker", ("b2",), "master {b2 -/-> b1 b3}"),
+        ("leader-partition-in@broker", ("b2",), "leader {b2 <-/- b1 b3}"),
+        ("leader-partition-out@broker", ("b2",), "leader {b2 -/-> b1 b3}"),
     ],
 )
 def test_targets_are_described_for_people(nemesis, names, description):
-    targets = choose(rows(nemesis)[0], TOPOLOGY, Leadership(master="b2", controller="c1"))
+    targets = choose(rows(nemesis)[0], TOPOLOGY, leads(master="b2", controller="c1"))
     assert targets is not None
     assert (targets.names, targets.description) == (names, description)
 
 
 def test_recorded_targets_can_be_aimed_at_again():
     row = rows("random-partition")[0]
-    drawn = choose(row, TOPOLOGY, Leadership())
+    drawn = choose(row, TOPOLOGY, leads())
     assert drawn is not None
     assert aim(row, TOPOLOGY, drawn.names) == drawn
     assert aim(row, TOPOLOGY, ("c1", "b1")).description == "{b1 c1 | b2 b3 c2 c3}"
 
 
 def test_names_that_are_fixed_are_hit_whoever_leads():
-    both = Leadership(master="b2", controller="c1")
+    both = leads(master="b2", controller="c1")
     fixed = rows("fixed-kill,leader-kill", fault_nodes=("c2", "b3"))
     chosen = {row.name: choose(row, TOPOLOGY, both) for row in fixed}
     assert chosen["fixed-kill"].names == ("b3", "c2")
@@ -202,7 +203,7 @@ def test_a_broken_plan_file_is_named(tmp_path):
 
 
 def test_a_seed_keeps_its_plan_from_version_to_version():
-    drawn = [choose(row, TOPOLOGY, Leadership()) for row in rows("random-partition", time_limit_s=240, seed=9133702)]
+    drawn = [choose(row, TOPOLOGY, leads()) for row in rows("random-partition", time_limit_s=240, seed=9133702)]
     assert [targets.description for targets in drawn if targets] == [
         "{b1 | b2 b3 c1 c2 c3}",
         "{c2 | b1 b2 b3 c1 c3}",
@@ -264,15 +265,25 @@ def test_all_is_every_fault_on_every_role():
 
 def test_all_leaves_out_what_cannot_be_done_and_says_so():
     missing = {"loss": "iptables statistic: no share (modprobe xt_statistic)"}
-    plan = make_plan("all", KINDS, SPECS, interval_s=1, duration_s=1, time_limit_s=300, seed=1, missing=missing)
+    plan = make_plan(
+        "all",
+        KINDS,
+        SPECS,
+        interval_s=1,
+        duration_s=1,
+        time_limit_s=300,
+        seed=1,
+        missing=missing,
+        subjects=subjects_of(SPECS),
+    )
     assert {row.fault for row in plan} == OF_ALL - {"loss"}
-    assert left_out("all", KINDS, SPECS, missing) == (
+    assert left_out("all", KINDS, SPECS, missing, subjects_of(SPECS)) == (
         "all leaves out every loss here: iptables statistic: no share (modprobe xt_statistic)",
         "all leaves out what needs more nodes: partition-majorities-ring@broker, partition-majorities-ring@controller",
     )
-    assert left_out("random-loss,leader-kill", KINDS, SPECS, missing) == ()
+    assert left_out("random-loss,leader-kill", KINDS, SPECS, missing, subjects_of(SPECS)) == ()
     few = [spec for spec in SPECS if spec.name not in {"c2", "c3"}]
-    (line,) = left_out("all", KINDS, few, {})
+    (line,) = left_out("all", KINDS, few, {}, subjects_of(few))
     assert "needs more nodes: " in line
     assert "minor-kill@controller" in line
     assert all("partition@controller" not in row.name for row in rows("all", specs=few, time_limit_s=4000))

@@ -6,9 +6,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import synthetic
+from leading import said
 from synthetic import ns
 
-from chaos.core.events import Evidence, Fault, Observation, Phase
+from chaos.core.events import Claim, Evidence, Fault, Observation, Phase
+from chaos.core.runinfo import Subject
 from chaos.core.series import Points
 from reports.page import timeline
 
@@ -16,7 +18,8 @@ RUN = synthetic.run_info("valid")
 
 
 def seen(node: str, at: float, **more: Any) -> Observation:
-    return Observation(time_ns=ns(at), asked_ns=ns(at), node=node, alive=more.pop("alive", True), **more)
+    offsets = more.pop("max_offsets", None)
+    return msgspec.structs.replace(said(ns(at), node, group=synthetic.GROUP, **more), max_offsets=offsets)
 
 
 def strip_of(events: list[Any], name: str, end: float = 20.0) -> list[tuple[float, float, str, str]]:
@@ -63,17 +66,37 @@ def test_an_old_master_that_still_believes_is_superseded() -> None:
     ]
 
 
+def test_leaders_of_two_subjects_do_not_supersede_each_other_and_are_told_apart() -> None:
+    two = msgspec.structs.replace(RUN, subjects=(Subject(name="p0", keys=(0,)), Subject(name="p1", keys=(1,))))
+    events = [
+        Observation(time_ns=ns(t), asked_ns=ns(t), node=node, alive=True, claims=(claim,))
+        for t in (0, 1)
+        for node, claim in (
+            ("b1", Claim(subject="p0", leader="b1", epoch=1)),
+            ("b2", Claim(subject="p1", leader="b2", epoch=9)),
+        )
+    ]
+    strips, changes = timeline.strips_and_changes(events, two, synthetic.ORIGIN, 2.0)
+    tones = {strip.name: [(i.tone, i.label) for i in strip.intervals] for strip in strips if strip.intervals}
+    assert tones == {"b1": [("lead", "leader of p0, epoch 1")], "b2": [("lead", "leader of p1, epoch 9")]}
+    assert [change.words for change in changes] == ["b1 is leader of p0, epoch 1", "b2 is leader of p1, epoch 9"]
+
+
+def test_what_leads_many_subjects_is_counted() -> None:
+    claims = tuple(Claim(subject=f"p{i}", leader="b1", epoch=1) for i in range(300))
+    seen_once = Observation(time_ns=ns(0), asked_ns=ns(0), node="b1", alive=True, claims=claims)
+    _, changes = timeline.strips_and_changes([seen_once], RUN, synthetic.ORIGIN, 2.0)
+    assert [change.words for change in changes] == ["b1 is leader of 300 subjects"]
+
+
 def test_a_term_of_controllers_does_not_supersede_an_epoch_of_brokers() -> None:
     events = [seen("c1", 0.0, role="leader", epoch=9), seen("b1", 1.0, role="master", epoch=1)]
     assert strip_of(events, "b1")[0][2] == "lead"
 
 
 def test_the_in_sync_set_is_the_leading_controllers_word() -> None:
-    events = [
-        seen("c1", t, role="leader", subject="g", sync_state_set=("b2", "b1", "b3") if t < 2 else ("b2", "b1"))
-        for t in range(4)
-    ]
-    events += [seen("c2", t + 0.5, role="follower", subject="g", sync_state_set=("b9",)) for t in range(4)]
+    events = [seen("c1", t, role="leader", members=("b2", "b1", "b3") if t < 2 else ("b2", "b1")) for t in range(4)]
+    events += [seen("b2", t + 0.5, role="master", members=("b9",)) for t in range(4)]
     assert strip_of(events, "in sync") == [(0.0, 2.0, "whole", "b1 b2 b3"), (2.0, 4.0, "shrunk", "b1 b2")]
 
 

@@ -392,7 +392,7 @@ def test_one_controller_that_leads_is_enough(broker):
 
 def test_a_route_without_master_or_slaves(broker):
     broker.master = None
-    assert run(broker, op(F.SEND)).error == "no master in the route"
+    assert run(broker, op(F.SEND)).error == "no leader in the route"
     alone = Group(brokers=(Registered(broker="b1", incarnation="1"),), master="b1", epoch=7)
     broker.metadata = lambda: Accepted(metadata=Metadata(version=1, group=alone))
     assert run(broker, op(F.SLAVE_READ, offset=0)).error == "no slave in the route"

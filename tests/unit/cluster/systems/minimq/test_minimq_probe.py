@@ -7,8 +7,10 @@ import pytest
 from minimq_view import view_of
 
 from chaos.core.errors import DeployError
-from cluster.systems._shared.routing import Route
+from chaos.core.events import Claim
+from cluster.systems._shared.routing import Route, Served
 from cluster.systems.minimq.broker_messages import ReplicaStatus
+from cluster.systems.minimq.groups import ONE
 from cluster.systems.minimq.messages import (
     Accepted,
     CreateTopic,
@@ -41,7 +43,7 @@ METADATA = Metadata(
 
 
 def status(role="leader", metadata=METADATA, term=5):
-    return Status(role=role, term=term, leader="c1", commit=9, last=9, metadata=metadata)
+    return Status(role=role, term=term, leader="c1", commit=9, last=9, metadata={ONE: metadata})
 
 
 def replica(role, ends=(5, 6, 0, 1)):
@@ -60,15 +62,15 @@ def replica(role, ends=(5, 6, 0, 1)):
 
 def test_a_master_speaks_for_its_group():
     seen = of_broker("b2", replica("master"), TOPIC, 1, 2)
-    assert (seen.role, seen.epoch, seen.master, seen.subject) == ("master", 3, "b2", "brokers")
-    assert (seen.sync_state_set, seen.sync_state_set_epoch) == (("b1", "b2", "b3"), 8)
+    assert seen.role == "master"
+    assert seen.claims == (Claim(subject="brokers", leader="b2", epoch=3, members=("b1", "b2", "b3"), members_epoch=8),)
     assert seen.max_offsets == {"0": 5, "1": 6, "2": 0, "3": 1}
 
 
 @pytest.mark.parametrize(("role", "word"), [("follower", "slave"), ("none", "none")])
 def test_who_is_not_master_claims_nothing(role, word):
     seen = of_broker("b1", replica(role), TOPIC, 1, 2)
-    assert (seen.alive, seen.role, seen.epoch, seen.master, seen.sync_state_set) == (True, word, None, None, None)
+    assert (seen.alive, seen.role, seen.claims) == (True, word, ())
     assert seen.max_offsets is not None
 
 
@@ -78,21 +80,38 @@ def test_a_broker_without_topics_has_no_offsets():
 
 def test_a_leading_controller_names_the_master():
     seen = of_controller("c1", status(), 1, 2)
-    assert (seen.role, seen.epoch, seen.master) == ("leader", 5, "b2")
-    assert (seen.sync_state_set, seen.sync_state_set_epoch) == (("b2", "b3"), 7)
+    assert seen.role == "leader"
+    assert seen.claims == (
+        Claim(subject="controller", leader="c1", epoch=5),
+        Claim(subject="brokers", leader="b2", members=("b2", "b3"), members_epoch=7),
+    )
 
 
 @pytest.mark.parametrize("role", ["follower", "candidate"])
-def test_another_controller_says_only_its_term(role):
+def test_another_controller_claims_nothing(role):
     seen = of_controller("c2", status(role), 1, 2)
-    assert (seen.role, seen.epoch, seen.master, seen.sync_state_set) == (role, 5, None, None)
+    assert (seen.role, seen.claims) == (role, ())
+
+
+def test_a_broker_speaks_for_its_own_group_and_shows_its_own_queues():
+    seen = of_broker("b5", replica("master"), TOPIC, 1, 2, "brokers-2", 2)
+    assert [claim.subject for claim in seen.claims] == ["brokers-2"]
+    assert seen.max_offsets == {"1": 6, "3": 1}
 
 
 def test_routes():
-    assert route_of(METADATA) == Route("b2", ("b1", "b3"))
-    assert route_of(Metadata()) is None
+    assert route_of([METADATA]) == Route((Served("b2", ("b1", "b3")),))
+    assert route_of([Metadata()]) is None
     masterless = Metadata(group=Group(brokers=METADATA.group.brokers, epoch=3))
-    assert route_of(masterless) == Route(None, BROKERS)
+    assert route_of([masterless]) == Route((Served(None, BROKERS),))
+
+
+def test_a_route_of_two_groups_leads_each_key_to_its_own():
+    other = Group(brokers=(Registered(broker="b4", incarnation="1"),), master="b4", epoch=1)
+    route = route_of([METADATA, Metadata(group=other)])
+    assert [route.leader(key) for key in range(4)] == ["b2", "b4", "b2", "b4"]
+    assert [route.followers(key) for key in range(2)] == [("b1", "b3"), ()]
+    assert route_of([METADATA, Metadata()]) is None
 
 
 # ---------------------------------------------------------------- scripted nodes
@@ -166,12 +185,12 @@ def test_ready(nodes):
 @pytest.mark.parametrize(
     ("name", "answer", "missing"),
     [
-        ("c1", status("follower"), "0 controllers lead instead of one"),
-        ("c3", status(), "2 controllers lead instead of one"),
-        ("c1", status(), "not in the SyncStateSet: b1"),
-        ("c1", status(metadata=Metadata()), "c1 knows no master"),
+        ("c1", status("follower"), "nobody leads controller"),
+        ("c3", status(), "2 nodes lead controller instead of one"),
+        ("c1", status(), "not in sync with brokers: b1"),
+        ("c1", status(metadata=Metadata()), "not in sync with brokers: b1, b2, b3"),
         ("b1", replica("none"), "b1 does not know its place yet"),
-        ("b1", replica("master"), "b1 does not know its place yet"),
+        ("b1", replica("master"), "2 nodes lead brokers instead of one"),
         ("b2", replica("follower"), "b2 does not know its place yet"),
         ("b3", Indefinite(reason="deadline"), "b3 does not answer: indefinite: deadline"),
     ],

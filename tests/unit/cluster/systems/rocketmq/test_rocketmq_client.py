@@ -265,7 +265,7 @@ def test_no_route_is_no_attempt(broker):
 
 def test_a_route_without_master_or_slaves(broker):
     broker.route = {2: "b2"}
-    assert run(broker, op(F.SEND)).error == "no master in the route"
+    assert run(broker, op(F.SEND)).error == "no leader in the route"
     broker.route = {0: "b2"}
     assert run(broker, op(F.SLAVE_READ, offset=0)).error == "no slave in the route"
     assert broker.sent == []
