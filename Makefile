@@ -44,7 +44,7 @@ controls: $(VENV)/.ready-test
 
 # Every bug of minimq under its nemesis, five seeds each, and minimq without a bug under a mix of all faults, where today's
 # code has made no run yet. Both can be cut off and taken up again. JOBS clusters at a time: with 2 about an hour for each.
-# The tree must have no changes: docs/bugs.md and docs/clean-runs.md name the commit of each run.
+# The tree must have no changes: docs/results/bugs.md and docs/results/clean-runs.md name the commit of each run.
 JOBS ?= 1
 bugs: $(VENV)/.ready-test
 	$(BIN)/python benchmarks/minimq_bugs.py run --stale --jobs $(JOBS)
@@ -58,7 +58,7 @@ pages: $(VENV)/.ready-test
 	@for page in $(PAGES); do $(BIN)/python benchmarks/$$page.py render || exit; done
 
 # How fast the checkers are, beside others on the same histories: 20 minutes and 10 GB of disk, or SCALE=small: minutes.
-# Porcupine needs go. It can be cut off and taken up again; docs/benchmarks.md is made of what it appends.
+# Porcupine needs go. It can be cut off and taken up again; docs/results/benchmarks.md is made of what it appends.
 SCALE ?= full
 bench: $(VENV)/.ready-bench
 	$(BIN)/python benchmarks/bench.py run --scale $(SCALE)

@@ -6,7 +6,8 @@
     .ci/parts.py run --part NAME ...
     .ci/parts.py next           # take the next turn; commit .ci/turn with the landing
 
-docs/ci.md says why the turn is a number in a file. Standard library only: it runs before the packages are there.
+docs/results/ci.md says why the turn is a number in a file. Uses the standard library only: it runs before the
+packages are installed.
 """
 
 import argparse

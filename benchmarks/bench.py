@@ -5,7 +5,7 @@
 
 ``run`` appends a row to docs/data/benchmarks.jsonl for each benchmark of that scale that has none, so a series can be
 cut off and taken up again; it says before what it will take, and refuses where disk is short. ``render`` writes
-docs/benchmarks.md, a pure function of the rows (the latest of each benchmark, full before small) and of the code's
+docs/results/benchmarks.md, a pure function of the rows (the latest of each benchmark, full before small) and of the code's
 fingerprints.
 """
 
@@ -23,7 +23,7 @@ from measuring import command, work
 from rows import DATA, ROOT, clean_commit, counted, origin, replace, stored
 
 ROWS = DATA / "benchmarks.jsonl"
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "results" / "benchmarks.md"
 PUBLISHED_EVENTS_S = 20_000
 """The reference checker's best figure (events a second, research of 2026; 13,000 to 20,000)."""
 

@@ -1,4 +1,4 @@
-"""What each part of CI takes: runs parts, keeps their minutes, and writes docs/ci.md.
+"""What each part of CI takes: runs parts, keeps their minutes, and writes docs/results/ci.md.
 
     .venv/bin/python benchmarks/ci_minutes.py run [--part NAME ...]
     .venv/bin/python benchmarks/ci_minutes.py render
@@ -18,15 +18,16 @@ import rows
 from rows import DATA, ROOT, Row, clean_commit, counted, dated, origin, replace, stored
 
 ROWS = DATA / "ci.jsonl"
-PAGE = ROOT / "docs" / "ci.md"
+PAGE = ROOT / "docs" / "results" / "ci.md"
 MARGIN = 1.1
 """A part's budget is at least so many times what it took."""
 
 ABOUT = """\
 # What runs before a change lands
 
-`.ci/run` decides. It runs `make test`, and of the longer parts those whose turn it is: all of them together take longer
-than CI has. Each part is one of `.ci/parts.toml`; it has a budget in minutes and a turn.
+Which tests must pass before a change may land? `.ci/run` decides. It runs `make test`, and of the longer parts those
+whose turn it is, since all of them together take longer than CI has. `.ci/parts.toml` lists the parts; each has a budget
+in minutes and a turn.
 
 ## Which parts run
 
@@ -43,9 +44,9 @@ git commit .ci/turn
 `.ci/run` ends at once, with that command, if `origin/main` is known and `.ci/turn` is not one more than its. A landing
 that failed and is tried again keeps its number, so the same parts run again.
 
-Why a number in a file: a landing has any number of commits, so that the remainder of a count of commits may repeat for
-many landings and leave a part out for ever. The same holds for the date. CI keeps nothing from one landing to the next,
-so it cannot remember which part waited longest. A number that the landing itself carries needs no memory.
+Why a number in a file? A landing has any number of commits, so the remainder of a count of commits may repeat for many
+landings and leave a part out for ever. The same holds for the date. CI keeps nothing from one landing to the next, so it
+cannot remember which part waited longest. A number that the landing itself carries needs no memory.
 
 ## What is left out
 
@@ -89,7 +90,7 @@ def too_small(budget: int, measured_minutes: float) -> bool:
 
 
 def page(all_rows: Sequence[Row]) -> str:
-    """docs/ci.md as a pure function of the rows and of .ci/parts.toml."""
+    """docs/results/ci.md as a pure function of the rows and of .ci/parts.toml."""
     plan = parts.plan_of(parts.PARTS.read_text())
     measured = {row["part"]: row for row in counted(all_rows)}
     lines = [ABOUT.format(**plan._asdict(), margin=MARGIN)]

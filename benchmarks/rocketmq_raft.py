@@ -4,7 +4,7 @@
     .venv/bin/python benchmarks/rocketmq_raft.py keep store/matrix-rocketmq-raft
     .venv/bin/python benchmarks/rocketmq_raft.py render
 
-``keep`` copies plan and rows to docs/data/rocketmq-raft/; ``render`` writes docs/rocketmq-raft.md and .html, a pure
+``keep`` copies plan and rows to docs/data/rocketmq-raft/; ``render`` writes docs/results/rocketmq-raft.md and .html, a pure
 function of these. Each claim of the paper is held against a rule that stands beside it; nothing is typed by hand.
 """
 
@@ -25,8 +25,8 @@ from reports.page.spread import Spread
 
 DATA = ALL_DATA / "rocketmq-raft"
 ORIGINS = DATA / "origin.jsonl"
-PAGE = ROOT / "docs" / "rocketmq-raft.md"
-HTML = ROOT / "docs" / "rocketmq-raft.html"
+PAGE = ROOT / "docs" / "results" / "rocketmq-raft.md"
+HTML = ROOT / "docs" / "results" / "rocketmq-raft.html"
 
 SCENARIO, STORAGE, CONTROLLER = "scenario", "storage", "controller"
 CLAIMED_RTO_S = 3.0
@@ -132,7 +132,7 @@ def _cell(rows: Sequence[CellRow]) -> str:
 
 
 def page(plan: MatrixPlan, rows: Sequence[CellRow], origins: Sequence[Row], now: Code | None = None) -> str:
-    """docs/rocketmq-raft.md as a pure function of plan, rows, where they come from, and today's code."""
+    """docs/results/rocketmq-raft.md as a pure function of plan, rows, where they come from, and today's code."""
     done = [row for job in plan.jobs if (row := current(plan.jobs, rows).get(job.id)) is not None]
     systems = ", ".join(sorted({row.system for row in done if row.system}))
     faults = sum(row.proven for row in done)
@@ -192,7 +192,7 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow], origins: Sequence[Row], now:
 
 
 def html(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
-    """docs/rocketmq-raft.html, the matrix' own page without links to its runs."""
+    """docs/results/rocketmq-raft.html, the matrix' own page without links to its runs."""
     made, css = template("matrix.html.j2")
     return made.render(d=view(plan, rows, linked=False), css=css)
 

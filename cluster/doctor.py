@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -55,7 +56,8 @@ class Fact(msgspec.Struct, frozen=True):
     """One thing this machine can do or not.
 
     ``detail``: what was seen. ``help``: the command that gives it, empty if it is there. ``optional``: a run
-    does without. ``gives``: what hosts here can do because of it, and faults may need.
+    does without. ``gives``: what hosts here can do because of it, and faults may need. ``fault``: the fault that it is
+    about, if it is about one alone.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Fact(msgspec.Struct, frozen=True):
     help: str = ""
     optional: bool = False
     gives: Capability | None = None
+    fault: str = ""
 
 
 class Java(msgspec.Struct, frozen=True):
@@ -73,9 +76,23 @@ class Java(msgspec.Struct, frozen=True):
     release: int
 
 
-def facts() -> list[Fact]:
-    """Everything, in the order in which it is shown; takes a second or two."""
-    groups: Sequence[Callable[[], list[Fact]]] = (_machine, namespaces, _java, _maven, _docker, machines, _chromium)
+Try = Callable[[Host], str | None]
+"""Does on a host what a fault needs; why that cannot be done and what helps, None if it can."""
+
+NO_TRIES: Final[Mapping[str, Try]] = MappingProxyType({})
+
+
+def facts(tries: Mapping[str, Try] = NO_TRIES) -> list[Fact]:
+    """Everything, in the order in which it is shown; takes a second or two. ``tries``: by fault."""
+    groups: Sequence[Callable[[], list[Fact]]] = (
+        _machine,
+        lambda: namespaces(tries),
+        _java,
+        _maven,
+        _docker,
+        machines,
+        _chromium,
+    )
     with ThreadPoolExecutor(len(groups)) as pool:
         return [fact for group in pool.map(lambda group: group(), groups) for fact in group]
 
@@ -119,7 +136,7 @@ def _machine() -> list[Fact]:
     ]
 
 
-def namespaces() -> list[Fact]:
+def namespaces(tries: Mapping[str, Try] = NO_TRIES) -> list[Fact]:
     """Whether hosts in namespaces work here, step by step, and what can be done on them; half a second."""
     specs = [NodeSpec(name="a", role="probe"), NodeSpec(name="b", role="probe")]
     with tempfile.TemporaryDirectory(prefix="chaos-doctor-") as work:
@@ -127,7 +144,7 @@ def namespaces() -> list[Fact]:
         try:
             with hosts_up(NetnsBackend(), f"doctor-{os.getpid()}", specs, Path(work)) as hosts:
                 took_s = time.monotonic() - began
-                return [*_steps(None), *_on_hosts(hosts, took_s)]
+                return [*_steps(None), *_on_hosts(hosts, took_s), *_tried(hosts, tries)]
         except SandboxError as error:
             return _steps(error)
         except ChaosError as error:
@@ -177,6 +194,20 @@ def _on_hosts(hosts: Mapping[str, Host], took_s: float) -> list[Fact]:
         if netem.returncode == 0
         else Fact("tc netem", False, said, "modprobe sch_netem", optional=True)
     )
+    return found
+
+
+def _tried(hosts: Mapping[str, Host], tries: Mapping[str, Try]) -> list[Fact]:
+    """A fact for each fault that has something of its own to try."""
+    host = next(iter(hosts.values()))
+    found = []
+    for name, attempt in tries.items():
+        said, _, helps = (attempt(host) or "").rpartition("; ")
+        found.append(
+            Fact(f"fault {name}", False, said, helps, optional=True, fault=name)
+            if helps
+            else Fact(f"fault {name}", True, "works", optional=True, fault=name)
+        )
     return found
 
 

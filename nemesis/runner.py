@@ -22,12 +22,12 @@ from cluster.cluster import Cluster
 from cluster.host import Host
 from cluster.system import Leadership
 from nemesis.faults.active_faults import InForce
-from nemesis.faults.fault import READY_TIMEOUT_S, Scene, one_line
+from nemesis.faults.fault import READY_TIMEOUT_S, Scene, on_each, one_line
 from nemesis.faults.fault import Fault as Injectable
-from nemesis.faults.registry import FAULTS
-from nemesis.plan.catalog import Kind
+from nemesis.faults.registry import faults as every_fault
 from nemesis.plan.plan import Row, lanes
-from nemesis.targets.choice import Targets, choose
+from nemesis.targets.choice import choose
+from nemesis.targets.targets import Targets
 from nemesis.targets.topology import Topology
 
 LAST_LOOK_S: Final = 2.0
@@ -47,6 +47,7 @@ LOOK_LEFTOVER_S: Final = 30.0
 HALT_S: Final = 180.0
 """How long ``heal_all`` waits for the row in progress, which heals itself."""
 
+TRY_TIMEOUT_S: Final = 60.0
 HEAL_ATTEMPTS: Final = 3
 LOOK: Final = "look"
 """The kind of evidence of a look that saw nothing: it could not be made, or did not end in time."""
@@ -97,6 +98,25 @@ def _stopped_early(end_ns: int) -> str:
     return f"stopped {max(0, end_ns - now_ns()) / NS_PER_S:.1f} s before the row's end"
 
 
+def check_hosts(plan: Sequence[Row], cluster: Cluster, faults: Mapping[str, type[Injectable]]) -> None:
+    """Refuse hosts that cannot do what is planned; faults that try it on them take up to a second.
+
+    Raises:
+        CapabilityError: a host lacks what a planned fault needs.
+    """
+    for kind in sorted({row.fault for row in plan}):
+        fault = faults[kind]
+        roles = sorted({role for row in plan if row.fault == kind for role in row.roles})
+        hosts = {node.name: node.host for role in roles for node in cluster.of_role(role)}
+        for name, host in hosts.items():
+            if missing := ", ".join(sorted(fault.needs - host.capabilities)):
+                raise CapabilityError(f"{name}: cannot {kind} here, it lacks {missing}; see: chaos doctor")
+        tried = on_each(hosts, lambda name: fault.obstacle(hosts[name]), f"trying {kind}", TRY_TIMEOUT_S)  # noqa: B023 - it ends here
+        for name, why in tried.check(f"trying {kind}").items():
+            if why is not None:
+                raise CapabilityError(f"{name}: cannot {kind} here: {why}; see: chaos doctor")
+
+
 class _Injection:
     """A row in progress or not yet healed."""
 
@@ -113,16 +133,13 @@ class Nemesis:
 
     Args:
         plan: the rows, in order.
-        cluster: its nodes; every host must have what the plan's faults need.
+        cluster: its nodes; every host must have what the plan's faults need (``check_hosts``).
         leadership: who leads, as last observed; called from the nemesis' thread.
         events: where the stages of each fault are written.
         origin_ns: the instant from which ``at_s`` counts.
         client_host: where load runs; its links are probed and never touched.
-        faults: the faults by kind.
+        faults: the faults by name, by default those that there are.
         serve_within_s: how long a process that is started again may take until it says that it serves.
-
-    Raises:
-        CapabilityError: a host lacks what a planned fault needs.
     """
 
     def __init__(
@@ -133,7 +150,7 @@ class Nemesis:
         events: EventLog,
         origin_ns: int,
         client_host: Host,
-        faults: Mapping[Kind, type[Injectable]] = FAULTS,
+        faults: Mapping[str, type[Injectable]] | None = None,
         serve_within_s: float = READY_TIMEOUT_S,
     ) -> None:
         self._plan = tuple(plan)
@@ -143,7 +160,7 @@ class Nemesis:
         self._events = events
         self._origin_ns = origin_ns
         self._client = client_host
-        self._faults = faults
+        self._faults = every_fault() if faults is None else faults
         self._serve_within_s = serve_within_s
         self._halt = threading.Event()
         self._idle = threading.Event()
@@ -154,16 +171,6 @@ class Nemesis:
         self._busy: dict[int, tuple[str, ...]] = {}
         self._hit: dict[int, tuple[str, ...]] = {}
         self._stop = threading.Event()
-        self._check_needs()
-
-    def _check_needs(self) -> None:
-        for kind in sorted({row.fault for row in self._plan}):
-            for role in sorted({role for row in self._plan if row.fault is kind for role in row.roles}):
-                for node in self._cluster.of_role(role):
-                    missing = self._faults[kind].needs - node.host.capabilities
-                    if missing:
-                        lacks = ", ".join(sorted(missing))
-                        raise CapabilityError(f"{node.name}: cannot {kind} here, it lacks {lacks}; see: chaos doctor")
 
     def run(self, stop: threading.Event) -> None:
         """Execute every row at its time, in the calling thread, until the last is healed or ``stop`` is set.
@@ -237,7 +244,7 @@ class Nemesis:
         if targets is None:
             return
         self._hit[row.row] = targets.names
-        scene = Scene(self._cluster, targets, self._client, self._in_force, self._serve_within_s)
+        scene = Scene(self._cluster, targets, self._client, self._in_force, self._serve_within_s, row.read_params())
         injection = _Injection(row, targets, self._faults[row.fault](scene))
         self._unhealed.append(injection)
         still: Evidence | None = None
@@ -277,7 +284,7 @@ class Nemesis:
         with self._choosing:
             busy = frozenset(name for number, names in self._busy.items() if number != row.row for name in names)
             targets = choose(row, self._topology, leadership, busy)
-            if targets is not None and not row.fault.on_network:
+            if targets is not None and not row.how.on_links():
                 self._busy[row.row] = targets.names
             return targets
 
@@ -286,7 +293,7 @@ class Nemesis:
         if row.follows and row.follows not in self._hit:
             return f"fault {row.follows} had hit nobody"
         beside = sorted({name for number, names in dict(self._busy).items() if number != row.row for name in names})
-        if row.fault.on_network or not beside:
+        if row.how.on_links() or not beside:
             return "no leader was known until the row's end"
         return f"no target was free until the row's end: {' '.join(beside)} under another fault"
 
@@ -369,6 +376,7 @@ class Nemesis:
             description=description,
             evidence=evidence,
             note=note,
+            identity=row.identity,
         )
         with suppress(OSError):  # a log that is closed or full must not keep anybody from healing
             self._events.emit(event)

@@ -40,7 +40,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     name: str
-    kind: str
+    colour: str
     targets: str
     state: str
     evidence: str

@@ -1,4 +1,4 @@
-"""``chaos check``: today's checkers on stored histories, our own and those of other tools."""
+"""``chaos check``: judges stored histories, our own and those of other tools."""
 
 import sys
 from contextlib import ExitStack
@@ -11,6 +11,7 @@ import msgspec
 from click.core import ParameterSource
 
 from chaos.cli.bar import Bar
+from chaos.cli.examples import examples
 from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place
@@ -42,7 +43,14 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
 """An anomaly is one whatever else went wrong. What could not be judged comes before what was judged and is unknown."""
 
 
-@click.command("check")
+@click.command(
+    "check",
+    epilog=examples(
+        "chaos check latest --check no-loss,order",
+        "chaos check history.edn --format jepsen --model kafka",
+        "chaos check log.jsonl --format jsonl --model log --json",
+    ),
+)
 @click.argument("paths", nargs=-1, required=True)
 @click.option(
     "--format",
@@ -50,55 +58,67 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     type=click.Choice(FORMATS),
     default="chaos",
     show_default=True,
-    help="Who wrote the histories; all but chaos are files.",
+    help="Read histories of this tool; all but chaos are files.",
 )
-@click.option("--model", help="What was tested: kafka, log, register, mutex, set, … (not for chaos).")
+@click.option("--model", help="Judge by this model: kafka, log, register, mutex, set, … (not for chaos).")
 @click.option(
     "--engine",
     type=click.Choice(["auto", "spark", "local"]),
     default="auto",
     show_default=True,
-    help="What runs the checks; auto is local below a million rows, else Spark if it starts.",
+    help="Judge with this engine; auto: local below a million rows, else Spark if it starts.",
 )
 @click.option(
     "--master",
     envvar="CHAOS_SPARK_MASTER",
     show_envvar=True,
-    help="Where Spark runs: local[N], spark://HOST:PORT, yarn, …; means --engine spark.  [default: local[2]]",
+    help="Use Spark there, e.g. local[4], spark://HOST:7077 or yarn; means --engine spark.  [default: local[2]]",
 )
-@click.option("--driver-host", help="Address at which executors reach us.  [default: that on the route to the master]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per path, a line each.")
-@click.option("--strict", is_flag=True, default=None, help="What a format's own checker misses is an error too.")
-@click.option("--independent", is_flag=True, default=None, help="Values are [key value], each key an object (jepsen).")
-@click.option("--sub-via", type=click.Choice(["assign", "subscribe"]), help="How consumers got their logs (kafka).")
-@click.option("--ww-deps", is_flag=True, default=None, help="Sends of neighbouring offsets order transactions (kafka).")
+@click.option("--driver-host", help="Let executors reach us at this address.  [default: on the route to the master]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per path, a line each.")
+@click.option("--strict", is_flag=True, default=None, help="Count as errors also what the format's own checker misses.")
+@click.option(
+    "--independent",
+    is_flag=True,
+    default=None,
+    help="Take values as [key value], each key an object of its own (jepsen).",
+)
+@click.option("--sub-via", type=click.Choice(["assign", "subscribe"]), help="Say how consumers got their logs (kafka).")
+@click.option(
+    "--ww-deps", is_flag=True, default=None, help="Let sends at neighbouring offsets order transactions (kafka)."
+)
 @click.option(
     "--linearizable",
     is_flag=True,
     default=None,
-    help="Stale reads are errors (set-full); real time counts (set, queue).",
+    help="Count stale reads as errors (set-full); hold to real time (set, queue).",
 )
-@click.option("--init", help="What a register holds at first.  [default: nil]")
+@click.option("--init", help="Let a register hold this at first.  [default: nil]")
 @click.option(
     "--nil-means",
     type=click.Choice(["any", "absent"]),
-    help="A read of nil says nothing, or that nothing was there.  [default: as the format's own tool]",
+    help="Take a read of nil as saying nothing, or that nothing was there.  [default: as the format's tool]",
 )
-@click.option("--budget", "budget_s", type=click.FloatRange(min=0.001), help="Seconds of search a file.  [default: 60]")
+@click.option(
+    "--budget",
+    "budget_s",
+    type=click.FloatRange(min=0.001),
+    help="Search for at most this many seconds a file.  [default: 60]",
+)
 @click.option(
     "--scratch",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="A folder that all of Spark's executors reach, for parts of large files and for streams that are "
-    "fetched.  [default: the temporary folder; on a cluster beside each file]",
+    help="Put parts of large files, and fetched streams, into this folder; all executors must reach it.  "
+    "[default: the temporary folder; on a cluster beside each file]",
 )
 @click.option(
     "--check",
     "checks",
     multiple=True,
     metavar="NAME,…",
-    help="Only these checks, and the assumptions; nothing is written into the run folder (chaos).",
+    help="Judge only these checks and the assumptions; leave the run folder as it is (chaos).",
 )
-@click.option("--store", default="store", show_default=True, help="Where ids and `latest` of runs are looked up.")
+@click.option("--store", default="store", show_default=True, help="Look for runs in this folder.")
 def check_command(
     *,
     paths: tuple[str, ...],
@@ -112,12 +132,11 @@ def check_command(
     checks: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Judge stored histories: runs (folders, beginnings of their ids, `latest`), or files of other tools.
+    """Judge stored runs again, or histories of other tools.
 
-    Several paths are judged in one process and one Spark session; one that cannot be judged is said in a line
-    and disturbs no other. The exit code is the first of these that any path has: 1 invalid, 255 a check broke,
-    254 it cannot be read, 2 unknown, 130 the run was interrupted, 0 valid. A path may be a URI (s3://, gs://,
-    hdfs://, abfs://, file://): it is read where it is, and nothing is written there.
+    PATHS are run folders, beginnings of run ids, `latest`, files, or URIs (s3://, gs://, hdfs://, abfs://, file://).
+    A path that cannot be judged gets one line; the others are judged. The exit code is the first of these that any
+    path has: 1 invalid, 255 a check broke, 254 it cannot be read, 2 unknown, 130 interrupted, 0 valid.
     """
     from chaos.run.judging import aim
 
@@ -131,7 +150,7 @@ def check_command(
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
         codes = _runs(paths, engine, store, scratch, master, _asked(checks), as_json=as_json)
     elif checks:
-        raise UsageError("--check: only for run folders; a file is held against its --model")
+        raise UsageError("--check: only for run folders; leave it out, a file is judged by its --model")
     else:
         far = master is not None and not master.startswith("local")
         codes = _files(paths, format_name, engine, scratch, given, far=far, as_json=as_json)
@@ -140,7 +159,7 @@ def check_command(
 
 
 def _meant(master: str | None, engine: str) -> str | None:
-    """The master; one of the environment is not meant where the command line says that Spark is not."""
+    """The master; ignores one of the environment where the command line asks for the local engine."""
     source = click.get_current_context().get_parameter_source("master")
     return None if engine == "local" and source is ParameterSource.ENVIRONMENT else master
 
@@ -220,8 +239,8 @@ def _far_run(text: str, where: Remote, scratch: Path | None, master: str | None,
     there = has_tables(where)
     if not there and scratch is None and master is not None and not Where(master).local:
         raise UsageError(
-            f"{text}: it has streams without whole tables; add --scratch FOLDER, which executors of "
-            f"--master {master} reach, to fetch them to"
+            f"{text}: it has streams without whole tables, which must be fetched; add --scratch FOLDER that executors "
+            f"of --master {master} reach"
         )
     top = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=None if there else scratch))
     home = Path(top) / (where.name or "run")

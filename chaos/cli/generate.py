@@ -1,4 +1,4 @@
-"""``chaos generate``: a history that nobody ran, to measure checkers with."""
+"""``chaos generate``: writes histories with known anomalies, to measure checkers with."""
 
 import os
 import time
@@ -7,56 +7,71 @@ from typing import Any
 
 import click
 
+from chaos.cli.examples import examples
 from chaos.core.errors import UsageError
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
 
 LONGEST_TXN = 64
 
 
-@click.command("generate")
+@click.command(
+    "generate",
+    epilog=examples(
+        "chaos generate --ops 20000 --anomaly lost-write=3 --output red",
+        "chaos generate --model kafka --ops 100000 --keys 20 --txn-length 3 --output made.edn",
+    ),
+)
 @click.option(
     "--model",
     type=click.Choice(["log", "kafka"]),
     default="log",
     show_default=True,
-    help="A run folder of ours, or a history as Jepsen's Kafka workload writes it.",
+    help="Write a run folder of ours (log), or a file as Jepsen's Kafka workload does (kafka).",
 )
 @click.option(
     "--ops",
     type=click.IntRange(min=1, max=MAX_OPS),
     required=True,
-    help="Operations in all, the last reads among them.",
+    help="Write this many operations, the last reads among them.",
 )
-@click.option("--keys", type=click.IntRange(min=1, max=MAX_KEYS), default=4, show_default=True, help="Queues, or logs.")
+@click.option(
+    "--keys",
+    type=click.IntRange(min=1, max=MAX_KEYS),
+    default=4,
+    show_default=True,
+    help="Use this many queues, or logs.",
+)
 @click.option(
     "--anomaly",
     "anomalies",
     multiple=True,
     metavar="NAME=COUNT,…",
-    help="What is planted, and how often; everything else is valid.",
+    help="Plant this anomaly, this often; all else is valid.",
 )
-@click.option("--seed", type=click.IntRange(min=0, max=MAX_SEED), default=1, show_default=True, help="Of every draw.")
+@click.option(
+    "--seed", type=click.IntRange(min=0, max=MAX_SEED), default=1, show_default=True, help="Draw from this seed."
+)
 @click.option(
     "--txn-length",
     type=click.IntRange(min=1, max=LONGEST_TXN),
-    help="Sends and polls of a transaction at most (kafka).  [default: 1, no transactions]",
+    help="Put at most this many sends and polls into a transaction (kafka).  [default: 1]",
 )
 @click.option(
     "--sub-via",
     type=click.Choice(["assign", "subscribe"]),
-    help="How consumers get their logs (kafka).  [default: assign]",
+    help="Let consumers get their logs so (kafka).  [default: assign]",
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="The run folder to be made (log), or the file, .edn or .json (kafka).",
+    help="Write this run folder (log), or this file, .edn or .json (kafka).",
 )
 def generate_command(model: str, output: Path, **options: Any) -> int:
-    """Write a history that is valid but for exactly the anomalies that were asked for.
+    """Write a history that is valid but for the anomalies that you ask for.
 
-    `chaos check` judges it like one that was recorded; one of kafka with `--format jepsen --model kafka`. The same
-    options give the same rows.
+    `chaos check` judges it like a recorded one; one of kafka with `--format jepsen --model kafka`. The same options
+    give the same rows.
     """
     return (_log if model == "log" else _kafka)(output, **options)
 

@@ -11,11 +11,11 @@ from chaos.options.resolve import parse_settings
 
 @click.group("image")
 def image_command() -> None:
-    """Make the image of hosts in Docker containers; a run that misses it does so by itself."""
+    """Make the image for hosts in Docker containers; a run makes it itself if it is missing."""
 
 
 @image_command.command("build")
-@click.option("--system", default=DEFAULTS["system"], show_default=True, help="For what this system needs on a host.")
+@click.option("--system", default=DEFAULTS["system"], show_default=True, help="Add what this system needs on a host.")
 @SETTINGS_OPTION
 @click.option(
     "--from",
@@ -23,10 +23,10 @@ def image_command() -> None:
     type=click.Choice(["auto", "registry", "packages"]),
     default="auto",
     show_default=True,
-    help="Debian's own image with packages on top, or debootstrap (root only); auto tries them in this order.",
+    help="Build on Debian's own image (registry), or by debootstrap as root (packages); auto tries both.",
 )
 def build_command(system: str, pairs: tuple[str, ...], source: str) -> int:
-    """Make the image unless the engine has it; the last line printed is its name."""
+    """Make the image unless the engine has it; print its name in the last line."""
     from cluster.hosts.docker.engine import connect
     from cluster.hosts.docker.image import build, packages_for
 

@@ -1,4 +1,4 @@
-"""``chaos list``, ``chaos doctor`` and ``chaos clean``: what there is, what can be done, what is left over."""
+"""``chaos list``, ``chaos doctor`` and ``chaos clean``."""
 
 import click
 import msgspec
@@ -15,9 +15,11 @@ def rows_of(group: str) -> list[dict[str, str]]:
     if group == "settings":
         return _settings()
     if group == "nemeses":
+        from nemesis.faults.registry import broken
         from nemesis.plan.catalog import described
 
-        return [{"name": name, "help": text} for name, text in described()]
+        rows = [{"name": name, "help": text} for name, text in described()]
+        return [*rows, *({"name": name, "help": "", "error": why} for name, why in broken().items())]
     if group == "checkers":
         from checkers.engine.registry import described as checks
 
@@ -44,9 +46,9 @@ def _settings() -> list[dict[str, str]]:
 
 @click.command("list")
 @click.argument("group", type=click.Choice(GROUPS))
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(group: str, as_json: bool) -> int:
-    """What is known of one group, with a line of help each."""
+    """List one group, a line each: `chaos list nemeses`."""
     rows = rows_of(group)
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
@@ -60,12 +62,13 @@ def list_command(group: str, as_json: bool) -> int:
 
 
 @click.command("doctor")
-@click.option("--json", "as_json", is_flag=True, help="A JSON array.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def doctor_command(as_json: bool) -> int:
-    """What this machine can do, each fact found by doing; missing things with the command that gives them."""
+    """Say what this machine can do, tried out, and which command installs what is missing."""
     from cluster.doctor import facts
+    from nemesis.plan.capabilities import tries
 
-    found = facts()
+    found = facts(tries())
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return 0
@@ -79,9 +82,9 @@ def doctor_command(as_json: bool) -> int:
 
 
 @click.command("clean")
-@click.option("--dry-run", is_flag=True, help="Only say what is there.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed; remove nothing.")
 def clean_command(dry_run: bool) -> int:
-    """Remove what runs left behind whose harness is dead; a living run is never touched."""
+    """Remove what dead runs left behind; never touches a run that lives."""
     from cluster.cleanup.cleanup import leftovers, remove
     from cluster.hosts.docker.cleanup import present
 

@@ -37,7 +37,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def listed(folder: Path, back: int) -> Listed:
-    """One run; what cannot be read is said in its line and hides no other."""
+    """One run; if it cannot be read, its line says why."""
     from chaos.core.manifest import read_checked
     from chaos.core.runinfo import read_run
 
@@ -69,11 +69,11 @@ def listed(folder: Path, back: int) -> Listed:
 
 @click.command("ls")
 @STORE_OPTION
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per run, a line each.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per run, a line each.")
 def ls_command(store: str, as_json: bool) -> int:
-    """The runs in the store, the newest first, with their verdict and its first sentence.
+    """List the stored runs, the newest first, with their verdicts.
 
-    Whatever takes a run takes an id from here, its beginning, `latest`, or the number of the first column.
+    Where a command takes a RUN, give an id from here, its beginning, `latest`, or the number in the first column.
     """
     from chaos.run.store import runs_in
 
@@ -84,7 +84,7 @@ def ls_command(store: str, as_json: bool) -> int:
             click.echo(msgspec.json.encode(row).decode())
         return 0
     if not rows:
-        click.echo(f"no runs in {store}")
+        click.echo(f"no runs in {store}; make one with chaos run, or look elsewhere with --store")
         return 0
     head = ("", "ID", "BEGAN (UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT", "")
     cells = [

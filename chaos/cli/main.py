@@ -1,11 +1,14 @@
 """The console script: lazy commands, and exit codes that never collide with verdicts.
 
 click ends usage errors with 2 and aborts with 1, which mean "unknown" and "invalid" here; both are
-remapped in this one place. The module refuses to import a command before it is typed.
+remapped in this one place. Imports a command only when it is typed.
 """
 
+import atexit
+import contextlib
 import importlib
 import importlib.util
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -17,23 +20,23 @@ from chaos.core.errors import ChaosError
 
 PACKAGES: Final = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
 COMMANDS: Final = {
-    "run": ("chaos.cli.run", "Deploy, load, break, heal, drain, check, report."),
-    "matrix": ("chaos.cli.matrix", "Run the cross product of a file's axes, one run after the other."),
-    "plan": ("chaos.cli.plan", "What a run would do: every fault with its time and targets."),
-    "replay": ("chaos.cli.plan", "Repeat a stored run, with --pin also its targets."),
-    "ls": ("chaos.cli.ls", "The runs in the store with their verdicts."),
-    "show": ("chaos.cli.show", "The history of a run as aligned text."),
-    "up": ("chaos.cli.manual", "Bring a cluster up and keep it, to play with by hand."),
-    "status": ("chaos.cli.manual", "Every node of the cluster that is up."),
-    "inject": ("chaos.cli.manual", "Do one fault to it, proven."),
-    "heal": ("chaos.cli.manual", "Undo the fault in force."),
-    "down": ("chaos.cli.manual", "End the cluster that is up."),
-    "check": ("chaos.cli.check", "Judge stored histories with today's checkers."),
-    "generate": ("chaos.cli.generate", "Write a history of any length with exactly the anomalies asked for."),
-    "report": ("chaos.cli.report", "Render the report of stored runs again."),
-    "list": ("chaos.cli.inspect", "Systems, backends, workloads, nemeses and checkers that are known."),
-    "image": ("chaos.cli.image", "Make the image of hosts in Docker containers."),
-    "doctor": ("chaos.cli.inspect", "What this machine can do, and the command for what it cannot."),
+    "run": ("chaos.cli.run", "Start a cluster, load it, break it, and judge what it lost."),
+    "matrix": ("chaos.cli.matrix", "Make one run for each combination of values in a file."),
+    "plan": ("chaos.cli.plan", "Show every fault that a run would do; do nothing."),
+    "replay": ("chaos.cli.plan", "Repeat a stored run: its faults and its load."),
+    "ls": ("chaos.cli.ls", "List the stored runs with their verdicts."),
+    "show": ("chaos.cli.show", "Print the history of a run as text."),
+    "up": ("chaos.cli.manual", "Start a cluster without load and leave it running."),
+    "status": ("chaos.cli.manual", "Show every node: state, leader, fault in force."),
+    "inject": ("chaos.cli.manual", "Do one fault to the cluster and prove it."),
+    "heal": ("chaos.cli.manual", "Undo the fault in force and prove it."),
+    "down": ("chaos.cli.manual", "End the cluster; keep its logs."),
+    "check": ("chaos.cli.check", "Judge stored runs again, or histories of other tools."),
+    "generate": ("chaos.cli.generate", "Write a history with known anomalies, of any length."),
+    "report": ("chaos.cli.report", "Render the reports of stored runs again."),
+    "list": ("chaos.cli.inspect", "List systems, backends, workloads, nemeses, bugs, …"),
+    "image": ("chaos.cli.image", "Make the image for hosts in Docker containers."),
+    "doctor": ("chaos.cli.inspect", "Say what this machine can do, and how to get the rest."),
     "clean": ("chaos.cli.inspect", "Remove what dead runs left behind."),
 }
 
@@ -44,14 +47,14 @@ SECTIONS: Final = {
     "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean"),
 }
-"""The commands as ``--help`` groups them, in the order in which a person meets them."""
+"""The commands as ``--help`` groups them, in the order in which a newcomer needs them."""
 
 
 class LazyGroup(click.Group):
     """A group that knows its commands' names and help without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The commands in the order in which a person meets them."""
+        """The commands in the order in which a newcomer needs them."""
         return [name for names in SECTIONS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -74,6 +77,12 @@ class LazyGroup(click.Group):
 _HELP: Final = """Break a real message broker cluster and prove from the history what it lost.
 
 \b
+Examples:
+  chaos run --nemesis leader-kill
+  chaos check latest
+  chaos COMMAND --help
+
+\b
 Exit codes: 0 valid, 1 invalid, 2 unknown, 130 interrupted,
 254 bad arguments or configuration, 255 the harness or the deployment broke.
 """
@@ -86,7 +95,7 @@ def cli() -> None:
 
 
 def check_one_home() -> None:
-    """Refuse to run with a package of the same name from elsewhere: our top-level names are generic.
+    """Check that all our packages come from one place: their names are generic, others may use them too.
 
     Raises:
         ChaosError: naming both places.
@@ -104,8 +113,8 @@ def check_one_home() -> None:
             )
 
 
-def main() -> None:
-    """Entry point; ends the process."""
+def run() -> int:
+    """Do what the command line says; gives the exit code."""
     try:
         check_one_home()
         code = cli.main(standalone_mode=False)
@@ -129,4 +138,26 @@ def main() -> None:
 
         traceback.print_exc()
         code = 255
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """Entry point; ends the process."""
+    ended: list[int] = []
+    atexit.register(_leave, ended)  # before any other function is registered, so it is called after all of them
+    ended.append(run())
+    sys.exit(ended[0])
+
+
+def _leave(ended: list[int]) -> None:
+    """End the process with its exit code, without the destructors of C++ libraries.
+
+    A thread of Arrow that wakes up while Python ends can abort the process (apache/arrow#34314). Its exit code would be
+    134 then, and not the verdict's.
+    """
+    if not ended:
+        return
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(ended[0])

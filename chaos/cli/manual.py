@@ -1,4 +1,4 @@
-"""``chaos up``, ``status``, ``inject``, ``heal`` and ``down``: a cluster to play with by hand.
+"""``chaos up``, ``status``, ``inject``, ``heal`` and ``down``: break a cluster by hand.
 
 The cluster belongs to a process of its own, which keeps a socket in the store; these commands speak with it.
 """
@@ -32,16 +32,16 @@ _END_TIMEOUT_S: Final = 120.0
 
 @click.command("up")
 @cluster_options
-@click.option("--foreground", is_flag=True, help="Keep it up in this process until Ctrl-C, instead of leaving it.")
+@click.option("--foreground", is_flag=True, help="Keep the cluster up in this process until Ctrl-C.")
 def up_command(foreground: bool, **options: Any) -> int:
-    """Bring a cluster up and keep it, without load: for status, inject and heal; down ends it."""
+    """Start a cluster without load and leave it running: for status, inject and heal; down ends it."""
     from chaos.options.experiment import as_yaml
     from chaos.run.store import make_run_folder
 
     experiment = experiment_of(options)
     store = Path(experiment.store)
     if answers_there(store / CURRENT):
-        raise UsageError("a cluster is up in this store already; chaos down, or another --store")
+        raise UsageError("a cluster is up in this store already; end it with chaos down, or use another --store")
     (store / GROUP).mkdir(parents=True, exist_ok=True)
     folder = make_run_folder(store, GROUP, CURRENT)
     (folder / "config.yaml").write_text(as_yaml(experiment))
@@ -58,7 +58,7 @@ def up_command(foreground: bool, **options: Any) -> int:
 
 
 def _in_background(folder: Path) -> int:
-    """Start the process that keeps it, show its words until it serves, and leave it."""
+    """Start the process that keeps the cluster, show its output until it serves, and leave it."""
     log = folder / LOG
     with log.open("ab") as words:
         keeper = subprocess.Popen(
@@ -78,7 +78,7 @@ def _in_background(folder: Path) -> int:
             position += len(text)
             click.echo(text.decode(errors="replace"), nl=False)
             if ended is not None:
-                click.echo(f"chaos: the cluster did not come up; its words are in {log}", err=True)
+                click.echo(f"chaos: the cluster did not come up; read why in {log}", err=True)
                 return ended if ended > 0 else 255
             if serves:
                 click.echo(str(folder))
@@ -122,9 +122,9 @@ def _answers(store: str, question: Ask, timeout_s: float) -> Iterator[Any]:
 
 @click.command("status")
 @STORE_OPTION
-@click.option("--json", "as_json", is_flag=True, help="A JSON array, an object per node.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object per node.")
 def status_command(store: str, as_json: bool) -> int:
-    """Every node of the cluster that is up: role, address, state, who leads, and the fault in force."""
+    """Show every node: role, address, state, who leads, and the fault in force."""
     done = _put(store, Ask(verb="status"), _STATUS_TIMEOUT_S)
     if as_json:
         click.echo(msgspec.json.encode(done.nodes).decode())
@@ -150,15 +150,17 @@ def status_command(store: str, as_json: bool) -> int:
 @click.command("inject")
 @click.argument("nemesis")
 @STORE_OPTION
-@click.option("--duration", type=float, default=None, help="Heal it by itself after these seconds.")
-@click.option("--fault-nodes", "-n", default="", help="Whom a fixed- nemesis hits, e.g. b1,b2.")
-@click.option("--seed", type=int, default=None, help="Repeats what is drawn.")
+@click.option("--duration", type=float, default=None, help="Heal it after this many seconds.")
+@click.option("--fault-nodes", "-n", default="", help="Hit these nodes with a fixed- nemesis, e.g. b1,b2.")
+@click.option("--seed", type=int, default=None, help="Draw the targets from this seed.")
 def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes: str, seed: int | None) -> int:
-    """Do one fault to the cluster that is up, prove it, and leave it in force (chaos list nemeses).
+    """Do one fault to the cluster, prove it, and leave it in force, e.g. leader-partition.
 
     Exit code 0 if it is proven, 2 if it is not, 255 if it could not be done.
     """
-    if "," in nemesis or nemesis.strip() == "all":
+    from nemesis.plan.catalog import words
+
+    if len(words(nemesis)) > 1 or nemesis.strip() == "all":
         raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")
     if duration is not None and not duration > 0:
         raise UsageError(f"--duration {duration:g}: give a number of seconds above 0")
@@ -183,14 +185,14 @@ def heal_command(store: str) -> int:
 @click.command("down")
 @STORE_OPTION
 def down_command(store: str) -> int:
-    """Heal, end the cluster that is up and remove what it stored; its logs stay in the store."""
+    """End the cluster after healing it; keep its logs."""
     from chaos.core.clock import Deadline
 
     folder = (Path(store) / CURRENT).resolve()
     done = _put(store, Ask(verb="down"), _STATUS_TIMEOUT_S)
     deadline = Deadline("the cluster to go down", _END_TIMEOUT_S)
     while answers_there(folder):
-        deadline.check(f"its words are in {folder / LOG}")
+        deadline.check(f"read why in {folder / LOG}")
         _wait(_POLL_S)
     click.echo(f"down     logs are in {folder}")
     return done.code

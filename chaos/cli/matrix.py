@@ -1,4 +1,4 @@
-"""``chaos matrix``: the cross product of a file's axes, one run after the other."""
+"""``chaos matrix``: one run for each combination of the values in a file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,24 +7,32 @@ from typing import Any
 import click
 import msgspec
 
+from chaos.cli.examples import examples
 from chaos.core.errors import UsageError
 
 
-@click.command("matrix")
+@click.command(
+    "matrix",
+    epilog=examples(
+        "chaos matrix rocketmq-raft --scale 0.05 --dry-run",
+    ),
+)
 @click.argument("file")
-@click.option("--only", default=None, metavar="PATTERN", help="Only the runs that are named so; * and ? are wildcards.")
-@click.option("--dry-run", is_flag=True, help="Print the runs and how long they are expected to take.")
+@click.option(
+    "--only", default=None, metavar="PATTERN", help="Make only the runs whose name has this; * and ? are wildcards."
+)
+@click.option("--dry-run", is_flag=True, help="Print the runs and how long they should take; run nothing.")
 @click.option(
     "--scale",
     default=1.0,
     type=click.FloatRange(0, 1, min_open=True),
-    help="Shrink faults and recovery (not below 10 s each): one repeat, at least two faults a run.  [default: 1]",
+    help="Shrink the times of faults and recovery (not below 10 s), one repeat, e.g. 0.05.  [default: 1]",
 )
-@click.option("--seed", type=int, default=None, help="Another seed than the file's.")
-@click.option("--store", default="store", help="The matrix goes to matrix-NAME in it.  [default: store]")
+@click.option("--seed", type=int, default=None, help="Use this seed, not the file's.")
+@click.option("--store", default="store", help="Put the folder matrix-NAME here.  [default: store]")
 @click.option("--stop-on-invalid", is_flag=True, help="Begin nothing more after an invalid run.")
-@click.option("--unknown-again", is_flag=True, help="Run again what ended unknown, as on a machine that was busy.")
-@click.option("--judge-again", is_flag=True, help="Run nothing: judge what is stored with today's checkers.")
+@click.option("--unknown-again", is_flag=True, help="Run again what ended unknown, as on a busy machine.")
+@click.option("--judge-again", is_flag=True, help="Run nothing; judge the stored runs again.")
 def matrix_command(
     file: str,
     *,
@@ -37,9 +45,10 @@ def matrix_command(
     unknown_again: bool,
     judge_again: bool,
 ) -> int:
-    """Run the cross product of FILE's axes, or of a shipped matrix by its name; cut off, the same command goes on.
+    """Make one run for each combination of values in FILE, or in a shipped matrix.
 
-    Exit code: 255 if a run broke, else 1 if one is invalid, else 2 if one is unknown, else 0.
+    If it is cut off, give the same command again: it goes on. Exit code: 255 if a run broke, else 1 if one is invalid,
+    else 2 if one is unknown, else 0.
     """
     from chaos.core.matrix_results import current, read_rows
     from chaos.matrix.conduct import clock, conduct, forecast

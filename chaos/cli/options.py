@@ -1,7 +1,7 @@
 """The options of a run, once for every command that takes them.
 
-The letters and the long names that OpenChaos had are taken where they mean something here; the others are refused with
-the word to use instead. The module refuses to say what they ask for: ``chaos.options.resolve`` does.
+Letters and long names of OpenChaos work where they mean something here; the others are refused with the word to use
+instead. ``chaos.options.resolve`` makes an experiment of the values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,17 +41,21 @@ def _gone(*names: str, instead: str, takes_value: bool = False) -> Callable[[Com
 
 
 SETTINGS_OPTION: Final = click.option(
-    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the system; repeatable."
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set a key of the system, e.g. minInSyncReplicas=1; repeatable.",
 )
 STORE_OPTION: Final = click.option(
-    "--store", default=DEFAULTS["store"], show_default=True, help="Where run folders are."
+    "--store", default=DEFAULTS["store"], show_default=True, help="Look for runs in this folder."
 )
 LIVE_OPTION: Final = click.option(
     "--live",
     type=click.Choice(["auto", "rich", "plain"]),
     default="auto",
     show_default=True,
-    help="How the run is shown: a live picture, or a line per event and one per 30 s; auto: by the terminal.",
+    help="Show a live picture (rich), or a line per event and one per 30 s (plain); auto: by the terminal.",
 )
 _FILE: Final = click.option(
     "-d",
@@ -59,70 +63,81 @@ _FILE: Final = click.option(
     "driver",
     default=None,
     metavar="FILE",
-    help="Take options from this YAML file, e.g. config.yaml of a run folder; what is typed here wins.",
+    help="Take options from this YAML file, e.g. a run's config.yaml; what you type wins.",
 )
 _BUG: Final = click.option(
     "--bug",
     "bug",
     default=None,
-    help="Switch a bug of the system on (chaos list bugs); what it declares are defaults.",
+    help="Switch on a bug of the system with the options that it declares (chaos list bugs).",
 )
 
 _CLUSTER: Final = (
-    _option("system", "System under test (chaos list systems)."),
+    _option("system", "Test this system (chaos list systems)."),
     SETTINGS_OPTION,
     _BUG,
-    _option("backend", "Where the nodes live: auto or one of `chaos list backends`."),
-    _option("nodes_file", "File that names the machines (ssh): YAML, or one host a line."),
-    _option("user", "Who logs in on machines that the file says nothing else of (ssh).", "-u", "--username"),
-    _option("port", "Port of their sshd (ssh).", type=click.IntRange(1, 65535)),
-    _option("key", "Private key to log in with; else the agent and the usual files (ssh)."),
-    _option("known_hosts", "File of the machines' keys (ssh).  [default: ~/.ssh/known_hosts]"),
-    _option("accept_new", "Learn the keys of machines that it does not name (ssh).", is_flag=True),
-    _option("ask_password", "Ask for a password; else CHAOS_SSH_PASSWORD holds one (ssh).", is_flag=True),
-    _option("install", "Put the system on machines that do not have it (ssh).", is_flag=True),
-    _option("no_sudo", "Do not use sudo where the user is not root (ssh).", is_flag=True),
-    _option("watchdog_s", "Seconds of silence until a machine heals itself (ssh).  [default: 30]", type=float),
-    _option("reuse", "File with the commands of a cluster that is there already, by role."),
-    _option("image", "Image of the hosts (docker), instead of the one of `chaos image build`."),
-    _option("cpus", "Cores that a node may use at most (docker), e.g. 0.5."),
-    _option("memory", "Memory that a node may use at most (docker), e.g. 512m."),
+    _option("backend", "Run the nodes there: auto, or one of `chaos list backends`."),
+    _option("nodes_file", "Take the machines from this file: YAML, or one [user@]host[:port] a line (ssh)."),
+    _option("user", "Log in as this user where the file names none (ssh).", "-u", "--username"),
+    _option("port", "Connect to this port where the file names none (ssh).", type=click.IntRange(1, 65535)),
+    _option("key", "Log in with this private key; else with the agent and the usual files (ssh)."),
+    _option("known_hosts", "Check host keys against this file (ssh).  [default: ~/.ssh/known_hosts]"),
+    _option("accept_new", "Learn host keys that are not known yet (ssh).", is_flag=True),
+    _option("ask_password", "Ask for a password; else take it from CHAOS_SSH_PASSWORD (ssh).", is_flag=True),
+    _option("install", "Install the system on machines that lack it (ssh).", is_flag=True),
+    _option("no_sudo", "Do without sudo where the user is not root (ssh).", is_flag=True),
+    _option(
+        "watchdog_s", "Let a machine heal itself after this many seconds without us (ssh).  [default: 30]", type=float
+    ),
+    _option("reuse", "Use a cluster that is already there; this file has its commands, by role (ssh)."),
+    _option("image", "Use this image instead of that of `chaos image build` (docker)."),
+    _option("cpus", "Limit each node to this many cores, e.g. 0.5 (docker)."),
+    _option("memory", "Limit each node's memory, e.g. 512m (docker)."),
     _option(
         "kill",
-        "What faults of nodes hit: the process and the link, or the whole container (docker).",
+        "Let faults of nodes hit the process and its link, or the whole container (docker).",
         type=click.Choice(["process", "container"]),
     ),
-    _option("queues", "Queues of the topic.", type=int),
-    _option("ready_deadline_s", "Seconds the cluster may take to be ready.", type=float),
-    _option("seed", "Repeats plan and load; by default drawn and printed.", type=int),
-    _option("store", "Where run folders go.", "--output-dir"),
+    _option("queues", "Make the topic with this many queues.", type=int),
+    _option("ready_deadline_s", "Give up a cluster that is not ready after this many seconds.", type=float),
+    _option("seed", "Repeat the plan and load of this seed; by default drawn and printed.", type=int),
+    _option("store", "Put run folders here.", "--output-dir"),
 )
 """What decides a cluster, with or without load."""
 
 _LOAD: Final = (
-    _option("nemesis", "NAME[@role[+role]], several with commas, or all (chaos list nemeses).", "-f", "--fault"),
+    _option(
+        "nemesis",
+        "NAME[:PARAM=VALUE][@role[+role]], several with commas, or all (chaos list nemeses).",
+        "-f",
+        "--fault",
+    ),
     _option("fault_nodes", "Whom fixed- nemeses hit, e.g. b1,b2.", "-n", callback=_names),
-    _option("plan", "Take the faults from this plan.jsonl (as a run folder has it) instead of drawing them."),
-    _option("pin", "With --plan: hit whom that run hit instead of choosing again.", is_flag=True),
-    _option("workload", "What the clients do (chaos list workloads).", "-m", "--model"),
-    _option("rate", "Sends a second; reads come on top.", "-r", type=float),
-    _option("clients", "Clients, each with connections of its own.", "-c", type=int),
-    _option("workers", "Processes over which the clients are spread.", type=int),
-    _option("body_bytes", "Bytes of a message body.", type=int),
-    _option("op_timeout_s", "Deadline of one operation, seconds.", type=float),
-    _option("time_limit_s", "Seconds of load with faults.", "-t", "--limit-time", type=float),
-    _option("fault_interval_s", "Healthy seconds before each fault.", "-i", type=float),
-    _option("fault_duration_s", "Seconds of a fault; by default the interval.", type=float),
+    _option("plan", "Take the faults from this plan.jsonl of a run folder."),
+    _option("pin", "With --plan: hit the nodes that that run hit.", is_flag=True),
+    _option("workload", "Let clients do this (chaos list workloads).", "-m", "--model"),
+    _option("rate", "Send this many messages a second; reads come on top.", "-r", type=float),
+    _option("clients", "Use this many clients, each with connections of its own.", "-c", type=int),
+    _option("workers", "Spread the clients over this many processes.", type=int),
+    _option("body_bytes", "Make message bodies this many bytes long.", type=int),
+    _option("op_timeout_s", "Give up an operation after this many seconds.", type=float),
+    _option("time_limit_s", "Load and break the cluster for this many seconds.", "-t", "--limit-time", type=float),
+    _option("fault_interval_s", "Wait this many healthy seconds before each fault.", "-i", type=float),
+    _option("fault_duration_s", "Heal each fault after this many seconds; by default the interval.", type=float),
     _option(
         "rhythm",
-        "How a mix of faults goes: mixed: lengths drawn from 0.5, 2, 8 s and --fault-duration, some at once, the load"
-        " quiet before some; even: all of --fault-duration, one after the other.",
+        "Draw the lengths of a mix of faults from 0.5, 2, 8 s and --fault-duration, let some overlap, and send little"
+        " before some (mixed); or give all one length, one after the other (even).",
         type=click.Choice(["mixed", "even"]),
     ),
-    _option("recovery_s", "Least seconds of load after the last heal.", type=float),
-    _option("drain_deadline_s", "Seconds the final reads may take, at least 120.", type=float),
-    _option("rto_budget_s", "A longer recovery makes the run invalid, seconds.", type=float),
-    _option("engine", "What runs the checks.", type=click.Choice(["auto", "spark", "local"])),
+    _option("recovery_s", "Load for at least this many seconds after the last heal.", type=float),
+    _option("drain_deadline_s", "Give up the final reads after this many seconds, at least 120.", type=float),
+    _option("rto_budget_s", "Call the run invalid if a recovery takes longer, in seconds.", type=float),
+    _option(
+        "engine",
+        "Judge with this engine; auto: Spark for long histories.",
+        type=click.Choice(["auto", "spark", "local"]),
+    ),
     _gone("--rto", instead="recovery times are always measured; leave it out, or judge them with --rto-budget S"),
     _gone("--recovery", instead="recovery is always measured; leave it out, or set --recovery-time S"),
     _gone("--order", instead="order is always checked; leave it out"),

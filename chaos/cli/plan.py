@@ -1,4 +1,4 @@
-"""``chaos plan`` and ``chaos replay``: the faults of a run before it, and a stored run once more."""
+"""``chaos plan`` shows the faults of a run before it; ``chaos replay`` repeats a stored run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS, Experiment
@@ -20,9 +21,11 @@ _DECIDES_PLAN = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_du
 
 @click.command("plan")
 @run_options
-@click.option("--json", "as_json", is_flag=True, help="A JSON array of rows, as plan.jsonl has them, with targets.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print a JSON array of rows, as plan.jsonl has them, with targets."
+)
 def plan_command(as_json: bool, **options: Any) -> int:
-    """Show what `chaos run` with these options would do, every fault with its time and targets; begin nothing."""
+    """Show every fault that `chaos run` with these options would do; do nothing."""
     from chaos import plugins
     from chaos.backends import chosen
     from chaos.options.planning import mix_of, plan_of
@@ -73,7 +76,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
 
 
 def _later(row: "Row") -> str:
-    """Whom a row hits whose targets only the run will know."""
+    """The targets of a row that only the run will know, in words."""
     if row.follows:
         return f"whom row {row.follows} hit"
     return f"the leader of {' and '.join(row.roles)}, as observed then"
@@ -85,15 +88,21 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-@click.command("replay", context_settings={"ignore_unknown_options": True})
+@click.command(
+    "replay",
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "chaos replay -1 --pin --set minInSyncReplicas=2",
+    ),
+)
 @click.argument("run")
 @override_options
 @LIVE_OPTION
 def replay_command(run: str, live: str, **options: Any) -> int:
     """Repeat a stored run: its options, its plan, its seed.
 
-    RUN is a folder, the beginning of an id, `latest`, or -1, -2, … counted from the newest in --store. Options that
-    are given replace those of that run; `--pin` hits whom it hit instead of choosing again.
+    RUN is a folder, the beginning of an id, `latest`, or -1, -2, … from the newest. Options that you give replace those
+    of the run; `--pin` hits the same nodes again.
     """
     from chaos.cli.run import do_run
 
@@ -116,7 +125,7 @@ def replayed(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
     decided = [name for name in _DECIDES_PLAN if options.get(name) is not None]
     if decided:
         [word, *_] = as_argv({decided[0]: options[decided[0]]})
-        raise UsageError(f"{word}: replay repeats the plan of that run; for another plan: chaos run -d {file} {word} …")
+        raise UsageError(f"{word}: replay repeats the plan of that run; to draw another: chaos run -d {file} {word} …")
     if not plan.is_file() or not file.is_file():
         raise UsageError(f"{folder}: it has no {'plan.jsonl' if file.is_file() else 'config.yaml'} to repeat")
     config = load(file)

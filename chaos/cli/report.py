@@ -1,4 +1,4 @@
-"""``chaos report``: render pages again from what is stored; nothing is judged anew."""
+"""``chaos report``: renders pages again from what is stored; judges nothing."""
 
 from pathlib import Path
 
@@ -7,9 +7,9 @@ import click
 
 @click.command("report")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--store", default="store", show_default=True, help="Where ids and `latest` are looked up.")
+@click.option("--store", default="store", show_default=True, help="Look for runs in this folder.")
 def report_command(paths: tuple[str, ...], store: str) -> int:
-    """Render the report of stored runs again and print its path."""
+    """Render the reports of stored runs again and print their paths."""
     from chaos.run.store import find_run
     from reports.page.html import render
 

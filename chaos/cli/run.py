@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, run_options
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of
@@ -25,13 +26,20 @@ def progress() -> Callable[[str], None]:
     return say
 
 
-@click.command("run")
+@click.command(
+    "run",
+    epilog=examples(
+        "chaos run --nemesis leader-kill",
+        "chaos run --nemesis random-suspend@controller --rate 500",
+        "chaos run --system rocketmq --workload pop --set client.routing=follow",
+    ),
+)
 @run_options
 @LIVE_OPTION
 def run_command(live: str, **options: Any) -> int:
-    """Deploy, load, break, heal, drain, check, report.
+    """Start a cluster, load it, break it, heal it, read it back, judge it, report.
 
-    The last line printed is the report's path.
+    The last line printed is the report's path; the exit code is the verdict.
     """
     return do_run(experiment_of(options), sys.argv, live)
 

@@ -1,4 +1,4 @@
-"""``chaos show``: the history of a run as aligned text, or the part around one thing."""
+"""``chaos show``: prints the history of a run as text, or the part around one thing."""
 
 import heapq
 import re
@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from chaos.cli.examples import examples
 from chaos.cli.options import STORE_OPTION
 from chaos.core.errors import UsageError
 from chaos.core.op import F, Type
@@ -42,11 +43,11 @@ def sought(text: str, folder: Path, key: int | None) -> Sought:
     name, _, number = text.partition("/")
     results = read_checked(folder / "results.json", Results)
     if results is None:
-        raise UsageError(f"--around {text}: the run was not judged; see chaos check {folder}")
+        raise UsageError(f"--around {text}: the run was not judged yet; judge it with chaos check {folder}")
     anomalies = results.anomalies
     if name not in anomalies:
         known = did_you_mean(name, anomalies) or "; there are none"
-        raise UsageError(f"--around {text}: no offset, no value as 3:17, and no anomaly of this run{known}")
+        raise UsageError(f"--around {text}: not an offset, not a value such as 3:17, not an anomaly of this run{known}")
     examples = anomalies[name].examples
     place = int(number) if number.isdigit() else 1
     if (number and not number.isdigit()) or not 1 <= place <= len(examples):
@@ -61,24 +62,37 @@ def sought(text: str, folder: Path, key: int | None) -> Sought:
     )
 
 
-@click.command("show", context_settings={"ignore_unknown_options": True})
+@click.command(
+    "show",
+    context_settings={"ignore_unknown_options": True},
+    epilog=examples(
+        "chaos show latest --around lost-write --context 10",
+        "chaos show -1 --node b1 --from 10 --to 20",
+    ),
+)
 @click.argument("run")
 @STORE_OPTION
-@click.option("--key", "keys", multiple=True, type=int, help="Only operations on this queue; repeatable.")
-@click.option("--process", "processes", multiple=True, type=int, help="Only of this process; repeatable.")
-@click.option("--f", "kinds", multiple=True, type=click.Choice([f.word for f in F]), help="Only of this kind.")
-@click.option("--type", "types", multiple=True, type=click.Choice(list(_TYPES)), help="Only with this outcome.")
-@click.option("--node", default=None, help="Only what this node answered, said or suffered.")
-@click.option("--from", "from_s", type=float, default=None, help="From this second of the load on.")
-@click.option("--to", "to_s", type=float, default=None, help="Up to this second of the load.")
-@click.option("--around", default=None, metavar="OFFSET|VALUE|ANOMALY", help="Only around what concerns this.")
-@click.option("--context", type=click.IntRange(min=0), default=5, show_default=True, help="Lines around each of them.")
+@click.option("--key", "keys", multiple=True, type=int, help="Show only operations on this queue; repeatable.")
+@click.option("--process", "processes", multiple=True, type=int, help="Show only those of this process; repeatable.")
+@click.option(
+    "--f", "kinds", multiple=True, type=click.Choice([f.word for f in F]), help="Show only those of this kind."
+)
+@click.option(
+    "--type", "types", multiple=True, type=click.Choice(list(_TYPES)), help="Show only those with this outcome."
+)
+@click.option("--node", default=None, help="Show only what concerns this node.")
+@click.option("--from", "from_s", type=float, default=None, help="Begin at this second of the load.")
+@click.option("--to", "to_s", type=float, default=None, help="End at this second of the load.")
+@click.option("--around", default=None, metavar="OFFSET|VALUE|ANOMALY", help="Show only the lines around this.")
+@click.option(
+    "--context", type=click.IntRange(min=0), default=5, show_default=True, help="Show this many lines around each."
+)
 def show_command(run: str, store: str, around: str | None, context: int, **filters: Any) -> int:
-    """The history of a run in time order: operations, faults, and what nodes said of themselves.
+    """Print the history of a run in time order: operations, faults, and what nodes said of themselves.
 
-    RUN is a folder, the beginning of an id, `latest`, or -1, -2, … from the newest. Faults, phases and observations
-    are shown beside whatever operations are asked for. `--around` takes an offset (with --key), a value as 3:17, or the
-    name of an anomaly that the run has, as lost-write or lost-write/2.
+    RUN is a folder, the beginning of an id, `latest`, or -1, -2, … from the newest. Faults, phases and observations are
+    shown beside the operations that you ask for. `--around` takes an offset (with --key), a value such as 3:17, or an
+    anomaly of the run, such as lost-write or lost-write/2 (its second example).
     """
     from chaos.run.store import find_run
     from reports.history.text import HEAD
@@ -91,7 +105,7 @@ def show_command(run: str, store: str, around: str | None, context: int, **filte
         click.echo(line)
         shown += 1
     if around is not None and not shown:
-        click.echo(f"nothing in this history concerns {around}")
+        click.echo(f"--around {around}: nothing in this history concerns it")
     return 0
 
 

@@ -17,6 +17,7 @@ import msgspec
 from chaos.core.checksums import found_checksum, is_unaltered, with_checksum
 from chaos.core.clock import now_ns
 from chaos.core.errors import HistoryError
+from chaos.core.fault_nature import Identity, told
 from chaos.core.storage_path import Place
 
 OBSERVE_PERIOD_S: Final = 1.0
@@ -71,6 +72,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     looked at: ``evidence``; until it is proven ``heal`` and ``healed`` come again), ``skipped`` (no target until the
     row's end: counted, not unproven), ``broke`` (acting raised, or the last look did not see the fault; ``note`` says
     what).
+
+    ``name`` is for people. ``identity`` says which fault it is; older histories do not have it, so ask ``told``.
     """
 
     time_ns: int
@@ -81,6 +84,12 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, tag="fault"):
     description: str = ""
     evidence: Evidence | None = None
     note: str = ""
+    identity: Identity | None = None
+
+    @property
+    def told(self) -> Identity:
+        """Which fault it is, as far as the event tells: by its own members, of an older history by its name."""
+        return told(self.identity, self.name)
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, tag="observation"):

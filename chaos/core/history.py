@@ -2,7 +2,7 @@
 
 ``operations`` has one row per operation, ``reads`` one row per row that a completion brought (where the model has
 such), ``events`` one row per fault stage, observation, phase edge and note. Types, sort order and the meaning of every
-column are in docs/history.md, here and in the model; ``SCHEMA_VERSION`` changes with them. Rows of one file are
+column are in docs/reference/history.md, here and in the model; ``SCHEMA_VERSION`` changes with them. Rows of one file are
 sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``), so that a shard is (file, row groups).
 
 The module refuses to judge: a missing completion is ``info``.

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import HistoryError
+from chaos.core.fault_nature import Colour
 
 PLAN: Final = "matrix.json"
 ROWS: Final = "cells.jsonl"
@@ -52,7 +53,8 @@ class CellRow(Planned, frozen=True, kw_only=True):
 
     ``rto``: kind of operation → recovery from each fault that was injected, over all queues. ``run``: the run's folder,
     relative to the matrix's, empty if there is none; ``earlier``: folders of attempts that broke. ``planned``,
-    ``proven``, ``healed``, ``skipped``: faults. ``lost``: acknowledged messages that faults cost.
+    ``proven``, ``healed``, ``skipped``: faults. ``lost``: acknowledged messages that faults cost. ``colour``: that of
+    its faults, grey if they differ.
     """
 
     argv: tuple[str, ...]
@@ -75,6 +77,7 @@ class CellRow(Planned, frozen=True, kw_only=True):
     earlier: tuple[str, ...]
     chaos_version: str
     system: str
+    colour: Colour | None = None
 
 
 def read_plan(folder: Path) -> MatrixPlan:

@@ -9,6 +9,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from chaos.core.fault_nature import Colour, Identity, told
+
 Valid = bool | Literal["unknown"]
 UNKNOWN: Final = "unknown"
 
@@ -170,7 +172,8 @@ class KindResult(msgspec.Struct, frozen=True, kw_only=True):
 class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the fault table. Times are CLOCK_MONOTONIC ns; None: that stage was not reached.
 
-    ``steady``: when throughput was as before, None where it cannot be told.
+    ``steady``: when throughput was as before, None where it cannot be told. ``identity``: which fault it is, None in
+    older results.
     """
 
     id: int
@@ -192,6 +195,12 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
     rpo_span_s: float | None = None
     not_ok: int = 0
     steady: Steady | None = None
+    identity: Identity | None = None
+
+    @property
+    def colour(self) -> Colour:
+        """How reports draw it."""
+        return told(self.identity, self.name).nature.colour
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):

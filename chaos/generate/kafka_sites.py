@@ -1,8 +1,8 @@
 """The smallest stories that hold one anomaly of a Kafka-style history each, and nothing else.
 
 Every story plays on one log while everybody else waits. Its clients are fresh ones, so that no cursor of the others
-moves, and the log's own consumer lets go of it before and takes it up again behind. Definitions: docs/kafka.md. The
-module refuses to plant what never comes alone (cycles of ww, which need ``--ww-deps``).
+moves, and the log's own consumer lets go of it before and takes it up again behind. docs/reference/kafka.md has the
+definitions. Does not plant what never comes alone (cycles of ww, which need ``--ww-deps``).
 """
 
 from collections.abc import Callable

@@ -28,9 +28,9 @@ from cluster.cluster import Node
 from cluster.nodes import process
 from cluster.system import Leadership, System
 from nemesis.faults.fault import on_each
-from nemesis.faults.machine import faults_on
+from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import Row, make_plan
-from nemesis.runner import Nemesis
+from nemesis.runner import Nemesis, check_hosts
 from nemesis.targets.choice import choose
 from nemesis.targets.topology import Topology
 
@@ -183,6 +183,8 @@ class Standing:
         if self._injected is not None and not self._injected.over():
             raise UsageError(f"{self._injected.row.name} is in force; chaos heal first")
         row = self._row(ask)
+        faults = faults_on(self.experiment.kill)
+        check_hosts([row], self._deployed.cluster, faults)
         nemesis = Nemesis(
             [row],
             self._deployed.cluster,
@@ -190,7 +192,7 @@ class Standing:
             self._events,
             now_ns(),
             self._deployed.client_host,
-            faults_on(self.experiment.kill),
+            faults,
         )
         with self._seen:
             self._stages.clear()

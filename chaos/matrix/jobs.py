@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from chaos.core.fault_nature import Colour
 from chaos.core.manifest import read_checked
 from chaos.core.matrix_results import NEVER, CellRow, Recovery, Verdict
 from chaos.core.runinfo import RunInfo, read_run
@@ -91,6 +92,7 @@ def row_of(job: Job, attempt: Attempt, earlier: Sequence[str], folder: Path) -> 
         earlier=tuple(earlier),
         chaos_version=info.chaos_version if info is not None else "",
         system=f"{info.system} {info.system_version}" if info is not None else "",
+        colour=_colour(faults),
     )
 
 
@@ -104,6 +106,12 @@ def recoveries(faults: Sequence[FaultResult]) -> dict[str, tuple[Recovery, ...]]
             if rto.key < 0:
                 out.setdefault(rto.f, []).append(rto.seconds if rto.recovered else NEVER)
     return {f: tuple(all_of_it) for f, all_of_it in out.items()}
+
+
+def _colour(faults: Sequence[FaultResult]) -> Colour | None:
+    """The colour of these faults, grey if they differ, None without faults."""
+    colours = {fault.colour for fault in faults}
+    return None if not colours else colours.pop() if len(colours) == 1 else "grey"
 
 
 def _results(folder: Path | None) -> Results | None:

@@ -18,7 +18,7 @@ from chaos.core.matrix_results import MatrixPlan, Planned
 from chaos.core.rand import stream
 from chaos.options.config_file import Config
 from chaos.options.experiment import DEFAULTS
-from nemesis.plan.mix import kinds_of
+from nemesis.plan.mix import faults_in
 from nemesis.plan.sequence import UNTIL, Steps, round_s, rounds, scaled
 
 FLOOR_S: Final = 10.0
@@ -187,7 +187,7 @@ def restarts(config: Config) -> bool:
     steps: Steps | None = config.values.get("sequence")
     named = str(config.values.get("nemesis", DEFAULTS["nemesis"]))
     texts = [named] if steps is None else [step.nemesis for step in steps.steps]
-    return any(kind.restarts for text in texts for kind in kinds_of(text))
+    return any(fault.restarts for text in texts for fault in faults_in(text))
 
 
 def fewer(number: int, scale: float, least: int) -> int:

@@ -16,7 +16,7 @@ import yaml
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, read, unknown
 from chaos.options.experiment import Experiment
-from chaos.options.fault_sequence import steps_of
+from chaos.options.fault_sequence import is_sequence, names_of, steps_of
 from nemesis.plan.sequence import SEQUENCE
 
 BACKEND_OPTIONS: Final[dict[str, type]] = {
@@ -91,7 +91,7 @@ def options(source: Source, entries: Iterable[Entry]) -> Config:
     if foreign is not None:
         raise UsageError(
             f"{foreign.where}: {foreign.key} is of an OpenChaos driver file; write system: NAME instead, the machines"
-            " in a file of their own for nodes-file:, and the system's keys below settings: (docs/openchaos.md)"
+            " in a file of their own for nodes-file:, and the system's keys below settings: (docs/guide/openchaos.md)"
         )
     reading = _Reading(source)
     for entry in entries:
@@ -141,8 +141,11 @@ class _Reading:
             self._option(field, entry)
 
     def _option(self, field: str, entry: Entry) -> None:
-        """An option of a run; a nemesis may be a sequence of steps."""
+        """An option of a run; a nemesis may have parameters or be a sequence of steps."""
         if field == "nemesis" and not isinstance(entry.value, yaml.ScalarNode):
+            if not is_sequence(self._source, entry.value):
+                self._keep("values", field, field, entry, lambda node, _: names_of(self._source, node))
+                return
             self._keep("values", field, "sequence", entry, lambda node, _: steps_of(self._source, node))
             self._said["values"]["nemesis"] = SEQUENCE
             self._origins["sequence"] = entry.where

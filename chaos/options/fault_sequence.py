@@ -1,6 +1,8 @@
-"""A sequence of faults as it stands in a YAML file: a list of steps, or a mapping with ``steps`` and ``repeat``.
+"""Faults as they stand in a YAML file: names with parameters, or a sequence of steps.
 
-Each error names the line. The module refuses to know what a step does: ``nemesis.plan.sequence`` does.
+``{random-loss@broker: {probability: 0.5}, leader-kill: }`` is ``random-loss:probability=0.5@broker,leader-kill`` of the
+command line. A sequence is a list of steps, or a mapping with ``steps`` and ``repeat``. Each error names the
+line. Does not know what a fault does: ``nemesis.plan`` does.
 """
 
 from typing import Any, Final
@@ -8,11 +10,48 @@ from typing import Any, Final
 import yaml
 
 from chaos.core.errors import UsageError
-from chaos.core.strict_yaml import Source, unknown
+from chaos.core.strict_yaml import Entry, Source, unknown
 from nemesis.plan.sequence import UNTIL, Step, Steps, wrong_with
 
 EXAMPLE: Final = "{at: 10, nemesis: leader-kill@broker, duration: 20}"
 _KEYS: Final = {"nemesis": str, "duration": float, "at": float, "after": float}
+_OF_SEQUENCE: Final = ("steps", "repeat")
+WITH_PARAMETERS: Final = "{random-loss@broker: {probability: 0.5}}"
+
+
+def is_sequence(source: Source, node: yaml.Node) -> bool:
+    """Whether a nemesis that is no plain word is a sequence of steps; else it is a mapping of names to parameters."""
+    if isinstance(node, yaml.SequenceNode):
+        return True
+    entries = source.entries(node, "nemesis")
+    return any(one.key in _OF_SEQUENCE or isinstance(one.value, yaml.SequenceNode) for one in entries)
+
+
+def names_of(source: Source, node: yaml.Node) -> str:
+    """The text of a nemesis, as the command line has it, out of a word or of a mapping of names to parameters.
+
+    Raises:
+        UsageError: the file, the line, what is wrong and what would be right.
+    """
+    if not isinstance(node, yaml.MappingNode):
+        return str(source.scalar(node, "nemesis", str))
+    found = [_with_parameters(source, entry) for entry in source.entries(node, "nemesis")]
+    if not found:
+        raise UsageError(f"{source.where(node)}: no nemesis is named; write {WITH_PARAMETERS}, or nemesis: noop")
+    return ",".join(found)
+
+
+def _with_parameters(source: Source, entry: Entry) -> str:
+    """One name with its parameters, which stand before the roles."""
+    if ":" in entry.key or "," in entry.key:
+        raise UsageError(f"{entry.where}: {entry.key}: parameters stand in a mapping, as {WITH_PARAMETERS}")
+    if isinstance(entry.value, yaml.ScalarNode) and not entry.value.value:
+        return entry.key
+    params = [
+        f"{one.key}={source.scalar(one.value, one.key, float):.12g}" for one in source.entries(entry.value, entry.key)
+    ]
+    name, at, roles = entry.key.partition("@")
+    return f"{name}{':' if params else ''}{','.join(params)}{at}{roles}"
 
 
 def steps_of(source: Source, node: yaml.Node) -> Steps:
@@ -30,7 +69,7 @@ def steps_of(source: Source, node: yaml.Node) -> Steps:
         elif entry.key == "repeat":
             found["repeat"] = _repeat(source, entry.value)
         else:
-            raise unknown(entry, ("steps", "repeat"))
+            raise unknown(entry, _OF_SEQUENCE)
     if "steps" not in found:
         raise UsageError(f"{source.where(node)}: nemesis has no steps; write steps: [{EXAMPLE}]")
     return Steps(**found)
@@ -57,7 +96,10 @@ def _step(source: Source, node: yaml.Node) -> Step:
     for entry in source.entries(node, "a step"):
         if entry.key not in _KEYS:
             raise unknown(entry, _KEYS)
-        said[entry.key] = source.scalar(entry.value, entry.key, _KEYS[entry.key])
+        if entry.key == "nemesis":
+            said[entry.key] = names_of(source, entry.value)
+        else:
+            said[entry.key] = source.scalar(entry.value, entry.key, _KEYS[entry.key])
     missing = next((key for key in ("nemesis", "duration") if key not in said), None)
     if missing is not None:
         raise UsageError(f"{source.where(node)}: this step has no {missing}; write it as {EXAMPLE}")

@@ -17,9 +17,9 @@ from chaos.options.experiment import Experiment
 from chaos.workload.base import check_suited
 from cluster.host import Backend
 from cluster.system import System
-from nemesis.faults.machine import faults_on
-from nemesis.plan.capabilities import lacking_here, unavailable
-from nemesis.plan.catalog import ALL, Kind
+from nemesis.faults.registry import faults_on
+from nemesis.plan.capabilities import missing_here, unavailable
+from nemesis.plan.catalog import ALL
 from nemesis.plan.mix import NOTHING
 from nemesis.plan.plan import Row, lanes, left_out, make_plan, read_plan
 from nemesis.plan.sequence import plan_steps
@@ -45,8 +45,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     nodes = system.topology(e.settings)
     missing = {}
     if e.nemesis.strip() == ALL:
-        here = lacking_here() if backend.on_this_machine else {}
-        missing = unavailable(faults_on(e.kill), {**here, **backend.lacks})
+        missing = missing_here(faults_on(e.kill), backend.lacks, here=backend.on_this_machine)
     if e.sequence is None:
         for line in left_out(e.nemesis, system.roles, nodes, missing):
             say(f"nemesis  {line}")
@@ -55,7 +54,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     return rows
 
 
-def drawn(e: Experiment, system: System, missing: Mapping[Kind, str] = NOTHING) -> tuple[Row, ...]:
+def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -> tuple[Row, ...]:
     """Pure: the plan that a run asks for, wherever it may happen.
 
     Raises:
@@ -131,5 +130,5 @@ def _check(rows: Sequence[Row], e: Experiment, backend: Backend) -> None:
     for row in rows:
         if row.fault in never:
             raise CapabilityError(f"--nemesis {row.name}: {never[row.fault]}")
-    if e.kill == "container" and len(lanes(rows)) > 1 and any(row.fault.on_network for row in rows):
+    if e.kill == "container" and len(lanes(rows)) > 1 and any(row.how.on_links() for row in rows):
         raise UsageError("--kill container: a container that ends loses its packet filter; overlap no fault of links")

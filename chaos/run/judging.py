@@ -25,7 +25,7 @@ Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
 
 FEW_ROWS: Final = 1_000_000
-"""Below so many ``auto`` judges here: it takes less time than Spark's start (docs/spark.md has the measurements)."""
+"""Below this number of rows ``auto`` judges here: that takes less time than Spark's start (docs/guide/spark.md)."""
 
 
 class _Chosen(NamedTuple):

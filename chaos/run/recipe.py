@@ -39,9 +39,9 @@ from chaos.worker.pipe import Inside
 from cluster.cluster import Node
 from cluster.system import Leadership, System
 from nemesis.faults.fault import READY_TIMEOUT_S
-from nemesis.faults.machine import faults_on
+from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import quiet_stretches, write_plan
-from nemesis.runner import Nemesis
+from nemesis.runner import Nemesis, check_hosts
 
 STABLE_S = 5.0
 """Master, epoch and SyncStateSet must have stood still this long before the final reads (SEMANTICS 10)."""
@@ -246,6 +246,8 @@ class Run:
         def silent() -> tuple[str, ...]:
             return tuple(name for name, seen in latest().items() if not seen.alive)
 
+        kinds = faults_on(e.kill)
+        check_hosts(self.plan, deployed.cluster, kinds)  # before the load's time begins: it may take a while
         origin_ns = now_ns() + NS_PER_S // 2
         self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(
@@ -255,7 +257,7 @@ class Run:
             self.events,
             origin_ns,
             deployed.client_host,
-            faults_on(e.kill),
+            kinds,
             self.info.promises.recovers_within_s or READY_TIMEOUT_S,
         )
         recovery = Recovery(

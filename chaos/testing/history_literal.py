@@ -1,7 +1,7 @@
-"""A history as a literal: the words of the YAML files in ``tests/histories`` (syntax in docs/history.md).
+"""A history as a literal: the words of the YAML files in ``tests/histories``.
 
-Only what is written down, with its defaults; ``chaos.testing.history_files`` makes run folders of it. The module
-refuses words it does not know.
+docs/guide/write-a-history.md has the syntax. This module holds what is written down, with its defaults;
+``chaos.testing.history_files`` makes run folders of it. Unknown words are errors.
 """
 
 from typing import Literal

@@ -15,15 +15,6 @@ from checkers.anomalies.findings import NO_NODE, listed, node_name, seconds_text
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import LEADING, FaultSpan
 
-_VERBS: Final = (
-    ("partition", "cut off"),
-    ("bridge", "cut off"),
-    ("disconnect", "taken off the network"),
-    ("kill", "killed"),
-    ("restart", "restarted"),
-    ("stop", "stopped"),
-    ("suspend", "suspended"),
-)
 _SHOWN: Final = 3
 READ_WORDS: Final = {F.POLL: "poll", F.READ: "strong read", F.SLAVE_READ: "slave read", F.DRAIN: "final read"}
 
@@ -54,7 +45,7 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
         return Blame(hits[-1], hit=True, during=True)
     after = [fault for fault in faults if node in fault.targets and (fault.inject_ns or 0) > last_ns]
     if later and after:
-        before = [fault for fault in begun if node in fault.targets or _on_links(fault)]
+        before = [fault for fault in begun if node in fault.targets or fault.identity.nature.hits == "links"]
         gone_ns = first_ns - before[-1].in_force_until_ns() if before else NEVER_NS
         if gone_ns < (after[0].inject_ns or 0) - last_ns:
             return Blame(before[-1], hit=False, during=_in_force(before[-1], first_ns))
@@ -62,18 +53,8 @@ def blamed(context: Context, node: str, first_ns: int, last_ns: int, *, later: b
     return Blame(begun[-1], hit=False, during=_in_force(begun[-1], first_ns)) if begun else None
 
 
-def _on_links(fault: FaultSpan) -> bool:
-    """Whether nodes feel it that are no targets: a cut and loss have two ends."""
-    return any(word in fault.name for word in ("partition", "bridge", "loss"))
-
-
 def _in_force(fault: FaultSpan, at_ns: int) -> bool:
     return fault.in_force_until_ns() >= at_ns
-
-
-def verb_of(blame: Blame) -> str:
-    """What the fault did to the node."""
-    return next((verb for word, verb in _VERBS if word in blame.fault.name), "hit")
 
 
 def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
@@ -87,7 +68,7 @@ def fault_words(context: Context, blame: Blame) -> str:
     """``cut off by fault 2 (leader-partition) at 28.0 s``, ``after fault 1 (leader-kill on b1) at 8.0 s``."""
     at = seconds_text(context, blame.fault.inject_ns or 0)
     if blame.hit:
-        return f"{verb_of(blame)} by {fault_name(blame.fault, whom=False)} at {at}"
+        return f"{blame.fault.identity.nature.verb} by {fault_name(blame.fault, whom=False)} at {at}"
     word, since = ("under", "since") if blame.during else ("after", "at")
     return f"{word} {fault_name(blame.fault)} {since} {at}"
 

@@ -13,7 +13,7 @@ import msgspec
 
 from chaos.core.runinfo import Promises
 from chaos.core.verdict import Anomaly
-from checkers.anomalies.attribution import blamed, fault_words, standing, verb_of
+from checkers.anomalies.attribution import blamed, fault_words, standing
 from checkers.anomalies.findings import ASSUMED, EXAMPLES, Finding, Range, counted, listed, seconds_text
 from checkers.assumptions import skipped_words
 from checkers.cluster.campaign import campaign_words
@@ -134,7 +134,7 @@ def _who(cluster: Cluster, context: Context, number: int) -> str:
     if blame is None:
         return f"{text}{',' if stands else ''} had acknowledged {what} at {when}"
     told = fault_words(context, blame)
-    if blame.hit and verb_of(blame) == "cut off" and cluster.last_ack_ns > (blame.fault.inject_ns or 0):
+    if blame.hit and blame.fault.identity.nature.cuts and cluster.last_ack_ns > (blame.fault.inject_ns or 0):
         return f"{text}, {told}, went on acknowledging alone until {seconds_text(context, cluster.last_ack_ns)}"
     return f"{text}, {told}, had acknowledged {what} at {when}"
 

@@ -6,13 +6,10 @@ nothing from cuts and loss, which let through what was under way, and nothing fr
 and to last.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from checkers.history.kernel import Context
 from checkers.history.timeline import FaultSpan
-
-_AWAY: Final = {"kill": "killed", "stop": "stopped", "suspend": "suspended", "disconnect": "taken off the network"}
-"""What a nemesis' name ends in, before its suffix → what it does to its targets."""
 
 
 class Away(NamedTuple):
@@ -27,12 +24,7 @@ class Away(NamedTuple):
     @property
     def verb(self) -> str:
         """What was done to it."""
-        return _AWAY[kind_of(self.fault)]
-
-
-def kind_of(fault: FaultSpan) -> str:
-    """``suspend`` of ``major-suspend@broker``."""
-    return fault.name.partition("@")[0].rpartition("-")[2]
+        return self.fault.identity.nature.verb
 
 
 def replicas_away(context: Context) -> list[Away]:
@@ -40,7 +32,8 @@ def replicas_away(context: Context) -> list[Away]:
     run = context.run
     out = []
     for fault in context.timeline.injected():
-        if not (fault.proven and fault.lasted) or kind_of(fault) not in _AWAY:
+        nature = fault.identity.nature
+        if not (fault.proven and fault.lasted and nature.hits == "nodes" and nature.silences):
             continue
         if fault.active_ns is None or fault.heal_ns is None:
             continue

@@ -12,8 +12,7 @@ from checkers.anomalies.findings import counted
 from checkers.history.kernel import Context
 from checkers.history.timeline import FaultSpan
 
-_OF_NODES: Final = frozenset({"leader-kill", "leader-stop", "leader-suspend", "leader-disconnect"})
-_CUT: Final = "leader-partition"
+_LEADER: Final = "leader"
 _TARGETED: Final = ("replica", "controller")
 HEARD_NS: Final = 2 * NS_PER_S
 """So long after it was last heard a leader still counts as one."""
@@ -61,15 +60,16 @@ def missing_failover(context: Context) -> str | None:
 
 
 def _deposes(fault: FaultSpan, after_s: float, context: Context) -> bool:
-    name, _, suffix = fault.name.partition("@")
-    run = context.run
-    kinds = [run.roles.get(role, "other") for role in suffix.split("+") if role]
-    if name == _CUT:
+    run, what = context.run, fault.identity
+    if what.selector != _LEADER or not what.nature.silences:
+        return False
+    kinds = {run.roles.get(role, "other") for role in what.roles}
+    if what.nature.hits == "links":
         # Parted from the other replicas alone a leader stays known to the controllers.
-        everybody = {kind for kind in run.roles.values() if kind in _TARGETED}
-        whole = not kinds or set(kinds) >= everybody
+        everybody = {run.roles.get(node.role, "other") for node in run.nodes} & set(_TARGETED)
+        whole = not kinds or kinds >= everybody
     else:
-        whole = name in _OF_NODES and (not kinds or "replica" in kinds)
+        whole = not kinds or "replica" in kinds
     return whole and fault.proven and _lasted_s(fault) >= after_s and _led(fault, context)
 
 

@@ -28,14 +28,12 @@ from checkers.anomalies.findings import (
     seconds_text,
     told,
 )
-from checkers.anomalies.replicas_down import kind_of
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns
 from checkers.recovery.service import Sent, sent_of, silences
 
 LAG_NS: Final = NS_PER_S // 4
-OF_NODES: Final = ("kill", "stop", "restart", "suspend", "disconnect")
 
 
 class ProgressSummary(Findings, frozen=True, kw_only=True):
@@ -59,16 +57,16 @@ class Silence(NamedTuple):
 
 
 def of_controllers(fault: FaultSpan, context: Context) -> bool:
-    """Whether a fault hits controllers and nobody else: of nodes by its targets, of links by its suffix."""
+    """Whether a fault hits controllers and nobody else: of nodes by its targets, of links by its roles."""
     run = context.run
     role_of = {node.name: node.role for node in run.nodes}
 
     def controls(roles: list[str]) -> bool:
         return bool(roles) and all(run.roles.get(role) == "controller" for role in roles)
 
-    if kind_of(fault) in OF_NODES:
+    if fault.identity.nature.hits == "nodes":
         return controls([role_of.get(name, "") for name in fault.targets])
-    return controls([role for role in fault.name.partition("@")[2].split("+") if role])
+    return controls(list(fault.identity.roles))
 
 
 def _until(fault: FaultSpan, context: Context) -> tuple[int, int, int]:

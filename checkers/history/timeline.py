@@ -13,6 +13,7 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import CLOCK_SKEW, DID_NOT_LAST, OBSERVE_PERIOD_S, Event, Fault, Note, Observation, Phase
+from chaos.core.fault_nature import Identity
 from chaos.core.history import NEVER_NS
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import FaultResult
@@ -33,7 +34,7 @@ class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
     A heal that is not proven is tried again: ``heal_ns`` is when the first one began, ``healed_ns`` when the proven one
     ended, or the last one if none is proven. ``proven``: the fault was seen to take effect, and no look saw otherwise.
     ``lasted``: a look just before the first heal saw it still in force.
-    ``failed``: of a heal that was not proven, see ``node_states.failed_of``.
+    ``failed``: of a heal that was not proven, see ``node_states.failed_of``. ``identity``: which fault it is.
     """
 
     id: int
@@ -52,6 +53,7 @@ class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
     heal_evidence: str = ""
     note: str = ""
     failed: dict[str, str] = {}
+    identity: Identity = Identity()
 
     def in_force_until_ns(self) -> int:
         """When it had ceased for certain: NEVER_NS if nobody healed it, or if who looked did not see it healed.
@@ -79,6 +81,7 @@ class FaultSpan(msgspec.Struct, frozen=True, kw_only=True):
             evidence=self.evidence,
             heal_evidence=self.heal_evidence,
             note=self.note,
+            identity=self.identity,
         )
 
 
@@ -196,7 +199,7 @@ def fault_spans(events: Iterable[Event]) -> tuple[FaultSpan, ...]:
     for event in events:
         if not isinstance(event, Fault):
             continue
-        span = spans.get(event.id, FaultSpan(id=event.id, name=event.name))
+        span = spans.get(event.id, FaultSpan(id=event.id, name=event.name, identity=event.told))
         seen = event.evidence
         changes: dict[str, Any] = {
             "targets": event.targets or span.targets,

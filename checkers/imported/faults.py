@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from chaos.core.fault_nature import of_name
 from chaos.formats.records import Event
 from checkers.history.timeline import FaultSpan
 from checkers.imported.plain import plain
@@ -106,6 +107,7 @@ def faults_of(events: Sequence[Event]) -> Faults:
                 FaultSpan(
                     id=len(spans) + 1,
                     name=name,
+                    identity=of_name(name),
                     description=said,
                     inject_ns=act.asked_ns,
                     active_ns=act.done_ns,

@@ -13,7 +13,6 @@ from chaos.core.node_notes import ENDED, SILENT
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.findings import listed, seconds_text
-from checkers.anomalies.replicas_down import kind_of
 from checkers.history.kernel import Context
 from checkers.history.node_states import Ended
 from checkers.history.timeline import FaultSpan, Stretch
@@ -21,7 +20,6 @@ from checkers.history.timeline import FaultSpan, Stretch
 OUTSIDE: Final = "not in sync"
 GRACE_MAX_NS: Final = 120 * NS_PER_S
 """The longest time that a kernel waits before it sends again what was not acknowledged."""
-_RESTARTS: Final = ("kill", "stop", "restart")
 
 
 class Gap(NamedTuple):
@@ -115,7 +113,7 @@ def _ended(context: Context) -> Iterator[Missing]:
 
 def _ended_example(context: Context, one: Ended, fault: FaultSpan | None) -> Example:
     failed = first_failed(context, one.node)
-    if failed is not None and kind_of(failed) in _RESTARTS:
+    if failed is not None and failed.identity.nature.restarts:
         fault = failed
         what = f"{one.node}, started again when {fault_name(fault)} was healed at " + seconds_text(
             context, fault.heal_ns or 0

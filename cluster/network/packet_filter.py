@@ -1,4 +1,4 @@
-"""Packet filters on hosts: drop what comes from some addresses, in a chain of our own.
+"""Packet filters on hosts: drop what comes from some addresses, or hand it to a program, in a chain of our own.
 
 One chain per run, ``CHAOS-<id>``, jumped to from INPUT and from OUTPUT, so that rules of others are never
 touched and ours are found by name. Cuts and loss are INPUT rules at both ends of a link, once per direction
@@ -57,19 +57,21 @@ _variants: "weakref.WeakKeyDictionary[Host, str]" = weakref.WeakKeyDictionary()
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """Drop packets of one peer.
+    """Drop packets of one peer, or hand them to a program.
 
     ``address``: for INPUT where they come from, for OUTPUT where they go to. ``probability``: the share that
-    is dropped, each packet by itself, or None for all.
+    is dropped, each packet by itself, or None for all. ``queue``: the number of the NFQUEUE that a program of ours
+    listens to, instead of dropping; while nobody listens they pass, and what it gives back passes later rules unseen.
     """
 
     address: str
     direction: Literal["INPUT", "OUTPUT"] = "INPUT"
     probability: float | None = None
+    queue: int | None = None
 
 
 class Counter(msgspec.Struct, frozen=True):
-    """What a rule has dropped so far."""
+    """What a rule has dropped, or handed over, so far."""
 
     rule: Rule
     packets: int
@@ -107,7 +109,8 @@ def program(name: str, rules: Sequence[Rule], control: ControlLink | None = None
         if rule.probability is not None and not 0.0 < rule.probability <= 1.0:
             raise UsageError(f"probability {rule.probability:g} of a rule: give a share above 0 and up to 1")
         some = "" if rule.probability is None else f" -m statistic --mode random --probability {rule.probability:.10f}"
-        lines.append(f"-A {name} {_MATCH[rule.direction]} {rule.address}/32{some} -j DROP")
+        then = "DROP" if rule.queue is None else f"NFQUEUE --queue-num {rule.queue} --queue-bypass"
+        lines.append(f"-A {name} {_MATCH[rule.direction]} {rule.address}/32{some} -j {then}")
     return "\n".join([*lines, "COMMIT", ""])
 
 
@@ -137,12 +140,13 @@ def _way(lines: Sequence[Sequence[str]], hook: str, name: str) -> str:
 def _counters(lines: Iterable[Sequence[str]]) -> tuple[Counter, ...]:
     found = []
     for words in lines:
-        if "-c" not in words or "DROP" not in words:
+        if "-c" not in words or not {"DROP", "NFQUEUE"} & set(words):
             continue
         after = dict(itertools.pairwise(words))
         direction: Literal["INPUT", "OUTPUT"] = "INPUT" if "-s" in after else "OUTPUT"
         share = round(float(after["--probability"]), _SHARE_DIGITS) if "--probability" in after else None
-        rule = Rule(after[_MATCH[direction]].removesuffix("/32"), direction, share)
+        queue = int(after["--queue-num"]) if "--queue-num" in after else None
+        rule = Rule(after[_MATCH[direction]].removesuffix("/32"), direction, share, queue)
         counts = words.index("-c")
         found.append(Counter(rule, int(words[counts + 1]), int(words[counts + 2])))
     return tuple(found)

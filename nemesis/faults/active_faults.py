@@ -82,6 +82,6 @@ class InForce:
             return self._hosts.setdefault(host, threading.Lock())
 
     def _sum(self, host: str) -> tuple[Rule, ...]:
-        """The rules of all, each once, whole cuts before shares; two that ask for the same loss get it once."""
+        """The rules of all, each once: cuts, then shares, then queues, so that what is held is what was not lost."""
         wanted = dict.fromkeys(rule for _, rules in self._rules.get(host, []) for rule in rules)
-        return tuple(sorted(wanted, key=lambda rule: rule.probability is not None))
+        return tuple(sorted(wanted, key=lambda rule: (rule.queue is not None, rule.probability is not None)))

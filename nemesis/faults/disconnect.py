@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeVar
 
 from chaos.core.events import Evidence
+from chaos.core.fault_nature import Colour, Hits
 from cluster.host import Capability, Host
 from cluster.hosts import interface
 from nemesis.faults.fault import Fact, Outcomes, Scene, on_each
 from nemesis.faults.links import ACTION_TIMEOUT_S, LinkFault
-from nemesis.plan.catalog import Kind
+from nemesis.faults.machine import machine_at
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Link, all_links
 
@@ -22,7 +23,12 @@ T = TypeVar("T")
 class Disconnect(LinkFault):
     """The network link of each target's host is down."""
 
-    kind: ClassVar[Kind] = Kind.DISCONNECT
+    name: ClassVar[str] = "disconnect"
+    verb: ClassVar[str] = "taken off the network"
+    help: ClassVar[str] = "take {} off the network: from the other nodes and from clients"
+    hits: ClassVar[Hits] = "nodes"
+    silences: ClassVar[bool] = True
+    colour: ClassVar[Colour] = "magenta"
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.LINK})
 
     def __init__(self, scene: Scene) -> None:
@@ -70,3 +76,25 @@ class Disconnect(LinkFault):
 
     def _on_targets(self, action: Callable[[Host], T], what: str) -> Outcomes[T]:
         return on_each(self._targets, lambda name: action(self._targets[name]), what, ACTION_TIMEOUT_S)
+
+
+class DisconnectContainer(Disconnect):
+    """The host of each target is not in its network."""
+
+    help: ClassVar[str] = "take the whole container of {} off its network"
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.MACHINE})
+
+    def unplug(self, host: Host) -> None:
+        """See ``Disconnect``."""
+        machine_at(host).unplug()
+
+    def plug(self, host: Host) -> None:
+        """See ``Disconnect``."""
+        machine_at(host).plug()
+
+    def plugged(self, host: Host) -> bool:
+        """See ``Disconnect``."""
+        return machine_at(host).state().plugged
+
+
+Disconnect.container = DisconnectContainer

@@ -1,25 +1,28 @@
 """What a fault is: it acts, it shows that it acted, it undoes, it shows that it undid.
 
-One object is one injection: made for one row's targets, it acts once and may be healed any number of
-times. A class without its undo or its proof cannot be registered. The module refuses to choose
-targets and to keep time.
+One object is one injection: made for one row's targets, it acts once and may be healed any number of times. A class
+is one kind of fault, and says all that others need to know of it; without its undo or its proof it cannot be
+registered. Does not choose targets and does not keep time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from threading import Thread
-from types import MappingProxyType
-from typing import ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, DeadlineError
 from chaos.core.events import Evidence
+from chaos.core.fault_nature import Colour, Hits, Nature
 from cluster.cluster import Cluster
 from cluster.host import Capability, Host
 from nemesis.faults.active_faults import InForce
-from nemesis.plan.catalog import Kind
-from nemesis.targets.choice import Targets
+from nemesis.faults.params import NoParams
+from nemesis.targets.grudge import Grudge
+from nemesis.targets.selectors import ANYBODY, Selector
+from nemesis.targets.targets import Targets
 
 READY_TIMEOUT_S: Final = 90.0
 """For systems that promise nothing of how soon they serve again."""
@@ -28,7 +31,8 @@ READY_TIMEOUT_S: Final = 90.0
 class Scene(msgspec.Struct, frozen=True):
     """Where a fault acts: the cluster, whom it hits, the clients' host, which it must not touch, and who else acts.
 
-    ``serve_within_s``: how long a process that is started again may take until it says that it serves.
+    ``serve_within_s``: how long a process that is started again may take until it says that it serves. ``params``: the
+    fault's parameters as its struct; None stands for its defaults.
     """
 
     cluster: Cluster
@@ -36,65 +40,127 @@ class Scene(msgspec.Struct, frozen=True):
     client: Host
     in_force: InForce = msgspec.field(default_factory=InForce)
     serve_within_s: float = READY_TIMEOUT_S
+    params: Any = None
 
 
-class Fault(Protocol):
-    """One injection of one fault. ``kind`` is its row in the catalog, ``needs`` what it asks of each host."""
+class Shape(msgspec.Struct, frozen=True):
+    """A nemesis whose name or help does not follow from whom and how."""
 
-    kind: ClassVar[Kind]
+    name: str
+    selector: Selector
+    help: str
+
+
+class Fault(ABC):
+    """One injection of one fault.
+
+    A subclass says of its kind: ``name``; ``verb``, what it does to a node ("suspended"); ``help``, a line with ``{}``
+    for whom it hits; ``hits``; ``colour``, the group that a report draws alike; ``needs`` of each host. Where the
+    defaults are wrong also ``Params``, its parameters (see ``nemesis.faults.params``); ``selectors``, whom it can hit;
+    ``shapes``, names beside these; ``cuts``: it separates nodes, so that somebody must be on the other side;
+    ``silences``: while it lasts nothing passes between its targets and the others; ``restarts``: processes end and are
+    started again; ``recurs``: aimed at the leader of the replicas it comes in every round of a mix; ``together``: so it
+    does aimed at all nodes of the first role of this kind at once; ``in_all``: it is
+    part of ``all``; ``least_s``: how long a row lasts at least where its length is drawn; ``container``: the same, done
+    to the whole container of a node.
+    """
+
+    name: ClassVar[str]
+    verb: ClassVar[str]
+    help: ClassVar[str]
+    hits: ClassVar[Hits]
     needs: ClassVar[frozenset[Capability]]
+    colour: ClassVar[Colour] = "grey"
+    Params: ClassVar[type[msgspec.Struct]] = NoParams
+    selectors: ClassVar[tuple[Selector, ...]] = ANYBODY
+    shapes: ClassVar[tuple[Shape, ...]] = ()
+    cuts: ClassVar[bool] = False
+    silences: ClassVar[bool] = False
+    restarts: ClassVar[bool] = False
+    recurs: ClassVar[bool] = False
+    together: ClassVar[str] = ""
+    in_all: ClassVar[bool] = True
+    least_s: ClassVar[float] = 0.0
+    container: ClassVar["type[Fault] | None"] = None
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
+        self.params: Any = self.Params() if scene.params is None else scene.params
 
+    @classmethod
+    def nature(cls) -> Nature:
+        """What a history says of this kind."""
+        return Nature(
+            verb=cls.verb,
+            hits=cls.hits,
+            cuts=cls.cuts,
+            silences=cls.silences,
+            restarts=cls.restarts,
+            colour=cls.colour,
+        )
+
+    @classmethod
+    def on_links(cls) -> bool:
+        """Whether it hits links among nodes rather than nodes."""
+        return cls.hits == "links"
+
+    @classmethod
+    def grudge(cls, selector: Selector, names: Sequence[str], participants: Sequence[str]) -> Grudge:  # noqa: ARG003
+        """Who catches whose packets: of a fault of links; nobody otherwise."""
+        return {}
+
+    @classmethod
+    def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
+        """What a fault of links does to these nodes, for people; others are described by the verb."""
+        return f"{' '.join(names)}, {cls.verb}"
+
+    @classmethod
+    def obstacle(cls, host: Host) -> str | None:  # noqa: ARG003
+        """Why it cannot be done on a host that has all its ``needs``, and what helps; found by doing."""
+        return None
+
+    @abstractmethod
     def act(self) -> None:
         """Do it to all targets at once. A target that is gone already is remembered, not raised.
 
         Raises:
             ChaosError: it could not be done; it may have been done in part.
         """
-        ...
 
+    @abstractmethod
     def verify(self) -> Evidence:
         """Look, from outside, whether the fault is in force; seconds, never longer than it must."""
-        ...
 
+    @abstractmethod
     def verify_still(self) -> Evidence:
         """A quick look just before the healing, whether the fault has held until now."""
-        ...
 
+    @abstractmethod
     def heal(self) -> None:
         """Undo it: idempotent, attempted on every target, works when the target or the act is gone.
 
         Raises:
             ChaosError: a target could not be healed; the others were.
         """
-        ...
 
+    @abstractmethod
     def verify_healed(self) -> Evidence:
         """Look, from outside, whether nothing of the fault is left."""
-        ...
 
 
-_VERBS: Final = ("act", "verify", "verify_still", "heal", "verify_healed")
+_SAID: Final = ("name", "verb", "help", "hits", "needs")
 
 
-def registered(*faults: type[Fault]) -> Mapping[Kind, type[Fault]]:
-    """The faults by kind.
+def check_fault(fault: type[Fault]) -> None:
+    """Refuse a class that does not say what it is, or that lacks its undo or its proof.
 
     Raises:
-        TypeError: a class lacks its kind, its needs or one of the verbs of its own; or two are of one kind.
+        TypeError: naming all that is missing.
     """
-    by_kind: dict[Kind, type[Fault]] = {}
-    for fault in faults:
-        missing = [name for name in ("kind", "needs") if not hasattr(fault, name)]
-        missing += [verb for verb in _VERBS if getattr(fault, verb, None) in (None, getattr(Fault, verb))]
-        if missing:
-            raise TypeError(f"{fault.__name__} cannot be registered as a fault: it has no {', no '.join(missing)}")
-        if fault.kind in by_kind:
-            raise TypeError(f"two faults of kind {fault.kind}: {by_kind[fault.kind].__name__} and {fault.__name__}")
-        by_kind[fault.kind] = fault
-    return MappingProxyType(by_kind)
+    missing = [word for word in _SAID if not hasattr(fault, word)]
+    missing += sorted(getattr(fault, "__abstractmethods__", ()))
+    if missing:
+        raise TypeError(f"{fault.__name__} cannot be registered as a fault: it has no {', no '.join(missing)}")
 
 
 T = TypeVar("T")

@@ -1,8 +1,7 @@
-"""End processes, show that they are gone and stay gone, start them again: at the fault's end or at once.
+"""End processes by SIGKILL, show that they are gone and stay gone, start them again at the fault's end.
 
-``Kill`` by SIGKILL, ``Stop`` by asking first, ``Restart`` without a pause in between. The module does not start what
-lives. A process that something else starts again, as supervisors do, was ended all the same, but it did not stay
-gone: the evidence says so and proves nothing.
+Does not start what lives. A process that something else starts again, as supervisors do, was ended all the same, but
+it did not stay gone: the evidence says so and proves nothing.
 """
 
 from typing import ClassVar, Final
@@ -11,23 +10,81 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.events import DID_NOT_LAST, Evidence
+from chaos.core.fault_nature import Colour
 from cluster.cluster import Node
-from cluster.host import Capability
+from cluster.host import Capability, MachineState
 from cluster.nodes import process
 from cluster.nodes.process import ProcState
-from nemesis.faults.fault import Fact, Scene
+from nemesis.faults.fault import Fact, Fault, Scene
+from nemesis.faults.machine import ENDED, MachineFault, machine_of
 from nemesis.faults.processes import ACTION_TIMEOUT_S, ProcessFault
 from nemesis.faults.restarts import Restarts, Returned
-from nemesis.plan.catalog import Kind
+from nemesis.targets.topology import REPLICA
 
 DEAD: Final = "was dead already, so nothing was ended"
+
+
+class KillContainer(MachineFault):
+    """The host of each target ends at once and is started again."""
+
+    name: ClassVar[str] = "kill"
+    verb: ClassVar[str] = "killed"
+    help: ClassVar[str] = "end the whole container of {} and start it again at the fault's end"
+    silences: ClassVar[bool] = True
+    restarts: ClassVar[bool] = True
+    colour: ClassVar[Colour] = "red"
+
+    def act(self) -> None:
+        """End all hosts at once."""
+        self._take(self._end, "ending the host")
+
+    def _end(self, node: Node) -> None:
+        self._remember(node)
+        machine_of(node).kill()
+
+    def verify(self) -> Evidence:
+        """Each host that ran before does not run."""
+        return self._look(lambda name, now: self._ended(name, now, "ended as a whole"))
+
+    def verify_still(self) -> Evidence:
+        """Look at the same, just before the start."""
+        return self._look(lambda name, now: self._ended(name, now, "has not run since"))
+
+    def _ended(self, name: str, now: MachineState, word: str) -> Fact:
+        before = self._before.get(name)
+        if before is None or not before.running:
+            return False, ENDED
+        if now.running or now.started != before.started:
+            return False, "runs"
+        return True, word
+
+    def heal(self) -> None:
+        """Start every host and its process, and wait until that serves."""
+
+        def start(node: Node) -> None:
+            machine_of(node).start()
+            self._restarts.bring_back(node)
+
+        self._give_back(start, "starting the host", self._wait_s)
+
+    def verify_healed(self) -> Evidence:
+        """Each host runs, and its process with it."""
+        self._missing = {}
+        return self._look(lambda name, now: self._with_its_process(name) if now.running else self._not_running(name))
 
 
 class Kill(ProcessFault):
     """SIGKILL to the process of each target and to its whole session."""
 
-    kind: ClassVar[Kind] = Kind.KILL
+    name: ClassVar[str] = "kill"
     verb: ClassVar[str] = "killed"
+    help: ClassVar[str] = "SIGKILL {} and start again at the fault's end"
+    silences: ClassVar[bool] = True
+    restarts: ClassVar[bool] = True
+    recurs: ClassVar[bool] = True
+    together: ClassVar[str] = REPLICA
+    colour: ClassVar[Colour] = "red"
+    container: ClassVar[type[Fault] | None] = KillContainer
     stays_gone: ClassVar[bool] = True
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.RESTART})
 
@@ -111,47 +168,3 @@ class Kill(ProcessFault):
         if name in self._restarts.returned:
             return True, f"{self._came_back(name, self._restarts.returned[name])}; it serves"
         return True, f"restarted as pid {now.pid}, serves after {self._restarts.ready_s[name]:.1f} s"
-
-
-class Stop(Kill):
-    """SIGTERM to the process of each target and to its session, SIGKILL to what has not ended 10 s later."""
-
-    kind: ClassVar[Kind] = Kind.STOP
-    verb: ClassVar[str] = "stopped"
-
-    def _end(self, node: Node) -> str:
-        began_ns = now_ns()
-        how = "ended by itself" if process.stop(node) else "did not end by itself and was killed"
-        return f"{how} after {(now_ns() - began_ns) / NS_PER_S:.1f} s"
-
-
-class Restart(Stop):
-    """The same, and each process is started again at once, whatever has become of the others."""
-
-    kind: ClassVar[Kind] = Kind.RESTART
-    stays_gone: ClassVar[bool] = False
-
-    def _act_on(self, node: Node) -> None:
-        super()._act_on(node)
-        self._restarts.run_again(node)
-
-    def verify(self) -> Evidence:
-        """Each process that lived before is gone, and another of ours lives."""
-
-        def fact(name: str, now: ProcState) -> Fact:
-            return self._another(name, now, f"pid {self.before[name].pid} {self._ended[name]}, ")
-
-        return self.look(fact)
-
-    def verify_still(self) -> Evidence:
-        """Look at the same, just before they are waited for."""
-        return self.look(lambda name, now: self._another(name, now, ""))
-
-    def _another(self, name: str, now: ProcState, before_that: str) -> Fact:
-        before = self.before.get(name)
-        if before is None or not before.alive:
-            return False, DEAD
-        if self.same(name, now):
-            return False, f"pid {now.pid} was never ended"
-        by = ", started by something else," if name in self._restarts.returned else ""
-        return now.alive, f"{before_that}pid {now.pid}{by} {'lives' if now.alive else 'is dead'}"

@@ -9,9 +9,10 @@ from typing import ClassVar, Final
 
 from chaos.core.clock import now_ns
 from chaos.core.events import Evidence
+from chaos.core.fault_nature import Hits
 from cluster.host import Capability, Host
 from cluster.network import packet_filter, probe_matrix
-from nemesis.faults.fault import Scene, on_each
+from nemesis.faults.fault import Fault, Scene, on_each
 from nemesis.proof import evidence
 from nemesis.targets.grudge import Link, all_links, complement, links
 
@@ -25,29 +26,35 @@ Judge = Callable[[Mapping[Link, int], int, frozenset[Link]], evidence.Judged]
 """From what arrived, what was sent and the links that other faults hit to evidence."""
 
 
-class LinkFault:
+class LinkFault(Fault):
     """Rules on links; a subclass says how many probes its proof takes and what the counts must be."""
 
+    hits: ClassVar[Hits] = "links"
+    least_s: ClassVar[float] = 2.0
     needs: ClassVar[frozenset[Capability]] = frozenset({Capability.IPTABLES})
     probes: ClassVar[int] = PROBES
+    done: ClassVar[str] = "dropped"
+    """What its rules do to packets."""
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
+        super().__init__(scene)
         self._run_id = scene.cluster.run_id
         self._in_force = scene.in_force
         self._hosts: dict[str, Host] = {node.name: node.host for node in scene.cluster.nodes.values()}
         self.everyone: dict[str, Host] = {**self._hosts, scene.client.name: scene.client}
         targets = scene.targets
         self._rules = {
-            name: tuple(
-                packet_filter.Rule(self._hosts[source].address, "INPUT", targets.probability)
-                for source in sorted(sources)
-            )
+            name: tuple(self.rule(self._hosts[source].address) for source in sorted(sources))
             for name, sources in targets.grudge.items()
         }
         self.hit: frozenset[Link] = links(targets.grudge)
         self.inside: frozenset[Link] = complement(targets.grudge, targets.participants)
         self.others: frozenset[Link] = all_links(self.everyone) - self.hit - self.inside
+
+    def rule(self, address: str) -> packet_filter.Rule:
+        """What a node does to the packets of a peer that the fault catches: drop them all."""
+        return packet_filter.Rule(address)
 
     def act(self) -> None:
         """Put the rules in place on all nodes at once, beside those of other faults in force."""
@@ -80,7 +87,7 @@ class LinkFault:
             "the packet filter's list",
             ACTION_TIMEOUT_S,
         ).check("looking at the rules")
-        return evidence.rules_in_force(self._rules, found)
+        return evidence.rules_in_force(self._rules, found, self.done)
 
     def heal(self) -> None:
         """Remove our rules from every node that got some; the others are done even if one fails."""

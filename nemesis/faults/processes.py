@@ -5,23 +5,27 @@ passes for it. The module does not send signals.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 from chaos.core.events import Evidence
+from chaos.core.fault_nature import Hits
 from cluster.cluster import Node
 from cluster.nodes import process
 from cluster.nodes.process import ProcState
-from nemesis.faults.fault import Fact, Scene, on_each
+from nemesis.faults.fault import Fact, Fault, Scene, on_each
 from nemesis.proof import evidence
 
 ACTION_TIMEOUT_S: Final = 30.0
 
 
-class ProcessFault:
+class ProcessFault(Fault):
     """The processes of some nodes; a subclass says what is done to them."""
+
+    hits: ClassVar[Hits] = "nodes"
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
+        super().__init__(scene)
         self.run_id = scene.cluster.run_id
         self.nodes: dict[str, Node] = {name: scene.cluster.nodes[name] for name in scene.targets.names}
         self.before: dict[str, ProcState] = {}

@@ -6,10 +6,10 @@ themselves, which comes before the first row (``nemesis.runner``).
 
 from collections.abc import Iterable, Mapping
 
-from cluster.doctor import Fact, namespaces
+from cluster.doctor import Fact, Try, namespaces
 from cluster.host import Capability
 from nemesis.faults.fault import Fault
-from nemesis.plan.catalog import Kind
+from nemesis.faults.registry import faults
 
 
 def lacking(facts: Iterable[Fact]) -> dict[Capability, str]:
@@ -21,16 +21,30 @@ def lacking(facts: Iterable[Fact]) -> dict[Capability, str]:
     }
 
 
-def lacking_here() -> dict[Capability, str]:
-    """The same of this machine, tried now: half a second."""
-    return lacking(namespaces())
+def tries() -> Mapping[str, Try]:
+    """What faults have of their own to try on a host."""
+    return {
+        name: fault.obstacle
+        for name, fault in faults().items()
+        if any("obstacle" in vars(one) for one in fault.__mro__ if one is not Fault)
+    }
 
 
-def unavailable(faults: Mapping[Kind, type[Fault]], lacks: Mapping[Capability, str]) -> dict[Kind, str]:
+def missing_here(wanted: Mapping[str, type[Fault]], never: Mapping[Capability, str], *, here: bool) -> dict[str, str]:
+    """The faults that cannot be done, and why; ``never``: what the hosts never have.
+
+    ``here``: this machine's kernel is also that of the hosts, so it is tried: half a second.
+    """
+    found = namespaces(tries()) if here else []
+    failed = {fact.fault: f"{fact.detail} ({fact.help})" for fact in found if fact.fault and not fact.ok}
+    return {**failed, **unavailable(wanted, {**lacking(found), **never})}
+
+
+def unavailable(wanted: Mapping[str, type[Fault]], lacks: Mapping[Capability, str]) -> dict[str, str]:
     """Pure: the faults that need what hosts lack, and why they lack it."""
-    out: dict[Kind, str] = {}
-    for kind, fault in faults.items():
+    out: dict[str, str] = {}
+    for name, fault in wanted.items():
         needed = [why for capability, why in lacks.items() if capability in fault.needs]
         if needed:
-            out[kind] = "; ".join(needed)
+            out[name] = "; ".join(needed)
     return out

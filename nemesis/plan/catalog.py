@@ -1,160 +1,120 @@
-"""The names people type: each is whom times how, one row of one table.
+"""The names people type: each is whom times how, made of the faults that there are.
 
-A name is ``SELECTOR-FAULT`` or one of a few of their own, as in OpenChaos, with an optional ``@role`` or
-``@role+role``. ``noop`` plans nothing, ``all`` and lists of names are ``nemesis.plan.mix``'s business. The table lists
-what works and is tested; the module refuses to choose or to act.
+A name is ``SELECTOR-FAULT`` or one of a few of their own, as in OpenChaos, with optional parameters
+(``:probability=0.5``) and an optional ``@role`` or ``@role+role``. ``noop`` plans nothing; ``all`` and lists of names
+are ``nemesis.plan.mix``'s business. Does not choose and does not act.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from enum import StrEnum
+from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from chaos.core.errors import UsageError
+from nemesis.faults import params
+from nemesis.faults.fault import Fault
+from nemesis.faults.registry import broken, fault_named, faults
+from nemesis.targets.selectors import WHOM, Selector
 from nemesis.targets.topology import Topology
 
 NOOP: Final = "noop"
 ALL: Final = "all"
-
-
-class Selector(StrEnum):
-    """Whom: how many of n nodes, or which (SEMANTICS 21)."""
-
-    MINOR = "minor"  # floor((n - 1) / 2)
-    MAJOR = "major"  # floor(n / 2) + 1
-    RANDOM = "random"  # 1..n
-    ALL = "all"
-    LEADER = "leader"  # as last observed
-    FIXED = "fixed"  # those that --fault-nodes names
-    RING = "majorities-ring"  # all, each with its neighbours in a drawn ring
-    BRIDGE = "bridge"  # all, in two halves of a drawn order with one between them
-
-
-class Kind(StrEnum):
-    """How: the fault that is done to the chosen nodes or to their links."""
-
-    KILL = "kill"
-    STOP = "stop"
-    RESTART = "restart"
-    SUSPEND = "suspend"
-    PARTITION = "partition"
-    PARTITION_IN = "partition-in"
-    PARTITION_OUT = "partition-out"
-    LOSS = "loss"
-    DISCONNECT = "disconnect"
-
-    @property
-    def on_network(self) -> bool:
-        """Whether the fault hits links among nodes rather than nodes."""
-        return self.cuts or self is Kind.LOSS
-
-    @property
-    def cuts(self) -> bool:
-        """Whether the fault separates nodes, so that somebody must be on the other side."""
-        return self in (Kind.PARTITION, Kind.PARTITION_IN, Kind.PARTITION_OUT)
-
-    @property
-    def restarts(self) -> bool:
-        """Whether nodes end and are started again, which takes them a while."""
-        return self in (Kind.KILL, Kind.STOP, Kind.RESTART)
+_NONE: Final[tuple[tuple[str, Any], ...]] = ()
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One nemesis: whom, how, and a line of help. ``noop`` has neither."""
+    """One nemesis: whom, how (the name of a fault), and a line of help. ``noop`` has neither."""
 
     name: str
     selector: Selector | None
-    fault: Kind | None
+    fault: str | None
     help: str
 
-
-_WHOM: Final = {
-    Selector.MINOR: "fewer than half of the nodes",
-    Selector.MAJOR: "more than half of the nodes",
-    Selector.RANDOM: "a random number of random nodes",
-    Selector.ALL: "all nodes",
-    Selector.LEADER: "the leader: the master, or the active controller with @controller",
-    Selector.FIXED: "the nodes that --fault-nodes names",
-}
-_HOW: Final = {
-    Kind.KILL: "SIGKILL {} and start again at the fault's end",
-    Kind.STOP: "ask {} to end, SIGTERM and after 10 s SIGKILL, and start again at the fault's end",
-    Kind.RESTART: "ask {} to end in the same way and start again at once",
-    Kind.SUSPEND: "SIGSTOP {} and SIGCONT at the fault's end",
-    Kind.PARTITION: "cut {} off from the others, both ways",
-    Kind.PARTITION_IN: "one way: what the others send to {} is dropped",
-    Kind.PARTITION_OUT: "one way: what {} sends to the others is dropped",
-    Kind.LOSS: "drop 80 % of the packets on every link of {}, each way",
-    Kind.DISCONNECT: "take {} off the network: from the other nodes and from clients",
-}
-
-
-_ONE_WAY: Final = (Selector.LEADER, Selector.FIXED)
-"""Whom one-way cuts are named for; of a random group one name is enough, its other way is that of the other side."""
-
-_NAMED: Final = (
-    Entry("all-partition", Selector.ALL, Kind.PARTITION, "cut all nodes off from each other, both ways"),
-    Entry(
-        "one-way-partition",
-        Selector.RANDOM,
-        Kind.PARTITION_IN,
-        "one way: what the others send to a random number of random nodes is dropped",
-    ),
-    Entry(
-        "partition-majorities-ring",
-        Selector.RING,
-        Kind.PARTITION,
-        "each node reaches a majority, no two the same: its neighbours in a random ring; 4 nodes or more",
-    ),
-    Entry(
-        "bridge",
-        Selector.BRIDGE,
-        Kind.PARTITION,
-        "two halves that only one random node between them reaches, both ways; 3 nodes or more",
-    ),
-)
-"""Rows whose name or help does not follow from whom and how."""
+    @property
+    def how(self) -> type[Fault]:
+        """Its fault; not of ``noop``."""
+        assert self.fault is not None, "noop is no fault"
+        return fault_named(self.fault)
 
 
 def _table() -> dict[str, Entry]:
     rows = [Entry(NOOP, None, None, "no fault: the baseline")]
-    for fault in Kind:
-        one_way = fault.cuts and fault is not Kind.PARTITION
-        for selector, whom in _WHOM.items():
-            if (fault.cuts and selector is Selector.ALL) or (one_way and selector not in _ONE_WAY):
-                continue
-            rows.append(Entry(f"{selector}-{fault}", selector, fault, _HOW[fault].format(whom)))
-        rows += [entry for entry in _NAMED if entry.fault is fault]
+    for name, fault in faults().items():
+        rows += [
+            Entry(f"{selector}-{name}", selector, name, fault.help.format(WHOM[selector]))
+            for selector in fault.selectors
+        ]
+        rows += [Entry(shape.name, shape.selector, name, shape.help) for shape in fault.shapes]
     return {row.name: row for row in rows}
 
 
-CATALOG: Final = MappingProxyType(_table())
-"""Every nemesis by name, in the order in which ``chaos list nemeses`` shows them."""
+@cache
+def catalog() -> Mapping[str, Entry]:
+    """Every nemesis by name, in the order in which ``chaos list nemeses`` shows them."""
+    return MappingProxyType(_table())
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """A nemesis as asked for: its row in the catalog and the roles that the name's suffix gave (may be empty)."""
+    """A nemesis as asked for: its row in the catalog, the roles that were named (may be empty) and the parameters.
+
+    ``params``: name and value of every parameter, those of the fault's defaults as well.
+    """
 
     text: str
     entry: Entry
     roles: tuple[str, ...]
+    params: tuple[tuple[str, Any], ...] = ()
+
+
+def parts(text: str) -> tuple[str, str, str | None]:
+    """Name, parameters and roles of ``NAME[:PARAM=VALUE[,…]][@role[+role]]``; the roles are None without an ``@``."""
+    before, at, roles = text.strip().partition("@")
+    name, _, given = before.partition(":")
+    return name.strip(), given.strip(), roles if at else None
+
+
+def words(text: str) -> list[str]:
+    """The nemeses of ``NAME,NAME:a=1,b=2@role,…``; a comma also parts the parameters of one."""
+    out: list[str] = []
+    for word in text.split(","):
+        head = word.partition(":")[0].partition("@")[0]
+        if out and "=" in head and ":" in out[-1]:
+            out[-1] += f",{word.strip()}"
+        else:
+            out.append(word.strip())
+    return out
 
 
 def parse(text: str, topology: Topology) -> Choice:
-    """Read ``NAME[@role[+role]]``.
+    """Read ``NAME[:PARAM=VALUE[,…]][@role[+role]]``.
 
     Raises:
-        UsageError: an unknown name or role, with a guess at what was meant; a role named twice.
+        UsageError: an unknown name, role or parameter, with a guess at what was meant; a role named twice; a value out
+            of its bounds.
     """
-    name, at, suffix = text.strip().partition("@")
-    entry = CATALOG.get(name)
+    name, given, suffix = parts(text)
+    entry = catalog().get(name)
     if entry is None:
-        meant = _guess(name, [*CATALOG, ALL])
+        lame = next((f"; {fault}: {why}" for fault, why in broken().items() if name.endswith(f"-{fault}")), "")
+        meant = lame or _guess(name, [*catalog(), ALL])
         raise UsageError(f"--nemesis {text}: no nemesis {name!r}{meant}; see chaos list nemeses")
-    roles = tuple(suffix.split("+")) if at else ()
+    roles = _roles(text, suffix, topology)
+    if (roles or given) and entry.fault is None:
+        left_out = f"@{suffix}" if roles else f":{given}"
+        raise UsageError(f"--nemesis {text}: {name} hits nobody, leave {left_out} out")
+    said, values = "", _NONE
+    if entry.fault is not None:
+        said, values = _params(text, given, entry.how)
+    roles_said = f"@{'+'.join(roles)}" if roles else ""
+    return Choice(f"{name}{said}{roles_said}", entry, roles, values)
+
+
+def _roles(text: str, suffix: str | None, topology: Topology) -> tuple[str, ...]:
+    """The roles of a suffix, in the topology's order."""
+    roles = () if suffix is None else tuple(suffix.split("+"))
     known = topology.targeted_roles()
     for role in roles:
         if role not in known:
@@ -164,16 +124,31 @@ def parse(text: str, topology: Topology) -> Choice:
             )
     if len(set(roles)) < len(roles):
         raise UsageError(f"--nemesis {text}: a role is named twice")
-    if roles and entry.fault is None:
-        raise UsageError(f"--nemesis {text}: {name} hits nobody, leave @{suffix} out")
-    ordered = tuple(role for role in known if role in roles)
-    return Choice(f"{name}@{'+'.join(ordered)}" if ordered else name, entry, ordered)
+    return tuple(role for role in known if role in roles)
+
+
+def _params(text: str, given: str, fault: type[Fault]) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """What was given, in the fault's order, as it is written; and the value of every parameter."""
+    try:
+        asked = params.split(given)
+        values = msgspec.structs.asdict(params.read(fault.Params, asked))
+    except UsageError as error:
+        raise UsageError(f"--nemesis {text}: {error}") from None
+    said = ",".join(f"{name}={values[name]}" for name in values if name in asked)
+    return f":{said}" if said else "", tuple(values.items())
 
 
 def described() -> list[tuple[str, str]]:
     """Every nemesis with its line of help, in the catalog's order, and the mix of them all."""
     everything = (ALL, "a mix of every fault available here, on brokers, on controllers and on all")
-    return [*((entry.name, entry.help) for entry in CATALOG.values()), everything]
+    return [*((entry.name, entry.help + _params_help(entry)) for entry in catalog().values()), everything]
+
+
+def _params_help(entry: Entry) -> str:
+    """``; probability=0.8: a number above 0 and up to 1``."""
+    if entry.fault is None:
+        return ""
+    return "".join(f"; {one.name}={one.default:g}: {one.range}" for one in params.params_of(entry.how.Params))
 
 
 def _guess(word: str, known: Sequence[str]) -> str:

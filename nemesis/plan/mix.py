@@ -15,11 +15,14 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from chaos.core.rand import stream
-from nemesis.plan.catalog import ALL, CATALOG, NOOP, Choice, Entry, Kind, Selector, parse
+from nemesis.faults.fault import Fault
+from nemesis.faults.registry import faults
+from nemesis.plan.catalog import ALL, NOOP, Choice, Entry, catalog, parse, parts, words
 from nemesis.plan.mix_times import Slot
+from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
-NOTHING: Final[Mapping[Kind, str]] = MappingProxyType({})
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Mix(msgspec.Struct, frozen=True):
@@ -29,8 +32,8 @@ class Mix(msgspec.Struct, frozen=True):
     every: bool = False
 
 
-def parse_mix(text: str, topology: Topology, missing: Mapping[Kind, str] = NOTHING) -> Mix:
-    """Read ``NAME[@role[+role]][,NAME…]`` or ``all``.
+def parse_mix(text: str, topology: Topology, missing: Mapping[str, str] = NOTHING) -> Mix:
+    """Read ``NAME[:PARAM=VALUE[,…]][@role[+role]][,NAME…]`` or ``all``.
 
     Args:
         text: what was typed.
@@ -38,75 +41,89 @@ def parse_mix(text: str, topology: Topology, missing: Mapping[Kind, str] = NOTHI
         missing: faults that cannot be done here, and why; ``all`` leaves them out.
 
     Raises:
-        UsageError: an unknown name or role, a name twice, or company for ``all`` or ``noop``.
+        UsageError: an unknown name, role or parameter, a name twice, or company for ``all`` or ``noop``.
     """
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        name, at, _ = word.partition("@")
-        if name == ALL and (at or len(words) > 1):
+    asked = words(text)
+    for word in asked:
+        name, _, _ = parts(word)
+        if name == ALL and asked != [ALL]:
             raise UsageError(f"--nemesis {text}: all is every fault on every role, name it alone")
-        if name == NOOP and len(words) > 1:
+        if name == NOOP and len(asked) > 1:
             raise UsageError(f"--nemesis {text}: noop is no fault, leave it out of the mix")
-    if words == [ALL]:
+    if asked == [ALL]:
         return Mix(tuple(_every(topology, missing)), every=True)
-    choices = tuple(parse(word, topology) for word in words)
+    choices = tuple(parse(word, topology) for word in asked)
     for i, choice in enumerate(choices):
         if any(choice.text == other.text for other in choices[:i]):
             raise UsageError(f"--nemesis {text}: {choice.text} is named twice")
     return Mix(tuple(choice for choice in choices if choice.entry.fault is not None))
 
 
-def kinds_of(text: str) -> frozenset[Kind]:
+def faults_in(text: str) -> frozenset[type[Fault]]:
     """The faults that a text as for ``parse_mix`` may plan, whatever the cluster: all of them for ``all``.
 
     A name that nobody knows stands for none; whoever plans refuses it.
     """
-    names = {word.strip().partition("@")[0] for word in text.split(",")}
-    entries = CATALOG.values() if ALL in names else [CATALOG[name] for name in names if name in CATALOG]
-    return frozenset(entry.fault for entry in entries if entry.fault is not None)
+    names = {parts(word)[0] for word in words(text)}
+    known = catalog()
+    if ALL in names:
+        return frozenset(fault for fault in faults().values() if fault.in_all)
+    entries = [known[name] for name in names if name in known]
+    return frozenset(entry.how for entry in entries if entry.fault is not None)
 
 
-def _every(topology: Topology, missing: Mapping[Kind, str]) -> Iterator[Choice]:
+def _every(topology: Topology, missing: Mapping[str, str]) -> Iterator[Choice]:
     """Every row of the catalog that needs no names: faults of nodes on each role, of links on each role and on all."""
     roles = topology.targeted_roles()
     single = [(role,) for role in roles]
-    for entry in CATALOG.values():
-        if entry.fault is None or entry.fault in missing or entry.selector is Selector.FIXED:
+    for entry in catalog().values():
+        if entry.fault is None or entry.fault in missing or entry.selector is Selector.FIXED or not entry.how.in_all:
             continue
-        together = [()] if entry.fault.on_network and len(roles) > 1 else []
+        together = [()] if entry.how.on_links() and len(roles) > 1 else []
         for named in (*single, *together):
             yield _choice(entry, named)
 
 
 def _choice(entry: Entry, roles: tuple[str, ...]) -> Choice:
-    return Choice(f"{entry.name}@{'+'.join(roles)}" if roles else entry.name, entry, roles)
+    params = tuple(msgspec.structs.asdict(entry.how.Params()).items())
+    return Choice(f"{entry.name}@{'+'.join(roles)}" if roles else entry.name, entry, roles, params)
 
-
-DEPOSING: Final = (Kind.KILL, Kind.SUSPEND, Kind.PARTITION)
-"""How a living leader of the replicas is taken away from everybody: by each of these in every mix that has them."""
 
 LOOK_AHEAD: Final = 12
 """So many names further on another is looked for where a slot has no room for the next one."""
 
-LEAST_LENGTH_S: Final = 2.0
-"""What is proven by probes of links takes so long to be proven; processes are looked at in a moment."""
-
 
 def deposing_choices(choices: Iterable[Choice], topology: Topology) -> tuple[Choice, ...]:
-    """For each of ``DEPOSING`` the choice that takes the leader of the replicas away, if it is among ``choices``.
+    """For each fault that recurs the choice that takes the leader of the replicas away, if it is among ``choices``.
 
     A cut does only if it parts the leader from every node that faults may hit, not from the other replicas alone.
     """
     replica, every = topology.replica_role(), topology.targeted_roles()
-    out: dict[Kind, Choice] = {}
+    out: dict[str, Choice] = {}
     for choice in choices:
-        kind = choice.entry.fault
-        if kind not in DEPOSING or choice.entry.selector is not Selector.LEADER or replica is None:
+        fault = choice.entry.how
+        if not fault.recurs or choice.entry.selector is not Selector.LEADER or replica is None:
             continue
-        roles = choice.roles or (every if kind.on_network else (replica,))
-        if roles == every if kind.on_network else roles == (replica,):
-            out.setdefault(kind, choice)
+        wanted = every if fault.on_links() else (replica,)
+        if (choice.roles or wanted) == wanted:
+            out.setdefault(fault.name, choice)
     return tuple(out.values())
+
+
+def together_choices(choices: Iterable[Choice], topology: Topology) -> tuple[Choice, ...]:
+    """The choices that hit every replica, or part every controller from every other, at the same time.
+
+    What all replicas forget at once is lost, and controllers that were all alone must elect again: few faults show it.
+    """
+    first = {topology.kinds[role]: role for role in reversed(topology.targeted_roles())}
+    replica = topology.replica_role()
+    return tuple(
+        choice
+        for choice in choices
+        if choice.entry.selector is Selector.ALL
+        and choice.entry.how.together in first
+        and (choice.roles or (replica,)) == (first[choice.entry.how.together],)
+    )
 
 
 def dealt(choices: Sequence[Choice], seed: int, recurring: Collection[Choice] = ()) -> Iterator[Choice]:
@@ -116,7 +133,7 @@ def dealt(choices: Sequence[Choice], seed: int, recurring: Collection[Choice] = 
     theirs.
     """
     for number in count(1):
-        by_kind: dict[Kind, list[Choice]] = {}
+        by_kind: dict[str, list[Choice]] = {}
         for choice in sorted(choices, key=lambda one: stream(seed, "mix", number, one.text).random()):
             if choice.entry.fault is not None and choice not in recurring:
                 by_kind.setdefault(choice.entry.fault, []).append(choice)
@@ -170,17 +187,15 @@ def named_slots(
 
 def least_length_s(choice: Choice) -> float:
     """How long a row of this name lasts at least where its length is drawn."""
-    kind = choice.entry.fault
-    return LEAST_LENGTH_S if kind is not None and (kind.on_network or kind is Kind.DISCONNECT) else 0.0
+    return choice.entry.how.least_s
 
 
 def _has_room(slot: Slot, choice: Choice, beside: Choice | None, topology: Topology) -> bool:
     if slot.length_s < least_length_s(choice):
         return False
-    kinds = [one.entry.fault for one in (choice, beside) if one is not None]
-    if len(kinds) < 2 or any(kind is not None and kind.on_network for kind in kinds):  # noqa: PLR2004 - it and another
+    if beside is None or choice.entry.how.on_links() or beside.entry.how.on_links():
         return True
-    return beside is not None and _roles(choice, topology).isdisjoint(_roles(beside, topology))
+    return _roles(choice, topology).isdisjoint(_roles(beside, topology))
 
 
 def _roles(choice: Choice, topology: Topology) -> frozenset[str | None]:

@@ -8,18 +8,26 @@ who is leader when a row's time comes is ``nemesis.targets.choice``' business.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from chaos.core.errors import HistoryError, UsageError
+from chaos.core.fault_nature import Colour, Identity
 from chaos.core.rand import stream
-from nemesis.plan.catalog import Choice, Kind, Selector
-from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix
+from nemesis.faults import params as fault_params
+from nemesis.faults.fault import Fault
+from nemesis.faults.registry import fault_named
+from nemesis.plan.catalog import Choice
+from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
+from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
+FOLLOW_UP: Final = "restart"
+"""The fault by which mixes follow one that hit the leader."""
+
 _LEAST: Final = {Selector.RING: 4, Selector.BRIDGE: 3}
 """Of how many nodes a ring has somebody to cut off, and a bridge two sides."""
 
@@ -32,6 +40,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     taken first) and one per count, under ``#role`` for faults of nodes and ``#`` for faults of links. ``nodes``: whom
     it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
     ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
+    ``fault``: the kind, by name. ``params``: its parameters. ``colour``: how reports draw it.
     """
 
     row: int
@@ -39,15 +48,37 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float
     name: str
     selector: Selector
-    fault: Kind
+    fault: str
     roles: tuple[str, ...]
+    params: dict[str, Any] = {}
+    colour: Colour | None = None
     draw: dict[str, float] = {}
     nodes: tuple[str, ...] = ()
     follows: int = 0
     quiet_s: float = 0.0
 
+    @property
+    def how(self) -> type[Fault]:
+        """Its fault."""
+        return fault_named(self.fault)
 
-def count_bounds(selector: Selector, fault: Kind, nodes: int, *, replicas: bool) -> tuple[int, int]:
+    @property
+    def identity(self) -> Identity:
+        """What the history says of it."""
+        return Identity(
+            kind=self.fault, selector=self.selector, roles=self.roles, params=self.params, nature=self.how.nature()
+        )
+
+    def read_params(self) -> Any:
+        """The parameters as the fault's struct; those that are not given, as in an older plan, have their defaults.
+
+        Raises:
+            UsageError: one is unknown or out of its bounds.
+        """
+        return fault_params.read(self.how.Params, self.params)
+
+
+def count_bounds(selector: Selector, fault: type[Fault], nodes: int, *, replicas: bool) -> tuple[int, int]:
     """The least and the greatest number of nodes that a fault may take of ``nodes`` (SEMANTICS 21).
 
     Kill and suspend leave one replica unless named ``all-``; a partition leaves somebody on the other
@@ -65,9 +96,9 @@ def count_bounds(selector: Selector, fault: Kind, nodes: int, *, replicas: bool)
     }
     least, greatest = sizes[selector]
     spared = 0
-    if selector is not Selector.ALL and (fault.cuts or (replicas and not fault.on_network)):
+    if selector is not Selector.ALL and (fault.cuts or (replicas and not fault.on_links())):
         spared = 1
-    limit = max(0, nodes - spared) if nodes > 1 or not fault.on_network else 0
+    limit = max(0, nodes - spared) if nodes > 1 or not fault.on_links() else 0
     return min(least, limit), min(greatest, limit)
 
 
@@ -75,9 +106,7 @@ def _pools(
     choice: Choice, topology: Topology, fixed: Sequence[str]
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """The roles a row names, and count key → the nodes that the count is taken of."""
-    kind = choice.entry.fault
-    assert kind is not None, "noop has no rows"
-    if kind.on_network:
+    if choice.entry.how.on_links():
         roles = choice.roles or topology.targeted_roles()
         return roles, {"#": tuple(name for role in roles for name in topology.nodes[role])}
     replica = topology.replica_role()
@@ -97,14 +126,14 @@ def make_plan(
     duration_s: float,
     time_limit_s: float,
     seed: int,
-    missing: Mapping[Kind, str] = NOTHING,
+    missing: Mapping[str, str] = NOTHING,
     fault_nodes: Sequence[str] = (),
     rhythm: Rhythm = "mixed",
     overlap: bool = True,
 ) -> tuple[Row, ...]:
     """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24); of a mix drawn lengths.
 
-    ``nemesis`` is ``NAME[@role[+role]][,NAME…]`` or ``all``, ``kinds`` are ``System.roles``, ``nodes`` its
+    ``nemesis`` is as for ``nemesis.plan.mix.parse_mix``, ``kinds`` are ``System.roles``, ``nodes`` its
     topology, ``missing`` what cannot be done here and why, ``fault_nodes`` whom ``fixed-`` means. ``rhythm`` and
     ``overlap``, whether its rows may, are those of a mix. A row is planned
     only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that another
@@ -129,7 +158,8 @@ def make_plan(
         )
     mixed = rhythm == "mixed" and (mix.every or len(mix.choices) > 1)
     leads = deposing_choices(possible, topology)
-    names = dealt(possible, seed, leads if mix.every else ())
+    recurring = (*leads, *(together_choices(possible, topology) if mixed else ())) if mix.every else ()
+    names = dealt(possible, seed, recurring)
     if mixed:
         slots = mixed_slots(seed, interval_s, duration_s, time_limit_s, overlap=overlap)
         made = named_slots(slots, names, topology, leads)
@@ -137,7 +167,7 @@ def make_plan(
     else:
         drawn = list(zip(even_slots(interval_s, duration_s, time_limit_s), names, strict=False))
     rows = [_row_in(slot, choice, topology, seed, fault_nodes) for slot, choice in drawn]
-    if mixed and any(choice.entry.fault is Kind.RESTART for choice in possible):
+    if mixed and any(choice.entry.fault == FOLLOW_UP for choice in possible):
         rows = [*rows, *_restarts(drawn, rows, topology, seed, interval_s, time_limit_s)]
     return _numbered(rows)
 
@@ -169,9 +199,10 @@ def _restarts(
                 row=0,
                 at_s=at_s,
                 duration_s=duration_s,
-                name=f"{Selector.FIXED}-{Kind.RESTART}@{replica}",
+                name=f"{Selector.FIXED}-{FOLLOW_UP}@{replica}",
                 selector=Selector.FIXED,
-                fault=Kind.RESTART,
+                fault=FOLLOW_UP,
+                colour=fault_named(FOLLOW_UP).colour,
                 roles=(replica,),
                 follows=row.row,
             )
@@ -216,9 +247,8 @@ def row_of(
     number: int, at_s: float, duration_s: float, choice: Choice, topology: Topology, seed: int, fixed: Sequence[str]
 ) -> Row:
     """One row, with its own draws; ``fixed``: the nodes of a fault that takes those that were named."""
-    selector, fault = choice.entry.selector, choice.entry.fault
+    selector, fault = choice.entry.selector, choice.entry.how
     assert selector is not None
-    assert fault is not None
     roles, pools = _pools(choice, topology, fixed)
     return Row(
         row=number,
@@ -226,8 +256,10 @@ def row_of(
         duration_s=duration_s,
         name=choice.text,
         selector=selector,
-        fault=fault,
+        fault=fault.name,
         roles=roles,
+        params=dict(choice.params),
+        colour=fault.colour,
         draw=_draw(selector, pools, seed, number),
         nodes=tuple(fixed) if selector is Selector.FIXED else (),
     )
@@ -246,7 +278,7 @@ def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tupl
 
 
 def left_out(
-    nemesis: str, kinds: Mapping[str, str], nodes: Iterable[Placed], missing: Mapping[Kind, str]
+    nemesis: str, kinds: Mapping[str, str], nodes: Iterable[Placed], missing: Mapping[str, str]
 ) -> tuple[str, ...]:
     """What ``all`` does not contain here and why, a line each; nothing for names given one by one."""
     topology = Topology.of(nodes, kinds)
@@ -254,7 +286,7 @@ def left_out(
     if not mix.every:
         return ()
     few = [choice.text for choice in mix.choices if _obstacle(choice, topology) is not None]
-    out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items()]
+    out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items() if fault_named(kind).in_all]
     return (*out, *([f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []))
 
 
@@ -281,9 +313,8 @@ def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> Non
 
 def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> str | None:
     """Why these nodes do not allow a choice, None if they do."""
-    selector, fault = choice.entry.selector, choice.entry.fault
+    selector, fault = choice.entry.selector, choice.entry.how
     assert selector is not None
-    assert fault is not None
     roles, pools = _pools(choice, topology, fixed)
     if not roles:
         return f"the system has no replicas; name a role as in {choice.text}@ROLE"
@@ -292,7 +323,7 @@ def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> 
         most = count_bounds(selector, fault, len(names), replicas=replicas)[1]
         if selector is Selector.FIXED and len(set(fixed) & set(names)) > most:
             whom = "everybody, and nobody would be on the other side" if fault.cuts else "every replica"
-            return f"--fault-nodes names {whom}; leave one out, or say all-{fault}"
+            return f"--fault-nodes names {whom}; leave one out, or say all-{fault.name}"
         if most < 1:
             return (
                 f"cannot be done to {len(names)} node(s) of {' and '.join(roles)};"
@@ -329,7 +360,9 @@ def read_plan(path: Path) -> tuple[Row, ...]:
         raise HistoryError(f"{path}: no such file; name a run folder that `chaos run` made") from None
     for number, line in enumerate(lines, 1):
         try:
-            rows.append(decoder.decode(line))
-        except msgspec.DecodeError as error:
+            row = decoder.decode(line)
+            row.read_params()
+            rows.append(row)
+        except (msgspec.DecodeError, UsageError) as error:
             raise HistoryError(f"{path}:{number}: {error}") from None
     return tuple(rows)

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from chaos.core.errors import UsageError
-from nemesis.plan.catalog import Choice, Kind
+from nemesis.plan.catalog import Choice
 from nemesis.plan.mix import NOTHING, parse_mix
 from nemesis.plan.plan import Row, possible_of, row_of
 from nemesis.targets.topology import Placed, Topology
@@ -26,7 +26,7 @@ _DIGITS: Final = 9
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One fault, NAME[@role[+role]], for ``duration`` seconds; when, says exactly one of ``at`` and ``after``."""
+    """One fault, named as on the command line, for ``duration`` seconds; one of ``at`` and ``after`` says when."""
 
     nemesis: str
     duration: float
@@ -110,7 +110,7 @@ def plan_steps(
     *,
     time_limit_s: float,
     seed: int,
-    missing: Mapping[Kind, str] = NOTHING,
+    missing: Mapping[str, str] = NOTHING,
     fault_nodes: Sequence[str] = (),
 ) -> tuple[Row, ...]:
     """The plan of a sequence; rows may overlap. Arguments as in ``nemesis.plan.plan.make_plan``.
@@ -134,7 +134,7 @@ def _due(asked: Steps, choices: list[Choice], time_limit_s: float) -> Iterator[t
             yield round(number * one_s + at_s, _DIGITS), step.duration, choice
 
 
-def _choice(number: int, step: Step, topology: Topology, missing: Mapping[Kind, str], fixed: Sequence[str]) -> Choice:
+def _choice(number: int, step: Step, topology: Topology, missing: Mapping[str, str], fixed: Sequence[str]) -> Choice:
     mix = parse_mix(step.nemesis, topology, missing)
     if mix.every or len(mix.choices) != 1:
         raise UsageError(f"nemesis: step {number}: {step.nemesis}: a step is one fault; write one step for each")

@@ -110,10 +110,11 @@ def _thousandths(share: float | None) -> float | None:
     return None if share is None else round(share, 3)
 
 
-def rules_in_force(wanted: Mapping[str, Sequence[Rule]], found: Mapping[str, Held]) -> Evidence:
+def rules_in_force(wanted: Mapping[str, Sequence[Rule]], found: Mapping[str, Held], done: str = "dropped") -> Evidence:
     """Evidence that the rules are still there and that packets still get to them, by node.
 
-    Shares are compared to a thousandth, because the kernel keeps them as a fraction of 2^31.
+    ``done``: what rules do to packets. Shares are compared to a thousandth, because the kernel keeps them as a fraction
+    of 2^31.
     """
     total, gone, wrong, dropped = 0, 0, list[str](), dict[str, int]()
     for name, rules in sorted(wanted.items()):
@@ -127,9 +128,9 @@ def rules_in_force(wanted: Mapping[str, Sequence[Rule]], found: Mapping[str, Hel
             wrong.append(f"gone on {name}")
         else:
             wrong += [f"{held.astray[hook]} on {name}" for hook in hooks]
-    parts = [f"{total - gone} of {total} rules in place", f"{sum(dropped.values()):,} packets dropped", *wrong]
+    parts = [f"{total - gone} of {total} rules in place", f"{sum(dropped.values()):,} packets {done}", *wrong]
     proven = total > 0 and not wrong
-    return Evidence(kind=CHAIN, proven=proven, summary=", ".join(parts), details={"dropped": dropped})
+    return Evidence(kind=CHAIN, proven=proven, summary=", ".join(parts), details={done: dropped})
 
 
 def _rounded(rule: Rule) -> Rule:

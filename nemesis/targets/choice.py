@@ -4,46 +4,18 @@ The answer also says, for faults of links, which packets each node drops. The mo
 at a host, and to guess: without a known leader there is no target.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
-import msgspec
-
 from cluster.system import Leadership
-from nemesis.plan.catalog import Kind, Selector
 from nemesis.plan.plan import Row, count_bounds
-from nemesis.targets.grudge import Grudge, bridge, components, majorities_ring, one_way, touching
+from nemesis.targets.selectors import Selector
+from nemesis.targets.targets import Targets
 from nemesis.targets.topology import CONTROLLER, REPLICA, Topology
 
-LOSS: Final = 0.8
-"""Share of packets that a loss fault drops on each direction of a link."""
-
-_DONE: Final = {
-    Kind.KILL: "killed",
-    Kind.STOP: "stopped",
-    Kind.RESTART: "restarted",
-    Kind.SUSPEND: "suspended",
-    Kind.DISCONNECT: "off the network",
-}
 _ORDERED: Final = (Selector.RING, Selector.BRIDGE)
 """Selectors that take all nodes and mean their order."""
 
 _LEADS: Final = {REPLICA: "master", CONTROLLER: "active controller"}
-
-
-class Targets(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom a fault hits.
-
-    ``names``: the nodes it is done to, in the order of the topology, or of the ring or bridge that they make.
-    ``participants``: for faults of links all nodes whose links are in its scope. ``grudge``: node → nodes whose packets
-    it drops, all of them or the share ``probability``. ``description``: for people ("{b1 c1 | b2 b3 c2 c3}").
-    """
-
-    names: tuple[str, ...]
-    participants: tuple[str, ...]
-    grudge: dict[str, frozenset[str]]
-    probability: float | None
-    description: str
 
 
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -55,21 +27,21 @@ def choose(row: Row, topology: Topology, leadership: Leadership, busy: frozenset
     ``busy``: nodes under another fault of nodes. A fault of nodes takes none of them, and they count among those
     that it may take: whoever is to be left is left by all faults together (SEMANTICS 21).
     """
-    busy = NOBODY if row.fault.on_network else busy
+    busy = NOBODY if row.how.on_links() else busy
     if row.nodes or row.follows or row.selector is Selector.LEADER:
         # Whom the row before it hit is in ``nodes`` once that is known.
         named = row.nodes or (None if row.follows else _leaders(row, topology, leadership))
         if named is None or (busy and not all(_room(row, role, topology, busy, named) for role in row.roles)):
             return None
         return aim(row, topology, named)
-    if row.fault.on_network:
+    if row.how.on_links():
         pool = tuple(name for role in row.roles for name in topology.nodes[role])
-        bounds = count_bounds(row.selector, row.fault, len(pool), replicas=False)
+        bounds = count_bounds(row.selector, row.how, len(pool), replicas=False)
         return aim(row, topology, _taken(row, "#", pool, bounds))
     names: tuple[str, ...] = ()
     for role in row.roles:
         pool = topology.nodes[role]
-        bounds = count_bounds(row.selector, row.fault, len(pool), replicas=topology.kinds[role] == REPLICA)
+        bounds = count_bounds(row.selector, row.how, len(pool), replicas=topology.kinds[role] == REPLICA)
         free = tuple(name for name in pool if name not in busy)
         least, greatest = bounds[0], min(bounds[1], _most(row, role, topology) - (len(pool) - len(free)))
         if busy and greatest < least:
@@ -96,44 +68,19 @@ def aim(row: Row, topology: Topology, names: tuple[str, ...]) -> Targets:
     participants = tuple(name for role in row.roles for name in topology.nodes[role])
     if row.selector not in _ORDERED:
         names = tuple(name for name in participants if name in names)
-    grudge = _grudge(row, names, participants)
     return Targets(
         names=names,
         participants=participants,
-        grudge=dict(grudge),
-        probability=LOSS if row.fault is Kind.LOSS else None,
+        grudge=dict(row.how.grudge(row.selector, names, participants)),
         description=_describe(row, topology, names, participants),
     )
-
-
-def _grudge(row: Row, names: tuple[str, ...], participants: tuple[str, ...]) -> Grudge:
-    """Who drops whose packets; nobody for a fault of nodes."""
-    others = [name for name in participants if name not in names]
-    match row.fault, row.selector:
-        case Kind.LOSS, _:
-            grudge = touching(names, participants)
-        case Kind.PARTITION_IN, _:
-            grudge = one_way(others, names)
-        case Kind.PARTITION_OUT, _:
-            grudge = one_way(names, others)
-        case Kind.PARTITION, Selector.RING:
-            grudge = majorities_ring(names)
-        case Kind.PARTITION, Selector.BRIDGE:
-            grudge = bridge(names)
-        case Kind.PARTITION, Selector.ALL:
-            grudge = components(*([name] for name in names))
-        case Kind.PARTITION, _:
-            grudge = components(names, others)
-        case _:
-            grudge = {}
-    return grudge
 
 
 def _leaders(row: Row, topology: Topology, leadership: Leadership) -> tuple[str, ...] | None:
     """The leader of each role named; of a fault of links the first role's, because it has one centre."""
     known = {REPLICA: leadership.master, CONTROLLER: leadership.controller}
     leaders: tuple[str, ...] = ()
-    for role in row.roles[:1] if row.fault.on_network else row.roles:
+    for role in row.roles[:1] if row.how.on_links() else row.roles:
         leader = known.get(topology.kinds[role])
         if leader is None or leader not in topology.nodes[role]:
             return None
@@ -146,19 +93,17 @@ def _taken(row: Row, key: str, pool: tuple[str, ...], bounds: tuple[int, int]) -
     least, greatest = bounds
     count = least + int(row.draw.get(key, 0.0) * (greatest - least + 1))
     drawn = sorted(pool, key=lambda name: (row.draw.get(name, 0.0), name))
-    if row.fault is Kind.PARTITION and row.selector is Selector.RANDOM and 2 * count > len(pool):
+    if row.how.cuts and row.how.silences and row.selector is Selector.RANDOM and 2 * count > len(pool):
         return tuple(drawn[count:])  # the same cut, told by its smaller side
     return tuple(drawn[:count])
 
 
 def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants: tuple[str, ...]) -> str:
     leads = row.selector is Selector.LEADER and not row.nodes
-    if row.fault.cuts:
-        cut = _cut(row, names, [name for name in participants if name not in names])
-        return f"{_LEADS[topology.kinds[row.roles[0]]]} {cut}" if leads else cut
-    if row.fault is Kind.LOSS:
-        whom = f"{_LEADS[topology.kinds[row.roles[0]]]} {names[0]}" if leads else " ".join(names)
-        return f"{whom}, {LOSS:.0%} loss each way".replace("%", " %")
+    if row.how.on_links():
+        others = [name for name in participants if name not in names]
+        said = row.how.describe(row.selector, names, others, row.read_params())
+        return f"{_LEADS[topology.kinds[row.roles[0]]]} {said}" if leads else said
     groups = []
     for role in row.roles:
         taken = [name for name in topology.nodes[role] if name in names]
@@ -166,18 +111,4 @@ def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants
             groups.append(f"{_LEADS[topology.kinds[role]]} {taken[0]}")
         else:
             groups.append(f"{' '.join(taken)} of {len(topology.nodes[role])} {role}s")
-    return f"{', '.join(groups)}, {_DONE[row.fault]}"
-
-
-def _cut(row: Row, names: Sequence[str], others: Sequence[str]) -> str:
-    """A cut for people: who is on which side."""
-    own, rest = " ".join(names), " ".join(others)
-    if row.selector is Selector.RING:
-        return f"ring {own}"
-    if row.selector is Selector.BRIDGE:
-        middle = len(names) // 2
-        return f"{{{' '.join(names[:middle])} | {' '.join(names[middle + 1 :])}}} bridged by {names[middle]}"
-    if row.selector is Selector.ALL:
-        return f"{{{' | '.join(names)}}}"
-    arrow = {Kind.PARTITION_IN: "<-/-", Kind.PARTITION_OUT: "-/->"}.get(row.fault, "|")
-    return f"{{{own} {arrow} {rest}}}"
+    return f"{', '.join(groups)}, {row.how.verb}"

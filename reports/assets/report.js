@@ -92,7 +92,7 @@ const faultPanel = { label: 'fault', h: () => lane.rows * 20 + 4,
     for (const f of D.faults) lanes[lane.get(f.id)].push(f);
     clip(p, () => lanes.forEach((row, at) => row.forEach((f, i) => {
       const y = p.y + 3 + at * 20, a = X(f.start), b = Math.max(a + 2, X(f.end)), whole = X(f.healed);
-      g.fillStyle = css(f.kind); g.globalAlpha = .45; g.fillRect(b, y, Math.max(0, whole - b), 16); g.globalAlpha = 1; g.fillRect(a, y, b - a, 16);
+      g.fillStyle = css('fault-' + f.colour); g.globalAlpha = .45; g.fillRect(b, y, Math.max(0, whole - b), 16); g.globalAlpha = 1; g.fillRect(a, y, b - a, 16);
       if (!f.proven) { g.strokeStyle = css('bad'); g.setLineDash([3, 2]); g.lineWidth = 1.5; g.strokeRect(a + 1, y + 1, b - a - 2, 14); g.setLineDash([]); }
       const start = Math.max(a, gutter) + 5, next = row[i + 1] ? X(row[i + 1].start) : gutter + plotWidth(), room = Math.min(next, gutter + plotWidth()) - start - 6;
       const name = f.id + ' ' + f.name;
@@ -118,7 +118,7 @@ const rolePanel = { label: 'role', h: () => D.strips.length * ROW + 6,
           g.fillStyle = tone === 'silent' ? down : css(tone); g.globalAlpha = tone === 'follow' ? .75 : 1; g.fillRect(x0, y, Math.max(1.5, x1 - x0 - 1), 13); g.globalAlpha = 1;
           if (tone !== 'follow') { const start = Math.max(x0, gutter) + 5; text(fitted(words([a, b, tone, label]), Math.min(x1, gutter + plotWidth()) - start - 3) || fitted(label, x1 - start - 3), start, y + 10, 'left', 'fg'); }
         }
-        for (const f of D.faults) if (f.targets.includes(strip.node)) { g.fillStyle = css(f.kind); g.fillRect(X(f.start), y + 13, X(f.end) - X(f.start), 2.5); }
+        for (const f of D.faults) if (f.targets.includes(strip.node)) { g.fillStyle = css('fault-' + f.colour); g.fillRect(X(f.start), y + 13, X(f.end) - X(f.start), 2.5); }
       });
     });
   },
@@ -206,7 +206,7 @@ function draw() {
   g.clearRect(0, 0, width, height); g.font = FONT; g.textBaseline = 'alphabetic';
   const bottom = panels.at(-1).y;
   g.save(); g.beginPath(); g.rect(gutter, 0, plotWidth(), bottom); g.clip();
-  for (const f of D.faults) { g.fillStyle = css(f.kind); g.globalAlpha = .3; g.fillRect(X(f.start), 0, Math.max(1, X(f.end) - X(f.start)), bottom); g.globalAlpha = .12; g.fillRect(X(f.end), 0, X(f.healed) - X(f.end), bottom); }
+  for (const f of D.faults) { g.fillStyle = css('fault-' + f.colour); g.globalAlpha = .3; g.fillRect(X(f.start), 0, Math.max(1, X(f.end) - X(f.start)), bottom); g.globalAlpha = .12; g.fillRect(X(f.end), 0, X(f.healed) - X(f.end), bottom); }
   g.restore(); g.globalAlpha = 1;
   for (const p of panels) {
     const view = {y: p.y, h: p.h_};

@@ -13,12 +13,12 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
+from chaos.core.fault_nature import Colour, of_name
 from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, Recovery, current, read_plan, read_rows
 from reports import words
 from reports.model import Stamp
 from reports.page.html import template
 from reports.page.spread import Spread, SpreadRow, scale_of, spread_of, spread_row
-from reports.page.timeline import kind_of
 
 TONES: Final = {"valid": "good", "invalid": "bad", "unknown": "warn", "broke": "warn"}
 PENDING: Final = "not done"
@@ -215,8 +215,16 @@ def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None
         runs=links,
         more=f"and {more} more" if more else "",
         words=f"{middle}, {words.plural(spread.faults, 'fault')}{never}",
-        spread=spread_row(name, kind_of(name), SENDS, spread, scale_s),
+        spread=spread_row(name, _colour(rows, name), SENDS, spread, scale_s),
     )
+
+
+def _colour(rows: Sequence[CellRow], name: str) -> Colour:
+    """The colour that all faults of these runs have; grey where they differ. Older rows tell it by the name alone."""
+    said = {row.colour for row in rows if row.colour is not None}
+    if not said:
+        return of_name(name).nature.colour
+    return said.pop() if len(said) == 1 else "grey"
 
 
 def _link(row: CellRow) -> str:
@@ -226,9 +234,10 @@ def _link(row: CellRow) -> str:
 def _spreads(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Iterator[SpreadRow]:
     for axis, values in plan.axes.items():
         for name in values:
-            spread = pooled([row for row in rows if row.values[axis] == name])
+            own = [row for row in rows if row.values[axis] == name]
+            spread = pooled(own)
             if spread.faults:
-                yield spread_row(f"{axis} {name}", kind_of(name), SENDS, spread, scale_s)
+                yield spread_row(f"{axis} {name}", _colour(own, name), SENDS, spread, scale_s)
 
 
 def _run(job: Planned, row: CellRow | None) -> RunRow:

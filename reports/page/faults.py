@@ -6,6 +6,7 @@ Pure. The module refuses to measure: outages and losses come from ``results.json
 from collections.abc import Sequence
 from statistics import median
 
+from chaos.core.fault_nature import of_name
 from chaos.core.matrix_results import NEVER
 from chaos.core.matrix_results import Recovery as Recovered
 from chaos.core.verdict import FaultResult, Rto
@@ -15,7 +16,6 @@ from reports.folder import Parts
 from reports.model import FaultRow, Recovery, RtoCell
 from reports.page.service import steady_line, steady_words
 from reports.page.spread import SpreadRow, scale_of, spread_of, spread_row
-from reports.page.timeline import kind_of
 from reports.page.trace import SENT
 
 FAILOVERS = 8
@@ -55,7 +55,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
             FaultRow(
                 id=fault.id,
                 name=fault.name,
-                kind=kind_of(fault.name),
+                colour=fault.colour,
                 targets=described,
                 state=state,
                 evidence=fault.evidence,
@@ -80,7 +80,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                 FaultRow(
                     id=int(row.get("row", number)),
                     name=name,
-                    kind=kind_of(name),
+                    colour=row.get("colour") or of_name(name).nature.colour,
                     targets="",
                     state="not reached",
                     evidence=f"planned at {words.at(row.get('at_s'))}",
@@ -172,6 +172,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
 def spread_rows(faults: Sequence[FaultResult]) -> tuple[tuple[SpreadRow, ...], float]:
     """The distribution for each nemesis and kind of operation that an outage touched, and where its axis ends in s."""
     found: dict[tuple[str, str], list[Recovered]] = {}
+    colours = {fault.name: fault.colour for fault in faults}
     for fault in faults:
         for rto in fault.rto:
             if rto.key < 0:
@@ -179,7 +180,7 @@ def spread_rows(faults: Sequence[FaultResult]) -> tuple[tuple[SpreadRow, ...], f
     made = {key: spread_of(all_of_it) for key, all_of_it in found.items()}
     touched = {key: spread for key, spread in made.items() if spread.dots or spread.never}
     scale_s = scale_of(tuple(touched.values()))
-    return tuple(spread_row(name, kind_of(name), f, one, scale_s) for (name, f), one in touched.items()), scale_s
+    return tuple(spread_row(name, colours[name], f, one, scale_s) for (name, f), one in touched.items()), scale_s
 
 
 def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None) -> RtoCell:

@@ -37,7 +37,7 @@ class SpreadRow(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a table of strips: what it is about, its numbers in words, and its dots as shares of the scale."""
 
     name: str
-    kind: str
+    colour: str
     f: str
     faults: int
     median: str
@@ -67,12 +67,12 @@ def scale_of(spreads: Sequence[Spread]) -> float:
     return max([1.0, *(spread.longest for spread in spreads if spread.longest is not None)])
 
 
-def spread_row(name: str, kind: str, f: str, spread: Spread, scale_s: float) -> SpreadRow:
-    """A line of the table; ``kind`` gives the colour of the fault."""
+def spread_row(name: str, colour: str, f: str, spread: Spread, scale_s: float) -> SpreadRow:
+    """A line of the table; ``colour`` is that of the fault."""
     marks = (("median", spread.median), ("p90", spread.p90))
     return SpreadRow(
         name=name,
-        kind=kind,
+        colour=colour,
         f=f,
         faults=spread.faults,
         median=_words(spread.median),

@@ -22,7 +22,6 @@ from checkers.history.timeline import fault_spans
 LEADING: Final = frozenset({"master", "leader", "primary", "active"})
 BLIND_PERIODS: Final = 3.5
 """A pause in a node's observations longer than this many periods is drawn blank."""
-KINDS: Final = ("kill", "stop", "restart", "disconnect", "partition", "suspend", "loss", "delay")
 SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "pops", "drain")
 
 
@@ -49,7 +48,7 @@ class Band(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     name: str
-    kind: str
+    colour: str
     start: float
     end: float
     healed: float
@@ -93,14 +92,6 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     unread: list[int]
 
 
-def kind_of(name: str) -> str:
-    """The mechanism in a nemesis' name, which gives its colour: one of ``KINDS``, or other."""
-    base = name.split("@", maxsplit=1)[0]
-    if base.endswith(("ring", "bridge")):
-        return "partition"
-    return next((kind for kind in KINDS if kind in base), "suspend" if "pause" in base else "other")
-
-
 def folded(events: Iterable[Event]) -> tuple[FaultResult, ...]:
     """The fault table of a run that was never judged: what its events, in order of time, say of each fault."""
     return tuple(span.row() for span in fault_spans(events))
@@ -123,7 +114,7 @@ def bands(faults: Sequence[FaultResult], origin_ns: int, end: float) -> tuple[Ba
             Band(
                 id=fault.id,
                 name=fault.name,
-                kind=kind_of(fault.name),
+                colour=fault.colour,
                 start=round(start, 3),
                 end=round(stop, 3),
                 healed=round(max(stop, whole), 3),

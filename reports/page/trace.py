@@ -74,7 +74,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture. ``bands``: (x, width, kind); ``lanes``: (baseline, words); ``ticks``: (x, words).
+    """One picture. ``bands``: (x, width, colour); ``lanes``: (baseline, words); ``ticks``: (x, words).
 
     ``start`` to ``end`` is all of it in seconds, ``focus`` the part between cuts in which the guilty begin.
     """
@@ -264,7 +264,7 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
     marks, top = _marks(axis, faults, changes)
     bars, lanes, bottom = _bars(axis, sorted(drawn, key=lambda row: row[1][0]), top, example.offset)
     shaded = [
-        (axis.x(max(band.start, start)), axis.x(min(band.end, end)), band.kind)
+        (axis.x(max(band.start, start)), axis.x(min(band.end, end)), band.colour)
         for band in faults
         for start, end in axis.pieces
         if band.start < end and band.end > start
@@ -276,7 +276,7 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
         bars=tuple(bars),
         lanes=tuple(lanes),
         marks=tuple(marks),
-        bands=tuple((x0, round(max(1.0, x1 - x0), 1), kind) for x0, x1, kind in shaded),
+        bands=tuple((x0, round(max(1.0, x1 - x0), 1), colour) for x0, x1, colour in shaded),
         ticks=tuple(_ticks(axis)),
         cuts=tuple(_cut(axis, a, b, faults, changes) for a, b in axis.cuts),
         shown=len(drawn),

@@ -31,7 +31,8 @@ HARNESS = """
 import os, sys, time
 from pathlib import Path
 from chaos.core.runinfo import NodeInfo
-from cluster import network, process
+from cluster.network import packet_filter
+from cluster.nodes import process
 from cluster.cluster import Node
 from cluster.hosts.docker.backend import DockerBackend
 from cluster.host import NodeSpec
@@ -48,7 +49,7 @@ for name in ("b1", "b2"):
     node = Node(NodeInfo(name=name, role="broker", address=hosts[name].address), hosts[name], launch)
     process.start(node, run_id)
 process.pause(node)
-network.apply(hosts["b1"], run_id, [network.Rule(hosts["b2"].address)])
+packet_filter.apply(hosts["b1"], run_id, [packet_filter.Rule(hosts["b2"].address)])
 backend.popen_inside(["sleep", "3000"], {})
 print("up", backend._reaper._process.pid, flush=True)
 time.sleep(600)
@@ -93,7 +94,8 @@ def made(engine, run_id: str) -> list[str]:
 
 
 def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    """What is there now; a folder that somebody removes meanwhile is passed over."""
+    return {str(Path(root, name).relative_to(folder)) for root, _, names in os.walk(folder) for name in names}
 
 
 LOGS = {"work/b1/logs/stdout.log", "work/b2/logs/stdout.log"}

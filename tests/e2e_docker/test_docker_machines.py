@@ -15,9 +15,8 @@ from cluster.network import packet_filter, probe_matrix
 from cluster.nodes import process
 from cluster.system import Launch
 from nemesis.faults.fault import Scene
-from nemesis.faults.machine import faults_on
-from nemesis.plan.catalog import Kind
-from nemesis.targets.choice import Targets
+from nemesis.faults.registry import faults_on
+from nemesis.targets.targets import Targets
 
 pytestmark = pytest.mark.e2e
 
@@ -43,7 +42,7 @@ def scene_of(up, kind) -> Scene:
         process.start(nodes[name], up.run_id)
         process.await_ready(nodes[name], Deadline(name, 20))
     cluster = Cluster(up.run_id, nodes, {"broker": "replica"})
-    targets = Targets(names=("b1",), grudge={}, participants=(), probability=None, description="b1")
+    targets = Targets(names=("b1",), grudge={}, participants=(), description="b1")
     return Scene(cluster, targets, up.hosts["client"])
 
 
@@ -52,7 +51,7 @@ def test_a_killed_host_loses_what_runs_and_comes_back_the_same(sandbox):
     host = up.hosts["b1"]
     assert Capability.MACHINE in host.capabilities
     packet_filter.apply(host, up.run_id, [packet_filter.Rule(up.hosts["b2"].address)])
-    fault = faults_on("container")[Kind.KILL](scene_of(up, Kind.KILL))
+    fault = faults_on("container")["kill"](scene_of(up, "kill"))
     fault.act()
     assert fault.verify().proven
     assert fault.verify_still().proven
@@ -73,7 +72,7 @@ def test_a_killed_host_loses_what_runs_and_comes_back_the_same(sandbox):
 def test_a_stopped_host_is_asked_first_and_comes_back(sandbox):
     up = sandbox("b1", "b2")
     home = Path(up.hosts["b1"].home)
-    fault = faults_on("container")[Kind.STOP](scene_of(up, Kind.STOP))
+    fault = faults_on("container")["stop"](scene_of(up, "stop"))
     wait = "trap 'echo asked > asked; exit' TERM; echo ready > ready; while :; do sleep 0.05; done"
     up.hosts["b1"].run("sh", "-c", f"({wait}) >/dev/null 2>&1 &", timeout_s=5).check()
     until((home / "ready").exists, "the process to run")
@@ -89,7 +88,7 @@ def test_a_stopped_host_is_asked_first_and_comes_back(sandbox):
 
 def test_a_restarted_host_is_another_start_of_it(sandbox):
     up = sandbox("b1", "b2")
-    fault = faults_on("container")[Kind.RESTART](scene_of(up, Kind.RESTART))
+    fault = faults_on("container")["restart"](scene_of(up, "restart"))
     stood = ticks(up)
     fault.act()
     assert fault.verify().proven
@@ -104,9 +103,9 @@ def test_a_restarted_host_is_another_start_of_it(sandbox):
 def test_a_host_off_its_network_runs_alone_and_comes_back_with_its_address(sandbox):
     up = sandbox("b1", "b2")
     host = up.hosts["b1"]
-    scene = scene_of(up, Kind.DISCONNECT)
+    scene = scene_of(up, "disconnect")
     before = process.state(scene.cluster.nodes["b1"])
-    fault = faults_on("container")[Kind.DISCONNECT](scene)
+    fault = faults_on("container")["disconnect"](scene)
     fault.act()
     evidence = fault.verify()
     assert evidence.proven
@@ -127,9 +126,9 @@ def test_a_host_off_its_network_runs_alone_and_comes_back_with_its_address(sandb
 
 def test_a_frozen_host_stands_still_and_goes_on_as_it_was(sandbox):
     up = sandbox("b1", "b2")
-    scene = scene_of(up, Kind.SUSPEND)
+    scene = scene_of(up, "suspend")
     before = process.state(scene.cluster.nodes["b1"])
-    fault = faults_on("container")[Kind.SUSPEND](scene)
+    fault = faults_on("container")["suspend"](scene)
     fault.act()
     assert fault.verify().proven
     stood = ticks(up)

@@ -14,8 +14,8 @@ from cluster.nodes import process, process_end
 from cluster.system import Launch
 from nemesis.faults.fault import Scene
 from nemesis.faults.kill import Kill
-from nemesis.faults.pause import Pause
-from nemesis.targets.choice import Targets
+from nemesis.faults.suspend import Suspend
+from nemesis.targets.targets import Targets
 
 pytestmark = pytest.mark.e2e
 
@@ -47,7 +47,7 @@ def scene(sandbox):
     node = Node(NodeInfo(name="b1", role="broker", address=host.address), host, launch)
     process.start(node, up.run_id)
     process.await_ready(node, Deadline("b1", 20))
-    targets = Targets(names=("b1",), participants=(), grudge={}, probability=None, description="b1")
+    targets = Targets(names=("b1",), participants=(), grudge={}, description="b1")
     cluster = Cluster(up.run_id, {"b1": node}, {"broker": "replica"})
     return Scene(cluster, targets, up.hosts["client"], serve_within_s=20.0)
 
@@ -95,7 +95,7 @@ def test_one_whose_files_are_gone_was_failed_by_the_harness(scene):
 
 
 def test_one_that_ended_while_it_was_suspended(scene):
-    fault = Pause(scene)
+    fault = Suspend(scene)
     fault.act()
     assert fault.verify().proven
     process.kill(scene.cluster.nodes["b1"])

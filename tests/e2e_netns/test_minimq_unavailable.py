@@ -66,11 +66,12 @@ def test_a_broker_that_refuses_its_damaged_log_makes_the_run_invalid(tmp_path):
     assert (results.faults[0].proven, results.faults[0].healed) == (True, False)
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize(
     ("bug", "anomaly", "words"),
     [
         ("stuck-after-failover", "no-recovery", "every process ran, every link passed, and 30 s are promised"),
-        pytest.param("never-rejoin", "did-not-come-back", "was in no SyncStateSet from", marks=pytest.mark.longer),
+        ("never-rejoin", "did-not-come-back", "was in no SyncStateSet from"),
     ],
 )
 def test_a_bug_that_keeps_the_service_away_is_found(bug, anomaly, words, tmp_path):

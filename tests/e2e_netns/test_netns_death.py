@@ -25,7 +25,8 @@ HARNESS = """
 import os, sys, time
 from pathlib import Path
 from chaos.core.runinfo import NodeInfo
-from cluster import network, process
+from cluster.network import packet_filter
+from cluster.nodes import process
 from cluster.cluster import Node
 from cluster.host import NodeSpec
 from cluster.hosts.netns import NetnsBackend
@@ -44,7 +45,7 @@ for name in ("b1", "b2", "b3"):
     node = Node(NodeInfo(name=name, role="broker", address=hosts[name].address), hosts[name], launch)
     process.start(node, run_id)
 process.pause(node)
-network.apply(hosts["b1"], run_id, [network.Rule(hosts["b2"].address)])
+packet_filter.apply(hosts["b1"], run_id, [packet_filter.Rule(hosts["b2"].address)])
 backend.popen_inside(["sleep", "3000"], {})
 if how == "fork" and os.fork() == 0:
     os.write(1, f"child {os.getpid()}\\n".encode())  # whole: its parent prints at the same time
@@ -80,7 +81,8 @@ def machine() -> dict[str, str]:
 
 
 def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir()}
+    """What is there now; a folder that somebody removes meanwhile is passed over."""
+    return {str(Path(root, name).relative_to(folder)) for root, _, names in os.walk(folder) for name in names}
 
 
 @pytest.fixture

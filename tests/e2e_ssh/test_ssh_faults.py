@@ -42,7 +42,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from test_ssh_faults import LAUNCH
 from chaos.core.runinfo import NodeInfo
-from cluster import network, process
+from cluster.network import packet_filter
+from cluster.nodes import process
 from cluster.cluster import Node
 from cluster.host import NodeSpec
 from cluster.hosts.ssh.backend import SshBackend
@@ -55,7 +56,7 @@ for name in ("b1", "b2", "b3"):
     process.start(node, "dies")
 process.pause(node)
 for name in ("b1", "b2"):
-    network.apply(hosts[name], "dies", [network.Rule(hosts["b3"].address)])
+    packet_filter.apply(hosts[name], "dies", [packet_filter.Rule(hosts["b3"].address)])
 print("up", flush=True)
 time.sleep(600)
 """

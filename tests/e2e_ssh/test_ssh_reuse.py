@@ -112,6 +112,7 @@ def test_a_run_on_a_cluster_that_is_there_leaves_it_there(lab):
     assert Path(made.machines[hit].home, "by-hand").is_dir()
 
 
+@pytest.mark.longer
 def test_run_after_run_on_one_cluster_is_valid(lab):
     """Topics, offsets of groups and numbers of producers of a run before are no business of the next one."""
     made = lab(*MINIMQ)

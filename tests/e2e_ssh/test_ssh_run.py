@@ -124,11 +124,15 @@ def test_a_machine_that_dies_in_the_middle_ends_the_run_in_255_with_one_line(lab
 
 
 class Spy(threading.Thread):
-    """Looks for some bytes in the command lines and environments of all processes of this machine."""
+    """Looks for some bytes in the command lines and environments of all processes of this machine.
+
+    The harness itself has them in its environment. So has, for a moment, a process that it forks: until that runs
+    another program, it also has the harness' command line.
+    """
 
     def __init__(self, wanted: bytes, harness: int) -> None:
         super().__init__()
-        self.wanted, self.harness, self.end = wanted, harness, threading.Event()
+        self.wanted, self.harness, self.end = wanted, Path("/proc", str(harness)), threading.Event()
         self.found: set[str] = set()
         self.looked = 0
         self.start()
@@ -136,14 +140,18 @@ class Spy(threading.Thread):
     def run(self) -> None:
         while not self.end.wait(0.05):
             for entry in Path("/proc").iterdir():
-                if entry.name.isdigit() and int(entry.name) != self.harness:
-                    for name in ("cmdline", "environ"):
-                        try:
-                            if self.wanted in (entry / name).read_bytes():
-                                self.found.add(f"{entry.name} {name} {(entry / 'cmdline').read_bytes()!r}")
-                        except OSError:
-                            continue
+                if entry.name.isdigit():
+                    self._look_at(entry)
             self.looked += 1
+
+    def _look_at(self, entry: Path) -> None:
+        try:
+            line, environment = (entry / "cmdline").read_bytes(), (entry / "environ").read_bytes()
+            own = (self.harness / "cmdline").read_bytes()
+        except OSError:
+            return  # one of them has ended
+        if self.wanted in line or (self.wanted in environment and line != own):
+            self.found.add(f"{entry.name} {line!r}")
 
 
 @pytest.mark.e2e

@@ -195,7 +195,7 @@ def test_auto_is_spark_for_many_rows(tmp_path):
     """In a process without a session; for few rows it starts none."""
     write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
     code = (
-        "import sys; from pathlib import Path; from chaos import judging; judging.FEW_ROWS = int(sys.argv[2]); "
+        "import sys; from pathlib import Path; from chaos.run import judging; judging.FEW_ROWS = int(sys.argv[2]); "
         "r = judging.judge(Path(sys.argv[1]), 'auto'); print(r.engine, '|', r.engine_note)"
     )
     for few, note in ((1, "spark | engine spark: 15 rows"), (16, "local | engine local: ")):
@@ -213,7 +213,7 @@ def test_nothing_is_printed(tmp_path):
     """A whole verdict in a fresh process writes to neither stream, and its JVM is gone with it."""
     write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
     code = (
-        "import sys; from pathlib import Path; from chaos import judging; judging.start_early('spark'); "
+        "import sys; from pathlib import Path; from chaos.run import judging; judging.start_early('spark'); "
         "r = judging.judge(Path(sys.argv[1]), 'spark'); assert r.engine == 'spark' and r.valid is True; "
         "from spark_checkers import session; open(sys.argv[2], 'w').write(str(session._held.gateway.proc.pid))"
     )

@@ -149,7 +149,7 @@ class Cluster(Simulation):
     def fault(self, row, places, end_ms):
         targets = choose(row, places, self.leadership())
         if targets is not None:
-            self.inject(row.fault, targets)
+            self.inject(row, targets)
             self.at(end_ms - self.now_ms, self.heal, row.fault, targets)
             self.told.healed_ms = max(end_ms, self.told.healed_ms or 0)
         elif self.now_ms + 500 < end_ms:

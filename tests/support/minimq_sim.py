@@ -15,7 +15,6 @@ from cluster.systems.minimq.controller import Controller
 from cluster.systems.minimq.io import CancelTimer, Message, Reply, Send, SetTimer, Timer, Truncate, Write, Written
 from cluster.systems.minimq.log import recover as recover_log
 from cluster.systems.minimq.raft_log import recover as recover_raft
-from nemesis.plan.catalog import Kind
 
 CONTROLLERS = tuple(node.name for node in topology() if ROLES[node.role] == "controller")
 BROKERS = tuple(node.name for node in topology() if ROLES[node.role] == "replica")
@@ -221,35 +220,35 @@ class Simulation:
 
     # ------------------------------------------------------------ faults
 
-    def inject(self, fault, targets):
-        match fault:
-            case Kind.KILL | Kind.STOP:
+    def inject(self, row, targets):
+        match row.fault:
+            case "kill" | "stop":
                 for name in targets.names:
                     self.kill(name)
-            case Kind.RESTART:
+            case "restart":
                 for name in targets.names:
                     self.kill(name)
                     self.start(name)
-            case Kind.SUSPEND:
+            case "suspend":
                 for name in targets.names:
                     self.suspend(name)
-            case Kind.DISCONNECT:
+            case "disconnect":
                 self.drops = {pair: 1.0 for name in targets.names for pair in self.links_of(name)}
                 self.unplugged = frozenset(targets.names)
-            case Kind.PARTITION | Kind.LOSS:
-                share = 1.0 if targets.probability is None else targets.probability
+            case "partition" | "loss":
+                share = row.params.get("probability", 1.0)
                 self.drops = {(source, name): share for name, sources in targets.grudge.items() for source in sources}
 
     def heal(self, fault, targets):
         match fault:
-            case Kind.KILL | Kind.STOP:
+            case "kill" | "stop":
                 for name in targets.names:
                     self.start(name)
-            case Kind.RESTART:
+            case "restart":
                 return
-            case Kind.SUSPEND:
+            case "suspend":
                 for name in targets.names:
                     self.resume(name)
-            case Kind.PARTITION | Kind.LOSS | Kind.DISCONNECT:
+            case "partition" | "loss" | "disconnect":
                 self.drops = {}
                 self.unplugged = frozenset()

@@ -13,29 +13,28 @@ from checkers.assumptions import LATE_SHARE
 
 FAULTS = ("random-partition", "random-kill", "random-loss", "major-suspend")
 ROCKETMQ_FAULTS = ("--time-limit", "60", "--fault-interval", "10", "--fault-duration", "20")
-"""Each fault twice, as long as in the runs that docs/findings.md and docs/rocketmq.md tell of. What RocketMQ does
-depends on it: a master that is cut off for 2 s is replaced after it is back, and loses what it acknowledged in between.
+"""Each fault twice, as long as in the runs that docs/results/findings.md and docs/results/rocketmq.md tell of.
+What RocketMQ does depends on it: a master that is cut off for 2 s is replaced after it is back, and loses what it
+acknowledged in between.
 """
 
 DATA = ROOT / "docs" / "data"
 FOLLOWING = "client.routing=follow"
-SPREAD = 2
-"""A run may show so many times the most that a stored run showed: how much is lost depends on what was on its way."""
 
 
 class Seen(NamedTuple):
-    """What RocketMQ showed under one nemesis: how many stored runs there are, how many were red, the most of each."""
+    """What RocketMQ showed under one nemesis: how many stored runs there are, how many were red, which anomalies."""
 
     runs: int
     red: int
-    most: Mapping[str, int]
+    names: frozenset[str]
 
 
 @cache
 def seen_under(nemesis: str) -> Seen:
     """The errors of the stored runs of RocketMQ 5.5.0 under one nemesis alone, with clients that follow the route.
 
-    They are the rows of docs/rocketmq.md and docs/findings.md that count.
+    They are the rows of docs/results/rocketmq.md and docs/results/findings.md that count.
     """
     lines = [json.loads(line) for name in ("rocketmq", "findings") for line in (DATA / f"{name}.jsonl").open()]
     gone = {line["supersedes"] for line in lines if "supersedes" in line}
@@ -46,15 +45,14 @@ def seen_under(nemesis: str) -> Seen:
         settings = [after for before, after in pairwise(words) if before == "--set"]
         if words[words.index("--nemesis") + 1] == nemesis and settings == [FOLLOWING]:
             mine.append({name: count for name, count in row["anomalies"].items() if name not in row["allowed"]})
-    names = sorted({name for errors in mine for name in errors})
-    most = {name: max(errors.get(name, 0) for errors in mine) for name in names}
-    return Seen(len(mine), sum(map(bool, mine)), most)
+    return Seen(len(mine), sum(map(bool, mine)), frozenset(name for errors in mine for name in errors))
 
 
 def parts_controllers_from_brokers(targets: Iterable[str], nodes: Iterable[Mapping[str, str]]) -> bool:
     """Whether a partition leaves a majority of the controllers with no broker.
 
-    It is what `replaced-after-the-controllers-return` of docs/findings.md needs; no other partition ever cost anything.
+    It is what `replaced-after-the-controllers-return` of docs/results/findings.md needs; no other partition ever
+    cost anything.
     """
     roles = {node["name"]: node["role"] for node in nodes if node["role"] in ("controller", "broker")}
     controllers = sum(role == "controller" for role in roles.values())
@@ -66,16 +64,29 @@ def parts_controllers_from_brokers(targets: Iterable[str], nodes: Iterable[Mappi
     )
 
 
+def concerned(info: Mapping[str, Any], results: Mapping[str, Any], fault: Mapping[str, Any]) -> int:
+    """How many operations began while a fault was in force or nobody answered because of it.
+
+    Every finding is about these: what a master that is cut off answers until the next one serves.
+    """
+    outage_s = max([one["seconds"] or 0.0 for one in fault["rto"]], default=0.0)
+    window_s = min(info["fault_duration_s"] + outage_s, info["time_limit_s"])
+    return int(results["counts"]["operations"] * window_s / info["time_limit_s"])
+
+
 def explained(info: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, int]:
-    """The errors that a run may show, and how many of each: what docs/findings.md says of the faults that it had."""
+    """The errors that a run may show, and how many of each.
+
+    Which ones is what docs/results/findings.md says of the faults that it had; how many, what these faults concerned.
+    """
     may: dict[str, int] = {}
     if info["system"] != "rocketmq":
         return may
     for fault in results["faults"]:
         if fault["name"] == "random-partition" and not parts_controllers_from_brokers(fault["targets"], info["nodes"]):
             continue
-        for name, most in seen_under(fault["name"]).most.items():
-            may[name] = max(may.get(name, 0), SPREAD * most)
+        for name in seen_under(fault["name"]).names:
+            may[name] = may.get(name, 0) + concerned(info, results, fault)
     return may
 
 
@@ -107,7 +118,7 @@ def check_verdict(code: int, folder: Path, said: str) -> None:
 def check_run(store: Path, backend: str, code: int, said: str) -> dict[str, Any]:
     """Hold a run against what the harness owes: every fault proven and healed, every queue drained, a verdict.
 
-    The verdict is valid; of RocketMQ it may also be what docs/findings.md says of its faults. Returns run.json.
+    The verdict is valid; of RocketMQ it may also be what docs/results/findings.md says of its faults. Returns run.json.
     """
     folder = (store / "current").resolve()
     assert code in (0, 1), said

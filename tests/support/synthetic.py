@@ -44,6 +44,8 @@ FAULTS: Final = (
     (2, "major-suspend@controller", ("c1", "c2"), "c1 c2 stopped", 60.0, 80.0),
     (3, "random-loss", ("b1", "b2", "c3"), "80 % on the links of b1 b2 c3", 100.0, 116.0),
 )
+HOW: Final = {1: ("partition", "violet"), 2: ("suspend", "yellow"), 3: ("loss", "green")}
+"""The kind of each fault and its colour, as plan.jsonl has them."""
 KINDS: Final = ("valid", "invalid", "unknown", "interrupted", "empty", "crashed")
 
 
@@ -472,7 +474,14 @@ def write(folder: Path, kind: str, points: int = 6000) -> Path:
         lines = [msgspec.json.encode(event) for event in sorted(events, key=lambda event: event.time_ns)]
         (history / f"{name}.events").write_bytes(b"".join(line + b"\n" for line in lines))
     plan = [
-        {"row": number, "at_s": start_s, "duration_s": end_s - start_s, "name": name, "fault": name.rsplit("-", 1)[-1]}
+        {
+            "row": number,
+            "at_s": start_s,
+            "duration_s": end_s - start_s,
+            "name": name,
+            "fault": HOW[number][0],
+            "colour": HOW[number][1],
+        }
         for number, name, _, _, start_s, end_s in FAULTS
     ]
     (folder / "plan.jsonl").write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in plan))

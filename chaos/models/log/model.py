@@ -1,6 +1,6 @@
 """How operations on a log are stored and read back: slots and rows only, no values beside.
 
-A record that a read returned is a row of 32 bytes. The columns of the tables are in docs/history.md.
+A record that a read returned is a row of 32 bytes. The columns of the tables are in docs/reference/history.md.
 """
 
 import struct

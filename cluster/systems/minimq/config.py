@@ -24,7 +24,7 @@ ROLES: Final[Mapping[str, RoleKind]] = {"controller": "controller", "broker": "r
 GROUP: Final = "brokers"
 """Name of the one replica group in observations."""
 PROGRESS_MARGIN_S: Final = 2.0
-"""Three times the longest silence without any fault, at least two seconds (docs/progress.md)."""
+"""Three times the longest silence without any fault, at least two seconds (docs/results/progress.md)."""
 RECOVERS_WITHIN_S: Final = 30.0
 """Four times the longest time from a heal to the next acknowledgement in the stored runs, 5.4 s, rounded up."""
 

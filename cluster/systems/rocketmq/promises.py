@@ -13,7 +13,7 @@ from chaos.core.runinfo import Promises
 from cluster.systems.rocketmq import defaults, topology
 
 PROGRESS_MARGIN_S: Final = 3.0
-"""Three times the longest silence without any fault, at least two seconds (docs/progress.md)."""
+"""Three times the longest silence without any fault, at least two seconds (docs/results/progress.md)."""
 
 READABLE_AFTER_S: Final = 1.0
 """The dispatcher was seen 8 to 12 ms behind an acknowledgement; a second is far below any fault."""

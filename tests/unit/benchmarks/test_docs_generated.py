@@ -28,7 +28,7 @@ from chaos.plugins import load
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = importlib.import_module(generator)
-    assert module.page(module.stored(module.ROWS)) == (ROOT / "docs" / page).read_text(), "run make pages"
+    assert module.page(module.stored(module.ROWS)) == (ROOT / "docs" / "results" / page).read_text(), "run make pages"
 
 
 def test_the_papers_page_is_what_the_stored_matrix_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The commands whose rows make docs/rocketmq.md can be run, and do what their names say."""
+"""The commands whose rows make docs/results/rocketmq.md can be run, and do what their names say."""
 
 import importlib
 import shlex

@@ -15,7 +15,7 @@ ALLOWED = {
     "chaos.testing": {"chaos.core", "chaos.__version__", "chaos.testing"},
     "chaos.generate": {"chaos.core", "chaos.__version__", "chaos.generate", "chaos.plugins", "chaos.testing"},
     "cluster": {"chaos.core", "cluster"},
-    "nemesis": {"chaos.core", "cluster", "nemesis"},
+    "nemesis": {"chaos.core", "chaos.plugins", "cluster", "nemesis"},
     "checkers": {"chaos.core", "chaos.formats", "checkers"},
     "spark_checkers": {"chaos.core", "chaos.formats", "checkers", "spark_checkers"},
     "reports": {"chaos.core", "chaos.formats", "checkers", "reports"},

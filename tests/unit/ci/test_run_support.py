@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from run_support import FAULTS, SPREAD, check_run, check_verdict, explained, parts_controllers_from_brokers, seen_under
+from run_support import FAULTS, check_run, check_verdict, explained, parts_controllers_from_brokers, seen_under
 
 ROLES = {"namesrv": ["n1"], "controller": ["c1", "c2", "c3"], "broker": ["b1", "b2", "b3"]}
 NODES = [{"name": name, "role": role} for role, names in ROLES.items() for name in names]
@@ -19,14 +19,18 @@ def run_of(tmp_path, faults, anomalies=None, system="rocketmq", valid=None, reas
         log = folder / "nodes" / node["name"] / "logs" / "stdout.log"
         log.parent.mkdir(parents=True)
         log.write_text("serving\n")
-    info = {"backend": "docker", "status": "checked", "system": system, "nodes": NODES}
+    times = {"time_limit_s": 60.0, "fault_duration_s": 20.0}
+    info = {"backend": "docker", "status": "checked", "system": system, "nodes": NODES, **times}
     told = [{"sentence": LATE}]
     found = {name: {"count": n, "allowed": False, "examples": told} for name, n in (anomalies or {}).items()}
     results = {
         "valid": (not found) if valid is None else valid,
         "reason": reason,
         "anomalies": found,
-        "faults": [{"name": name, "targets": targets, "proven": True, "healed": True} for name, targets in faults],
+        "faults": [
+            {"name": name, "targets": targets, "proven": True, "healed": True, "rto": [{"seconds": 10.0}]}
+            for name, targets in faults
+        ],
         "counts": {"operations": operations},
     }
     (folder / "run.json").write_text(json.dumps(info))
@@ -44,7 +48,7 @@ SAID = "drained  4 queues in 2 passes"
         ([("random-kill", ["b1"]), ("random-partition", HARMLESS)], {"lost-write": 1}),
         ([("random-partition", HARMLESS)], {"stale-tail": 1}),
         ([("major-suspend", ["b1", "b2"])], {"lost-write": 1}),
-        ([("random-loss", ["b1"])], {"lost-write": 10_000}),
+        ([("random-loss", ["b1"])], {"lost-write": 5_001}),
         ([("random-loss", ["b1"])], {"duplicate": 1}),
     ],
 )
@@ -77,13 +81,14 @@ def test_an_unknown_run_is_not_accepted_where_a_verdict_is_owed(tmp_path):
         check_run(run_of(tmp_path, [("random-kill", ["b1"])], valid="unknown"), "docker", 2, SAID)
 
 
-def test_bounds_come_from_the_stored_runs():
+def test_bounds_come_from_the_stored_runs_and_from_what_a_fault_concerned(tmp_path):
     assert seen_under("random-kill").red == 0
     assert seen_under("random-loss").red < seen_under("random-loss").runs
-    assert set(seen_under("major-suspend").most) == {"stale-tail"}
-    loss = {"system": "rocketmq", "nodes": NODES}
-    may = explained(loss, {"faults": [{"name": "random-loss", "targets": ["b1"]}]})
-    assert may == {name: SPREAD * most for name, most in seen_under("random-loss").most.items()}
+    assert seen_under("major-suspend").names == {"stale-tail"}
+    folder = run_of(tmp_path, [("random-loss", ["b1"]), ("random-kill", ["b2"])]) / "current"
+    info, results = (json.loads((folder / name).read_text()) for name in ("run.json", "results.json"))
+    half = 10_000 * (20 + 10) // 60
+    assert explained(info, results) == dict.fromkeys(seen_under("random-loss").names, half)
     assert all(seen_under(name).runs >= 5 for name in FAULTS)
 
 

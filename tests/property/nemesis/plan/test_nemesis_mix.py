@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.host import NodeSpec
-from nemesis.plan.catalog import CATALOG, Kind, Selector
-from nemesis.plan.mix import LEAST_LENGTH_S
+from nemesis.plan.catalog import catalog
 from nemesis.plan.mix_times import LENGTHS_S, QUIET_S
 from nemesis.plan.plan import lanes, make_plan, quiet_stretches, read_plan, write_plan
+from nemesis.targets.selectors import Selector
 
 KINDS = {"broker": "replica", "controller": "controller"}
 SPECS = [NodeSpec(name=f"{role[0]}{i}", role=role) for role in KINDS for i in (1, 2, 3)]
 DEPOSE = ("leader-kill@broker", "leader-suspend@broker", "leader-partition")
 SEEDS = st.integers(0, 2**32)
-FAULTS = sorted(name for name, one in CATALOG.items() if one.fault is not None and one.selector is not Selector.FIXED)
+FAULTS = sorted(name for name, one in catalog().items() if one.fault is not None and one.selector is not Selector.FIXED)
 NAMES = st.lists(st.sampled_from([name for name in FAULTS if "ring" not in name]), min_size=2, max_size=6, unique=True)
 
 
@@ -43,6 +43,11 @@ def test_all_deposes_the_leader_by_each_means_and_for_long(seed, rhythm):
     assert set(DEPOSE) <= lasting
 
 
+@given(SEEDS)
+def test_all_hits_every_replica_and_parts_every_controller_at_the_same_time(seed):
+    assert {"all-kill@broker", "all-partition@controller"} <= {row.name for row in plan(seed=seed)}
+
+
 @given(SEEDS, st.floats(4, 30))
 def test_four_long_rows_are_enough_for_that(seed, asked_s):
     rows = plan(seed=seed, duration_s=asked_s, time_limit_s=8 * (8 + max(8.0, asked_s)) + 60)
@@ -63,12 +68,11 @@ def test_lengths_are_drawn_and_every_row_is_healed_in_time(nemesis, seed, interv
     assert rows == plan(nemesis, seed, interval_s=interval_s, duration_s=asked_s, time_limit_s=limit_s)
     assert [row.row for row in rows] == list(range(1, len(rows) + 1))
     assert [row.at_s for row in rows] == sorted(row.at_s for row in rows)
-    allowed = {*LENGTHS_S, asked_s, LEAST_LENGTH_S}
+    allowed = {*LENGTHS_S, asked_s, *(row.how.least_s for row in rows)}
     for row in rows:
         assert end_s(row) <= limit_s + 1e-6
         assert row.duration_s in allowed or row.follows
-        proven_by_links = row.fault.on_network or row.fault is Kind.DISCONNECT
-        assert row.duration_s >= LEAST_LENGTH_S or not proven_by_links
+        assert row.duration_s >= row.how.least_s
 
 
 def test_every_length_comes_up_some_rows_overlap_and_some_are_followed_by_a_restart():
@@ -76,8 +80,8 @@ def test_every_length_comes_up_some_rows_overlap_and_some_are_followed_by_a_rest
     rows = [row for one in made for row in one]
     assert {row.duration_s for row in rows} == {*LENGTHS_S}
     assert 0.2 < sum(len(lanes(one)) > 1 for one in made) / len(made) <= 1
-    assert any(row.duration_s == 0.5 and row.fault is Kind.KILL for row in rows), "killed and started again at once"
-    assert any(row.duration_s == 0.5 and row.fault is Kind.SUSPEND for row in rows)
+    assert any(row.duration_s == 0.5 and row.fault == "kill" for row in rows), "killed and started again at once"
+    assert any(row.duration_s == 0.5 and row.fault == "suspend" for row in rows)
     for one in made:
         for row in one:
             led = one[row.follows - 1] if row.follows else None
@@ -97,7 +101,7 @@ def test_every_length_comes_up_some_rows_overlap_and_some_are_followed_by_a_rest
 @given(SEEDS)
 def test_what_overlaps_leaves_the_other_its_nodes(seed):
     for one, other in itertools.combinations([row for row in plan(seed=seed) if not row.follows], 2):
-        if one.at_s < end_s(other) and other.at_s < end_s(one) and not (one.fault.on_network or other.fault.on_network):
+        if one.at_s < end_s(other) and other.at_s < end_s(one) and not (one.how.on_links() or other.how.on_links()):
             assert set(one.roles).isdisjoint(other.roles)
 
 
@@ -163,5 +167,5 @@ def test_a_seed_keeps_its_mixed_plan_from_version_to_version():
         (24.0, 8.0, "leader-loss", 0, 2.0),
         (40.0, 2.0, "leader-restart@broker", 0, 0.0),
         (41.367, 8.0, "leader-disconnect@controller", 0, 0.0),
-        (57.367, 0.5, "major-stop@broker", 0, 2.0),
+        (57.367, 0.5, "all-kill@broker", 0, 2.0),
     ]

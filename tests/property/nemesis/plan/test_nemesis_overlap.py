@@ -11,10 +11,11 @@ from cluster.host import NodeSpec
 from cluster.network.packet_filter import Rule
 from cluster.system import Leadership
 from nemesis.faults.active_faults import InForce
-from nemesis.plan.catalog import CATALOG, Selector
+from nemesis.plan.catalog import catalog
 from nemesis.plan.plan import Row, lanes
 from nemesis.plan.sequence import UNTIL, Step, Steps, plan_steps, round_s, rounds, scaled, times
 from nemesis.targets.choice import choose
+from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller"}
@@ -23,10 +24,10 @@ SPECS += [NodeSpec(name=f"c{i}", role="controller") for i in range(1, 4)]
 TOPOLOGY = Topology.of(SPECS, KINDS)
 NAMES = sorted(
     name
-    for name, entry in CATALOG.items()
+    for name, entry in catalog().items()
     if entry.fault is not None and entry.selector not in (Selector.ALL, Selector.FIXED)
 )
-OF_NODES = [name for name in NAMES if not CATALOG[name].fault.on_network]
+OF_NODES = [name for name in NAMES if not catalog()[name].how.on_links()]
 SECONDS = st.integers(1, 40).map(float)
 
 
@@ -149,7 +150,9 @@ def test_a_step_is_one_fault(name):
         rows((Step(nemesis=name, at=1, duration=1),))
 
 
-RULES = st.sampled_from([Rule(f"198.18.0.{i}", "INPUT", share) for i in (1, 2) for share in (None, 0.8)])
+RULES = st.sampled_from(
+    [Rule(f"198.18.0.{i}", "INPUT", *how) for i in (1, 2) for how in ((None, None), (0.8, None), (None, 7))]
+)
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.frozensets(RULES)), max_size=12))
@@ -167,8 +170,8 @@ def test_a_filter_holds_what_the_faults_in_force_ask_for_whatever_the_order(move
             force.release(owners[owner], "b1", held.append)
         assert set(held[-1]) == frozenset().union(*wanted.values())
         assert len(held[-1]) == len(set(held[-1]))
-        whole = [rule.probability is None for rule in held[-1]]
-        assert whole == sorted(whole, reverse=True)
+        order = [2 if rule.queue is not None else 1 if rule.probability is not None else 0 for rule in held[-1]]
+        assert order == sorted(order), "cuts, then shares, then queues"
     assert force.seen("b2", len) == 0
 
 

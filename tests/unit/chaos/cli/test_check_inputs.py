@@ -92,8 +92,8 @@ def test_a_file_that_is_not_there_disturbs_no_other(tmp_path: Path, kinds: list[
 def loaded(*argv: str) -> set[str]:
     """The modules that a process of its own has at its end."""
     code = (
-        "import json, sys; sys.argv[0] = 'chaos'\nfrom chaos.cli.main import main\ntry:\n    main()\n"
-        "except SystemExit:\n    print('\\n' + json.dumps(list(sys.modules)))"
+        "import json, sys; sys.argv[0] = 'chaos'\nfrom chaos.cli.main import run\nrun()\n"
+        "print('\\n' + json.dumps(list(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=120, check=True)
     return set(json.loads(done.stdout.splitlines()[-1]))

@@ -9,12 +9,10 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Phase
 from chaos.run.watching import Beat, Opening
 from cluster.system import Leadership
-from nemesis.plan.catalog import Kind, Selector
 from nemesis.plan.plan import Row
+from nemesis.targets.selectors import Selector
 
-ROW = Row(
-    row=1, at_s=10, duration_s=20, name="leader-kill", selector=Selector.LEADER, fault=Kind.KILL, roles=("broker",)
-)
+ROW = Row(row=1, at_s=10, duration_s=20, name="leader-kill", selector=Selector.LEADER, fault="kill", roles=("broker",))
 OPENING = Opening(
     title="minimq, seed 7", nodes=("c1", "b1", "b2"), plan=(ROW,), origin_ns=5 * NS_PER_S, time_limit_s=60
 )

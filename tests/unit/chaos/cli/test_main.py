@@ -36,6 +36,26 @@ def test_help_names_every_command_and_loads_nothing_heavy() -> None:
         assert f"\n  {name} " in done.stdout
 
 
+def test_help_texts_are_sentences_and_the_list_says_what_the_command_says() -> None:
+    import click
+
+    from chaos.cli.main import COMMANDS, cli
+
+    for name, (_, short) in COMMANDS.items():
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        first = (command.help or "").split("\n")[0]
+        assert first.endswith("."), name
+        assert short.endswith((".", "…")), name
+        assert first.split()[0] == short.split()[0], f"{name}: one verb in both"
+        for param in command.params:
+            if isinstance(param, click.Option) and param.help and not param.hidden:
+                text = param.help.partition("  [")[0]
+                assert text[0].isupper(), (name, param.name)
+                assert text.endswith("."), (name, param.name)
+                assert len(text) <= 200, (name, param.name)
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
@@ -133,3 +153,17 @@ def test_the_distribution_holds_exactly_the_six_packages() -> None:
     found = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
     assert sorted(found) == sorted(f"{name}*" for name in PACKAGES)
     assert sorted(path.parent.name for path in root.glob("*/__init__.py")) == sorted(PACKAGES)
+
+
+def test_what_a_library_does_at_the_very_end_does_not_change_the_exit_code(tmp_path: Path) -> None:
+    code = (
+        "import ctypes, sys\n"
+        "libc = ctypes.CDLL(None)\n"
+        "libc.__cxa_atexit(libc.abort, None, None)\n"  # as a destructor of a C++ library that goes wrong
+        "from chaos.cli.main import main\n"
+        f"sys.argv = ['chaos', 'check', {str(tmp_path / 'gone')!r}]\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 254, done.stderr
+    assert "gone" in done.stderr

@@ -64,7 +64,8 @@ def test_ls_shows_what_it_cannot_read_beside_the_others(store: Path) -> None:
 
 
 def test_an_empty_store_is_said(tmp_path: Path) -> None:
-    assert said("ls", "--store", str(tmp_path / "none")) == f"no runs in {tmp_path / 'none'}\n"
+    told = said("ls", "--store", str(tmp_path / "none"))
+    assert told == f"no runs in {tmp_path / 'none'}; make one with chaos run, or look elsewhere with --store\n"
     assert said("ls", "--store", str(tmp_path), "--json") == ""
 
 
@@ -119,7 +120,7 @@ def test_show_around_cuts_out_its_context(store: Path) -> None:
     at = next(number for number, line in enumerate(whole) if " 0:2 " in line)
     assert [line[2:] for line in cut[1:]] == whole[at - 1 : at + 2]
     assert said("show", "-3", "--store", str(store), "--around", "5:5").splitlines()[1:] == [
-        "nothing in this history concerns 5:5"
+        "--around 5:5: nothing in this history concerns it"
     ]
 
 

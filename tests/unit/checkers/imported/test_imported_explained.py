@@ -17,7 +17,7 @@ from checkers.kafka import explain
 from checkers.kafka.names import CYCLES, MISSED
 
 NEVER_NAMED = {"G0-process", "G1c-process"}
-"""Process order is part of real-time order, so these names do not occur (docs/kafka.md)."""
+"""Process order is part of real-time order, so these names do not occur (docs/reference/kafka.md)."""
 
 
 def op(f, value, times, output=None, type_="ok", **extra):

@@ -1,4 +1,4 @@
-"""What was wrong in OpenChaos itself: docs/openchaos.md names for each defect the test that would catch it here."""
+"""What was wrong in OpenChaos itself: docs/explanation/openchaos-defects.md names the test for each defect."""
 
 import ast
 import re
@@ -12,9 +12,10 @@ from repository import ROOT
 from chaos.cli.main import PACKAGES, cli
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.anomalies.headline import STRENGTH
-from nemesis.faults.machine import faults_on
-from nemesis.plan.catalog import CATALOG, Kind, Selector, parse
+from nemesis.faults.registry import faults, faults_on
+from nemesis.plan.catalog import catalog, parse
 from nemesis.plan.plan import count_bounds
+from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
 HISTORIES = ROOT / "tests" / "histories"
@@ -22,7 +23,7 @@ ROW = re.compile(r"\| (\d+) \| .+ \| .+ \| (.+) \|")
 
 
 def test_every_defect_has_a_test_that_is_there() -> None:
-    lines = (ROOT / "docs" / "openchaos.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "explanation" / "openchaos-defects.md").read_text().splitlines()
     rows = [row for row in map(ROW.fullmatch, lines) if row is not None]
     assert [int(row[1]) for row in rows] == list(range(1, 16))
     for row in rows:
@@ -43,8 +44,8 @@ def test_the_verdict_is_the_exit_code(history: str, code: int, tmp_path: Path) -
 
 
 def test_every_fault_that_is_listed_is_implemented() -> None:
-    named = {entry.fault for entry in CATALOG.values() if entry.fault is not None}
-    assert named == set(Kind)
+    named = {entry.fault for entry in catalog().values() if entry.fault is not None}
+    assert named == set(faults())
     for how in ("process", "container"):
         assert faults_on(how).keys() == named
 
@@ -54,7 +55,7 @@ def test_the_help_says_how_many_nodes_a_cut_needs(name: str) -> None:
     entry = parse(name, Topology({}, {})).entry
     said = re.search(r"; (\d) nodes or more", entry.help)
     assert said is not None
-    possible = [n for n in range(1, 9) if count_bounds(Selector(entry.selector), Kind.PARTITION, n, replicas=True)[1]]
+    possible = [n for n in range(1, 9) if count_bounds(Selector(entry.selector), entry.how, n, replicas=True)[1]]
     assert possible == list(range(int(said[1]), 9))
 
 

@@ -71,6 +71,14 @@ def test_counters_are_read_from_the_listing():
     assert parsed("", "CHAOS-x").counters == ()
 
 
+def test_a_rule_may_hand_packets_to_a_program_and_lets_them_pass_while_there_is_none():
+    rule = Rule("198.18.0.9", queue=7)
+    line = "-A CHAOS-x -s 198.18.0.9/32 -j NFQUEUE --queue-num 7 --queue-bypass"
+    assert program("CHAOS-x", [rule]).splitlines()[2] == line
+    listing = "-A CHAOS-x -s 198.18.0.9/32 -c 3 252 -j NFQUEUE --queue-num 7 --queue-bypass"
+    assert parsed(listing, "CHAOS-x").counters == (Counter(rule, 3, 252),)
+
+
 ACCEPTED = "a rule in INPUT accepts packets before them"
 
 

@@ -10,11 +10,10 @@ from cluster.doctor import Fact
 from cluster.host import Capability, NodeSpec
 from cluster.system import Leadership
 from cluster.systems.minimq.system import MiniMQ
-from nemesis.faults.machine import faults_on
-from nemesis.faults.registry import FAULTS
+from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.capabilities import lacking, unavailable
-from nemesis.plan.catalog import CATALOG, Kind, parse
-from nemesis.plan.mix import kinds_of, parse_mix
+from nemesis.plan.catalog import catalog, parse
+from nemesis.plan.mix import faults_in, parse_mix
 from nemesis.plan.plan import left_out, make_plan, read_plan
 from nemesis.targets.choice import aim, choose
 from nemesis.targets.topology import Topology
@@ -26,6 +25,7 @@ SPECS = [
     for name in names
 ]
 TOPOLOGY = Topology.of(SPECS, KINDS)
+OF_ALL = {name for name, fault in faults().items() if fault.in_all}
 
 
 def rows(nemesis, specs=SPECS, interval_s=20, duration_s=20, time_limit_s=120, seed=1, fault_nodes=(), rhythm="mixed"):
@@ -51,8 +51,8 @@ def test_the_asked_names_are_there():
         "leader-partition",
         "major-suspend",
         "random-loss",
-    } <= set(CATALOG)
-    assert all(entry.help and entry.name == name for name, entry in CATALOG.items())
+    } <= set(catalog())
+    assert all(entry.help and entry.name == name for name, entry in catalog().items())
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_too_few_nodes_are_refused(nemesis):
         ("all-suspend", ("b1", "b2", "b3"), "b1 b2 b3 of 3 brokers, suspended"),
         ("all-stop@controller", ("c1", "c2", "c3"), "c1 c2 c3 of 3 controllers, stopped"),
         ("leader-restart", ("b2",), "master b2, restarted"),
-        ("leader-disconnect@controller", ("c1",), "active controller c1, off the network"),
+        ("leader-disconnect@controller", ("c1",), "active controller c1, taken off the network"),
         ("all-loss@controller", ("c1", "c2", "c3"), "c1 c2 c3, 80 % loss each way"),
         ("all-partition@broker", ("b1", "b2", "b3"), "{b1 | b2 | b3}"),
         ("leader-partition-in@broker", ("b2",), "master {b2 <-/- b1 b3}"),
@@ -253,17 +253,19 @@ def test_all_is_every_fault_on_every_role():
     often = {name for name in names if sum(row.name == name for row in plan[:93]) > 1}
     assert often == {"leader-kill@broker", "leader-suspend@broker", "leader-partition"}, "these come again and again"
     assert {name.partition("@")[0] for name in names} == {
-        name for name in CATALOG if name not in ("noop", "partition-majorities-ring") and "fixed-" not in name
+        name
+        for name, entry in catalog().items()
+        if entry.fault in OF_ALL and name != "partition-majorities-ring" and "fixed-" not in name
     } | {"partition-majorities-ring"}, "the ring fits the six nodes of both roles"
     assert {"leader-kill@broker", "leader-kill@controller", "random-loss", "random-loss@controller"} <= names
     assert "leader-kill" not in names, "on brokers alone it would come twice"
-    assert {row.fault for row in plan[: len(Kind)]} == set(Kind), "a short run sees every mechanism"
+    assert {row.fault for row in plan[: len(OF_ALL)]} == OF_ALL, "a short run sees every mechanism"
 
 
 def test_all_leaves_out_what_cannot_be_done_and_says_so():
-    missing = {Kind.LOSS: "iptables statistic: no share (modprobe xt_statistic)"}
+    missing = {"loss": "iptables statistic: no share (modprobe xt_statistic)"}
     plan = make_plan("all", KINDS, SPECS, interval_s=1, duration_s=1, time_limit_s=300, seed=1, missing=missing)
-    assert {row.fault for row in plan} == set(Kind) - {Kind.LOSS}
+    assert {row.fault for row in plan} == OF_ALL - {"loss"}
     assert left_out("all", KINDS, SPECS, missing) == (
         "all leaves out every loss here: iptables statistic: no share (modprobe xt_statistic)",
         "all leaves out what needs more nodes: partition-majorities-ring@broker, partition-majorities-ring@controller",
@@ -271,7 +273,8 @@ def test_all_leaves_out_what_cannot_be_done_and_says_so():
     assert left_out("random-loss,leader-kill", KINDS, SPECS, missing) == ()
     few = [spec for spec in SPECS if spec.name not in {"c2", "c3"}]
     (line,) = left_out("all", KINDS, few, {})
-    assert "needs more nodes: minor-kill@controller" in line
+    assert "needs more nodes: " in line
+    assert "minor-kill@controller" in line
     assert all("partition@controller" not in row.name for row in rows("all", specs=few, time_limit_s=4000))
 
 
@@ -279,15 +282,15 @@ def test_what_is_missing_is_found_by_the_needs_of_each_fault():
     there = [Fact("iptables", True, "v1.8", gives=Capability.IPTABLES), Fact("maven", False, "not found")]
     assert lacking(there) == {}
     gone = Fact("iptables statistic", False, "no share", "modprobe xt_statistic", gives=Capability.STATISTIC)
-    assert unavailable(FAULTS, lacking([*there, gone])) == {
-        Kind.LOSS: "iptables statistic: no share (modprobe xt_statistic)"
+    assert unavailable(faults(), lacking([*there, gone])) == {
+        "loss": "iptables statistic: no share (modprobe xt_statistic)"
     }
 
 
 def test_faults_of_whole_containers_need_containers():
     never = {Capability.MACHINE: "no containers", Capability.LINK: "no way back"}
-    assert unavailable(faults_on("process"), never) == {Kind.DISCONNECT: "no way back"}
-    on_hosts = (Kind.KILL, Kind.STOP, Kind.RESTART, Kind.SUSPEND, Kind.DISCONNECT)
+    assert unavailable(faults_on("process"), never) == {"disconnect": "no way back"}
+    on_hosts = ("kill", "stop", "restart", "suspend", "disconnect")
     assert unavailable(faults_on("container"), never) == dict.fromkeys(on_hosts, "no containers")
 
 
@@ -310,7 +313,7 @@ def test_all_leaves_out_what_a_backend_can_never_do():
     system, said = MiniMQ(), []
     experiment = resolved({"nemesis": "all", "time_limit_s": 2000.0}, system.resolve({}), 1)
     plan = plan_of(experiment, system, plugins.load("backends", "ssh"), said.append)
-    assert {row.fault for row in plan} == set(Kind) - {Kind.DISCONNECT}
+    assert {row.fault for row in plan} == OF_ALL - {"disconnect"}
     assert any("all leaves out every disconnect here: commands come by the network" in line for line in said)
 
 
@@ -329,16 +332,16 @@ def test_a_seed_keeps_its_mix_from_version_to_version():
 @pytest.mark.parametrize(
     "text",
     [
-        *CATALOG,
+        *catalog(),
         "all",
         "leader-kill@broker, random-loss@broker+controller",
         "major-suspend@controller,random-restart",
     ],
 )
-def test_the_kinds_of_a_text_are_those_of_the_mix_that_it_is_read_as(text):
+def test_the_faults_in_a_text_are_those_of_the_mix_that_it_is_read_as(text):
     mix = parse_mix(text, TOPOLOGY)
-    assert kinds_of(text) == {choice.entry.fault for choice in mix.choices}
+    assert faults_in(text) == {choice.entry.how for choice in mix.choices}
 
 
 def test_a_name_that_nobody_knows_is_no_kind():
-    assert kinds_of("leader-kil, leader-kill") == {Kind.KILL}
+    assert faults_in("leader-kil, leader-kill") == {faults()["kill"]}

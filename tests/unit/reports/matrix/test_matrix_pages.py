@@ -180,12 +180,12 @@ def test_a_spread_averages_no_outage_and_no_recovery_in(recoveries):
     below = sum(dot < spread.p90 for dot in spread.dots)
     assert below < 0.9 * len(spread.dots) <= at_most + 1e-9
     scale_s = scale_of([spread])
-    drawn = spread_row("n", "kill", "send", spread, scale_s)
+    drawn = spread_row("n", "red", "send", spread, scale_s)
     assert all(0 <= x <= 1 for x in drawn.dots)
 
 
 def test_a_strip_draws_a_dot_a_fault_and_says_the_rest_in_words():
-    drawn = spread_row("leader-kill", "kill", "send", spread_of([2.0, 4.0, None, "never"]), 8.0)
+    drawn = spread_row("leader-kill", "red", "send", spread_of([2.0, 4.0, None, "never"]), 8.0)
     assert (drawn.dots, drawn.marks) == ((0.25, 0.5), (("median", 0.375), ("p90", 0.5)))
     assert (drawn.faults, drawn.median, drawn.p90, drawn.longest) == (4, "3.0 s", "4.0 s", "4.0 s")
     assert scale_of([]) == 1.0
@@ -220,7 +220,7 @@ def test_a_runs_page_has_a_strip_for_each_nemesis_and_kind_that_an_outage_touche
     rows, scale_s = spread_rows(faults)
     assert scale_s == 4.0
     (only,) = rows
-    assert (only.name, only.kind, only.f) == ("leader-kill", "kill", "send")
+    assert (only.name, only.colour, only.f) == ("leader-kill", "red", "send")
     assert (only.faults, only.never, only.none) == (3, 1, 0)
     assert (only.median, only.dots) == ("3.0 s", (0.5, 1.0))
     assert spread_rows(()) == ((), 1.0)

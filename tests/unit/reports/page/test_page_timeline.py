@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import pytest
 import synthetic
 from synthetic import ns
 
@@ -121,7 +120,7 @@ def test_faults_of_a_run_that_was_never_judged_come_from_its_events() -> None:
     )
     assert (healing.healed, healing.heal_evidence, healing.heal_ns) == (False, "", ns(5)), "a last look is no heal"
     (band,) = timeline.bands((first, second), synthetic.ORIGIN, 30.0)
-    assert (band.start, band.end, band.healed, band.kind) == (1.0, 30.0, 30.0, "kill")
+    assert (band.start, band.end, band.healed, band.colour) == (1.0, 30.0, 30.0, "red")
 
 
 def test_a_phase_that_never_ended_lasts_to_the_end_and_is_not_ok() -> None:
@@ -133,19 +132,3 @@ def test_a_phase_that_never_ended_lasts_to_the_end_and_is_not_ok() -> None:
     ]
     spans = timeline.phase_spans(events, synthetic.ORIGIN, 9.0)
     assert [(s.name, s.start, s.end, s.ok) for s in spans] == [("load", 0, 5, True), ("drain", 5, 9, False)]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("leader-kill", "kill"),
-        ("random-partition@broker+controller", "partition"),
-        ("partition-majorities-ring", "partition"),
-        ("bridge", "partition"),
-        ("major-suspend@controller", "suspend"),
-        ("random-loss", "loss"),
-        ("noop", "other"),
-    ],
-)
-def test_colour_follows_the_mechanism(name: str, kind: str) -> None:
-    assert timeline.kind_of(name) == kind

@@ -20,7 +20,7 @@ def band(number: int, start: float, end: float) -> Band:
     return Band(
         id=number,
         name="leader-partition",
-        kind="partition",
+        colour="violet",
         start=start,
         end=end,
         healed=end,

@@ -1,4 +1,4 @@
-"""docs/minimq.md says what the code does: every setting, every request and reason, and the frame it shows."""
+"""docs/systems/minimq.md says what the code does: every setting, every request and reason, and the frame it shows."""
 
 import re
 from typing import get_args
@@ -10,7 +10,7 @@ from cluster.systems.minimq.broker_messages import BrokerRequest, Produce, Rejec
 from cluster.systems.minimq.settings import SETTINGS
 from cluster.systems.minimq.wire import FRAME_BYTES_MAX, PORT, Call, frame
 
-PAGE = (ROOT / "docs" / "minimq.md").read_text()
+PAGE = (ROOT / "docs" / "systems" / "minimq.md").read_text()
 
 
 def test_every_setting_is_there_and_no_other():

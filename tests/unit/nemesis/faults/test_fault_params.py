@@ -1,0 +1,257 @@
+"""Parameters of faults: as they are typed, as they stand in plans and events, and what is said of wrong ones."""
+
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import pytest
+from msgspec import Meta
+from repository import ROOT
+
+from chaos import plugins
+from chaos.core.errors import HistoryError, UsageError
+from chaos.options.config_file import load
+from cluster.host import NodeSpec
+from cluster.system import Leadership
+from nemesis.faults import manual_page, params, registry
+from nemesis.faults.fault import Fault
+from nemesis.faults.loss import LossParams
+from nemesis.faults.registry import faults, faults_on
+from nemesis.plan.catalog import parse, words
+from nemesis.plan.plan import make_plan, read_plan, write_plan
+from nemesis.targets.choice import choose
+from nemesis.targets.topology import Topology
+
+KINDS = {"controller": "controller", "broker": "replica"}
+SPECS = [NodeSpec(name=f"{role[0]}{i}", role=role) for role in KINDS for i in (1, 2, 3)]
+TOPOLOGY = Topology.of(SPECS, KINDS)
+
+
+def rows(nemesis):
+    return make_plan(nemesis, KINDS, SPECS, interval_s=10, duration_s=10, time_limit_s=100, seed=3)
+
+
+class Waves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Parameters with each kind of bound."""
+
+    high_ms: Annotated[int, Meta(ge=1, le=1000, description="how high", extra={"unit": "ms"})] = 10
+    low_ms: Annotated[int, Meta(ge=0, extra={"unit": "ms"})] = 0
+    steep: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+    free: float = 1.0
+
+    def __post_init__(self):
+        if self.low_ms > self.high_ms:
+            raise ValueError(f"low_ms {self.low_ms}: give at most high_ms, {self.high_ms}")
+
+
+def test_parameters_say_what_they_may_be():
+    assert [(one.name, one.default, one.range, one.help) for one in params.params_of(Waves)] == [
+        ("high_ms", 10, "a whole number of ms from 1 and up to 1000", "how high"),
+        ("low_ms", 0, "a whole number of ms from 0", ""),
+        ("steep", 0.5, "a number above 0 and below 1", ""),
+        ("free", 1.0, "a number", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"high_ms": "0"}, "high_ms 0: give a whole number of ms from 1 and up to 1000"),
+        ({"high_ms": "1001"}, "high_ms 1001: give"),
+        ({"high_ms": "1.5"}, "high_ms 1.5: give a whole number"),
+        ({"steep": "0"}, "steep 0: give a number above 0 and below 1"),
+        ({"steep": 1.0}, "steep 1.0: give"),
+        ({"steep": "nan"}, "steep nan: give"),
+        ({"free": "inf"}, "free inf: give a number"),
+        ({"free": "much"}, "free much: give a number"),
+        ({"free": True}, "free True: give a number"),
+        ({"hihg_ms": "1"}, "no parameter 'hihg_ms'; did you mean high_ms?"),
+        ({"low_ms": "20"}, "low_ms 20: give at most high_ms, 10"),
+    ],
+)
+def test_a_wrong_parameter_is_one_line_with_what_is_allowed(given, said):
+    with pytest.raises(UsageError) as error:
+        params.read(Waves, given)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_edges_of_the_bounds_are_allowed():
+    assert params.read(Waves, {"high_ms": "1000", "low_ms": "0", "steep": "0.999"}) == Waves(high_ms=1000, steep=0.999)
+
+
+def test_a_parameter_that_is_no_number_cannot_be_declared():
+    class Named(msgspec.Struct):
+        """Wrong on purpose."""
+
+        who: str = "b1"
+
+    with pytest.raises(TypeError, match=r"Named\.who: a parameter of a fault is a number with a default"):
+        params.params_of(Named)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical", "probability"),
+    [
+        ("random-loss", "random-loss", 0.8),
+        ("random-loss:probability=0.50", "random-loss:probability=0.5", 0.5),
+        ("random-loss:probability=1@controller+broker", "random-loss:probability=1.0@broker+controller", 1.0),
+        (" random-loss : probability = .25 @broker", "random-loss:probability=0.25@broker", 0.25),
+    ],
+)
+def test_parameters_stand_before_the_roles(text, canonical, probability):
+    choice = parse(text, TOPOLOGY)
+    assert choice.text == canonical
+    assert dict(choice.params) == {"probability": probability}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "random-loss:probability=2",
+            "--nemesis random-loss:probability=2: probability 2: give a number above 0 and up",
+        ),
+        ("random-loss:probability=0", "give a number above 0 and up to 1"),
+        ("random-loss:probabilty=0.5", "no parameter 'probabilty'; did you mean probability?"),
+        ("random-loss:0.5", "'0.5': write parameters as NAME=VALUE, e.g. random-loss:probability=0.5"),
+        ("random-loss:probability=", "write parameters as NAME=VALUE"),
+        ("random-loss:probability=.1,probability=.2", "probability is given twice"),
+        ("leader-kill:hard=1", "no parameter 'hard'; parameters: none"),
+        ("noop:probability=0.5", "noop hits nobody, leave :probability=0.5 out"),
+    ],
+)
+def test_wrong_parameters_of_a_nemesis_are_said_in_one_line(text, said):
+    with pytest.raises(UsageError) as error:
+        rows(text)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_comma_parts_nemeses_and_parameters():
+    assert words("leader-kill, x:a=1,b=2@broker ,random-loss:probability=0.5,noop") == [
+        "leader-kill",
+        "x:a=1,b=2@broker",
+        "random-loss:probability=0.5",
+        "noop",
+    ]
+
+
+def test_parameters_go_through_the_plan_to_the_fault(tmp_path: Path):
+    planned = rows("random-loss:probability=0.25,leader-kill")
+    write_plan(planned, tmp_path / "plan.jsonl")
+    assert read_plan(tmp_path / "plan.jsonl") == planned
+    loss = next(row for row in planned if row.fault == "loss")
+    assert loss.read_params() == LossParams(0.25)
+    assert choose(loss, TOPOLOGY, Leadership()).description.endswith(", 25 % loss each way")
+    told = loss.identity
+    assert (told.kind, told.selector, told.roles) == ("loss", "random", ("broker", "controller"))
+    assert told.params == {"probability": 0.25}
+    assert (told.nature.hits, told.nature.colour) == ("links", "green")
+
+
+def test_a_plan_of_an_older_version_has_the_defaults_and_a_wrong_one_is_named(tmp_path: Path):
+    path = tmp_path / "plan.jsonl"
+    row = {"row": 1, "at_s": 1, "duration_s": 2, "name": "random-loss", "selector": "random", "fault": "loss"}
+    path.write_bytes(msgspec.json.encode({**row, "roles": ["broker"], "draw": {"b1": 0.5}}) + b"\n")
+    (old,) = read_plan(path)
+    assert old.read_params() == LossParams(0.8)
+    for change, said in (
+        ({"params": {"probability": 7}}, r"probability 7: give a number above 0 and up to 1"),
+        ({"fault": "losss"}, r"no fault 'losss' here; did you mean loss\?"),
+    ):
+        path.write_bytes(msgspec.json.encode({**row, "roles": ["broker"], **change}) + b"\n")
+        with pytest.raises(HistoryError, match=rf"plan\.jsonl:1: {said}"):
+            read_plan(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "nemesis"),
+    [
+        ("nemesis: {random-loss@broker: {probability: 0.5}}", "random-loss:probability=0.5@broker"),
+        ("nemesis: {random-loss: {probability: 1}, leader-kill: }", "random-loss:probability=1,leader-kill"),
+        ("nemesis: {leader-kill: {}}", "leader-kill"),
+    ],
+)
+def test_in_yaml_parameters_are_a_mapping(tmp_path: Path, text, nemesis):
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    assert load(path).values["nemesis"] == nemesis
+    path.write_text(f"nemesis:\n- {{at: 1, {text}, duration: 2}}\n")
+    assert load(path).values["sequence"].steps[0].nemesis == nemesis
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nemesis: {}", "no nemesis is named"),
+        ("nemesis: {random-loss: {probability: high}}", "probability must be a number, not 'high'"),
+        ("nemesis: {random-loss: 0.5}", "random-loss must be a mapping"),
+        ("nemesis: {'random-loss:probability=1': }", "parameters stand in a mapping"),
+    ],
+)
+def test_a_wrong_mapping_is_one_line_with_its_place(tmp_path: Path, text, said):
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}:1: ")
+    assert said in str(error.value)
+
+
+@pytest.fixture
+def other_points(monkeypatch: pytest.MonkeyPatch):
+    """Entry points beside those that are installed; the registry is read anew, and once more afterwards."""
+    own = plugins.entry_points
+
+    def use(**points):
+        more = [EntryPoint(name.replace("_", "-"), value, "chaos.faults") for name, value in points.items()]
+        monkeypatch.setattr(plugins, "entry_points", lambda group: [*own(group=group), *more])
+        registry._loaded.cache_clear()
+
+    yield use
+    registry._loaded.cache_clear()
+
+
+class Foreign(faults()["suspend"]):
+    """A fault of somebody else's."""
+
+    name = "foreign"
+    verb = "estranged"
+
+
+NOT_A_FAULT = 7
+
+
+def test_a_fault_of_somebody_else_comes_by_the_same_door_and_a_broken_one_harms_nobody(other_points):
+    here = "test_fault_params"
+    other_points(
+        foreign=f"{here}:Foreign", lame=f"{here}:NOT_A_FAULT", gone="no_such_module:X", misnamed=f"{here}:Foreign"
+    )
+    assert set(faults()) > {"foreign", "kill"}
+    assert "foreign" in faults_on("container")
+    assert registry.broken().keys() == {"lame", "gone", "misnamed"}
+    assert "no subclass of nemesis.faults.fault.Fault" in registry.broken()["lame"]
+    assert "give both one name" in registry.broken()["misnamed"]
+    with pytest.raises(UsageError, match="no fault 'gone' here: "):
+        registry.fault_named("gone")
+
+
+def test_every_fault_says_what_it_is():
+    for name, fault in faults().items():
+        assert issubclass(fault, Fault)
+        assert fault.name == name
+        assert "{}" in fault.help
+        assert params.read(fault.Params, {}) == fault.Params()
+        style = (ROOT / "reports/assets/report.css").read_text()
+        assert f".k-{fault.colour}{{" in style
+        assert f".f-{fault.colour}{{" in style
+    for name, fault in faults_on("container").items():
+        assert fault.nature() == faults()[name].nature()
+
+
+def test_the_page_of_faults_is_what_their_classes_say():
+    assert (ROOT / "docs/reference/faults.md").read_text() == manual_page.page(), (
+        "python -m nemesis.faults.manual_page > docs/reference/faults.md"
+    )
