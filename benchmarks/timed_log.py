@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.measuring import profile, times
-from chaos.core.op import F, Type
+from chaos.core.op import Type
+from chaos.models.log.words import F
 from checkers.engine.judge import examine
 from checkers.engine.local import begin
 from checkers.history.folder_integrity import context_of, evidence_of

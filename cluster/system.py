@@ -14,8 +14,8 @@ import msgspec
 from chaos.core import payload
 from chaos.core.client import Client
 from chaos.core.events import Note, Observation
-from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
+from chaos.models.log.words import F
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 

@@ -12,7 +12,8 @@ import msgspec
 from chaos.cli.examples import examples
 from chaos.cli.options import STORE_OPTION
 from chaos.core.errors import UsageError
-from chaos.core.op import F, Type
+from chaos.core.op import Type
+from chaos.models.log.words import F
 
 _TYPES = {kind.word: kind for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)}
 

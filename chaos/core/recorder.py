@@ -111,9 +111,7 @@ class Recorder:
         self._values.append(_sealed(FRAME.pack(0, len(values)) + values, self._frames))
         return self._frames
 
-    def invoke(
-        self, op: Invocation, scheduled_ns: int, *, pinned: bool, at_ns: int | None = None
-    ) -> tuple[int, int]:
+    def invoke(self, op: Invocation, scheduled_ns: int, *, pinned: bool, at_ns: int | None = None) -> tuple[int, int]:
         """Store an invocation; returns (operation number, its time). Call before sending.
 
         ``at_ns`` is for histories that already happened (literals, imports); a load never gives it.

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import OPERATIONS, READ_ROWS
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.generate.outcomes import PIECE, Fates, Ints, draws, sites_of
 from chaos.generate.plan import CYCLE, ORIGIN_NS, REORDERED, SENDS, SENT_BACK, SLOTS, TIMEOUT_NS, Plan
+from chaos.models.log.words import F
 from chaos.testing.history_files import DRAIN_CLIENT, NODES
 
 MASTER: Final = [node.name for node in NODES].index("b1")

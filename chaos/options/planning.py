@@ -12,7 +12,7 @@ import msgspec
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
 from chaos.core.events import RUN_EVENTS, Fault, read_events
-from chaos.core.op import F
+from chaos.models.log.words import F
 from chaos.options.experiment import Experiment
 from chaos.workload.base import check_suited
 from cluster.host import Backend

@@ -21,9 +21,9 @@ from chaos.core.errors import ChaosError, DeadlineError, DeployError, RunInterru
 from chaos.core.events import RUN_EVENTS, EventLog, Note, Observation
 from chaos.core.history import SCHEMA_VERSION
 from chaos.core.manifest import write_manifest
-from chaos.core.op import F
 from chaos.core.runinfo import RunInfo, write_run
 from chaos.core.verdict import Results, exit_code
+from chaos.models.log.words import F
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.planning import mix_of, plan_of
 from chaos.run.deploy import Deployed, bring_up, on_all, prepare, remove_names, start_observer

@@ -10,7 +10,7 @@ import msgspec
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
-from chaos.core.op import SENDS
+from chaos.models.log.words import SENDS
 from chaos.options.experiment import Experiment
 from chaos.run.deploy import Deployed, child_environment, python_inside
 from chaos.worker.messages import (
@@ -28,7 +28,7 @@ from chaos.worker.messages import (
     WorkerSpec,
 )
 from chaos.worker.pipe import Inside
-from chaos.worker.unread_values import Named, together
+from chaos.workload.unread_values import Named, together
 
 DRAIN_PASS_TIMEOUT_S = 60.0
 COPY_TIMEOUT_S = 30.0

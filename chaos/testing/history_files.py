@@ -23,11 +23,12 @@ from chaos.core.events import CLOCK_SKEW, RUN_EVENTS, Event, EventLog, Evidence,
 from chaos.core.history import SCHEMA_VERSION
 from chaos.core.manifest import write_manifest
 from chaos.core.node_notes import Look, ended_note, look_note
-from chaos.core.op import HOLDS, SENDS, Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import OP_SIZE, Recorder
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
-from chaos.core.transaction import Decision
 from chaos.core.verdict import Results
+from chaos.models.log.transaction import Decision
+from chaos.models.log.words import HOLDS, SENDS, F, Record, Value
 from chaos.testing.history_literal import (
     DrainLiteral,
     Expected,

@@ -13,7 +13,8 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Fault, Note, Observation, Phase
 from chaos.core.history import NEVER_NS
-from chaos.core.op import SENDS, F, Type
+from chaos.core.op import Type
+from chaos.models.log.words import SENDS, F
 from reports.history.rows import Operation
 
 HEAD: Final = "   TIME s   TOOK ms  PROC     QUEUE  OPERATION       WHAT                          OUTCOME   NODE"

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from chaos.core.op import READS, F, Type
+from chaos.core.op import Type
 from chaos.core.recorder import OP, OP_SIZE, READ, READ_SIZE
+from chaos.models.log.words import READS, F
 
 # Positions in chaos.core.recorder.OP and READ.
 _TIME, _OP, _TYPE, _F, _KEY, _A, _B, _REF, _ARGUMENT = 2, 3, 4, 5, 8, 9, 10, 12, 15

@@ -10,7 +10,8 @@ import msgspec
 
 from chaos.core.client import settled
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import F, Invocation, Value
+from chaos.core.op import Invocation
+from chaos.models.log.words import F, Value
 from cluster.system import ClusterView
 from cluster.systems.rocketmq.system import RocketMQ
 

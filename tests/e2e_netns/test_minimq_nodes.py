@@ -12,8 +12,9 @@ from minimq_nodes import BROKERS, CONTROLLERS, NODES, QUEUES, TOPIC, Client, Nod
 from chaos.core import payload
 from chaos.core.client import settled
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import F, Invocation, Record, Type, Value
+from chaos.core.op import Invocation, Type
 from chaos.core.runinfo import NodeInfo
+from chaos.models.log.words import F, Record, Value
 from cluster.system import ClusterView
 from cluster.systems.minimq import client as minimq_client
 from cluster.systems.minimq.broker_messages import GetReplica, Poll, Produce, Read, Rejected

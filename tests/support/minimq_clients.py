@@ -6,7 +6,7 @@ from minimq_oracle import DEADLINE_MS, Told
 from minimq_sim import BROKERS, CONTROLLERS, NODES, Simulation
 
 from chaos.core import payload
-from chaos.core.op import Value
+from chaos.models.log.words import Value
 from cluster.system import Leadership
 from cluster.systems.minimq.broker_messages import (
     Commit,

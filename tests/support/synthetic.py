@@ -15,7 +15,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Evidence, Fault, Note, Observation, Phase
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
 from chaos.core.series import Points, Series
 from chaos.core.verdict import (
@@ -29,6 +29,7 @@ from chaos.core.verdict import (
     Rto,
     Steady,
 )
+from chaos.models.log.words import F
 
 ORIGIN: Final = 5_000 * NS_PER_S
 LOAD_S: Final = 120.0

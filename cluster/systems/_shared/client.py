@@ -12,8 +12,9 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from chaos.core import payload
 from chaos.core.client import Definite, Received
-from chaos.core.op import F, Invocation
+from chaos.core.op import Invocation
 from chaos.core.rand import stream
+from chaos.models.log.words import F
 from cluster.system import ClusterView
 from cluster.systems._shared.routing import RoutePoller, RouteSource, pinned_node
 

@@ -10,7 +10,8 @@ from typing import Final
 
 from chaos.core import payload
 from chaos.core.client import Definite, Received
-from chaos.core.op import F, Invocation, Record
+from chaos.core.op import Invocation
+from chaos.models.log.words import F, Record
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems.minimq.broker_messages import (

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from chaos.core.client import Client
-from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises
+from chaos.models.log.words import F
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind

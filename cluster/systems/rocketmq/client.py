@@ -11,7 +11,8 @@ import msgspec
 
 from chaos.core import payload
 from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.op import POPS, F, Invocation, Record
+from chaos.core.op import Invocation
+from chaos.models.log.words import POPS, F, Record
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems.rocketmq import config, dledger, topology

@@ -14,7 +14,8 @@ import msgspec
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.op import F, Invocation
+from chaos.core.op import Invocation
+from chaos.models.log.words import F
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.leadership_claim import Standing
 from cluster.systems.rocketmq.names import Names

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from chaos.core import payload
 from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.op import F, Invocation, Record, Value
+from chaos.core.op import Invocation
+from chaos.models.log.words import F, Record, Value
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import REFUSED, Ask, master_of

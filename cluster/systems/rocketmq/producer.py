@@ -18,7 +18,7 @@ from chaos.core import payload
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
-from chaos.core.transaction import AT_ONCE, COMMITTING, WHEN_ASKED, Decision
+from chaos.models.log.transaction import AT_ONCE, COMMITTING, WHEN_ASKED, Decision
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.names import Names
 from cluster.systems.rocketmq.outcomes import of_send, require_ok, said

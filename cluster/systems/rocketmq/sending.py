@@ -10,7 +10,8 @@ from typing import Final
 
 from chaos.core.client import Indefinite, Received
 from chaos.core.clock import now_ns
-from chaos.core.op import F, Invocation
+from chaos.core.op import Invocation
+from chaos.models.log.words import F
 from cluster.systems.rocketmq.outcomes import of_send, require_ok
 from cluster.systems.rocketmq.protocol import Answer, encode_properties
 from cluster.systems.rocketmq.topology import Mode

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Final
 
 from chaos.core.errors import UsageError
-from chaos.core.op import F
+from chaos.models.log.words import F
 from cluster.systems._shared import routing
 from cluster.systems.rocketmq import defaults, topology
 from cluster.systems.rocketmq.topology import Shape

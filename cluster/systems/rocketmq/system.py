@@ -5,8 +5,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from chaos.core.client import Client
-from chaos.core.op import POPS, F
 from chaos.core.runinfo import NodeInfo, Promises
+from chaos.models.log.words import POPS, F
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind

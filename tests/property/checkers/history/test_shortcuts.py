@@ -17,7 +17,7 @@ from log_model import MUTATIONS, model
 from small_logs import shard_of, small_history
 
 from chaos.core import history as history_module
-from chaos.core.op import F
+from chaos.models.log.words import F
 from chaos.testing.history_files import write_run_folder
 from checkers.engine.local import judged as judged_in
 from checkers.history.kernel import Context

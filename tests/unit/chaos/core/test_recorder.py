@@ -11,8 +11,9 @@ import pytest
 
 from chaos.core.errors import HistoryError
 from chaos.core.history import NEVER_NS, materialise_stream, read_stream
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import OP_SIZE, READ_SIZE, Recorder
+from chaos.models.log.words import F, Record, Value
 
 
 def send(process: int, sequence: int, key: int = 0) -> Invocation:

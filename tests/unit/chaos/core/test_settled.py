@@ -8,8 +8,9 @@ import pytest
 from chaos.core.client import Definite, Indefinite, Received, settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.history import read_stream
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import Recorder
+from chaos.models.log.words import F, Record, Value
 
 GIVEN = tuple(Record(n, Value(1, n)) for n in range(3))
 

@@ -9,7 +9,7 @@ import pytest
 
 from chaos.core import payload
 from chaos.core.errors import UsageError
-from chaos.core.op import Value
+from chaos.models.log.words import Value
 from chaos.options import bugs
 from chaos.options.experiment import DEFAULTS
 from chaos.options.resolve import experiment_of

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Record, Type, Value
+from chaos.core.op import Completion, Type
+from chaos.models.log.words import F, Record, Value
 from chaos.worker import final_pops
 
 TIMES = {"invisible_s": 0.02, "returns_s": 0.02}

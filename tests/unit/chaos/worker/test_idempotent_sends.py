@@ -11,11 +11,12 @@ import pytest
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Invocation, Type, Value
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.words import F, Value
 from chaos.worker import idempotent_sends
-from chaos.worker.idempotent_sends import BUSY, Turns
 from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.idempotent import IdempotentWorkload
+from chaos.workload.idempotent_sends import BUSY, Turns
 from cluster.systems.minimq import broker_rules
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
-from chaos.core.op import Completion, F, Invocation, Type
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.words import F
 from chaos.workload.base import Arrival, LoadSpec, check_suited
 from chaos.workload.group import POLLS_PER_COMMIT, REBALANCE_S, STEPS_OF_REST, GroupWorkload
 from chaos.workload.idempotent import IdempotentWorkload

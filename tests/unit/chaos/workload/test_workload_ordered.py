@@ -2,7 +2,8 @@
 
 import pytest
 
-from chaos.core.op import Completion, F, Type, Value
+from chaos.core.op import Completion, Type
+from chaos.models.log.words import F, Value
 from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.ordered import SHARDS, OrderedWorkload
 

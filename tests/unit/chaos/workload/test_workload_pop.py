@@ -5,7 +5,8 @@ from itertools import takewhile
 import pytest
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.words import F, Record, Value
 from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.pop import HOLD_S, INVISIBLE_S, MARGIN_S, PopWorkload
 

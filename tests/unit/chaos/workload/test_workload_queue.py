@@ -4,7 +4,8 @@ from itertools import islice, takewhile
 
 import pytest
 
-from chaos.core.op import Completion, F, Invocation, Type
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.words import F
 from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.queue import QueueWorkload
 

@@ -7,13 +7,14 @@ import pytest
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
-from chaos.core.transaction import Decision, creates
-from chaos.worker.unread_values import MOST, Owed, missing, together
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.transaction import Decision, creates
+from chaos.models.log.words import F, Record, Value
 from chaos.workload.base import LoadSpec, check_suited
 from chaos.workload.delayed import LONGEST_S, SHORTEST_S, DelayedWorkload
 from chaos.workload.queue import QueueWorkload
 from chaos.workload.transactional import SHARES, TransactionalWorkload
+from chaos.workload.unread_values import MOST, Owed, missing, together
 
 NOW = 5 * NS_PER_S
 

@@ -12,7 +12,8 @@ from minimq_view import view_of
 from scripted import invoked, op
 
 from chaos.core import payload
-from chaos.core.op import Completion, F, Record, Type, Value
+from chaos.core.op import Completion, Type
+from chaos.models.log.words import F, Record, Value
 from cluster.systems.minimq import messages
 from cluster.systems.minimq.broker_messages import (
     Commit,

@@ -3,8 +3,8 @@
 import pytest
 
 from chaos.core.errors import UsageError
-from chaos.core.op import F
 from chaos.core.runinfo import Promises
+from chaos.models.log.words import F
 from cluster.systems.minimq import settings
 from cluster.systems.minimq.controller import ControllerSettings
 from cluster.systems.minimq.replica import BrokerSettings

@@ -13,7 +13,8 @@ from rocketmq_view import view_of
 from scripted import invoked, op
 
 from chaos.core import payload
-from chaos.core.op import Completion, F, Record, Type, Value
+from chaos.core.op import Completion, Type
+from chaos.models.log.words import F, Record, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import (

@@ -10,7 +10,8 @@ from scripted import invoked, op
 
 from chaos.core import payload
 from chaos.core.client import Definite, Indefinite
-from chaos.core.op import F, Record, Type, Value
+from chaos.core.op import Type
+from chaos.models.log.words import F, Record, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.names import names_of

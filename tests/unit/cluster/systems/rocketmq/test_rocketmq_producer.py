@@ -14,8 +14,9 @@ from scripted import op, performed
 
 from chaos.core import payload
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Type, Value
-from chaos.core.transaction import Decision
+from chaos.core.op import Completion, Type
+from chaos.models.log.transaction import Decision
+from chaos.models.log.words import F, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.names import names_of

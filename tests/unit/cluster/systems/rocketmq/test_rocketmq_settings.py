@@ -3,7 +3,7 @@
 import pytest
 
 from chaos.core.errors import UsageError
-from chaos.core.op import F
+from chaos.models.log.words import F
 from cluster.systems.rocketmq import defaults, promises, settings, topology
 from cluster.systems.rocketmq.system import RocketMQ
 
