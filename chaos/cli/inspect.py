@@ -3,7 +3,7 @@
 import click
 import msgspec
 
-GROUPS = ("systems", "backends", "workloads", "nemeses", "checkers", "bugs", "settings")
+GROUPS = ("systems", "backends", "workloads", "models", "nemeses", "checkers", "bugs", "settings")
 
 
 def rows_of(group: str) -> list[dict[str, str]]:

@@ -27,7 +27,10 @@ class Indefinite(Exception):  # noqa: N818 - the field's word
 
 
 class Received(msgspec.Struct):
-    """What the client of one operation was given so far: from whom, and the model's result, which it may fill by and by."""
+    """What the client of one operation was given so far: from whom, and the model's result.
+
+    The client may fill the result by and by.
+    """
 
     node: str | None = None
     result: Any = None

@@ -2,8 +2,9 @@
 
 ``operations`` has one row per operation, ``reads`` one row per row that a completion brought (where the model has
 such), ``events`` one row per fault stage, observation, phase edge and note. Types, sort order and the meaning of every
-column are in docs/reference/history.md, here and in the model; ``SCHEMA_VERSION`` changes with them. Rows of one file are
-sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``), so that a shard is (file, row groups).
+column are in docs/reference/history.md, here and in the model; ``chaos.core.runinfo.SCHEMA_VERSION`` changes with them.
+Rows of one file are sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``): a shard is (file,
+row groups).
 
 The module refuses to judge: a missing completion is ``info``.
 """
@@ -26,11 +27,6 @@ from chaos.core.recorder import FLAG_PINNED, FLAG_VALUES, NONE
 from chaos.core.storage_path import Place
 from chaos.core.streams import Records, read_records
 from chaos.core.tables import TableFile, TableSum, sum_of_table
-
-SCHEMA_VERSION: Final = 4
-READABLE: Final = (2, 3, SCHEMA_VERSION)
-"""Versions 2 and 3 know one model, ``log``, and keep it as version 4 does; version 2 has no manifest and no checksums
-but those of the streams' records. ``chaos.core.runinfo`` fills in what they did not write down."""
 
 NEVER_NS: Final = np.iinfo(np.int64).max
 """``complete_ns`` of an operation nobody knows the end of."""
@@ -60,7 +56,7 @@ _BEHIND: Final = [
 
 def operation_schema(model: Model) -> pa.Schema:
     """The columns of the table ``operations``: those of every model, and between them the model's own."""
-    return pa.schema([*_BEFORE, *model.columns, *_BEHIND])
+    return pa.schema([*_BEFORE, *model.tables.columns, *_BEHIND])
 
 
 def row_schema(form: RowFormat) -> pa.Schema:
@@ -83,8 +79,8 @@ def row_schema(form: RowFormat) -> pa.Schema:
 
 def table_schemas(model: Model) -> dict[str, pa.Schema]:
     """The tables of a worker, by the name of their folder."""
-    tables = {"operations": operation_schema(model)}
-    return tables if model.rows is None else tables | {"reads": row_schema(model.rows)}
+    tables, form = {"operations": operation_schema(model)}, model.tables.rows
+    return tables if form is None else tables | {"reads": row_schema(form)}
 
 
 EVENTS: Final = pa.schema(
@@ -144,14 +140,15 @@ def read_stream(folder: Path, worker: int, model: Model, manifest: Manifest | No
     records = read_records(folder, worker, model, manifest)
     slots = _slots(records)
     operations = _pair(records, slots, worker, model)
-    reads = None if records.rows is None or model.rows is None else _reads(operations, records.rows, worker, model.rows)
+    form = model.tables.rows
+    reads = None if records.rows is None or form is None else _reads(operations, records.rows, worker, form)
     facts = StreamFacts(
         worker=worker,
         ended=records.ended,
         operations=len(records.invoked),
         reads=0 if reads is None else reads.num_rows,
         torn_bytes=records.torn_bytes,
-        last_sequence=model.last_sequences(slots),
+        last_sequence=model.tables.last_sequences(slots),
         made_of=records.made_of,
     )
     return Stream(_sorted(operations), None if reads is None else _sorted(reads), facts)
@@ -203,7 +200,7 @@ def _pair(records: Records, slots: Slots, worker: int, model: Model) -> pa.Table
             "pinned": (invoked["flags"] & FLAG_PINNED).astype(bool),
             "f": invoked["f"].astype(np.int8),
             "key": invoked["key"].astype(np.int32),
-            **model.unpack(slots),
+            **model.tables.unpack(slots),
             "type": _landed(records, "type", np.int8, int(Type.INFO)),
             "scheduled_ns": invoked["a"],
             "invoke_ns": invoked["time_ns"],

@@ -25,7 +25,7 @@ _Shape = TypeVar("_Shape")
 
 def stream_suffixes(model: Model) -> tuple[str, ...]:
     """The files that a worker's stream has for a model."""
-    missing = {".reads"} if model.rows is None else set[str]()
+    missing = {".reads"} if model.row_layout is None else set[str]()
     missing |= set() if model.stores_values else {".values"}
     return tuple(suffix for suffix in STREAM_SUFFIXES if suffix not in missing)
 

@@ -3,21 +3,28 @@
 A model owns its words, the structs of their arguments and results, its columns in the tables, and the way from the
 structs to the stream and from there to the columns. ``chaos.models`` holds the models; everything else in the harness
 handles operations without looking into them.
+
+A worker records and needs no table: whatever needs numpy and pyarrow is in ``Model.tables``, loaded when it is asked
+for, so that workers start fast.
 """
+
+from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from chaos.core.op import Word
 
-Ints = npt.NDArray[np.int64]
-Column = npt.NDArray[Any] | pa.Array
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    Ints: TypeAlias = npt.NDArray[np.int64]
+    Column: TypeAlias = npt.NDArray[Any] | pa.Array
 
 
 class Function(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,14 +91,29 @@ class Slots(NamedTuple):
 class RowFormat(NamedTuple):
     """Rows of fixed size that a completion may bring: they are in ``w<n>.reads`` and in the table ``reads``.
 
-    ``layout`` and ``dtype``: a row's bytes, which begin with the checksum and the operation, each u32. ``columns``: the
-    model's columns of the table. ``unpack``: from the rows to these columns.
+    ``dtype``: a row's bytes, as ``Model.row_layout`` packs them. ``columns``: the model's columns of the table.
+    ``unpack``: from the rows to these columns.
     """
 
-    layout: struct.Struct
     dtype: np.dtype[np.void]
     columns: pa.Schema
     unpack: Callable[[npt.NDArray[np.void]], dict[str, Column]]
+
+
+class ModelTables(Protocol):
+    """How a model's operations look in the tables, and how they are read from a stream."""
+
+    columns: pa.Schema
+    """The model's own columns of the table ``operations``."""
+    rows: RowFormat | None
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns ``columns``, each as long as the slots. Vectorised: there are millions of operations."""
+        ...
+
+    def last_sequences(self, slots: Slots) -> dict[int, int]:
+        """Writer → the highest sequence number that was invoked, where a model's values are numbered; else empty."""
+        ...
 
 
 class Model(Protocol):
@@ -100,11 +122,15 @@ class Model(Protocol):
     name: str
     words: type[Word]
     functions: Mapping[Word, Function]
-    columns: pa.Schema
-    """The model's own columns of the table ``operations``."""
-    rows: RowFormat | None
+    row_layout: struct.Struct | None
+    """The bytes of a row that a completion may bring; it begins with the checksum and the operation, each u32."""
     stores_values: bool
     """Whether some arguments or results do not fit into the slots: a worker then has a file ``w<n>.values``."""
+
+    @property
+    def tables(self) -> ModelTables:
+        """The way from streams to tables."""
+        ...
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """How an argument is stored; ``argument`` is None for a word that has none."""
@@ -112,14 +138,6 @@ class Model(Protocol):
 
     def pack_result(self, f: Word, result: Any) -> PackedResult:
         """How a result is stored; ``result`` is None if the client was given nothing."""
-        ...
-
-    def unpack(self, slots: Slots) -> dict[str, Column]:
-        """The columns ``columns``, each as long as the slots. Vectorised: there are millions of operations."""
-        ...
-
-    def last_sequences(self, slots: Slots) -> dict[int, int]:
-        """Writer → the highest sequence number that was invoked, where a model's values are numbered; else empty."""
         ...
 
     def line(self, row: Mapping[str, Any]) -> str:

@@ -82,8 +82,8 @@ class Recorder:
 
     def __init__(self, folder: Path, worker: int, nodes: tuple[str, ...], model: Model) -> None:
         self._ops = _Mapped(folder / f"w{worker}.ops")
-        self._reads = _Mapped(folder / f"w{worker}.reads") if model.rows is not None else None
-        self._row = model.rows.layout if model.rows is not None else None
+        self._reads = _Mapped(folder / f"w{worker}.reads") if model.row_layout is not None else None
+        self._row = model.row_layout
         self._values = _Mapped(folder / f"w{worker}.values") if model.stores_values else None
         self._errors_fd = os.open(folder / f"w{worker}.errors", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         self._pack_argument, self._pack_result = model.pack_argument, model.pack_result

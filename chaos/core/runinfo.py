@@ -9,12 +9,15 @@ from chaos.core.errors import HistoryError
 from chaos.core.manifest import check_document, write_checked
 from chaos.core.storage_path import Place
 
-Status = Literal["planned", "running", "ran", "checked", "crashed"]
+SCHEMA_VERSION: Final = 4
+"""Of run folders: it changes with any column, type or meaning in docs/reference/history.md."""
+
+Status = Literal["planned", "running", "ran", "checked", "crashed", "foreign"]
 UNFINISHED: Final = ("planned", "running")
 """What a run says that was killed before it could say how it ended."""
 
-CHECKSUMS_SINCE: Final = 3
-"""The schema version from which on ``run.json`` carries a checksum and a run that is over left a manifest."""
+FOREIGN: Final = "foreign"
+"""What a folder says whose tables another tool wrote: it has no checksums and no manifest."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +78,9 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     system_version: str
     backend: str
     workload: str
+    model: str
+    words: dict[str, int]  # word of the model → its number in streams and tables
+    checks: tuple[str, ...] = ()  # who judges it, as the workload says; empty: every check of the model
     nemesis: str
     seed: int
     settings: dict[str, str]
@@ -103,21 +109,34 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool = False
 
 
+class _Written(msgspec.Struct, frozen=True):
+    """Which chaos wrote a run, whatever else is in ``run.json``."""
+
+    schema_version: int
+    chaos_version: str
+
+
 def read_run(folder: Place) -> RunInfo:
     """Read ``run.json`` of a run folder.
 
     Raises:
-        HistoryError: naming the file and the fault.
+        HistoryError: naming the file and the fault; or it is of another version, which is named.
     """
     path = folder / "run.json"
     try:
         data = path.read_bytes()
+        written = msgspec.json.decode(data, type=_Written)
+        if written.schema_version != SCHEMA_VERSION:
+            raise HistoryError(
+                f"{folder}: its history has schema version {written.schema_version}, and this chaos reads "
+                f"{SCHEMA_VERSION}; check it with the chaos that wrote it, {written.chaos_version}"
+            )
         run = msgspec.json.decode(data, type=RunInfo)
     except FileNotFoundError:
         raise HistoryError(f"{folder}: no run.json; name a run folder that `chaos run` made") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: {error}") from None
-    check_document(path, data, must=run.schema_version >= CHECKSUMS_SINCE)
+    check_document(path, data, must=run.status != FOREIGN)
     return run
 
 

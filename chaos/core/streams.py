@@ -77,12 +77,9 @@ def _content(path: Path, manifest: Manifest | None) -> bytes:
     return data
 
 
-def _checksums(raw: npt.NDArray[np.uint8], crc: npt.NDArray[np.uint32], *, placed: bool) -> npt.NDArray[np.uint32]:
-    """What the checksums of records must be. Those of a read begin with its place in the file, except in version 2."""
-    places = np.arange(1, len(raw) + 1, dtype=np.uint32)
-    if placed and not np.array_equal(crc32(raw[:1, 4:]), crc[:1]):
-        return crc32(raw[:, 4:], places)
-    return crc32(raw[:, 4:])
+def _checksums(raw: npt.NDArray[np.uint8], *, placed: bool) -> npt.NDArray[np.uint32]:
+    """What the checksums of records must be. Those of rows begin with their place in the file, from 1."""
+    return crc32(raw[:, 4:], np.arange(1, len(raw) + 1, dtype=np.uint32)) if placed else crc32(raw[:, 4:])
 
 
 def _proven(path: Path, data: bytes, dtype: np.dtype[np.void], *, placed: bool) -> tuple[Rows, int]:
@@ -92,7 +89,7 @@ def _proven(path: Path, data: bytes, dtype: np.dtype[np.void], *, placed: bool) 
     filled = records["crc"] != 0
     count = len(records) if filled.all() else int(np.argmin(filled))
     raw = np.frombuffer(data, dtype=np.uint8, count=count * size).reshape(count, size)
-    torn = np.flatnonzero(_checksums(raw, records["crc"][:count], placed=placed) != records["crc"][:count])
+    torn = np.flatnonzero(_checksums(raw, placed=placed) != records["crc"][:count])
     count = int(torn[0]) if len(torn) else count
     rest = np.flatnonzero(np.frombuffer(data, dtype=np.uint8)[count * size :])
     left = int(rest[-1]) + 1 if len(rest) else 0
@@ -164,7 +161,7 @@ def _frames(path: Path, data: bytes) -> tuple[list[bytes], int]:
 
 
 def _with_values(path: Path, records: Rows, frames: int, *, ended: bool) -> Rows:
-    """The records before the first whose values were cut off; each names its values once, in the order of the records."""
+    """The records before the first whose values were cut off; they name values once each, in their order."""
     named = (records["flags"] & FLAG_VALUES) != 0
     number = np.where(records["type"] == Type.INVOKE, records["ref"], records["d"])[named]
     if not np.array_equal(number, np.arange(1, len(number) + 1)) or (ended and len(number) != frames):
@@ -227,7 +224,8 @@ def read_records(folder: Path, worker: int, model: Model, manifest: Manifest | N
     invoked, completed = _operations(path, records)
     rows: Rows | None = None
     texts = _texts(*files[".errors"], completed, ended=ended)
-    if model.rows is not None:
-        rows, completed, left_rows = _rows(files[".reads"], model.rows, completed, ended=ended)
+    form = model.tables.rows
+    if form is not None:
+        rows, completed, left_rows = _rows(files[".reads"], form, completed, ended=ended)
         left += left_rows
     return Records(invoked, completed, rows, values, texts, ended, left, files.made_of)

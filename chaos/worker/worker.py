@@ -19,10 +19,11 @@ from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, Invocation, Type, Word
 from chaos.core.recorder import Recorder
 from chaos.models.registry import model_named
+from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Command, End, Final, FinalDone, Load, Stats, Stop, Stopped, WorkerSpec
 from chaos.worker.pipe import Pipe, serve
 from chaos.workload.base import Arrival, Generator, LoadSpec, PerformsItself, Workload
-from chaos.workload.final import Ask, FinalSpec, Heard, Part, Steps, Wait
+from chaos.workload.final import Ask, Heard, Part, Steps, Wait
 from cluster.system import System
 
 STATS_PERIOD_S: Constant = 1.0
@@ -53,7 +54,7 @@ class Worker:
             quiet=spec.quiet,
         )
         self._generator: Generator = workload.generator(load)
-        self._final = workload.final(final_spec(spec, self._system, operations))
+        self._final = workload.final(final_spec(spec.view, self._system, operations, spec.op_timeout_s))
         self._changes = frozenset(f for f, function in model.functions.items() if function.mutates)
         nodes = tuple(node.name for node in spec.view.nodes)
         self._recorder = Recorder(Path(spec.folder) / "history", spec.worker, nodes, model)
@@ -183,7 +184,8 @@ class Worker:
         try:
             step = next(steps)
             while True:
-                asked_ns, answers = now_ns(), ()
+                asked_ns = now_ns()
+                answers: tuple[Completion, ...] = ()
                 if isinstance(step, Wait):
                     await asyncio.sleep(step.seconds)
                 else:
@@ -221,18 +223,6 @@ class Worker:
         for client in self._clients.values():
             await client.close()
         self._recorder.close()
-
-
-def final_spec(spec: WorkerSpec, system: System, operations: frozenset[Word]) -> FinalSpec:
-    """What final phases are made for: the same in every worker and in the main process."""
-    view = spec.view
-    return FinalSpec(
-        queues=view.queues,
-        op_timeout_s=spec.op_timeout_s,
-        operations=operations,
-        promises=system.promises(view.settings),
-        replicas=tuple(i for i, node in enumerate(view.nodes) if system.roles[node.role] == "replica"),
-    )
 
 
 async def _body(spec: WorkerSpec, pipe: Pipe) -> None:

@@ -26,7 +26,10 @@ PASS_TIMEOUT_S: Final = 60.0
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
-    """One pass over a queue. ``digest`` is over offsets and values; ``missing`` counts what was acknowledged and is not there."""
+    """One pass over a queue.
+
+    ``digest`` is over offsets and values; ``missing`` counts what was acknowledged and is not there.
+    """
 
     ok: bool
     error: str | None

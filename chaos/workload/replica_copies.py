@@ -28,7 +28,7 @@ class ReplicaCopies:
         self._spec = spec
 
     def parts(self) -> Sequence[Part]:
-        """Each queue at each replica; none where clients cannot ask for a copy, or one replica has nothing to differ from."""
+        """Each queue at each replica; none where clients cannot ask for a copy, or there is only one."""
         if F.REPLICA not in self._spec.operations or len(self._spec.replicas) < 2:  # noqa: PLR2004
             return ()
         return tuple(Part(key, node) for node in self._spec.replicas for key in range(self._spec.queues))

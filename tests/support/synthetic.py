@@ -15,8 +15,9 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Evidence, Fault, Note, Observation, Phase
+from chaos.core.model import word_table
 from chaos.core.op import Type
-from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, write_run
 from chaos.core.series import Points, Series
 from chaos.core.verdict import (
     Anomaly,
@@ -29,6 +30,7 @@ from chaos.core.verdict import (
     Rto,
     Steady,
 )
+from chaos.models.log.model import LOG
 from chaos.models.log.words import F
 
 ORIGIN: Final = 5_000 * NS_PER_S
@@ -62,7 +64,7 @@ def run_info(kind: str) -> RunInfo:
         status="crashed" if kind == "crashed" else "checked",
         argv=("/usr/bin/chaos", "run", "--system", "rocketmq", "--nemesis", "leader-partition,random-loss", "--seed=7"),
         chaos_version="0.1.0",
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         boot_id="7c1f9f8e-0000-4000-8000-000000000000",
         origin_ns=ORIGIN,
         origin_utc="2026-11-21T07:15:00Z",
@@ -70,6 +72,8 @@ def run_info(kind: str) -> RunInfo:
         system_version="5.5.0",
         backend="netns",
         workload="queue",
+        model=LOG.name,
+        words=word_table(LOG),
         nemesis="leader-partition,major-suspend@controller,random-loss",
         seed=9133702,
         settings={

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.model import Function
-from chaos.core.op import Completion, Invocation
+from chaos.core.op import Completion, Invocation, Word
 from chaos.models.log.transaction import COMMITTING, Decision
 from chaos.models.log.words import F, Record, Value
 
@@ -81,7 +81,7 @@ class Extend(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Placed(msgspec.Struct):
-    """Where a message is: the offset of a send, a hint unless it is ok; of an ack or extend where it was popped from."""
+    """Where a message is: the offset of a send, a hint unless it is ok; for an ack or extend where it was popped."""
 
     offset: int | None = None
 
@@ -101,7 +101,7 @@ class GoesOn(msgspec.Struct):
     offset: int | None = None
 
 
-FUNCTIONS: Final[Mapping[F, Function]] = {
+FUNCTIONS: Final[Mapping[Word, Function]] = {
     F.SEND: Function(argument=Send, result=Placed, mutates=True, timed=True),
     F.POLL: Function(argument=ReadFrom, result=Given, timed=True, weak=True),
     F.READ: Function(argument=ReadFrom, result=Given, timed=True),

@@ -7,6 +7,9 @@ from typing import Final, NamedTuple
 
 from chaos.core.op import Word
 
+MODEL: Final = "log"
+"""The model's name."""
+
 
 class F(Word):
     """What an operation on a log does. The numbers are part of the on-disk format."""

@@ -10,10 +10,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
-from chaos.core import payload
 from chaos.core.client import Definite, Received
 from chaos.core.op import Invocation
-from chaos.core.rand import stream
+from chaos.core.rand import run_hash, stream
+from chaos.models.log.operations import ReadCopy
 from chaos.models.log.words import F
 from cluster.system import ClusterView
 from cluster.systems._shared.routing import RoutePoller, RouteSource, pinned_node
@@ -54,7 +54,7 @@ class RoutedClient(ABC, Generic[LinkT]):
         self._names = [node.name for node in view.nodes]
         self.pinned_to = pinned_node(settings["client.routing"], number, clients, [*links])
         self._route = RoutePoller(source, whom, float(settings["client.routePollInterval"]))
-        self._run = payload.run_hash(view.run_id)
+        self._run = run_hash(view.run_id)
         self._random = stream(seed, "client", number)
 
     async def invoke(self, op: Invocation, received: Received) -> None:
@@ -70,7 +70,8 @@ class RoutedClient(ABC, Generic[LinkT]):
     async def _node(self, op: Invocation, deadline_ns: int) -> str:
         """Where the operation goes. Raises Definite if there is no such node in the route."""
         if op.f is F.REPLICA:
-            return self._names[op.argument]
+            copy: ReadCopy = op.argument
+            return self._names[copy.node]
         if op.f is not F.SLAVE_READ:
             if self.pinned_to is not None:
                 return self.pinned_to

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from repository import HISTORIES
-from run_folders import as_version_2
+from run_folders import as_another_tool_writes_it
 
 from chaos.core.errors import CapabilityError, HistoryError
 from chaos.core.series import Series
@@ -166,7 +166,7 @@ def test_tables_of_version_2_are_believed_but_for_their_number_of_rows(tmp_path)
     """Another tool may have written them."""
     folder = folder_of("gaps-are-legal", tmp_path)
     assert local.judge(folder).valid is True
-    as_version_2(folder)
+    as_another_tool_writes_it(folder)
     for path in (folder / "history").glob("*/w0.parquet"):
         path.touch()
     assert local.judge(folder).valid is True
@@ -183,7 +183,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
     """Tables written by others: all queues in one row group, rows in any order."""
     folder = folder_of("two-causes-two-headlines", tmp_path)
     before = local.judge(folder)
-    as_version_2(folder)
+    as_another_tool_writes_it(folder)
     rng = np.random.default_rng(7)
     for name in ("operations", "reads"):
         path = folder / "history" / name / "w0.parquet"
