@@ -5,7 +5,8 @@ from collections import defaultdict
 from minimq_oracle import DEADLINE_MS, Told
 from minimq_sim import BROKERS, CONTROLLERS, NODES, Simulation
 
-from chaos.core import payload
+from chaos.core.rand import run_hash
+from chaos.models.log import payload
 from chaos.models.log.words import Value
 from cluster.system import Leadership
 from cluster.systems.minimq.broker_messages import (
@@ -30,7 +31,7 @@ from nemesis.targets.topology import Topology
 
 TOPIC = "chaos"
 QUEUES = 2
-RUN = payload.run_hash("simulated")
+RUN = run_hash("simulated")
 CLIENTS = 8
 PINNED = 3
 ATTEMPT_MS = 700
