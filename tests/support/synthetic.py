@@ -15,6 +15,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Event, Evidence, Fault, Note, Observation, Phase
+from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Type
 from chaos.core.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, write_run
@@ -495,6 +496,7 @@ def write(folder: Path, kind: str, points: int = 6000) -> Path:
         "  broker.note: <script>alert('setting')</script> # --set\n"
         "time_limit_s: 120.0              # default\n"
     )
+    write_manifest(folder)
     if kind == "crashed":
         return folder
     (folder / "results.json").write_bytes(msgspec.json.encode(results(kind)))

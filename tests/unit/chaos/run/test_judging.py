@@ -214,7 +214,7 @@ def test_a_history_of_another_version_is_refused_in_a_line(tmp_path):
     run = json.loads(path.read_text())
     del run["checksum"]
     path.write_text(json.dumps({**run, "schema_version": 1}))
-    with pytest.raises(HistoryError, match="schema version 1, and this chaos reads 2 and 3; check it with the chaos"):
+    with pytest.raises(HistoryError, match="schema version 1, and this chaos reads 4; check it with the chaos"):
         local.judge(folder)
 
 

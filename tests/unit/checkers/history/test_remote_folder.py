@@ -103,7 +103,7 @@ def test_no_table_is_read_whole_for_one_queue_or_one_check(long_run, monkeypatch
     sizes = {path.relative_to(long_run.parent).as_posix(): path.stat().st_size for path in history.rglob("*.parquet")}
     with served(long_run.parent) as store:
         run = place(store.uri("run"))
-        tables = tables_of(run / "history")
+        tables = tables_of(run / "history", "log")
         footers = store.given(".parquet")
         assert footers < 0.5 * sum(sizes.values())
         store.asked.clear()
