@@ -22,7 +22,7 @@ class F(Word):
 
 
 class Add(msgspec.Struct, frozen=True, kw_only=True):
-    """How much to add, of 64 bits; it may be negative."""
+    """How much to add: a number of 63 bits, not negative."""
 
     amount: int
 

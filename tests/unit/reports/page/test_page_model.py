@@ -237,6 +237,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=r"plan\.jsonl:2"):
         read_parts(folder)
     (folder / "plan.jsonl").unlink()
+    write_manifest(folder)
     (folder / "results.json").write_text('{"valid": "perhaps"}')
     with pytest.raises(HistoryError, match=r"results\.json: .*chaos check"):
         read_parts(folder)
