@@ -7,6 +7,7 @@ business: the worker counts, records and keeps the time.
 """
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Final as Constant
@@ -54,6 +55,7 @@ class Worker:
             quiet=spec.quiet,
         )
         self._generator: Generator = workload.generator(load)
+        self._performs = self._generator if isinstance(self._generator, PerformsItself) else None
         self._final = workload.final(final_spec(spec.view, self._system, operations, spec.op_timeout_s))
         self._changes = frozenset(f for f, function in model.functions.items() if function.mutates)
         nodes = tuple(node.name for node in spec.view.nodes)
@@ -62,7 +64,7 @@ class Worker:
         self._next_process = spec.worker
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = asyncio.Event()
-        self._counts: dict[str, dict[str, int]] = {}
+        self._counts: Counter[tuple[Word, Type]] = Counter()
         self._worst_lag_ns = 0
         self._worst_ack_ns = 0
         self._last_ack_ns = 0
@@ -107,42 +109,41 @@ class Worker:
             self._recorder.not_sent(op, due_ns, pinned=pinned)
             self._generator.learn(op, Completion(type=Type.NOT_SENT))
             self._free[arrival.client].append(op.process)
-            self._count(op.f, Type.NOT_SENT)
+            self._counts[op.f, Type.NOT_SENT] += 1
             return
         number, time_ns = self._recorder.invoke(op, due_ns, pinned=pinned)
         self._worst_lag_ns = max(self._worst_lag_ns, time_ns - due_ns)
         if op.f in self._changes and not pinned:
             self._last_sent[op.key] = time_ns
-        task = asyncio.ensure_future(self._perform(op, number, time_ns))
+        task = asyncio.create_task(self._perform(op, number, time_ns))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _perform(self, op: Invocation, number: int, sent_ns: int) -> None:
         client = self._clients[op.client]
-        if isinstance(self._generator, PerformsItself):
-            done = await self._generator.perform(client, op)
+        if self._performs is not None:
+            done = await self._performs.perform(client, op)
         else:
             done = await settled(client, op)
             self._generator.learn(op, done)
         ended_ns = self._recorder.complete(number, op, done)
-        self._count(op.f, done.type)
+        self._counts[op.f, done.type] += 1
         if done.type is not Type.INFO:
             self._free[op.client].append(op.process)
         if done.type is Type.OK and op.f in self._changes:
             self._last_ack_ns = self._last_acked[op.key] = ended_ns
             self._worst_ack_ns = max(self._worst_ack_ns, ended_ns - sent_ns)
 
-    def _count(self, f: Word, kind: Type) -> None:
-        counts = self._counts.setdefault(f.word, {})
-        counts[kind.word] = counts.get(kind.word, 0) + 1
-
     def stats(self) -> Stats:
         """Counts so far; the worst lag and the slowest acknowledgement are since the last call."""
         worst, self._worst_lag_ns = self._worst_lag_ns, 0
         slowest, self._worst_ack_ns = self._worst_ack_ns, 0
+        counts: dict[str, dict[str, int]] = {}
+        for (f, kind), number in self._counts.items():
+            counts.setdefault(f.word, {})[kind.word] = number
         return Stats(
             worker=self._spec.worker,
-            counts=self._counts,
+            counts=counts,
             in_flight=len(self._tasks),
             worst_lag_s=worst / NS_PER_S,
             worst_ack_s=slowest / NS_PER_S,
@@ -215,7 +216,7 @@ class Worker:
         number, _ = self._recorder.invoke(op, now_ns(), pinned=False)
         done = await settled(client, op)
         self._recorder.complete(number, op, done)
-        self._count(ask.f, done.type)
+        self._counts[ask.f, done.type] += 1
         return done
 
     async def close(self) -> None:

@@ -52,10 +52,10 @@ class LogLoad:
         arguments: by word the arguments of sends that are more than values.
     """
 
-    def __init__(self, spec: LoadSpec, mix: Mapping[F, float], arguments: Mapping[F, Argue] | None = None) -> None:
+    def __init__(self, spec: LoadSpec, mix: Mapping[F, float], arguments: Mapping[Any, Argue] | None = None) -> None:
         self.loop = OpenLoop(spec, mix, frozenset(SENDS))
         self._spec = spec
-        self._arguments: Mapping[F, Argue] = arguments or {}
+        self._arguments: Mapping[Any, Argue] = arguments or {}
         self._sequence: dict[int, int] = {}
         self._cursor: dict[tuple[int, int], int] = {}
         self._end: dict[tuple[int, int], int] = {}
@@ -89,7 +89,7 @@ class LogLoad:
     def _argument(self, arrival: Arrival, now_ns: int) -> Any:
         at = (arrival.client, arrival.key)
         if arrival.f in SENDS:
-            value, special = self.next_value(arrival.client), self._arguments.get(F(arrival.f))
+            value, special = self.next_value(arrival.client), self._arguments.get(arrival.f)
             if special is not None:
                 return special(arrival, value, now_ns)
             return Send(value=value, body_bytes=self._spec.body_bytes)
