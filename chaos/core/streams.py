@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.checksums import crc32
 from chaos.core.errors import HistoryError
 from chaos.core.manifest import FileSum, Manifest, compare, copy_again, stream_suffixes, sum_of
 from chaos.core.model import Model, RowFormat
 from chaos.core.op import Type
+from chaos.core.record_checksums import crc32
 from chaos.core.recorder import FLAG_VALUES, FRAME, OP_SIZE
 
 _OP: Final = np.dtype(

@@ -9,14 +9,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from chaos import __version__, plugins
-from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
+from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns, utc_of
 from chaos.core.errors import ChaosError, DeadlineError, DeployError, RunInterrupted
 from chaos.core.events import RUN_EVENTS, EventLog, Note, Observation
 from chaos.core.manifest import write_manifest
@@ -26,7 +25,8 @@ from chaos.core.verdict import Results, exit_code
 from chaos.models.registry import model_named
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.planning import mix_of, plan_of, workload_of
-from chaos.run.deploy import Deployed, bring_up, on_all, prepare, remove_names, start_observer
+from chaos.run.collecting import collect_logs
+from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
 from chaos.run.final_phases import perform_final_phases
 from chaos.run.interrupts import Stopper
 from chaos.run.judging import start_early
@@ -40,7 +40,6 @@ from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
 from chaos.workload.base import send_deadline_s
-from cluster.cluster import Node
 from cluster.system import Leadership, System
 from nemesis.faults.fault import READY_TIMEOUT_S
 from nemesis.faults.registry import faults_on
@@ -312,7 +311,7 @@ class Run:
         recovery.look_for_ended()
         workers.end()
         with self.phase("collect"):
-            self._collect(deployed)
+            collect_logs(deployed.cluster, self.folder, self.events)
 
     def _watch(
         self,
@@ -351,22 +350,6 @@ class Run:
                     )
                 )
 
-    def _collect(self, deployed: Deployed) -> None:
-        """Copy every node's logs into the run folder; one that cannot be had is said, not fatal."""
-
-        def fetch(node: Node) -> None:
-            for name in node.launch.logs:
-                target = self.folder / "nodes" / node.name / name.removeprefix("/")
-                if Path(node.host.home, name) == target:
-                    continue
-                target.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    node.host.get(str(Path(node.host.home, name)), target)
-                except (OSError, ChaosError) as error:
-                    self.events.emit(Note(time_ns=now_ns(), name="log-missing", node=node.name, text=str(error)))
-
-        on_all(fetch, deployed.cluster.nodes.values())
-
     def judge(self) -> Results:
         """Run the checks, write the report, and move ``latest`` here."""
         from chaos.run.judging import judge
@@ -384,11 +367,6 @@ class Run:
             self.say(f"warning  no report: {type(error).__name__}: {error}; see logs/report.log")
         point(self.folder.parent.parent / "latest", self.folder)
         return results
-
-
-def utc_of(time_ns: int) -> str:
-    """An instant of the run's clock as everybody else's clocks have it, so that nodes' logs can be laid beside it."""
-    return (datetime.now(UTC) + timedelta(microseconds=(time_ns - now_ns()) / 1000)).isoformat()
 
 
 def run(
