@@ -113,6 +113,7 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     """The lines to print, each made when it is printed."""
     from chaos.core.clock import NS_PER_S
     from chaos.core.runinfo import read_run
+    from chaos.models.log.words import MODEL
     from chaos.models.registry import model_of
     from chaos.plugins import did_you_mean
     from reports.folder import read_events_of
@@ -144,6 +145,8 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
         from_ns=instant(filters["from_s"]),
         to_ns=instant(filters["to_s"]),
     )
+    if target is not None and target.at_ns is None and run.model != MODEL:
+        raise UsageError(f"--around {around}: only a {MODEL} has values and offsets, and this run has a {run.model}")
     hit = _hits(folder, target)
     first_ns, last_ns = wanted.from_ns, wanted.to_ns
     events = [

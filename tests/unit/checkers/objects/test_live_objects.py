@@ -5,16 +5,20 @@ The system is in this process (tests/support/memory_objects.py).
 
 import asyncio
 import itertools
+import subprocess
+import sys
 
 import msgspec
 import pytest
 from memory_objects import Memory, Objects, with_memory
 
 from chaos.core.clock import now_ns
+from chaos.core.events import RUN_EVENTS, EventLog
+from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import Recorder
-from chaos.core.runinfo import NodeInfo
+from chaos.core.runinfo import NodeInfo, read_run, write_run
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -203,3 +207,52 @@ def test_counters(ops, count, tmp_path):
     row = written(tmp_path, "counter", *ops)
     assert sum(one.count for one in row.anomalies.values()) == count
     assert row.valid is (count == 0)
+
+
+def run_folder(folder, name, *ops):
+    """A whole run folder of these operations."""
+    model = model_named(name)
+    (folder / "history").mkdir(parents=True)
+    written(folder / "history", name, *ops)
+    write_run(folder, msgspec.structs.replace(run_info(RunLiteral(), "run"), model=name, words=word_table(model)))
+    EventLog(folder / "history" / RUN_EVENTS).close()
+    write_manifest(folder)
+    return str(folder)
+
+
+def chaos(*argv):
+    done = subprocess.run([sys.executable, "-m", "chaos", *argv], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_history_of_a_register_is_shown_in_its_words(tmp_path):
+    folder = run_folder(tmp_path / "run", "register", write(7), cas(7, 8, INFO), read(8))
+    code, out, _ = chaos("show", folder)
+    lines = [line.split() for line in out.splitlines()[1:]]
+    assert code == 0
+    assert [line[4:-1] for line in lines] == [
+        ["write", "k4", "7", "ok"],
+        ["cas", "k4", "7->8", "info"],
+        ["read", "k4", "->", "8", "ok"],
+    ]
+    assert len(chaos("show", folder, "--f", "cas")[1].splitlines()) == 2
+    said = chaos("show", folder, "--f", "poll")[2]
+    assert said == "chaos: --f poll: no such operation on a register; known: cas, read, write\n"
+    code, _, said = chaos("show", folder, "--around", "3:7")
+    assert (code, said.count("\n")) == (254, 1)
+
+
+def test_a_whole_run_of_objects_is_refused_in_a_line_until_checks_choose_their_models(tmp_path):
+    folder = run_folder(tmp_path / "run", "register", write(7), read(7))
+    code, _, said = chaos("check", folder)
+    line = f"chaos: {folder}: a run of the model register; chaos check judges runs of a log only\n"
+    assert (code, said) == (254, line)
+
+
+def test_a_run_whose_words_have_other_numbers_is_refused(tmp_path):
+    folder = run_folder(tmp_path / "run", "register", write(7))
+    path = tmp_path / "run"
+    write_run(path, msgspec.structs.replace(read_run(path), words={"read": 2, "write": 1, "cas": 3}))
+    code, _, said = chaos("show", folder)
+    assert (code, said.count("\n")) == (254, 1)
+    assert "2 means read" in said
