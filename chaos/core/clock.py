@@ -5,7 +5,6 @@ written once, as an anchor for people; nothing is ever computed from it.
 """
 
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -22,11 +21,6 @@ def now_ns() -> int:
 def boot_id() -> str:
     """The kernel's boot id: histories of two boots have unrelated clocks and are never merged."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-
-
-def utc_of(time_ns: int) -> str:
-    """An instant of the run's clock as everybody else's clocks have it, so that nodes' logs can be laid beside it."""
-    return (datetime.now(UTC) + timedelta(microseconds=(time_ns - now_ns()) / 1000)).isoformat()
 
 
 class Deadline:

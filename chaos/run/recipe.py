@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from chaos import __version__, plugins
-from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns, utc_of
+from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
 from chaos.core.errors import ChaosError, DeadlineError, DeployError, RunInterrupted
 from chaos.core.events import RUN_EVENTS, EventLog, Note, Observation
 from chaos.core.manifest import write_manifest
@@ -34,6 +34,7 @@ from chaos.run.machine import machine_facts
 from chaos.run.recovery import Absent, Recovery
 from chaos.run.settling import settle
 from chaos.run.store import make_run_folder, point
+from chaos.run.wall_clock import utc_of
 from chaos.run.watching import Beat, Opening, Watcher
 from chaos.run.workers import Workers
 from chaos.worker.final_spec import final_spec

@@ -83,9 +83,7 @@ def context_of(evidence: Evidence, made: list[Materialised], timeline: Timeline)
     """
     run = evidence.run
     if run.model != MODEL:
-        raise HistoryError(
-            f"{evidence.history.parent}: a run of the model {run.model}; chaos check judges runs of a {MODEL} only"
-        )
+        raise HistoryError(f"{run.id}: a run of the model {run.model}; chaos check judges runs of a {MODEL} only")
     if evidence.manifest is None and timeline.loaded and len(made) < run.workers:
         raise HistoryError(
             f"{evidence.history}: {run.workers} workers were started, streams or tables of {len(made)} are there; "
