@@ -2,6 +2,7 @@
 
 from chaos.core.op import Word
 from chaos.workload.final import FinalSpec
+from cluster.leaders import subjects_of
 from cluster.system import ClusterView, System
 
 
@@ -19,5 +20,16 @@ def final_spec(view: ClusterView, system: System, operations: frozenset[Word], o
         op_timeout_s=op_timeout_s,
         operations=operations,
         promises=system.promises(view.settings),
-        replicas=tuple(i for i, node in enumerate(view.nodes) if system.roles[node.role] == "replica"),
+        copies=tuple(_copies_of(key, view, system) for key in range(view.queues)),
     )
+
+
+def _copies_of(key: int, view: ClusterView, system: System) -> tuple[int, ...]:
+    """The positions of the nodes that may keep a key: those of its subject, else all that keep anything."""
+    position = {node.name: i for i, node in enumerate(view.nodes)}
+    keeping = [one for one in subjects_of(system, view.settings, view.queues) if one.kind == "replica"]
+    own = next((one for one in keeping if one.keys is not None and key in one.keys), None)
+    own = own or next((one for one in keeping if one.keys is None), None)
+    if own is not None and own.nodes:
+        return tuple(position[name] for name in own.nodes)
+    return tuple(i for i, node in enumerate(view.nodes) if system.roles[node.role] == "replica")

@@ -19,14 +19,14 @@ GIVE_UP_S: Final = 30.0
 class FinalSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What final phases are made for.
 
-    ``operations``: the words that the system's clients know. ``replicas``: the positions of nodes that keep copies.
+    ``operations``: the words that the system's clients know. ``copies``: by key, the positions of the nodes that keep it.
     """
 
     queues: int
     op_timeout_s: float
     operations: frozenset[Word]
     promises: Promises
-    replicas: tuple[int, ...] = ()
+    copies: tuple[tuple[int, ...], ...] = ()
 
 
 class Part(NamedTuple):

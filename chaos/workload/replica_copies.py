@@ -28,10 +28,10 @@ class ReplicaCopies:
         self._spec = spec
 
     def parts(self) -> Sequence[Part]:
-        """Each queue at each replica; none where clients cannot ask for a copy, or there is only one."""
-        if F.REPLICA not in self._spec.operations or len(self._spec.replicas) < 2:  # noqa: PLR2004
+        """Each queue at each of its replicas; none where clients cannot ask for a copy, or there is only one."""
+        if F.REPLICA not in self._spec.operations:
             return ()
-        return tuple(Part(key, node) for node in self._spec.replicas for key in range(self._spec.queues))
+        return tuple(Part(key, node) for key, own in enumerate(self._spec.copies) for node in own if len(own) > 1)
 
     def steps(self, part: Part, notes: Sequence[Any], limits: Limits, now_ns: int) -> Steps:  # noqa: ARG002
         """Ask for the copy."""

@@ -16,10 +16,10 @@ class F(Word):
 
     SEND = 1  # append one value to a queue
     POLL = 2  # weak read: any prefix is legal
-    READ = 3  # strong read: from an offset to the broker's maximum, at the master only
-    SLAVE_READ = 4  # read at a replica that is not master; always weak
+    READ = 3  # strong read: from an offset to the broker's maximum, at the leader only
+    SLAVE_READ = 4  # read at a replica that does not lead; always weak
     DRAIN = 5  # the final strong read of a whole queue, minimum to maximum, on a fresh connection
-    COMMIT = 6  # let the consumer group go on at an offset of a queue; an overwritten register, at the master
+    COMMIT = 6  # let the consumer group go on at an offset of a queue; an overwritten register, at the leader
     COMMITTED_READ = 7  # strong read of the offset at which the group goes on
     REPLICA = 8  # after the drain: one replica's own copy of a queue, whole; no client's read
     SCHEDULE = 9  # a send that must not be given to anybody before its time

@@ -14,7 +14,7 @@ from chaos.workload.last_reads import LastReads
 from chaos.workload.replica_copies import ReplicaCopies
 from chaos.workload.unread_values import LogNote
 
-SPEC = FinalSpec(queues=2, op_timeout_s=3, operations=frozenset(F), promises=Promises(), replicas=(2, 3, 4))
+SPEC = FinalSpec(queues=2, op_timeout_s=3, operations=frozenset(F), promises=Promises(), copies=((2, 3, 4), (2, 3)))
 TWO = gave((0, (1, 0)), (1, (1, 1)), next_offset=2, max_offset=2, min_offset=0)
 ONE = gave((0, (1, 0)), next_offset=1, max_offset=1, min_offset=0)
 SHORT = gave((0, (1, 0)), next_offset=1, max_offset=2, min_offset=0)
@@ -83,13 +83,13 @@ def test_a_pass_of_a_group_ends_with_where_it_goes_on():
 
 def test_every_replica_is_asked_once_for_its_copy_of_every_queue():
     phase = ReplicaCopies(SPEC)
-    assert phase.parts() == tuple(Part(key, node) for node in (2, 3, 4) for key in (0, 1))
+    assert phase.parts() == (Part(0, 2), Part(0, 3), Part(0, 4), Part(1, 2), Part(1, 3))
     why, asked = performed(phase, Part(1, 3), lambda *_: REFUSED)
     assert (why, [(f, argument.node) for _, f, argument in asked]) == ("not master", [(F.REPLICA, 3)])
     assert performed(phase, Part(1, 3), lambda *_: TWO)[0] == ""
 
 
-@pytest.mark.parametrize("spec", [{"replicas": (2,)}, {"operations": frozenset({F.SEND})}])
+@pytest.mark.parametrize("spec", [{"copies": ((2,), ())}, {"operations": frozenset({F.SEND})}])
 def test_no_copies_are_read_where_there_is_nothing_to_compare_or_nobody_can_ask(spec):
     changed = FinalSpec(**{**{name: getattr(SPEC, name) for name in SPEC.__struct_fields__}, **spec})
     assert ReplicaCopies(changed).parts() == ()
