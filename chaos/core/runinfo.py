@@ -97,11 +97,11 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     workload: str
     model: str
     words: dict[str, int]  # word of the model → its number in streams and tables
+    checks: tuple[str, ...] = ()  # who judges it, as the workload says; empty: every check of the model
     nemesis: str
     seed: int
     settings: dict[str, str]
     nodes: tuple[NodeInfo, ...]
-    roles: dict[str, str]  # role → what it is: "replica" (keeps the log), "controller", "other"
     queues: int
     rate: float
     clients: int
