@@ -102,6 +102,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     seed: int
     settings: dict[str, str]
     nodes: tuple[NodeInfo, ...]
+    roles: dict[str, str]  # role → what it is: "replica" (keeps the log), "controller", "other"
     queues: int
     rate: float
     clients: int
