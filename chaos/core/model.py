@@ -31,14 +31,16 @@ class Function(msgspec.Struct, frozen=True, kw_only=True):
     """One word of a model.
 
     ``argument`` and ``result``: its structs; None: it has none. ``mutates``: an ok answer promises that the object was
-    changed; recovery and availability are judged by these. ``timed``: recovery times (RTO) are measured of it.
-    ``weak``: an answer may be of the past. ``final``: asked only after the load.
+    changed; recovery and availability are judged by these. ``timed``: recovery times (RTO) are measured of it, and
+    ``budgeted``: a budget of recovery times counts them. ``weak``: an answer may be of the past. ``final``: asked only
+    after the load.
     """
 
     argument: type[msgspec.Struct] | None = None
     result: type[msgspec.Struct] | None = None
     mutates: bool = False
     timed: bool = False
+    budgeted: bool = True
     weak: bool = False
     final: bool = False
 

@@ -23,7 +23,7 @@ class CounterWorkload:
     model = MODEL
     mix: Mapping[F, float] = {F.ADD: 1.0, F.READ: 0.5}
     needs = frozenset({F.ADD, F.READ})
-    checks = ("counter",)
+    checks = ("assumptions", "counter", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of both."""

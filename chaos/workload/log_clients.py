@@ -18,6 +18,7 @@ STRONG_READ_WINDOW: Final = 64
 
 CHECKS: Final = (
     "assumptions",
+    "final-reads",
     "no-loss",
     "duplicates",
     "phantom",

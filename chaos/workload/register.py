@@ -26,7 +26,7 @@ class RegisterWorkload:
     model = MODEL
     mix: Mapping[F, float] = {F.WRITE: 1.0, F.READ: 1.0, F.CAS: 0.5}
     needs = frozenset({F.WRITE, F.READ})
-    checks = ("register",)
+    checks = ("assumptions", "register", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of all three."""

@@ -19,7 +19,7 @@ class SetWorkload:
     model = MODEL
     mix: Mapping[F, float] = {F.ADD: 1.0, F.READ: 0.1}
     needs = frozenset({F.ADD, F.READ})
-    checks = ("set",)
+    checks = ("assumptions", "set", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop; an element is its client's next number, so that no two are the same."""

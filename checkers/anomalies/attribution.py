@@ -155,17 +155,17 @@ def actor(
 
 def actor_of(shard: QueueShard, context: Context, op: int, *, leads: bool = False, later: bool = False) -> Actor:
     """Who answered an operation, when it did."""
-    log = shard.log
-    invoke_ns, complete_ns = int(log.invoke[op]), int(log.complete[op])
+    ops = shard.ops
+    invoke_ns, complete_ns = int(ops.invoke[op]), int(ops.complete[op])
     at_ns = invoke_ns if complete_ns == NEVER_NS else complete_ns
-    node = node_name(context, int(log.node[op]))
+    node = node_name(context, int(ops.node[op]))
     subject = context.subject_of(shard.key)
     return actor(context, node, at_ns, since_ns=invoke_ns, leads=leads, later=later, subject=subject)
 
 
 def when(shard: QueueShard, context: Context, op: int) -> str:
     """The time of an answer as ``24.0 s``."""
-    return seconds_text(context, int(shard.log.complete[op]))
+    return seconds_text(context, int(shard.ops.complete[op]))
 
 
 class Message(NamedTuple):

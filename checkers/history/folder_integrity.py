@@ -10,7 +10,6 @@ from chaos.core.errors import HistoryError
 from chaos.core.manifest import NAME, Manifest, compare, copy_again, read_manifest, sum_of
 from chaos.core.runinfo import FOREIGN, UNFINISHED, RunInfo
 from chaos.core.storage_path import Place
-from chaos.models.log.words import MODEL
 from checkers.history.kernel import Context
 from checkers.history.shards import Materialised, run_of, workers_in
 from checkers.history.timeline import Timeline
@@ -78,12 +77,9 @@ def context_of(evidence: Evidence, made: list[Materialised], timeline: Timeline)
     """What every check may know.
 
     Raises:
-        HistoryError: without a manifest, if a worker that took part in the load left nothing; or no check is there yet
-            for runs of this model.
+        HistoryError: without a manifest, if a worker that took part in the load left nothing.
     """
     run = evidence.run
-    if run.model != MODEL:
-        raise HistoryError(f"{run.id}: a run of the model {run.model}; chaos check judges runs of a {MODEL} only")
     if evidence.manifest is None and timeline.loaded and len(made) < run.workers:
         raise HistoryError(
             f"{evidence.history}: {run.workers} workers were started, streams or tables of {len(made)} are there; "

@@ -13,6 +13,7 @@ from chaos.core.history import StreamFacts
 from chaos.core.runinfo import RunInfo
 from checkers.history.columns import Column
 from checkers.history.log import Log
+from checkers.history.operations import Operations
 from checkers.history.rows import Columns
 from checkers.history.timeline import Timeline
 
@@ -36,6 +37,11 @@ class QueueShard:
         self.operations = operations if isinstance(operations, Columns) else Columns(operations)
         self.reads = reads if isinstance(reads, Columns) else Columns(reads)
         self.memo: dict[str, Any] = {}
+
+    @cached_property
+    def ops(self) -> Operations:
+        """The columns that every model has."""
+        return Operations(self.operations)
 
     @cached_property
     def log(self) -> Log:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
@@ -16,8 +17,12 @@ from chaos.models.objects import counter as counters
 from chaos.models.objects import register as registers
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import TOLD, UNTOLD
+from checkers.anomalies.catalogue import named
+from checkers.anomalies.findings import counted, numbers
+from checkers.history.check import Held, OfEachKey
 from checkers.history.columns import Column
 from checkers.history.kernel import Context, QueueShard
+from checkers.history.words import words_of
 from checkers.objects import minimise, registry
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import Answer
@@ -100,36 +105,43 @@ def calls_of(shard: QueueShard, words: Mapping[str, int], facts: Facts) -> Calls
 
 
 class ObjectAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model says of some keys. ``answers``: of those of which there is something to tell, by key."""
+    """What the model says of some keys. ``answers``: of those of which there is something to tell, by key.
+
+    ``acked``: acknowledged changes. ``unread``: keys of which nobody was told anything after the last heal.
+    """
 
     answers: tuple[tuple[int, Answer], ...] = ()
     keys: int = 0
     operations: int = 0
+    acked: int = 0
+    unread: tuple[int, ...] = ()
 
 
-class ObjectKernel:
-    """A model of ``checkers.objects`` over the keys of a live run; implements ``QueueKernel``.
+class _ObjectCheck(OfEachKey):
+    """A model of ``checkers.objects`` over the keys of a live run.
 
-    Args:
-        name: of the check.
-        text: one line of help.
-        model: of the run, whose columns are read.
-        judge: the name of the model that judges, in ``checkers.objects.registry``.
+    ``model``: of the run, whose columns are read. ``judge``: the model that judges, in ``checkers.objects.registry``.
     """
 
-    def __init__(self, name: str, text: str, model: str, judge: str) -> None:
-        self.name, self.help = name, text
-        self._facts, self._judge = FACTS[model], judge
+    name: str
+    model: str
+    judge: str
+    clean: str
+
+    def applies(self, context: Context) -> str | None:
+        """To runs of its model."""
+        return None if context.run.model == self.model else f"it is a run of the model {context.run.model}"
 
     def examine(self, shard: QueueShard, context: Context) -> ObjectAnswers:
         """Look at one key."""
-        calls, budget = calls_of(shard, context.run.words, self._facts), Budget(BUDGET_S)
-        check = registry.MODELS[self._judge].check
+        calls, budget = calls_of(shard, context.run.words, FACTS[self.model]), Budget(BUDGET_S)
+        check = registry.MODELS[self.judge].check
         answer = check(calls, RULES, budget)
         if NAME in answer.found:
-            answer = minimise.explained(self._judge, check, calls, RULES, answer, budget)
+            answer = minimise.explained(self.judge, check, calls, RULES, answer, budget)
         told = ((shard.key, answer),) if answer.found or answer.reason else ()
-        return ObjectAnswers(answers=told, keys=1, operations=len(calls))
+        unread = () if _is_read_at_last(shard, context) else (shard.key,)
+        return ObjectAnswers(answers=told, keys=1, operations=len(calls), acked=_acked(shard, context), unread=unread)
 
     def merge(self, left: ObjectAnswers, right: ObjectAnswers) -> ObjectAnswers:
         """Add the answers for other keys."""
@@ -137,12 +149,26 @@ class ObjectKernel:
             answers=tuple(sorted((*left.answers, *right.answers), key=lambda one: one[0])),
             keys=left.keys + right.keys,
             operations=left.operations + right.operations,
+            acked=left.acked + right.acked,
+            unread=tuple(sorted((*left.unread, *right.unread))),
         )
 
-    def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult | None:
+    def held(
+        self,
+        summary: ObjectAnswers | None,
+        anomalies: dict[str, Anomaly],  # noqa: ARG002 - they are told beside
+        context: Context,
+    ) -> Held:
+        """How many changes were acknowledged, and that the answers fit them."""
+        acked, keys = (summary.acked, summary.keys) if isinstance(summary, ObjectAnswers) else (0, 0)
+        changes = words_of(context.run).changes_of(acked)
+        return Held(first=f"All answers of {counted(keys, 'key')} fit the {changes} that were acknowledged")
+
+    def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
         if summary is None:
             return CheckResult(name=self.name, valid=UNKNOWN, found="nothing", reason=f"{self.name}: no operation")
+        unread = f"{numbers('key', summary.unread)} not read after the last heal" if summary.unread else ""
         whole = registry.merged(summary.answers)
         keys = {id(call): key for key, own in summary.answers for one in own.found.values() for call in _calls_in(one)}
         anomalies = {
@@ -162,14 +188,28 @@ class ObjectKernel:
             for name, one in whole.found.items()
         }
         found = ", ".join(f"{name} {one.count}" for name, one in anomalies.items())
+        doubts = "; ".join(filter(None, (whole.reason, unread)))
         return CheckResult(
             name=self.name,
-            valid=whole.valid,
-            found=found or whole.reason or "every key has an order",
-            examined=f"{summary.operations} operations of {summary.keys} keys",
-            reason=whole.reason,
+            valid=UNKNOWN if whole.valid is True and doubts else whole.valid,
+            found=found or doubts or self.clean,
+            examined=f"{counted(summary.operations, 'operation')} of {counted(summary.keys, 'key')}",
+            reason=doubts,
             anomalies=anomalies,
         )
+
+
+def _acked(shard: QueueShard, context: Context) -> int:
+    ops = shard.ops
+    return int((np.isin(ops.f, words_of(context.run).changes) & np.equal(ops.type, Type.OK)).sum())
+
+
+def _is_read_at_last(shard: QueueShard, context: Context) -> bool:
+    """Whether somebody was told what is there after the last heal."""
+    ops = shard.ops
+    told = np.equal(ops.type, Type.OK) & ~np.isin(ops.f, words_of(context.run).changes)
+    told &= shard.operations["answer"] != UNTOLD
+    return bool((told & (ops.invoke >= context.timeline.last_heal_ns())).any())
 
 
 def _calls_in(found: Any) -> list[Call]:
@@ -194,11 +234,34 @@ def _row(call: Call, context: Context) -> dict[str, Any]:
     }
 
 
-KERNELS: Final[Mapping[str, ObjectKernel]] = {
-    "register": ObjectKernel("register", "reads, writes and cas of each key are linearizable", "register", "register"),
-    "set": ObjectKernel("set", "no element of a key is lost, read late, twice or out of nowhere", "set", "set-full"),
-    "counter": ObjectKernel(
-        "counter", "each read of a key lies between what was added and what was tried", "counter", "counter"
-    ),
-}
-"""By the name of the check."""
+class RegisterCheck(_ObjectCheck):
+    """Linearizable registers."""
+
+    name = "register"
+    help = "reads, writes and cas of each key are linearizable"
+    anomalies = named("nonlinearizable")
+    model = registers.MODEL
+    judge = "register"
+    clean = "every key has an order that agrees with real time"
+
+
+class SetCheck(_ObjectCheck):
+    """Sets that keep what was added."""
+
+    name = "set"
+    help = "no element of a key is lost, read late, twice or out of nowhere"
+    anomalies = named("lost-write", "phantom", "duplicate", "stale-read")
+    model = sets.MODEL
+    judge = "set-full"
+    clean = "every element that was added was read from then on"
+
+
+class CounterCheck(_ObjectCheck):
+    """Counters between what was acknowledged and what was tried."""
+
+    name = "counter"
+    help = "each read of a key lies between what was added and what was tried"
+    anomalies = named("out-of-bounds")
+    model = counters.MODEL
+    judge = "counter"
+    clean = "every read lies within its bounds"

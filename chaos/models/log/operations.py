@@ -105,7 +105,7 @@ FUNCTIONS: Final[Mapping[Word, Function]] = {
     F.SEND: Function(argument=Send, result=Placed, mutates=True, timed=True),
     F.POLL: Function(argument=ReadFrom, result=Given, timed=True, weak=True),
     F.READ: Function(argument=ReadFrom, result=Given, timed=True),
-    F.SLAVE_READ: Function(argument=ReadFrom, result=Given, timed=True, weak=True),
+    F.SLAVE_READ: Function(argument=ReadFrom, result=Given, timed=True, budgeted=False, weak=True),
     F.DRAIN: Function(result=Given, final=True),
     F.COMMIT: Function(argument=Commit),
     F.COMMITTED_READ: Function(result=GoesOn),
