@@ -51,7 +51,7 @@ def test_a_run_keeps_the_verdict_of_all_checks(tmp_path: Path) -> None:
     red, green = chaos(*asked, "no-loss,order"), chaos(*asked, "phantom", "--json")
     assert (red.return_value, green.return_value) == (1, 0), (red.output, green.output)
     assert "no-loss" in red.output
-    assert "Only this was judged: assumptions, no-loss, order." in " ".join(red.output.split())
+    assert "Only this was judged: assumptions, final-reads, no-loss, order." in " ".join(red.output.split())
     assert json.loads(green.output)["anomalies"] == {}
     assert {path: path.read_bytes() for path in sorted((tmp_path / "run").rglob("*.json"))} == before
 

@@ -137,7 +137,7 @@ def test_the_panel_of_a_run_says_who_declined_and_why(run):
     assert whole.declined["pop"] == "nobody pops"
     assert all(whole.declined.values())
     some = panel(context, {"no-loss", "pop"})
-    assert [check.name for check in some.checks] == ["assumptions", "no-loss"]
+    assert [check.name for check in some.checks] == ["assumptions", "final-reads", "no-loss"]
     assert (list(some.declined), some.figures, some.partial) == (["pop"], (), True)
     results = local.judge(run)
     assert results.declined.keys() - whole.declined.keys() <= {"replicas"}
