@@ -243,7 +243,7 @@ def test_the_history_of_a_register_is_shown_in_its_words(tmp_path):
         ["cas", "k4", "7->8", "info"],
         ["read", "k4", "->", "8", "ok"],
     ]
-    assert len(chaos("show", folder, "--f", "cas")[1].splitlines()) == 2
+    assert sum("k4" in line for line in chaos("show", folder, "--f", "cas")[1].splitlines()) == 1
     said = chaos("show", folder, "--f", "poll")[2]
     assert said == "chaos: --f poll: no such operation on a register; known: cas, read, write\n"
     code, _, said = chaos("show", folder, "--around", "3:7")
