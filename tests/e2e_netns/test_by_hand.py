@@ -41,7 +41,7 @@ def test_up_status_inject_heal_down(tmp_path: Path) -> None:
         assert sorted(name for node in nodes.values() for name in node["leads"]) == ["brokers", "controller"]
         (master,) = [name for name, node in nodes.items() if node["leads"] == ["brokers"]]
 
-        assert chaos("inject", "leader-suspend", cwd=tmp_path).startswith(f"active   leader-suspend: master {master}, ")
+        assert chaos("inject", "leader-suspend", cwd=tmp_path).startswith(f"active   leader-suspend: leader {master}, ")
         now = status(tmp_path)
         assert {name: (node["state"], node["fault"]) for name, node in now.items() if node["fault"]} == {
             master: ("suspended", "leader-suspend")
@@ -121,6 +121,6 @@ def test_an_interrupted_run_is_healed_judged_and_kept(tmp_path: Path) -> None:
     info, results = (json.loads((folder / name).read_text()) for name in ("run.json", "results.json"))
     assert (info["status"], info["interrupted"]) == ("checked", True)
     assert [(fault["proven"], fault["healed"]) for fault in results["faults"]] == [(True, True)]
-    assert "fault 1  leader-partition: in force: master {" in said
+    assert "fault 1  leader-partition: in force: leader {" in said
     assert " queues in " in said, "everything was read back"
     assert (folder / "report.html").exists()

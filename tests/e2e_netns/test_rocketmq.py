@@ -108,8 +108,8 @@ def test_every_node_is_observed(running):
     assert [name for name, node in seen.items() if not node["alive"] or node.get("error")] == []
     roles = [seen[name]["role"] for name in ("c1", "c2", "c3", "b1", "b2", "b3")]
     assert sorted(roles) == ["follower", "follower", "leader", "master", "slave", "slave"]
-    leader = next(node for node in seen.values() if node["role"] == "leader")
-    master = next(node for node in seen.values() if node["role"] == "master")
+    leader = next(node for node in seen.values() if node.get("role") == "leader")
+    master = next(node for node in seen.values() if node.get("role") == "master")
     own, about = leader["claims"]
     assert about["leader"] == master["node"]
     assert sorted(about["members"]) == ["b1", "b2", "b3"]

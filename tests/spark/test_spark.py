@@ -13,7 +13,7 @@ from group_model import model as group_model
 from log_model import MUTATIONS, model
 from repository import HISTORIES
 
-import chaos.core.events
+import chaos.core.event_files
 import chaos.core.history
 import chaos.core.streams
 import checkers.engine.judge
@@ -97,7 +97,7 @@ def test_the_driver_touches_no_rows(tmp_path, monkeypatch):
     for module, names in (
         (chaos.core.streams, ("read_records",)),
         (chaos.core.history, ("read_stream", "materialise_stream", "materialise_events", "all_events")),
-        (chaos.core.events, ("read_events",)),
+        (chaos.core.event_files, ("read_events",)),
         (
             checkers.history.shards,
             (
