@@ -117,10 +117,14 @@ def test_a_check_that_does_not_load_is_listed_with_its_error_and_harms_nobody(en
 
 def test_executors_are_brought_the_check(tmp_path):
     installed(tmp_path / "site", "odd_offsets", "odd = odd_offsets:OddCheck", ODD)
-    code = "from spark_checkers.shipping import _files; print([name for name, _ in _files() if 'odd' in name])"
+    code = (
+        "from pathlib import Path; from zipfile import ZipFile; from spark_checkers.shipping import packed;"
+        f"print(sorted(name for name in ZipFile(packed(Path({str(tmp_path)!r})).path).namelist() if 'odd' in name))"
+    )
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "['odd_offsets.py']"
+    info = "odd_offsets-1.0.dist-info"
+    assert done.stdout.strip() == str([f"{info}/METADATA", f"{info}/entry_points.txt", "odd_offsets.py"])
 
 
 def test_the_built_in_checks_come_by_the_same_door():
