@@ -342,20 +342,7 @@ class Run:
                 self.say(f"warning  {name} ended by itself; the verdict cannot be valid")
             if now_ns() - told_ns >= BEAT_S * NS_PER_S:
                 told_ns = now_ns()
-                totals = workers.totals()
-                self.watcher.beat(
-                    Beat(
-                        now_ns=told_ns,
-                        changes=totals.changes,
-                        rest=totals.rest,
-                        in_flight=totals.in_flight,
-                        worst_lag_s=totals.worst_lag_s,
-                        worst_ack_s=totals.worst_ack_s,
-                        last_ack_ns=totals.last_ack_ns,
-                        leads=leads(),
-                        silent=silent(),
-                    )
-                )
+                self.watcher.beat(Beat(now_ns=told_ns, totals=workers.totals(), leads=leads(), silent=silent()))
 
     def judge(self) -> Results:
         """Run the checks, write the reports, and move ``latest`` here."""

@@ -17,7 +17,8 @@ from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Note, Observation
 from chaos.core.node_notes import ENDED, NODE_RESTARTED, SILENT, Look, ended_note, look_note
 from chaos.core.runinfo import Promises, RunInfo, Subject
-from chaos.run.workers import Totals, Workers
+from chaos.run.watching import Totals
+from chaos.run.workers import Workers
 from checkers.history.kernel import Context
 from checkers.history.timeline import timeline_of
 from checkers.recovery.missing_nodes import deadline_ns

@@ -27,16 +27,27 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: float
 
 
-class Beat(msgspec.Struct, frozen=True, kw_only=True):
-    """How it stands now. ``changes`` and ``rest``: type word → number so far; the worst of lag and ack are recent."""
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts over all workers, type word → number; the others as in ``messages.Stats``.
 
-    now_ns: int
+    ``changes``: operations that change the object; ``rest``: all others.
+    """
+
     changes: dict[str, int]
     rest: dict[str, int]
-    in_flight: int
     worst_lag_s: float
     worst_ack_s: float
     last_ack_ns: int
+    in_flight: int
+    last_sent: dict[int, int]
+    last_acked: dict[int, int]
+
+
+class Beat(msgspec.Struct, frozen=True, kw_only=True):
+    """How it stands now. ``totals``: of all workers; the worst of lag and ack are recent."""
+
+    now_ns: int
+    totals: Totals
     leads: Leads
     silent: tuple[str, ...] = ()
 

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import ChaosError, DeadlineError
 from chaos.options.experiment import Experiment
 from chaos.run.deploy import Deployed, child_environment, python_inside
+from chaos.run.watching import Totals
 from chaos.worker.messages import End as EndStream
 from chaos.worker.messages import Final as AskFinal
 from chaos.worker.messages import FinalDone, Load, Stats, Stop, Stopped, WorkerSpec
@@ -21,22 +20,6 @@ from chaos.workload.final import Limits, Part, notes_of
 
 PART_S: Final = 130.0
 """The longest that a part may go on behind its limit: two questions of a minute each, and some time around them."""
-
-
-class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts over all workers, type word → number; the others as in ``messages.Stats``.
-
-    ``changes``: operations that change the object; ``rest``: all others.
-    """
-
-    changes: dict[str, int]
-    rest: dict[str, int]
-    worst_lag_s: float
-    worst_ack_s: float
-    last_ack_ns: int
-    in_flight: int
-    last_sent: dict[int, int]
-    last_acked: dict[int, int]
 
 
 class Workers:

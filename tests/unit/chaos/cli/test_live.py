@@ -9,7 +9,7 @@ from leading import leads
 from chaos.cli.live import BEAT_EVERY_S, QUEUE_MAX, Board, Display, picture
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Phase
-from chaos.run.watching import Beat, Opening
+from chaos.run.watching import Beat, Opening, Totals
 from nemesis.plan.plan import Row
 from nemesis.targets.selectors import Selector
 
@@ -28,12 +28,16 @@ SEEN = Evidence(kind="proc", proven=True, summary="b1 pid 4 gone")
 def beat(at_s: float, ok: int = 0, master: str = "b1", epoch: int = 1, silent: tuple[str, ...] = ()) -> Beat:
     return Beat(
         now_ns=int((5 + at_s) * NS_PER_S),
-        changes={"ok": ok, "fail": 2},
-        rest={},
-        in_flight=3,
-        worst_lag_s=0.004,
-        worst_ack_s=0.25,
-        last_ack_ns=int((4 + at_s) * NS_PER_S),
+        totals=Totals(
+            changes={"ok": ok, "fail": 2},
+            rest={},
+            in_flight=3,
+            worst_lag_s=0.004,
+            worst_ack_s=0.25,
+            last_ack_ns=int((4 + at_s) * NS_PER_S),
+            last_sent={},
+            last_acked={},
+        ),
         silent=silent,
         leads=leads(master, "c1", epoch=epoch),
     )

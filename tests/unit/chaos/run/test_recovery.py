@@ -7,7 +7,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import Observation
 from chaos.core.runinfo import Promises, Subject
 from chaos.run.recovery import missing_now, silent_keys
-from chaos.run.workers import Totals
+from chaos.run.watching import Totals
 from cluster.leaders import Lead
 from cluster.nodes.process_end import last_line, starved_share
 
