@@ -10,13 +10,12 @@ import msgspec
 
 from cluster.leaders import leads_of
 from cluster.system import ClusterView
-from cluster.systems.etcd.config import GROUP, subjects
-from cluster.systems.etcd.system import Etcd
+from cluster.systems.etcd.system import GROUP, Etcd
 
 
 async def observe(probe, view):
     seen = {node.name: await probe.observe(node, 0.8) for node in view.nodes}
-    return {"seen": seen, "lead": leads_of(seen, subjects())[GROUP]}
+    return {"seen": seen, "lead": leads_of(seen, Etcd().subjects({}, 1))[GROUP]}
 
 
 async def main():

@@ -24,6 +24,8 @@ from cluster.systems.etcd.members import Members
 NUMBERS: Final = 50
 """So many numbers a process keeps in one key: a value stays small, and a read takes few keys."""
 
+_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters"}
+
 
 class _Pair(msgspec.Struct):
     value: bytes = b""
@@ -52,7 +54,7 @@ class EtcdClient(RoutedClient[Gateway]):
         self._added: dict[str, list[int]] = {}
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        gateway, key = self._links[node], f"{self._mark}/{type(op.f).__module__}/{op.key}"
+        gateway, key = self._links[node], f"{self._mark}/{_KINDS[type(op.f)]}/{op.key}"
         if op.f is register.F.READ:
             values = await self._range(gateway, {"key": key.encode()}, deadline_ns)
             received.result = Found(int(values[0]) if values else None)
@@ -88,7 +90,9 @@ class EtcdClient(RoutedClient[Gateway]):
         added = self._added.setdefault(keys, [])
         full, behind = divmod(len(added), NUMBERS)
         value = " ".join(map(str, [*added[full * NUMBERS :], number]))
-        await self._put_if(gateway, {"target": "VERSION", "version": behind}, _put(f"{keys}-{full}", value), deadline_ns)
+        await self._put_if(
+            gateway, {"target": "VERSION", "version": behind}, _put(f"{keys}-{full}", value), deadline_ns
+        )
         added.append(number)
 
 

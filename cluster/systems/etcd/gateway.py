@@ -8,18 +8,18 @@ import msgspec
 
 from chaos.core.client import Definite, Indefinite
 from cluster.systems._shared.link import Link, Malformed
-from cluster.systems.etcd.config import CLIENT_PORT
 from cluster.systems.etcd.outcomes import outcome
 
+CLIENT_PORT: Final = 2379
 _OK: Final = 200
-_END: Final = b"\r\n"
+_LINE: Final = b"\r\n"
 _HEX: Final = 16
 
 AnswerT = TypeVar("AnswerT")
 
 
 class Request(NamedTuple):
-    """A path, and the JSON to send there; without any it is fetched."""
+    """A path, and the JSON to post there; without any it is fetched."""
 
     path: str
     body: bytes = b""
@@ -51,37 +51,36 @@ class Http:
     def feed(self, data: bytes) -> list[tuple[int, Answer]]:
         """The answer if it is whole now."""
         self._data += data
-        head, blank, rest = bytes(self._data).partition(2 * _END)
+        head, blank, rest = bytes(self._data).partition(2 * _LINE)
         if not blank:
             return []
         try:
-            status, *lines = head.decode().split("\r\n")
-            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-            body = rest[: int(headers["content-length"])] if "content-length" in headers else _joined(rest)
-            whole = body is not None and len(body) >= int(headers.get("content-length", 0))
-            if not whole or body is None:
-                return []
-            self._data.clear()
-            return [(self._number, Answer(int(status.split()[1]), body))]
+            first, *lines = head.decode().lower().split("\r\n")
+            status = int(first.split()[1])
+            length = dict(line.split(": ", 1) for line in lines).get("content-length")
+            body = _joined(rest) if length is None else rest if len(rest) >= int(length) else None
         except (ValueError, LookupError) as error:
             raise Malformed(f"no HTTP: {error}") from None
+        if body is None:
+            return []
+        self._data.clear()
+        return [(self._number, Answer(status, body))]
 
 
 def _joined(rest: bytes) -> bytes | None:
-    """The body in chunks; None if there is more to come."""
-    body = bytearray()
-    while _END in rest:
-        size, _, rest = rest.partition(_END)
+    """The body that came in chunks; None if there is more to come."""
+    body = b""
+    while _LINE in rest:
+        size, _, rest = rest.partition(_LINE)
         length = int(size, _HEX)
         if length == 0:  # behind the last chunk: trailers, if any, and an empty line
-            return bytes(body) if (_END + rest).endswith(2 * _END) else None
-        body += rest[:length]
-        rest = rest[length + len(_END) :]
+            return body if (_LINE + rest).endswith(2 * _LINE) else None
+        body, rest = body + rest[:length], rest[length + len(_LINE) :]
     return None
 
 
 class Gateway:
-    """A member's gateway: each request has a connection of its own while it runs, and leaves it to the next one."""
+    """A member's gateway. A request has a connection of its own, and leaves it to the next one if it was answered."""
 
     def __init__(self, host: str, port: int = CLIENT_PORT) -> None:
         self._new = partial(Link[Request, Answer], host, port, partial(Http, host))
@@ -98,7 +97,7 @@ class Gateway:
         link = self._idle.pop() if self._idle else self._new()
         try:
             answer = await link.ask(Request(path, b"" if body is None else msgspec.json.encode(body)), deadline_ns)
-        except BaseException:  # an answer may still come, and must not be taken for that of another request
+        except BaseException:  # its answer may still come, and must not be taken for another's
             link.close()
             raise
         self._idle.append(link)

@@ -11,13 +11,13 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
-from chaos.core.runinfo import NodeInfo, Promises
+from chaos.core.runinfo import NodeInfo, Promises, Subject
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Removal
 from cluster.systems._shared.weakest_promise import least
-from cluster.systems.etcd import config
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.members import Members
+from cluster.systems.etcd.system import FLAGS, GROUP, Etcd
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
@@ -39,6 +39,7 @@ class EtcdProbe:
         self._view = view
         self._gateways = {node.name: Gateway(node.address) for node in view.nodes}
         self._members = Members(self._gateways)
+        self._subjects = (Subject(name=GROUP, nodes=tuple(self._gateways)),)
 
     async def prepare(self) -> None:
         """Nothing: a key is there once it is written."""
@@ -59,20 +60,20 @@ class EtcdProbe:
             except (Definite, Indefinite) as error:
                 raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
             shown[node.name] = flags_of(said.cmdline)
-        wanted = {name: self._view.settings[name] for name in config.FLAGS if asked is None or name in asked}
+        wanted = {name: self._view.settings[name] for name in FLAGS if asked is None or name in asked}
         check(shown, wanted)
         which = ", ".join(sorted(versions))
         text = f"etcd {which}; {len(wanted)} settings proven to be in effect on {len(shown)} nodes"
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text)
         alike = set.intersection(*(set(flags.items()) for flags in shown.values()))
-        settings = {name: value for name, value in alike if name in config.FLAGS}
+        settings = {name: value for name, value in alike if name in FLAGS}
         return Confirmed(notes=(note,), settings=settings, promises=None if asked is None else _promised(shown))
 
     async def readiness(self) -> str | None:
         """None when every member answers and all know the same leader."""
         nodes = self._view.nodes
         observed = await asyncio.gather(*(self.observe(node, _READY_TIMEOUT_S) for node in nodes))
-        return not_ready({seen.node: seen for seen in observed}, config.subjects(tuple(self._gateways)))
+        return not_ready({seen.node: seen for seen in observed}, self._subjects)
 
     async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
         """Ask one member, within ``timeout_s``."""
@@ -88,7 +89,7 @@ class EtcdProbe:
             node=node.name,
             alive=True,
             role="leader" if leader == node.name else "follower" if said.leader else "no leader",
-            claims=(Claim(subject=config.GROUP, leader=leader, epoch=said.term),),
+            claims=(Claim(subject=GROUP, leader=leader, epoch=said.term),),
         )
 
     async def remove(self) -> Removal:
@@ -117,7 +118,7 @@ def check(shown: Mapping[str, Mapping[str, str]], wanted: Mapping[str, str]) -> 
     """Pure: raises DeployError for the first setting that a member does not run with."""
     for node, flags in shown.items():
         for name, value in wanted.items():
-            found = flags.get(name, config.FLAGS[name])
+            found = flags.get(name, FLAGS[name])
             if found != value:
                 raise DeployError(f"settings are not in effect: {node}: {name} is {found} instead of {value}")
 
@@ -126,7 +127,7 @@ def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:
     """What holds of members of somebody else's cluster; how soon is known only where each shows its timeout."""
     if not all("election-timeout" in flags for flags in shown.values()):
         return Promises(not_taken=("to serve again in time (not every command line shows election-timeout)",))
-    return least(config.promises(flags) for flags in shown.values())
+    return least(Etcd().promises(flags) for flags in shown.values())
 
 
 def _soon(timeout_s: float) -> int:

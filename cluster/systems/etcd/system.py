@@ -1,18 +1,39 @@
 """etcd as the harness knows it: the plugin behind ``--system etcd``."""
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from chaos.core.client import Client
+from chaos.core.errors import UsageError
 from chaos.core.op import F
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from cluster.bug import Bug
 from cluster.host import NodeSpec
+from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
 from cluster.systems.etcd import artefacts as program
-from cluster.systems.etcd import config
+from cluster.systems.etcd.gateway import CLIENT_PORT
+
+ROLE: Final = "member"
+GROUP: Final = "etcd"
+"""What the Raft group is called in observations."""
+MEMBERS: Final = ("n1", "n2", "n3")
+PEER_PORT: Final = 2380
+
+FLAGS: Final[Mapping[str, str]] = {"heartbeat-interval": "100", "election-timeout": "1000", "snapshot-count": "100000"}
+"""The flags of etcd that may be set, with its own defaults; times in ms."""
+
+_OWN: Final = {"client.routing": "mixed", "client.routePollInterval": "1", "client.serializable": "false"}
+_BEATS_LEAST: Final = 5
+_ELECTION_MOST_MS: Final = 50_000
+
+RECOVERS_WITHIN_S: Final = 30.0
+ELECTION_TIMEOUTS: Final = 4
+"""A member waits for one to two of them; votes may be split once, and machines are busy."""
 
 
 class Etcd:
@@ -20,14 +41,37 @@ class Etcd:
 
     name = "etcd"
     version = program.VERSION
-    roles: Mapping[str, RoleKind] = MappingProxyType({config.ROLE: "replica"})
-    start_order = ((config.ROLE,),)
+    roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
+    start_order = ((ROLE,),)
     bugs: Mapping[str, Bug] = MappingProxyType({})
-    settings_help: Mapping[str, str] = config.HELP
+    settings_help: Mapping[str, str] = MappingProxyType(
+        {
+            **routing.CLIENT_HELP,
+            "client.serializable": "true: a member answers reads from its own copy, which may be old (default false)",
+            "heartbeat-interval": "ms between two heartbeats of the leader (default 100)",
+            "election-timeout": "ms without a heartbeat after which a member stands for election (default 1000)",
+            "snapshot-count": "entries of the log after which a snapshot is taken (default 100000)",
+        }
+    )
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """See ``config.resolve``."""
-        return config.resolve(settings)
+        """All settings, checked, with the defaults filled in. Raises UsageError."""
+        resolved = {**_OWN, **FLAGS, **settings}
+        for name, value in settings.items():
+            if name not in self.settings_help:
+                near = difflib.get_close_matches(name, self.settings_help, n=1)
+                guess = f"did you mean {near[0]}?" if near else f"known: {', '.join(self.settings_help)}"
+                raise UsageError(f"--set {name}: etcd has no such setting here; {guess}")
+            routing.check_client(name, value)
+            if name == "client.serializable" and value not in ("true", "false"):
+                raise UsageError(f"--set {name}={value}: true or false")
+            if name in FLAGS and not (value.isdecimal() and int(value) > 0):
+                raise UsageError(f"--set {name}={value}: a whole number above 0")
+        election, least = resolved["election-timeout"], _BEATS_LEAST * int(resolved["heartbeat-interval"])
+        if not least <= int(election) <= _ELECTION_MOST_MS:
+            right = f"from {least}, {_BEATS_LEAST} times heartbeat-interval, to {_ELECTION_MOST_MS}"
+            raise UsageError(f"--set election-timeout={election}: {right}")
+        return resolved
 
     def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:  # noqa: ARG002 - the same for all
         """Nothing: every operation works under all settings."""
@@ -35,23 +79,45 @@ class Etcd:
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - always the same
         """Three members."""
-        return config.topology()
+        return tuple(NodeSpec(name=name, role=ROLE) for name in MEMBERS)
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002 - one group
-        """The one Raft group."""
-        return config.subjects()
+        """The one Raft group, which serves every key."""
+        return (Subject(name=GROUP, nodes=MEMBERS),)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
-        """See ``config.promises``."""
-        return config.promises(settings)
+        """Everything that is checked: nothing is by design. How soon it holds depends on the election timeout."""
+        elected_s = ELECTION_TIMEOUTS * int(settings["election-timeout"]) / 1000
+        within_s = RECOVERS_WITHIN_S + elected_s
+        return Promises(recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s)
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""
         return program.fetch(say)
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
-        """See ``config.launch``."""
-        return config.launch(node, home, artefacts, view)
+        """A member that has data goes on with it, whatever else it is told of the cluster."""
+        own, peer = f"http://{node.address}:{CLIENT_PORT}", f"http://{node.address}:{PEER_PORT}"
+        flags = {
+            "name": node.name,
+            "data-dir": f"{home}/data",
+            "listen-client-urls": own,
+            "advertise-client-urls": own,
+            "listen-peer-urls": peer,
+            "initial-advertise-peer-urls": peer,
+            "initial-cluster": ",".join(f"{each.name}=http://{each.address}:{PEER_PORT}" for each in view.nodes),
+            "initial-cluster-token": view.mark,
+            "logger": "zap",
+            **{name: view.settings[name] for name in FLAGS},
+        }
+        return Launch(
+            argv=(f"{artefacts}/etcd", *(f"--{name}={value}" for name, value in flags.items())),
+            env={"GOMAXPROCS": "1", "HOME": home},
+            files={},
+            ready_pattern="serving peer traffic",  # clients are served once there is a leader, which may need others
+            logs=(STDOUT,),
+            data=("data",),
+        )
 
     def probe(self, view: ClusterView) -> Probe:
         """A probe of this cluster."""
@@ -60,7 +126,7 @@ class Etcd:
         return EtcdProbe(view)
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
-        """Client ``number`` of ``clients``; any other number gives one that follows the route."""
+        """Client ``number`` of ``clients``; any other number gives one that follows the leader."""
         from cluster.systems.etcd.client import EtcdClient
 
         return EtcdClient(view, number, clients, seed)
