@@ -50,7 +50,7 @@ class Member:
                 writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(sent)}\r\n\r\n".encode() + sent)
 
 
-def status(member, leader, term=2):
-    """What a member says of itself, as JSON has it: numbers as strings, and no zeros."""
-    said = {"header": {"member_id": str(member)}, "version": "3.4.23", "raftTerm": str(term)}
-    return said | ({"leader": str(leader)} if leader else {"errors": ["etcdserver: no leader"]})
+def variables(member, leader, term=2, flags=()):
+    """What a member's process shows of itself, as JSON has it: members' numbers in hexadecimal, 0 for none."""
+    raft = {"id": f"{member:x}", "lead": f"{leader:x}", "term": term, "raftState": "StateFollower"}
+    return {"cmdline": ["/x/etcd", "--name=n1", *flags], "memstats": {"Alloc": 1}, "raft.status": raft}

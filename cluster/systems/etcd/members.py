@@ -10,20 +10,26 @@ from chaos.core.client import Definite, Indefinite
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.etcd.gateway import Gateway
 
-_STATUS: Final = "/v3/maintenance/status"
+_VARIABLES: Final = "/debug/vars"
 
 
-class _Header(msgspec.Struct, frozen=True):
-    member_id: int
+class Raft(msgspec.Struct, frozen=True):
+    """What a member's Raft knows, all at one moment. ``id``, ``lead``: members' numbers; ``lead`` "0": of no leader.
+
+    ``/v3/maintenance/status`` has the leader of now beside the term of what was applied last: a member that has just
+    been elected claims the term of its predecessor there (seen; EtcdServer.setTerm of 3.4.23).
+    """
+
+    id: str
+    lead: str
+    term: int
 
 
-class Status(msgspec.Struct, frozen=True):
-    """What a member says of itself. ``leader``: a member's number, 0 if it knows of none."""
+class Variables(msgspec.Struct, frozen=True):
+    """What a member's process shows of itself. ``cmdline``: how it was started."""
 
-    header: _Header
-    version: str = ""
-    leader: int = 0
-    term: int = msgspec.field(name="raftTerm", default=0)
+    cmdline: tuple[str, ...]
+    raft: Raft = msgspec.field(name="raft.status")
 
 
 class Members:
@@ -31,29 +37,29 @@ class Members:
 
     def __init__(self, gateways: Mapping[str, Gateway]) -> None:
         self._gateways = gateways
-        self._names: dict[int, str] = {}
+        self._names: dict[str, str] = {}
 
-    async def status(self, name: str, deadline_ns: int) -> Status:
+    async def variables(self, name: str, deadline_ns: int) -> Variables:
         """Ask one. Raises Definite or Indefinite if it does not answer."""
-        said = await self._gateways[name].call(_STATUS, {}, Status, deadline_ns)
-        self._names[said.header.member_id] = name
+        said = await self._gateways[name].call(_VARIABLES, None, Variables, deadline_ns)
+        self._names[said.raft.id] = name
         return said
 
-    def leader(self, said: Status) -> str | None:
+    def leader(self, said: Raft) -> str | None:
         """The name of the leader that a member knows of, if that one has ever answered."""
-        return self._names.get(said.leader)
+        return self._names.get(said.lead)
 
     async def ask(self, deadline_ns: int) -> Route | None:
         """The leader of the newest term among the answers of a majority; None if there are too few."""
-        asked = [asyncio.ensure_future(self.status(name, deadline_ns)) for name in self._gateways]
-        heard: list[Status] = []
+        asked = [asyncio.ensure_future(self.variables(name, deadline_ns)) for name in self._gateways]
+        heard: list[Raft] = []
         try:
             for answered in asyncio.as_completed(asked):
                 try:
-                    heard.append(await answered)
+                    heard.append((await answered).raft)
                 except (Definite, Indefinite):
                     continue
-                leader = self.leader(max(heard, key=lambda said: (said.term, said.leader != 0)))
+                leader = self.leader(max(heard, key=lambda said: (said.term, said.lead != "0")))
                 if len(heard) > len(asked) // 2 and leader is not None:
                     return Route((Served(leader, tuple(name for name in self._gateways if name != leader)),))
         finally:

@@ -24,8 +24,8 @@ _READY_TIMEOUT_S: Final = 1.0
 _FLAG: Final = re.compile(r"--?([a-z-]+)[= ](\S+)")
 
 
-class _Variables(msgspec.Struct):
-    cmdline: list[str]
+class _Version(msgspec.Struct):
+    etcdserver: str
 
 
 class _Done(msgspec.Struct):
@@ -55,8 +55,8 @@ class EtcdProbe:
         for node in self._view.nodes:
             deadline_ns = _soon(_TIMEOUT_S)
             try:
-                said = await self._gateways[node.name].call("/debug/vars", None, _Variables, deadline_ns)
-                versions.add((await self._members.status(node.name, deadline_ns)).version)
+                said = await self._members.variables(node.name, deadline_ns)
+                versions.add((await self._gateways[node.name].call("/version", None, _Version, deadline_ns)).etcdserver)
             except (Definite, Indefinite) as error:
                 raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
             shown[node.name] = flags_of(said.cmdline)
@@ -79,17 +79,17 @@ class EtcdProbe:
         """Ask one member, within ``timeout_s``."""
         asked_ns = now_ns()
         try:
-            said = await self._members.status(node.name, asked_ns + int(timeout_s * NS_PER_S))
+            raft = (await self._members.variables(node.name, asked_ns + int(timeout_s * NS_PER_S))).raft
         except (Definite, Indefinite) as error:
             return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=False, error=str(error))
-        leader = self._members.leader(said)
+        leader = self._members.leader(raft)
         return Observation(
             time_ns=now_ns(),
             asked_ns=asked_ns,
             node=node.name,
             alive=True,
-            role="leader" if leader == node.name else "follower" if said.leader else "no leader",
-            claims=(Claim(subject=GROUP, leader=leader, epoch=said.term),),
+            role="leader" if leader == node.name else "follower" if raft.lead != "0" else "no leader",
+            claims=(Claim(subject=GROUP, leader=leader, epoch=raft.term),),
         )
 
     async def remove(self) -> Removal:

@@ -74,6 +74,8 @@ class Server:
     def __init__(self, *script):
         self.script = [*script]
         self.connections = 0
+        self._taken = asyncio.Condition()
+        self._count = len(script)
 
     async def __aenter__(self):
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -86,13 +88,20 @@ class Server:
             writer.transport.abort()
         await self._server.wait_closed()
 
+    async def taken(self, count):
+        """Return once so many requests have come."""
+        async with self._taken:
+            await self._taken.wait_for(lambda: self._count - len(self.script) >= count)
+
     async def _serve(self, reader, writer):
         self.connections += 1
         self._writers.append(writer)
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while True:
                 await reader.readuntil(b"{}")
-                answer = self.script.pop(0)
+                async with self._taken:
+                    answer = self.script.pop(0)
+                    self._taken.notify_all()
                 if answer is None:
                     writer.transport.abort()
                     return
@@ -109,8 +118,7 @@ def test_an_answered_connection_is_used_again_and_one_at_work_is_not():
             assert [(await call(gateway)).count for _ in range(2)] == [12, 12]
             assert server.connections == 1
             silent = asyncio.ensure_future(call(gateway))
-            while len(server.script) > 1:
-                await asyncio.sleep(0)
+            await server.taken(3)
             assert (await call(gateway)).count == 12
             assert server.connections == 2
             silent.cancel()

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import AsyncExitStack
 
 import pytest
-from etcd_member import Member, status
+from etcd_member import Member, variables
 from system_view import view_of
 
 from chaos.core.clock import NS_PER_S, now_ns
@@ -38,7 +38,7 @@ def run(answers, act, **settings):
 
 
 def saying(*said):
-    return [one and {"v3__maintenance__status": one} for one in said]
+    return [one and {"debug__vars": one} for one in said]
 
 
 async def observed(probe, _):
@@ -58,7 +58,7 @@ async def ready(probe, _):
 
 
 def test_every_member_says_who_leads():
-    seen = run(saying(status(1, ID), status(ID, ID), status(3, 0, 1)), observed)
+    seen = run(saying(variables(1, ID), variables(ID, ID), variables(3, 0, 1)), observed)
     assert [one.role for one in seen] == ["follower", "leader", "no leader"]
     assert [one.claims for one in seen] == [
         (Claim(subject="etcd", leader="n2", epoch=2),),
@@ -68,7 +68,7 @@ def test_every_member_says_who_leads():
 
 
 def test_a_member_that_is_away_is_not_alive():
-    seen = run([None, *saying(status(2, 2), {"message": "etcdserver: not capable"})], observed)
+    seen = run([None, *saying(variables(2, 2), {"message": "etcdserver: not capable"})], observed)
     assert [(one.alive, one.error) for one in seen] == [
         (False, "connect: refused"),
         (True, None),
@@ -79,12 +79,12 @@ def test_a_member_that_is_away_is_not_alive():
 @pytest.mark.parametrize(
     ("said", "leader"),
     [
-        ((status(1, 2), status(2, 2), status(3, 2)), "n2"),
-        ((status(1, 1, 2), status(2, 2, 3), status(3, 2, 3)), "n2"),
-        ((status(1, 0, 3), status(2, 2, 3), status(3, 2, 3)), "n2"),
-        ((status(1, 0, 3), status(2, 0, 3), status(3, 0, 2)), None),
-        ((None, status(2, 2), status(3, 2)), "n2"),
-        ((None, status(2, 1), status(3, 1)), None),  # who leads has never answered
+        ((variables(1, 2), variables(2, 2), variables(3, 2)), "n2"),
+        ((variables(1, 1, 2), variables(2, 2, 3), variables(3, 2, 3)), "n2"),
+        ((variables(1, 0, 3), variables(2, 2, 3), variables(3, 2, 3)), "n2"),
+        ((variables(1, 0, 3), variables(2, 0, 3), variables(3, 0, 2)), None),
+        ((None, variables(2, 2), variables(3, 2)), "n2"),
+        ((None, variables(2, 1), variables(3, 1)), None),  # who leads has never answered
     ],
 )
 def test_the_route_is_what_the_newest_term_says(said, leader):
@@ -99,11 +99,11 @@ def test_no_answer_is_no_route():
 @pytest.mark.parametrize(
     ("said", "missing"),
     [
-        ((status(1, 2), status(2, 2), status(3, 2)), None),
-        ((status(1, 0), status(2, 0), status(3, 0)), "nobody leads etcd"),
-        ((status(1, 2), status(2, 2), status(3, 0)), "not in sync with etcd: n3"),
-        ((status(1, 1), status(2, 2), status(3, 2)), "2 nodes lead etcd instead of one"),
-        ((None, status(2, 2), status(3, 2)), "n1 does not answer: connect: refused"),
+        ((variables(1, 2), variables(2, 2), variables(3, 2)), None),
+        ((variables(1, 0), variables(2, 0), variables(3, 0)), "nobody leads etcd"),
+        ((variables(1, 2), variables(2, 2), variables(3, 0)), "not in sync with etcd: n3"),
+        ((variables(1, 1), variables(2, 2), variables(3, 2)), "2 nodes lead etcd instead of one"),
+        ((None, variables(2, 2), variables(3, 2)), "n1 does not answer: connect: refused"),
     ],
 )
 def test_readiness(said, missing):
@@ -111,8 +111,7 @@ def test_readiness(said, missing):
 
 
 def told(*flags):
-    variables = {"cmdline": ["/x/etcd", "--name=n1", *flags], "memstats": {}}
-    return {"debug__vars": variables, "v3__maintenance__status": status(1, 1)}
+    return {"debug__vars": variables(1, 1, flags=flags), "version": {"etcdserver": "3.4.23", "etcdcluster": "3.4.0"}}
 
 
 ALL = ("--heartbeat-interval=100", "--election-timeout=1000", "--snapshot-count=100000")
@@ -129,12 +128,14 @@ def test_settings_are_proven_by_the_command_lines():
 
 def test_a_setting_that_is_not_in_effect():
     other = told(*ALL[:1], "--election-timeout", "3000")
-    with pytest.raises(DeployError, match="^settings are not in effect: n3: election-timeout is 3000 instead of 1000$"):
+    with pytest.raises(
+        DeployError, match=r"^settings are not in effect: n3: election-timeout is 3000 instead of 1000$"
+    ):
         run([told(*ALL), told(*ALL), other], lambda probe, _: probe.confirm())
 
 
 def test_a_member_that_does_not_say():
-    with pytest.raises(DeployError, match="^n2 does not say its settings in effect: connect: refused$"):
+    with pytest.raises(DeployError, match=r"^n2 does not say its settings in effect: connect: refused$"):
         run([told(*ALL), None, told(*ALL)], lambda probe, _: probe.confirm())
 
 
