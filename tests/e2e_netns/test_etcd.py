@@ -73,7 +73,7 @@ def test_the_leader_is_killed_and_comes_back_with_its_data(running):
         process.await_ready(node, Deadline("every process to serve", READY_S))
     running.await_ready()
     (note,) = running.ask("confirm")["notes"]
-    assert note["text"] == "etcd 3.4.23; 3 settings proven to be in effect on 3 nodes"
+    assert note["text"] == "etcd 3.4.23; 4 settings proven to be in effect on 3 nodes"
 
     before = running.ask("observe")
     leader = before["lead"]["leader"]

@@ -21,7 +21,7 @@ from cluster.systems.etcd.system import FLAGS, GROUP, Etcd
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
-_FLAG: Final = re.compile(r"--?([a-z-]+)[= ](\S+)")
+_FLAG: Final = re.compile(r"(?<!\S)--?([a-z-]+)(?:[= ](?!-)(\S+))?")
 
 
 class _Version(msgspec.Struct):
@@ -110,8 +110,8 @@ class EtcdProbe:
 
 
 def flags_of(cmdline: Sequence[str]) -> dict[str, str]:
-    """Pure: the flags in a command line, whether written ``--name=value`` or ``--name value``."""
-    return dict(_FLAG.findall(" ".join(cmdline)))
+    """Pure: the flags in a command line, ``--name=value``, ``--name value``, or ``--name``."""
+    return {name: value or "true" for name, value in _FLAG.findall(" ".join(cmdline))}
 
 
 def check(shown: Mapping[str, Mapping[str, str]], wanted: Mapping[str, str]) -> None:
@@ -127,7 +127,7 @@ def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:
     """What holds of members of somebody else's cluster; how soon is known only where each shows its timeout."""
     if not all("election-timeout" in flags for flags in shown.values()):
         return Promises(not_taken=("to serve again in time (not every command line shows election-timeout)",))
-    return least(Etcd().promises(flags) for flags in shown.values())
+    return least(Etcd().promises({**FLAGS, **flags}) for flags in shown.values())
 
 
 def _soon(timeout_s: float) -> int:

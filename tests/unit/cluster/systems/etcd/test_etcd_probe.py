@@ -114,14 +114,14 @@ def told(*flags):
     return {"debug__vars": variables(1, 1, flags=flags), "version": {"etcdserver": "3.4.23", "etcdcluster": "3.4.0"}}
 
 
-ALL = ("--heartbeat-interval=100", "--election-timeout=1000", "--snapshot-count=100000")
+ALL = ("--heartbeat-interval=100", "--election-timeout=1000", "--pre-vote=false", "--snapshot-count=100000")
 
 
 def test_settings_are_proven_by_the_command_lines():
     confirmed = run([told(*ALL)] * 3, lambda probe, _: probe.confirm())
-    assert confirmed.notes[0].text == "etcd 3.4.23; 3 settings proven to be in effect on 3 nodes"
+    assert confirmed.notes[0].text == "etcd 3.4.23; 4 settings proven to be in effect on 3 nodes"
     assert (confirmed.settings, confirmed.promises) == (
-        {"heartbeat-interval": "100", "election-timeout": "1000", "snapshot-count": "100000"},
+        {"heartbeat-interval": "100", "election-timeout": "1000", "pre-vote": "false", "snapshot-count": "100000"},
         None,
     )
 
@@ -143,7 +143,7 @@ def test_on_somebody_elses_cluster_the_slowest_member_makes_the_promises():
     slow = told("--election-timeout", "3000", "-snapshot-count=5")
     confirmed = run([told(*ALL), told(*ALL), slow], lambda probe, _: probe.confirm(frozenset()))
     assert confirmed.settings == {}
-    assert confirmed.promises == Etcd().promises({"election-timeout": "3000"})
+    assert confirmed.promises == Etcd().promises({"election-timeout": "3000", "pre-vote": "false"})
     confirmed = run([told(*ALL), told(), slow], lambda probe, _: probe.confirm(frozenset({"heartbeat-interval"})))
     assert (confirmed.promises.recovers_within_s, len(confirmed.promises.not_taken)) == (0, 1)
     with pytest.raises(DeployError, match="n3: election-timeout is 3000 instead of 1000"):
@@ -151,11 +151,13 @@ def test_on_somebody_elses_cluster_the_slowest_member_makes_the_promises():
 
 
 def test_flags():
-    assert flags_of(["/x/etcd", "--a-b=1", "--c", "2", "-d=3", "--e=http://x:1"]) == {
+    assert flags_of(["/x-y/etcd", "--a-b=1", "--f", "--c", "2", "-d=3", "--e=http://x:1", "--g"]) == {
         "a-b": "1",
         "c": "2",
         "d": "3",
         "e": "http://x:1",
+        "f": "true",
+        "g": "true",
     }
 
 

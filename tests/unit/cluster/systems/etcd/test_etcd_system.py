@@ -17,6 +17,7 @@ def test_defaults():
         "client.serializable": "false",
         "heartbeat-interval": "100",
         "election-timeout": "1000",
+        "pre-vote": "false",
         "snapshot-count": "100000",
     }
     assert SYSTEM.resolve({}).keys() == SYSTEM.settings_help.keys()
@@ -29,6 +30,7 @@ def test_defaults():
         ("xyz", "1", "etcd has no such setting here; known: client.routePollInterval, client.routing, "),
         ("client.routing", "any", "one of follow, pinned, mixed"),
         ("client.serializable", "yes", "true or false"),
+        ("pre-vote", "1", "true or false"),
         ("snapshot-count", "0", "a whole number above 0"),
         ("heartbeat-interval", "1.5", "a whole number above 0"),
         ("heartbeat-interval", "201", "election-timeout=1000: from 1005, 5 times heartbeat-interval, to 50000"),
@@ -64,9 +66,12 @@ def test_one_group_of_all_members_serves_every_key():
     assert [spec.name for spec in SYSTEM.topology({})] == ["n1", "n2", "n3"]
 
 
-def test_promises_follow_the_election_timeout_and_excuse_nothing():
-    usual, slow = (SYSTEM.promises(SYSTEM.resolve({"election-timeout": ms})) for ms in ("1000", "5000"))
-    assert slow.fails_over_after_s - usual.fails_over_after_s == 16
-    assert slow.recovers_within_s - usual.recovers_within_s == 16
+@pytest.mark.parametrize(("pre_vote", "timeouts"), [("false", 12), ("true", 4)])
+def test_promises_follow_the_election_timeout_and_excuse_nothing(pre_vote, timeouts):
+    usual, slow = (
+        SYSTEM.promises(SYSTEM.resolve({"election-timeout": ms, "pre-vote": pre_vote})) for ms in ("1000", "5000")
+    )
+    assert (usual.fails_over_after_s, slow.fails_over_after_s) == (timeouts, 5 * timeouts)
+    assert slow.recovers_within_s - usual.recovers_within_s == 4 * timeouts
     for settings in ({}, {"client.serializable": "true"}):
         assert SYSTEM.promises(SYSTEM.resolve(settings)).allowed == {}
