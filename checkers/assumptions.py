@@ -12,9 +12,10 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import FINAL, SENDS, F, Type
+from chaos.core.op import Type
 from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.models.log.words import FINAL, SENDS, F
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, incomplete, listed, numbers
 from checkers.cluster.campaign import missing_failover

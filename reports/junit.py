@@ -63,7 +63,7 @@ class JUnitReporter:
         about = {"classname": run_id, "name": check.name, "time": f"{check.took_s:.3f}"}
         case = ET.SubElement(suite, "testcase", about)
         if check.valid is False:
-            names = ", ".join(name for name, one in check.anomalies.items() if not one.allowed)
+            names = ", ".join(name for name, one in check.anomalies.items() if not one.allowed) or "invalid"
             told = [one.examples[0].sentence for one in check.anomalies.values() if not one.allowed and one.examples]
             failure = ET.SubElement(case, "failure", {"type": printable(names), "message": printable(check.found)})
             failure.text = printable("\n".join([sentence, *told]))

@@ -14,9 +14,13 @@ from nemesis.plan.plan import Row
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for the whole load. ``plan``'s times count from ``origin_ns``."""
+    """What holds for the whole load. ``plan``'s times count from ``origin_ns``.
+
+    ``changes``: what operations are called that change the object.
+    """
 
     title: str
+    changes: str
     nodes: tuple[str, ...]
     plan: tuple[Row, ...]
     origin_ns: int
@@ -24,11 +28,11 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
-    """How it stands now. ``sends`` and ``reads``: type word → number so far; the worst of lag and ack are recent."""
+    """How it stands now. ``changes`` and ``rest``: type word → number so far; the worst of lag and ack are recent."""
 
     now_ns: int
-    sends: dict[str, int]
-    reads: dict[str, int]
+    changes: dict[str, int]
+    rest: dict[str, int]
     in_flight: int
     worst_lag_s: float
     worst_ack_s: float

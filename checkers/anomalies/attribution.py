@@ -9,8 +9,9 @@ claim a cause: a fault that is named came before, and no more is said.
 from typing import Any, Final, NamedTuple
 
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import Example
+from chaos.models.log.words import F
 from checkers.anomalies.findings import NO_NODE, listed, node_name, seconds_text
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign

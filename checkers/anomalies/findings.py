@@ -11,9 +11,10 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import HOLDS, SENDS, F, Type
-from chaos.core.transaction import Decision
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
+from chaos.models.log.transaction import Decision
+from chaos.models.log.words import HOLDS, SENDS, F
 from checkers.anomalies.catalogue import kind_of
 from checkers.history.columns import Ints, spans
 from checkers.history.kernel import Context, QueueShard

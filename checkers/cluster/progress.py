@@ -2,8 +2,8 @@
 
 A silence is the time from a send that was due to the next acknowledgement of any send to its queue. One that begins
 under a fault that hits controllers alone, or between it and the next fault, and is longer than the system's margin is
-``no-progress``. The module refuses to judge where a fault hits brokers as well, where the outage had begun before, and
-where the load itself fell behind.
+``no-progress``. The module refuses to judge where a fault hits brokers as well, where an outage had begun before, where
+a queue was not served again after an earlier fault, and where the load itself fell behind.
 """
 
 from collections.abc import Iterator
@@ -71,8 +71,11 @@ def of_controllers(fault: FaultSpan, context: Context) -> bool:
     return controls(list(fault.identity.roles))
 
 
-def _until(fault: FaultSpan, context: Context) -> tuple[int, int, int]:
-    """From when and until when silences under a fault begin, and when the next fault that hits others ends them."""
+def _until(fault: FaultSpan, sent: Sent, context: Context) -> tuple[int, int, int]:
+    """From when and until when silences under a fault begin, and when the next fault that hits others ends them.
+
+    After an earlier fault that hit others none begins before the queue was served again.
+    """
     begin, ends, cut = fault.inject_ns or 0, NEVER_NS, NEVER_NS
     for other in context.timeline.injected():
         inject_ns = other.inject_ns or 0
@@ -81,13 +84,14 @@ def _until(fault: FaultSpan, context: Context) -> tuple[int, int, int]:
             ends = min(ends, inject_ns)
             cut = cut if alone else min(cut, inject_ns)
         elif not alone:
-            begin = max(begin, other.in_force_until_ns())
+            served = sent.acks[sent.acks >= other.in_force_until_ns()]
+            begin = max(begin, int(served[0]) if len(served) else NEVER_NS)
     return begin, ends, cut
 
 
 def longest_under(fault: FaultSpan, sent: Sent, context: Context, margin_ns: int) -> Silence | None:
     """The longest silence that began under a fault; None if nothing was due or an outage lasted all the time."""
-    begin, ends, cut = _until(fault, context)
+    begin, ends, cut = _until(fault, sent, context)
     if not len(sent.ops) or begin >= ends:
         return None
     lengths = silences(sent)

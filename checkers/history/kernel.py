@@ -27,8 +27,8 @@ class QueueShard:
 
     Args:
         key: the queue.
-        operations: the columns of ``chaos.core.history.OPERATIONS``; ``error`` as strings or None.
-        reads: the columns ``READ_COLUMNS`` of ``chaos.core.history.READ_ROWS``.
+        operations: the columns of ``chaos.core.history.operation_schema``; ``error`` as strings or None.
+        reads: the columns ``READ_COLUMNS`` of ``chaos.core.history.row_schema``.
     """
 
     def __init__(self, key: int, operations: Mapping[str, Column], reads: Mapping[str, Column]) -> None:

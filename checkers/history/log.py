@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from chaos.core.errors import HistoryError
-from chaos.core.op import POPS, READS, F, Type
+from chaos.core.op import Type
+from chaos.models.log.words import POPS, READS, F
 from checkers.history.columns import Column, Ints, Mask, among, are_distinct, distinct, starts_of
 from checkers.history.operations import Operations
 from checkers.history.rows import Columns

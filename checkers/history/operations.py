@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.op import READS, SENDS, STRONG_READS, F, Type
-from chaos.core.transaction import COMMITTING
+from chaos.core.op import Type
+from chaos.models.log.transaction import COMMITTING
+from chaos.models.log.words import READS, SENDS, STRONG_READS, F
 from checkers.history.columns import Column, Ints, Mask, among
 from checkers.history.rows import Columns
 

@@ -29,6 +29,8 @@ def nowhere(queues: int, *, rate: float = 0.0, mix: Mapping[str, float] | None =
         system_version="",
         backend="",
         workload="",
+        model="",
+        words={},
         nemesis="noop",
         seed=0,
         settings={},

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import SENDS, Type
+from chaos.core.op import Type
+from chaos.models.log.words import SENDS
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context
 from checkers.history.log import Log

@@ -15,8 +15,9 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.node_notes import ENDED
-from chaos.core.op import FINAL, SENDS, Type
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.models.log.words import FINAL, SENDS
 from checkers.anomalies.attribution import reign_words
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text, told

@@ -15,8 +15,9 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import FINAL, SENDS, F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
+from chaos.models.log.words import FINAL, SENDS, F
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, listed, node_name, seconds_text, told

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import FINAL, F, Type
+from chaos.core.op import Type
 from chaos.core.series import Points, Series
+from chaos.models.log.words import FINAL, F
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile

@@ -12,8 +12,9 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import SENDS, F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import Availability, Latency, Steady
+from chaos.models.log.words import SENDS, F
 from checkers.history.columns import Floats, Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan

@@ -180,7 +180,8 @@ def named_slots(
             continue
         found = possible[0] if possible else waiting[0]
         waiting.remove(found)
-        owed.pop(found.text, None)
+        if lasting:
+            owed.pop(found.text, None)
         length_s = max(slot.length_s, least_length_s(found))
         yield msgspec.structs.replace(slot, length_s=length_s), found
         before = before if slot.beside else found

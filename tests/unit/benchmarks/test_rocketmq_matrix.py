@@ -33,6 +33,7 @@ def asked(command):
         duration_s=given["fault_duration_s"] or given["fault_interval_s"],
         time_limit_s=given["time_limit_s"],
         seed=given["seed"],
+        subjects=SYSTEM.subjects(settings, 4),
     )
     return settings, [row.name for row in rows]
 

@@ -105,7 +105,7 @@ def test_the_margin_of_progress_belongs_to_the_timers_that_it_was_measured_with(
     assert text.count(why) == 1
     run = msgspec.structs.replace(run_info(RunLiteral(), "x"), promises=promises)
     context = Context(run=run, streams=(), timeline=timeline_of([], run))
-    assert headline.sentence_valid(3, {}, None, context).endswith(f"; the system was not held to {why}.")
+    assert headline.sentence_valid([], {}, context).endswith(f"; the system was not held to {why}.")
 
 
 def test_jvm_settings_cannot_be_asked_for():

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from leading import subjects_of
 
@@ -58,6 +58,7 @@ def test_four_long_rows_are_enough_for_that(seed, asked_s):
 
 
 @given(NAMES, SEEDS)
+@example(["leader-kill", "all-disconnect", "random-loss", "random-delay", "leader-disconnect"], 2637647359)
 def test_a_list_of_names_deposes_for_long_where_it_can(names, seed):
     own = {"leader-kill", "leader-suspend", "leader-partition"}.intersection(names)
     rows = plan(",".join(names), seed, time_limit_s=400)
