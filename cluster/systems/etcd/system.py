@@ -8,8 +8,10 @@ from typing import Final
 
 from chaos.core.client import Client
 from chaos.core.errors import UsageError
-from chaos.core.op import F
+from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
+from chaos.models.objects import counter, register
+from chaos.models.objects import set as sets
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
@@ -18,6 +20,11 @@ from cluster.systems._shared import routing
 from cluster.systems.etcd import artefacts as program
 from cluster.systems.etcd.gateway import CLIENT_PORT
 
+_WORDS: Final[Mapping[str, type[Word]]] = {
+    register.MODEL: register.F,
+    sets.MODEL: sets.F,
+    counter.MODEL: counter.F,
+}
 ROLE: Final = "member"
 GROUP: Final = "etcd"
 """What the Raft group is called in observations."""
@@ -84,7 +91,7 @@ class Etcd:
             raise UsageError(f"--set election-timeout={election}: {right}")
         return resolved
 
-    def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:  # noqa: ARG002 - the same for all
+    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:  # noqa: ARG002 - the same for all
         """Nothing: every operation works under all settings."""
         return {}
 
@@ -142,9 +149,9 @@ class Etcd:
 
         return EtcdClient(view, number, clients, seed)
 
-    def operations(self, settings: Mapping[str, str]) -> frozenset[F]:  # noqa: ARG002
+    def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
         """All words of registers, sets and counters."""
-        return frozenset()
+        return frozenset(_WORDS.get(model, ()))
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
         """No: etcd keeps no log."""
