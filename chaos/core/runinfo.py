@@ -102,6 +102,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     seed: int
     settings: dict[str, str]
     nodes: tuple[NodeInfo, ...]
+    roles: dict[str, str]  # role → what it is: "replica" (keeps the log), "controller", "other"
     queues: int
     rate: float
     clients: int
@@ -167,6 +168,7 @@ class _Written(msgspec.Struct, frozen=True):
 
     schema_version: int
     chaos_version: str
+    model: str | None = None
 
 
 def read_run(folder: Place) -> RunInfo:
@@ -179,9 +181,10 @@ def read_run(folder: Place) -> RunInfo:
     try:
         data = path.read_bytes()
         written = msgspec.json.decode(data, type=_Written)
-        if written.schema_version != SCHEMA_VERSION:
+        if written.schema_version != SCHEMA_VERSION or written.model is None:
+            without = " without a model" if written.schema_version == SCHEMA_VERSION else ""
             raise HistoryError(
-                f"{folder}: its history has schema version {written.schema_version}, and this chaos reads "
+                f"{folder}: its history has schema version {written.schema_version}{without}, and this chaos reads "
                 f"{SCHEMA_VERSION}; check it with the chaos that wrote it, {written.chaos_version}"
             )
         run = msgspec.json.decode(data, type=RunInfo)

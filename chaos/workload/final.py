@@ -19,7 +19,7 @@ GIVE_UP_S: Final = 30.0
 class FinalSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What final phases are made for.
 
-    ``operations``: the words that the system's clients know. ``copies``: by key, the positions of the nodes that keep it.
+    ``operations``: the words that the system's clients know. ``copies``: by key, the positions of who keeps it.
     """
 
     queues: int

@@ -16,6 +16,8 @@ from chaos.models.objects import counter as counters
 from chaos.models.objects import register as registers
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import TOLD, UNTOLD
+from checkers.anomalies.catalogue import named
+from checkers.history.check import OfEachKey
 from checkers.history.columns import Column
 from checkers.history.kernel import Context, QueueShard
 from checkers.objects import minimise, registry
@@ -107,27 +109,28 @@ class ObjectAnswers(msgspec.Struct, frozen=True, kw_only=True):
     operations: int = 0
 
 
-class ObjectKernel:
-    """A model of ``checkers.objects`` over the keys of a live run; implements ``QueueKernel``.
+class _ObjectCheck(OfEachKey):
+    """A model of ``checkers.objects`` over the keys of a live run; implements ``checkers.history.check.Check``.
 
-    Args:
-        name: of the check.
-        text: one line of help.
-        model: of the run, whose columns are read.
-        judge: the name of the model that judges, in ``checkers.objects.registry``.
+    ``model``: of the run, whose columns are read; ``judge``: the name of the model that judges, in
+    ``checkers.objects.registry``.
     """
 
-    def __init__(self, name: str, text: str, model: str, judge: str) -> None:
-        self.name, self.help = name, text
-        self._facts, self._judge = FACTS[model], judge
+    name: str
+    model: str
+    judge: str
+
+    def applies(self, context: Context) -> str | None:
+        """To runs of its model."""
+        return None if context.run.model == self.model else f"the run has no {self.model}"
 
     def examine(self, shard: QueueShard, context: Context) -> ObjectAnswers:
         """Look at one key."""
-        calls, budget = calls_of(shard, context.run.words, self._facts), Budget(BUDGET_S)
-        check = registry.MODELS[self._judge].check
+        calls, budget = calls_of(shard, context.run.words, FACTS[self.model]), Budget(BUDGET_S)
+        check = registry.MODELS[self.judge].check
         answer = check(calls, RULES, budget)
         if NAME in answer.found:
-            answer = minimise.explained(self._judge, check, calls, RULES, answer, budget)
+            answer = minimise.explained(self.judge, check, calls, RULES, answer, budget)
         told = ((shard.key, answer),) if answer.found or answer.reason else ()
         return ObjectAnswers(answers=told, keys=1, operations=len(calls))
 
@@ -194,11 +197,33 @@ def _row(call: Call, context: Context) -> dict[str, Any]:
     }
 
 
-KERNELS: Final[Mapping[str, ObjectKernel]] = {
-    "register": ObjectKernel("register", "reads, writes and cas of each key are linearizable", "register", "register"),
-    "set": ObjectKernel("set", "no element of a key is lost, read late, twice or out of nowhere", "set", "set-full"),
-    "counter": ObjectKernel(
-        "counter", "each read of a key lies between what was added and what was tried", "counter", "counter"
-    ),
-}
-"""By the name of the check."""
+class RegisterCheck(_ObjectCheck):
+    """Registers."""
+
+    name = "register"
+    help = "what is done to each key is linearizable (nonlinearizable)"
+    anomalies = named("nonlinearizable")
+    model = registers.MODEL
+    judge = "register"
+
+
+class SetCheck(_ObjectCheck):
+    """Sets."""
+
+    name = "set"
+    help = (
+        "no element of a key is lost, read late, twice or out of nowhere (lost-write, stale-read, duplicate, phantom)"
+    )
+    anomalies = named("lost-write", "stale-read", "duplicate", "phantom")
+    model = sets.MODEL
+    judge = "set-full"
+
+
+class CounterCheck(_ObjectCheck):
+    """Counters."""
+
+    name = "counter"
+    help = "each read of a key lies between what was added and what was tried (out-of-bounds)"
+    anomalies = named("out-of-bounds")
+    model = counters.MODEL
+    judge = "counter"

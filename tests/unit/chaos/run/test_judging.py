@@ -209,14 +209,18 @@ def test_a_damaged_table_is_named(tmp_path):
         local.judge(folder)
 
 
-def test_a_history_of_another_version_is_refused_in_a_line(tmp_path):
+@pytest.mark.parametrize(("version", "kept", "said"), [(1, True, "1"), (3, True, "3"), (4, False, "4 without a model")])
+def test_a_history_of_another_version_is_refused_in_a_line(version, kept, said, tmp_path):
+    """Between two changes of version 4 there were folders of that number that named no model."""
     folder = tmp_path / "run"
     write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), folder)
     path = folder / "run.json"
     run = json.loads(path.read_text())
-    del run["checksum"]
-    path.write_text(json.dumps({**run, "schema_version": 1}))
-    with pytest.raises(HistoryError, match="schema version 1, and this chaos reads 4; check it with the chaos"):
+    for name in ("checksum", *(() if kept else ("model", "words"))):
+        del run[name]
+    path.write_text(json.dumps({**run, "schema_version": version}))
+    line = f"schema version {said}, and this chaos reads 4; check it with the chaos that wrote it, "
+    with pytest.raises(HistoryError, match=line):
         local.judge(folder)
 
 

@@ -28,10 +28,10 @@ from chaos.testing.history_literal import RunLiteral
 from chaos.worker.messages import Final, FinalDone, WorkerSpec
 from chaos.worker.worker import Worker
 from chaos.workload.final import Limits
+from checkers.engine.registry import check_named
 from checkers.history.kernel import Context
 from checkers.history.shards import load_shard, materialise, tables_of
 from checkers.history.timeline import timeline_of
-from checkers.objects.live import KERNELS
 from cluster.system import ClusterView
 
 NODE = NodeInfo(name="m1", role="store", address="127.0.0.1")
@@ -44,7 +44,8 @@ def verdict(history, name):
     made = [materialise(history, worker, name) for worker in (0,)]
     run = msgspec.structs.replace(run_info(RunLiteral(), "run"), model=name, words=word_table(model), origin_ns=0)
     context = Context(run=run, streams=tuple(one.facts for one in made), timeline=timeline_of([], run))
-    kernel, tables = KERNELS[name], tables_of(history, name, context.streams)
+    kernel, tables = check_named(name), tables_of(history, name, context.streams)
+    assert kernel.applies(context) is None
     summaries = [kernel.examine(load_shard(tables, key), context) for key in made[0].keys]
     total = summaries[0]
     for summary in summaries[1:]:
@@ -245,7 +246,7 @@ def test_the_history_of_a_register_is_shown_in_its_words(tmp_path):
 def test_a_whole_run_of_objects_is_refused_in_a_line_until_checks_choose_their_models(tmp_path):
     folder = run_folder(tmp_path / "run", "register", write(7), read(7))
     code, _, said = chaos("check", folder)
-    line = "chaos: run: a run of the model register; chaos check judges runs of a log only\n"
+    line = f"chaos: {folder}: run: a run of the model register; chaos check judges runs of a log only\n"
     assert (code, said) == (254, line)
 
 
