@@ -75,6 +75,16 @@ def test_the_leader_is_killed_and_comes_back_with_its_data(running):
     (note,) = running.ask("confirm")["notes"]
     assert note["text"] == "etcd 3.4.23; 4 settings proven to be in effect on 3 nodes"
 
+    said = running.ask("use")
+    assert {node for node, *_ in said} == {"n1", "n2", "n3"}
+    assert [(number, *one[1:3]) for number, one in enumerate(said) if one[1] != "ok"] == [
+        (2, "fail", "the comparison does not hold")
+    ]
+    read = [result for *_, result in said if result is not None]
+    assert [one["value"] for one in read if "value" in one] == [None, 5, None, 2]
+    empty, whole = (one["elements"] for one in read if "elements" in one)
+    assert (empty, sorted(whole)) == ([], [*range(120)])
+
     before = running.ask("observe")
     leader = before["lead"]["leader"]
     assert before["lead"]["members"] == ["n1", "n2", "n3"]
