@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from host_support import BACKENDS
+from leading import subjects_of
 from test_hosts_nemesis import KINDS, SPECS, Run, cluster_up, healed, in_force
 
 from cluster.network import packet_filter
@@ -120,7 +121,8 @@ def test_delay_and_a_cut_and_loss_at_once_are_each_proven_and_healed(up, tmp_pat
         Step(nemesis="all-loss@controller", at=10, duration=10),
         Step(nemesis="leader-kill@broker", at=12, duration=6),
     )
-    with Run(up, tmp_path, plan_steps(Steps(steps=steps), KINDS, SPECS, time_limit_s=60, seed=7), 0) as run:
+    plan = plan_steps(Steps(steps=steps), KINDS, SPECS, time_limit_s=60, seed=7, subjects=subjects_of(SPECS))
+    with Run(up, tmp_path, plan, 0) as run:
         events = run.finish()
     for row in (1, 2, 3, 4):
         own = [event for event in events if event.id == row]

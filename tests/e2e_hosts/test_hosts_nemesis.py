@@ -458,7 +458,7 @@ def test_faults_at_once_on_the_same_nodes_are_each_proven_and_healed(healthy, tm
         Step(nemesis="leader-suspend@controller", at=3, duration=20),
         Step(nemesis="leader-disconnect@controller", at=27, duration=9),
     )
-    plan = plan_steps(Steps(steps=steps), KINDS, SPECS, time_limit_s=60, seed=7)
+    plan = plan_steps(Steps(steps=steps), KINDS, SPECS, time_limit_s=60, seed=7, subjects=subjects_of(SPECS))
     with Run(healthy, tmp_path, plan, 0) as run:
         events = run.finish()
     for row in plan:

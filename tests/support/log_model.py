@@ -265,9 +265,12 @@ def cut_the_drain(rng, literal):
 
 
 def lower_an_epoch(rng, literal):
-    """Let the last master claim a lower epoch for a while, early in the run."""
+    """Let the last master claim a higher epoch first, early in the run."""
     node = literal.masters[-1].node
-    masters = (Reign(node=node, epoch=9, start=0.0, end=1.0), *literal.masters)
+    behind = (
+        msgspec.structs.replace(one, start=max(one.start, 2.0)) if one.node == node else one for one in literal.masters
+    )
+    masters = (Reign(node=node, epoch=9, start=0.0, end=1.0), *behind)
     return msgspec.structs.replace(literal, masters=masters), "epoch-regression"
 
 

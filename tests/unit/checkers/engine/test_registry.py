@@ -89,7 +89,7 @@ def test_a_check_of_another_package_judges_a_run(run, tmp_path):
 def test_a_run_names_its_checks_and_one_that_is_not_installed_is_named(run):
     named = json.loads((run / "run.json").read_text())
     del named["checksum"]
-    (run / "run.json").write_text(json.dumps({**named, "schema_version": 2, "checks": ["assumptions", "odd"]}))
+    (run / "run.json").write_text(json.dumps({**named, "status": "foreign", "checks": ["assumptions", "odd"]}))
     with pytest.raises(UsageError, match="no check 'odd' here"):
         local.judge(run)
 
@@ -124,13 +124,13 @@ def test_executors_are_brought_the_check(tmp_path):
 
 
 def test_the_built_in_checks_come_by_the_same_door():
-    assert tuple(checks()) == OF_LOGS
+    assert tuple(checks()) == (*OF_LOGS, "counter", "register", "set")
     assert all(check.help for check in checks().values())
 
 
 def test_the_panel_of_a_run_says_who_declined_and_why(run):
     evidence = evidence_of(run)
-    made = [materialise(evidence.history, worker, manifest=evidence.manifest) for worker in evidence.workers]
+    made = [materialise(evidence.history, worker, "log", evidence.manifest) for worker in evidence.workers]
     context = context_of(evidence, made, load_timeline(evidence.history, evidence.run, evidence.manifest))
     whole = panel(context)
     assert {*(check.name for check in whole.checks), *whole.declined} == set(OF_LOGS)
