@@ -45,7 +45,7 @@ _BEATS_LEAST: Final = 5
 _ELECTION_MOST_MS: Final = 50_000
 
 RECOVERS_WITHIN_S: Final = 15.0
-"""Four times the longest time from a heal until each client had a write acknowledged, 3.4 s, rounded up."""
+"""Four times the longest time from a heal until every key had a write acknowledged, 3.5 s, rounded up."""
 ELECTION_TIMEOUTS: Final[Mapping[str, int]] = {"true": 4, "false": 12}
 """By ``pre-vote``, so many of them until there is a leader again.
 
