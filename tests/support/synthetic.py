@@ -363,6 +363,7 @@ def checks(kind: str) -> tuple[CheckResult, ...]:
             anomalies={k: v for k, v in found.items() if k == "stale-tail"},
         ),
         CheckResult(name="rto", valid=judged, found="worst 2.9 s (fault 3)", examined="3 faults", reason=reason),
+        CheckResult(name="rpo", valid=kind != "invalid", found="per fault", examined="3 faults"),
     )
 
 
