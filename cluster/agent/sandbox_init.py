@@ -138,7 +138,10 @@ def _await(barrier: socket.socket) -> None:
 def begin(control_fd: int, harness_pidfd: int) -> int:
     """The outermost process: make the namespaces, fork init, wait for it."""
     control = socket.socket(fileno=control_fd)
-    config = json.loads(control.recv(linux.PACKET_BYTES))
+    asked = control.recv(linux.PACKET_BYTES)
+    if not asked:  # the harness ended before it said what it wants
+        return 1
+    config = json.loads(asked)
     try:
         config["user"] = not linux.capable()
         if config["user"]:
