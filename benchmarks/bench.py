@@ -238,7 +238,23 @@ def _kafka(scale: Scale) -> int:
     return 3 * scale.records * BYTES_PER_RECORD
 
 
+RECORDED_S = 5.0
+LOG_OPS_S, REGISTER_OPS_S = 50_000, 30_000
+
+
+def recording(place: Place) -> Result:
+    entries, figures, met = [], {}, True
+    for words, workload, least in (("the log", "queue", LOG_OPS_S), ("registers", "register", REGISTER_OPS_S)):
+        seen = [work("null_client:recorded", workload=workload, seconds=RECORDED_S) for _ in range(place.scale.repeats)]
+        per_s = [one["per_s"] for one in seen]
+        entries.append({"who": words, "operations a second": max(per_s), "bytes each": seen[0]["bytes_per_op"]})
+        figures[f"operations a second, {words}"] = max(per_s)
+        met = met and max(per_s) >= least
+    return {"entries": entries, "figures": figures, "met": met}
+
+
 BENCHMARKS: dict[str, Benchmark] = {
+    "recording": Benchmark(recording, 60, lambda _: 10**8),
     "kafka-sql": Benchmark(kafka_sql, 60, _kafka),
     "kafka-speed": Benchmark(kafka_speed, 60, _kafka),
     "no-loss": Benchmark(no_loss, 100, _runs),

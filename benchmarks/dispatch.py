@@ -19,7 +19,7 @@ from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
 from runs import Job, of_command, parser, run_series
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import FINAL
+from chaos.models.log.words import FINAL
 from checkers.assumptions import LAG_NS, LATE_SHARE
 
 ROWS = DATA / "dispatch.jsonl"

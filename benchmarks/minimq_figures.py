@@ -23,8 +23,9 @@ from rows import DATA, ROOT, Code, Row, about_age, clean_commit, counted, decidi
 from runs import parser, perform, row_of, seconds
 
 from chaos.core.clock import Deadline
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.runinfo import NodeInfo
+from chaos.models.log.words import F
 from cluster.cluster import Node
 from cluster.host import hosts_up
 from cluster.hosts.netns import NetnsBackend

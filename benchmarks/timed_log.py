@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.measuring import profile, times
-from chaos.core.op import F, Type
+from chaos.core.op import Type
+from chaos.models.log.words import F
 from checkers.engine.judge import examine
 from checkers.engine.local import begin
 from checkers.history.folder_integrity import context_of, evidence_of
@@ -29,7 +30,7 @@ KERNELS = {"no-loss": LossKernel(), "linearizable-offsets": LinearizableKernel()
 
 def _of(folder: str) -> tuple[Path, Context, list[int]]:
     evidence, history = evidence_of(Path(folder)), Path(folder) / "history"
-    made = [materialise(history, worker, evidence.manifest) for worker in evidence.workers]
+    made = [materialise(history, worker, evidence.run.model, evidence.manifest) for worker in evidence.workers]
     context = context_of(evidence, made, load_timeline(history, evidence.run, evidence.manifest))
     return history, context, sorted({key for one in made for key in one.keys})
 
@@ -117,10 +118,10 @@ def duckdb(folder: str, repeats: int) -> dict[str, Any]:
 def where(folder: str, kernel: str | None = None) -> dict[str, Any]:
     """Where the time of one queue goes: of one kernel, of all if none is named."""
     history, context, keys = _of(folder)
-    load_shard(tables_of(history), keys[0])
+    load_shard(tables_of(history, "log"), keys[0])
     act = (
         partial(_some, history, context, kernel, keys[-1:])
         if kernel
-        else (lambda: examine(load_shard(tables_of(history), keys[-1]), context))
+        else (lambda: examine(load_shard(tables_of(history, "log"), keys[-1]), context))
     )
     return {"profile": profile(act)}

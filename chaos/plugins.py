@@ -5,7 +5,7 @@ else. The module refuses to guess: an unknown name is an error with the nearest 
 """
 
 import difflib
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any
 
 import msgspec
@@ -13,7 +13,8 @@ import msgspec
 from chaos.core.errors import UsageError
 
 CHECKS = "checks"
-"""The group of checks, which executors of Spark are brought as well."""
+JUDGING = (CHECKS, "models")
+"""The groups that judge runs: executors of Spark are brought these as well."""
 
 OURS = frozenset({"chaos", "nemesis", "checkers", "cluster", "spark_checkers", "reports"})
 """Our own packages."""
@@ -53,6 +54,11 @@ def place_of(group: str, name: str) -> str:
     if name not in points:
         raise UsageError(f"unknown {group.removesuffix('s')} {name!r}{did_you_mean(name, points)}")
     return points[name].value
+
+
+def distributions(group: str) -> list[Distribution]:
+    """The installed packages that brought something to a group."""
+    return [point.dist for point in _found(group).values() if point.dist is not None]
 
 
 def foreign(group: str) -> list[str]:

@@ -1,8 +1,9 @@
-"""What must hold before a verdict means anything; judged first (SEMANTICS 12).
+"""What must hold before a verdict on a run of any model means anything; judged first (SEMANTICS 12).
 
-Enough traffic of each kind, a fault injected if any was planned, every fault proven and healed, the drain complete,
-the load dispatched when it was due, sane clocks. One breach makes the answer unknown, with the reason. The module does
-not excuse a breach.
+Enough traffic of each kind, a fault injected if any was planned, every fault proven and healed, the record of every
+worker there, the load dispatched when it was due, sane clocks. One breach makes the answer unknown, with the reason.
+What a model takes for granted beside (that its final reads are complete) is a check of its own. The module does not
+excuse a breach.
 """
 
 from collections import Counter
@@ -12,15 +13,16 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import FINAL, SENDS, F, Type
+from chaos.core.op import Type
 from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.models.log.words import MODEL as LOG_MODEL
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, incomplete, listed, numbers
+from checkers.anomalies.findings import Finding, anomaly, counted, examples, listed, numbers
 from checkers.cluster.campaign import missing_failover
 from checkers.history.check import OfEachKey
 from checkers.history.kernel import Context, QueueShard
-from checkers.log.final_reads import drain_of
+from checkers.history.words import words_of
 from checkers.recovery.missing_nodes import is_explained
 
 ENOUGH: Final = 10
@@ -32,21 +34,21 @@ SKIP_REASONS: Final = 2
 
 
 class Traffic(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts of one or more queues. ``counts``: (f, type) codes → operations; ``drains``: queue → why not complete."""
+    """Counts of one or more keys. ``counts``: (f, type) codes → operations; ``records``: rows that reads returned."""
 
     counts: dict[tuple[int, int], int] = {}
     records: int = 0
     late: int = 0
     worst_lag_ns: int = 0
     backwards: int = 0
-    drains: dict[int, str] = {}
 
 
-def named_counts(traffic: Traffic) -> dict[str, int]:
+def named_counts(traffic: Traffic, context: Context) -> dict[str, int]:
     """Counts in words: ``send``, ``send ok``, …, and sums."""
+    named = words_of(context.run).named
     out = {"operations": sum(traffic.counts.values()), "records read": traffic.records}
     for (f, kind), number in sorted(traffic.counts.items()):
-        word = F(f).word
+        word = named[f]
         out[word] = out.get(word, 0) + number
         out[f"{word} {Type(kind).word}"] = number
         out[Type(kind).word] = out.get(Type(kind).word, 0) + number
@@ -54,10 +56,11 @@ def named_counts(traffic: Traffic) -> dict[str, int]:
 
 
 def _little(traffic: Traffic, context: Context) -> list[str]:
-    ok = {f.word: traffic.counts.get((int(f), int(Type.OK)), 0) for f in F}
+    words = words_of(context.run)
+    ok = {word: traffic.counts.get((number, int(Type.OK)), 0) for number, word in words.named.items()}
     wanted = {f: ENOUGH for f, share in context.run.mix.items() if share > 0}
-    if not any(ok[f.word] for f in SENDS):
-        wanted.setdefault(F.SEND.word, 1)
+    if words.changes and not any(ok[words.named[number]] for number in words.changes):
+        wanted.setdefault(words.named[words.changes[0]], 1)
     return [
         f"{ok.get(f, 0)} ok {f if ok.get(f, 0) == 1 else f + 's'}, at least {least} needed"
         for f, least in sorted(wanted.items())
@@ -112,11 +115,9 @@ def _unproven(context: Context) -> list[str]:
     return out
 
 
-def _undrained(traffic: Traffic, context: Context) -> tuple[list[str], int]:
-    """What is missing of the drain, and of how many queues and workers."""
-    run = context.run
-    undrained = {key: why for key in range(run.queues) if (why := traffic.drains.get(key, "no final read"))}
-    out = incomplete(undrained)
+def _unrecorded(context: Context) -> tuple[list[str], int]:
+    """What is missing of the workers' records, and of how many workers."""
+    run, out = context.run, []
     seen = {stream.worker for stream in context.streams}
     cut = sorted(seen - {stream.worker for stream in context.streams if stream.ended})
     if cut:
@@ -124,9 +125,7 @@ def _undrained(traffic: Traffic, context: Context) -> tuple[list[str], int]:
     gone = max(0, run.workers - len(seen))
     if gone:
         out.append(f"{run.workers} workers were started and {len(seen)} left a record")
-    if not out and not context.timeline.drain_ended:
-        out.append("the phase of the final drain did not end well")
-    return out, max(len(undrained) + len(cut) + gone, len(out))
+    return out, len(cut) + gone
 
 
 def ended(context: Context) -> str:
@@ -146,29 +145,28 @@ class AssumptionsKernel(OfEachKey):
 
     name = "assumptions"
     help = (
-        "enough traffic, faults injected and proven, leaders deposed, drain complete, load dispatched "
+        "enough traffic, faults injected and proven, leaders deposed, every record there, load dispatched "
         "in time, clocks sane"
     )
     anomalies = named(
-        "too-little-traffic", "no-fault", "fault-unproven", "no-failover", "drain-incomplete", "dispatch-lag", "clock"
+        "too-little-traffic", "no-fault", "fault-unproven", "no-failover", "record-incomplete", "dispatch-lag", "clock"
     )
 
     def examine(self, shard: QueueShard, context: Context) -> Traffic:
         """Look at one queue."""
-        log, own = shard.log, shard.operations
+        log, own = shard.ops, shard.operations
         counts = np.bincount(log.f.astype(np.int64) * 16 + log.type)
-        lag = (log.invoke - own["scheduled_ns"])[~np.isin(log.f, FINAL)]
+        lag = (log.invoke - own["scheduled_ns"])[~np.isin(log.f, words_of(context.run).final)]
         late = int((lag > LAG_NS).sum())
         order = np.lexsort((own["op"], own["worker"]))
         same = own["worker"][order][1:] == own["worker"][order][:-1]
         backwards = int((same & (np.diff(log.invoke[order]) < 0)).sum()) + int((log.complete < log.invoke).sum())
         return Traffic(
             counts={(code // 16, code % 16): n for code, n in enumerate(counts.tolist()) if n},
-            records=len(log.row_offset),
+            records=len(shard.log.row_offset) if context.run.model == LOG_MODEL else 0,
             late=late,
             worst_lag_ns=int(lag.max(initial=0)),
             backwards=backwards,
-            drains={shard.key: drain_of(shard, context).reason},
         )
 
     def merge(self, left: Traffic, right: Traffic) -> Traffic:
@@ -182,7 +180,6 @@ class AssumptionsKernel(OfEachKey):
             late=left.late + right.late,
             worst_lag_ns=max(left.worst_lag_ns, right.worst_lag_ns),
             backwards=left.backwards + right.backwards,
-            drains={**left.drains, **right.drains},
         )
 
     def conclude(self, summary: Traffic | None, context: Context) -> CheckResult:
@@ -190,7 +187,8 @@ class AssumptionsKernel(OfEachKey):
         traffic = summary if summary is not None else Traffic()
         operations = sum(traffic.counts.values())
         not_sent = sum(n for (_, kind), n in traffic.counts.items() if kind == Type.NOT_SENT)
-        load = sum(n for (f, _), n in traffic.counts.items() if f not in FINAL)
+        final = words_of(context.run).final
+        load = sum(n for (f, _), n in traffic.counts.items() if f not in final)
         behind = traffic.late if traffic.late > LATE_SHARE * load else 0
         lag = []
         if not_sent:
@@ -203,7 +201,7 @@ class AssumptionsKernel(OfEachKey):
             "no-fault": (_no_fault(context), None),
             "fault-unproven": (_unproven(context), None),
             "no-failover": ([why] if (why := missing_failover(context)) is not None else [], None),
-            "drain-incomplete": _undrained(traffic, context),
+            "record-incomplete": _unrecorded(context),
             "dispatch-lag": (lag, not_sent + behind),
             "clock": (clock, traffic.backwards),
         }

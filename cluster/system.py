@@ -12,10 +12,10 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from chaos.core import payload
 from chaos.core.client import Client
 from chaos.core.events import Note, Observation
-from chaos.core.op import F
+from chaos.core.op import Word
+from chaos.core.rand import run_hash
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
 from cluster.host import NodeSpec
@@ -37,7 +37,7 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
 
         The number is the one that the run's messages carry. 22 letters, digits and a dash: legal in every system.
         """
-        return f"chaos-{payload.run_hash(self.run_id):016x}"
+        return f"chaos-{run_hash(self.run_id):016x}"
 
     def of_role(self, *roles: str) -> tuple[NodeInfo, ...]:
         """The nodes of the named roles, in order."""
@@ -143,8 +143,8 @@ class System(Protocol):
         """
         ...
 
-    def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:
-        """Pure: what has to be set for clients to make these kinds of operation, by full name; the user's go before."""
+    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:
+        """Pure: what has to be set for clients to make these operations, by full name; the user's go before."""
         ...
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
@@ -177,8 +177,11 @@ class System(Protocol):
         """Client ``number`` of ``clients``; the settings decide which of them are pinned."""
         ...
 
-    def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
-        """Pure: the kinds of operation that clients make under these settings; a workload leaves out the others."""
+    def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
+        """Pure: the words of a model that clients know under these settings; none: the system does not serve it.
+
+        A workload leaves out the others.
+        """
         ...
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:

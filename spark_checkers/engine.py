@@ -54,8 +54,9 @@ def _contexts(each: Sequence[Evidence]) -> list[_Found]:
     tasks: list[Task] = []
     owner: list[int] = []
     for i, evidence in enumerate(each):
-        manifest, events = pickle.dumps(evidence.manifest), pickle.dumps((evidence.run, evidence.manifest))
-        tasks += [Task("stream", evidence.history, worker, manifest) for worker in evidence.workers]
+        stream = pickle.dumps((evidence.run.model, evidence.manifest))
+        events = pickle.dumps((evidence.run, evidence.manifest))
+        tasks += [Task("stream", evidence.history, worker, stream) for worker in evidence.workers]
         tasks.append(Task("events", evidence.history, 0, events))
         owner += [i] * (len(tasks) - len(owner))
     answers = _run(tasks)

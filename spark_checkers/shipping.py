@@ -1,4 +1,4 @@
-"""What executors lack, brought to them: our packages, installed checks, and msgspec compiled for their Python.
+"""What executors lack, brought to them: our packages, checks, models, and msgspec compiled for their Python.
 
 One archive, the same bytes for the same files, which Spark hands to every executor and unpacks there: what is
 compiled cannot be imported from a zip. The module refuses to ship what PySpark itself needs there (numpy, pandas,
@@ -45,8 +45,9 @@ def _files() -> list[tuple[str, Path]]:
 
     home, of_msgspec = Path(__file__).resolve().parent.parent, Path(msgspec.__file__).resolve().parent
     files = [(path.relative_to(home).as_posix(), path) for name in PACKAGES for path in (home / name).rglob("*")]
-    for name in plugins.foreign(plugins.CHECKS):
-        files += _of_plugin(plugins.place_of(plugins.CHECKS, name))
+    for group in plugins.JUDGING:
+        for name in plugins.foreign(group):
+            files += _of_plugin(plugins.place_of(group, name))
     files += [
         (f"{_COMPILED}/msgspec/{path.relative_to(of_msgspec).as_posix()}", path) for path in of_msgspec.rglob("*")
     ]
@@ -55,7 +56,7 @@ def _files() -> list[tuple[str, Path]]:
 
 
 def _of_plugin(place: str) -> list[tuple[str, Path]]:
-    """The files of the package, or the one module, in which another package's check is."""
+    """The files of the package, or the one module, in which another package's check or model is."""
     spec = find_spec(place.partition(":")[0].partition(".")[0])
     if spec is None or spec.origin is None:
         return []
@@ -65,13 +66,23 @@ def _of_plugin(place: str) -> list[tuple[str, Path]]:
     return [(path.relative_to(origin.parent.parent).as_posix(), path) for path in origin.parent.rglob("*")]
 
 
+def _entry_points() -> list[tuple[str, bytes]]:
+    """Who brought checks and models, so that executors find them by name as we do: names and contents of files."""
+    brought = {one.name: one for group in plugins.JUDGING for one in plugins.distributions(group)}
+    return [
+        (f"{name.replace('-', '_')}-{one.version}.dist-info/{file}", (one.read_text(file) or "").encode())
+        for name, one in sorted(brought.items())
+        for file in ("METADATA", "entry_points.txt")
+    ]
+
+
 def packed(folder: Path) -> Shipped:
     """Write the archive into a folder: equal files give equal bytes, and a name made of them."""
     digest = hashlib.sha256()
     partial = folder / "chaos.partial"
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in _files():
-            data = path.read_bytes()
+        files = ((name, path.read_bytes()) for name, path in _files())
+        for name, data in (*files, *_entry_points()):
             digest.update(f"{name}\0{len(data)}\0".encode() + data)
             archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), data, zipfile.ZIP_DEFLATED)
     name = f"chaos-{digest.hexdigest()[:16]}"

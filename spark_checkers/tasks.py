@@ -65,8 +65,8 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
             ``imported`` (judge a file that another tool wrote); any other names a step of judging one that is large.
         history: the run's history folder, or that file.
         key: the worker, or a number of the step's own.
-        context: the manifest for ``stream``, the run and the manifest for ``events``, what is called for a step, the
-            question for ``imported``; for ``queues`` the duty and the queues.
+        context: the model's name and the manifest for ``stream``, the run and the manifest for ``events``, what is
+            called for a step, the question for ``imported``; for ``queues`` the duty and the queues.
     """
     from checkers.engine.local import begin, examined
     from checkers.history.shards import load_timeline, materialise, workers_in
@@ -78,7 +78,7 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
     if callable(context):
         return context()
     if kind == "stream":
-        return materialise(history, key, context)
+        return materialise(history, key, *context)
     if kind == "events":
         return load_timeline(history, *context)
     duty, keys = context

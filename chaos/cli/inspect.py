@@ -79,6 +79,7 @@ GROUPS: Final[Mapping[str, Callable[[], Rows]]] = {
     "systems": _plugins("systems"),
     "backends": _plugins("backends"),
     "workloads": _plugins("workloads"),
+    "models": _plugins("models"),
     "nemeses": _nemeses,
     "checks": _checks,
     "anomalies": _anomalies,

@@ -70,9 +70,9 @@ class Board:
             lines += _changes(before, beat)
             spent_s = (beat.now_ns - before.now_ns) / NS_PER_S
             if spent_s > 0:
-                self.rates.append((beat.sends.get("ok", 0) - before.sends.get("ok", 0)) / spent_s)
+                self.rates.append((beat.totals.changes.get("ok", 0) - before.totals.changes.get("ok", 0)) / spent_s)
         self.beat = beat
-        self.worst_ack_s = beat.worst_ack_s
+        self.worst_ack_s = beat.totals.worst_ack_s
         if self._line_ns is None:
             self._line_ns = beat.now_ns
         if beat.now_ns - self._line_ns >= BEAT_EVERY_S * NS_PER_S:
@@ -87,10 +87,14 @@ class Board:
         origin_ns = self.opening.origin_ns if self.opening is not None else beat.now_ns
         rate = sum(self.rates) / len(self.rates) if self.rates else 0.0
         return (
-            f"{(beat.now_ns - origin_ns) / NS_PER_S:6.0f} s  {counts(beat.sends)}  {rate:.0f}/s  "
-            f"slowest ack {beat.worst_ack_s * 1000:.0f} ms  last {age_s(beat):.1f} s ago  "
-            f"lag {beat.worst_lag_s * 1000:.0f} ms  {leader_words(beat)}"
+            f"{(beat.now_ns - origin_ns) / NS_PER_S:6.0f} s  {counts(self.changes(), beat)}  {rate:.0f}/s  "
+            f"slowest ack {beat.totals.worst_ack_s * 1000:.0f} ms  last {age_s(beat):.1f} s ago  "
+            f"lag {beat.totals.worst_lag_s * 1000:.0f} ms  {leader_words(beat)}"
         )
+
+    def changes(self) -> str:
+        """What operations are called that change something."""
+        return self.opening.changes if self.opening is not None else "changes"
 
     def clock(self) -> str:
         """Seconds of the load out of all."""
@@ -130,14 +134,15 @@ class Board:
         return "   ".join(words)
 
 
-def counts(sends: dict[str, int]) -> str:
-    """``sends ok 120 fail 3 unknown 1``."""
-    return f"sends ok {sends.get('ok', 0)} fail {sends.get('fail', 0)} unknown {sends.get('info', 0)}"
+def counts(name: str, beat: Beat) -> str:
+    """``sends ok 120 fail 3 unknown 1``: what became of the operations that change something."""
+    seen = beat.totals.changes
+    return f"{name} ok {seen.get('ok', 0)} fail {seen.get('fail', 0)} unknown {seen.get('info', 0)}"
 
 
 def age_s(beat: Beat) -> float:
-    """Seconds since the last acknowledged send; since the run's clock began if there was none."""
-    return max(0.0, (beat.now_ns - beat.last_ack_ns) / NS_PER_S) if beat.last_ack_ns else float("inf")
+    """Seconds since the last acknowledged change; since the run's clock began if there was none."""
+    return max(0.0, (beat.now_ns - beat.totals.last_ack_ns) / NS_PER_S) if beat.totals.last_ack_ns else float("inf")
 
 
 def sparkline(values: deque[float]) -> str:
@@ -320,10 +325,10 @@ def picture(board: Board) -> Any:
     rows = [
         Text(board.roles()),
         faults,
-        Text(f"{counts(beat.sends)}   {rate:>7} {sparkline(board.rates)}"),
+        Text(f"{counts(board.changes(), beat)}   {rate:>7} {sparkline(board.rates)}"),
         Text(
-            f"slowest ack {beat.worst_ack_s * 1000:.0f} ms   last ack {age_s(beat):.1f} s ago   "
-            f"in flight {beat.in_flight}   lag {beat.worst_lag_s * 1000:.0f} ms",
+            f"slowest ack {beat.totals.worst_ack_s * 1000:.0f} ms   last ack {age_s(beat):.1f} s ago   "
+            f"in flight {beat.totals.in_flight}   lag {beat.totals.worst_lag_s * 1000:.0f} ms",
             style="yellow" if age_s(beat) > 1 else "",
         ),
     ]

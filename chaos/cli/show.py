@@ -12,7 +12,7 @@ import msgspec
 from chaos.cli.examples import examples
 from chaos.cli.options import STORE_OPTION
 from chaos.core.errors import UsageError
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 
 _TYPES = {kind.word: kind for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)}
 
@@ -75,7 +75,7 @@ def sought(text: str, folder: Path, key: int | None) -> Sought:
 @click.option("--key", "keys", multiple=True, type=int, help="Show only operations on this queue; repeatable.")
 @click.option("--process", "processes", multiple=True, type=int, help="Show only those of this process; repeatable.")
 @click.option(
-    "--f", "kinds", multiple=True, type=click.Choice([f.word for f in F]), help="Show only those of this kind."
+    "--f", "kinds", multiple=True, metavar="WORD", help="Show only those of this kind, such as `send`; repeatable."
 )
 @click.option(
     "--type", "types", multiple=True, type=click.Choice(list(_TYPES)), help="Show only those with this outcome."
@@ -113,15 +113,23 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     """The lines to print, each made when it is printed."""
     from chaos.core.clock import NS_PER_S
     from chaos.core.runinfo import read_run
+    from chaos.models.log.words import MODEL
+    from chaos.models.registry import model_of
+    from chaos.plugins import did_you_mean
     from reports.folder import read_events_of
     from reports.history import rows as history_rows
     from reports.history import text as history_text
 
     run = read_run(folder)
+    model = model_of(run)
     names = [node.name for node in run.nodes]
     node = filters["node"]
     if node is not None and node not in names:
         raise UsageError(f"--node {node}: no such node in this run: {', '.join(names)}")
+
+    for word in filters["kinds"]:
+        if word not in run.words:
+            raise UsageError(f"--f {word}: no such operation on a {run.model}{did_you_mean(word, run.words)}")
 
     def instant(second: float | None) -> int | None:
         return None if second is None else run.origin_ns + round(second * NS_PER_S)
@@ -131,12 +139,14 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
     wanted = history_rows.Wanted(
         keys=frozenset(keys),
         processes=frozenset(filters["processes"]),
-        kinds=frozenset(int(F[word.upper().replace("-", "_")]) for word in filters["kinds"]),
+        kinds=frozenset(run.words[word] for word in filters["kinds"]),
         types=frozenset(int(_TYPES[word]) for word in filters["types"]),
         nodes=frozenset() if node is None else frozenset({names.index(node)}),
         from_ns=instant(filters["from_s"]),
         to_ns=instant(filters["to_s"]),
     )
+    if target is not None and target.at_ns is None and run.model != MODEL:
+        raise UsageError(f"--around {around}: only a {MODEL} has values and offsets, and this run has a {run.model}")
     hit = _hits(folder, target)
     first_ns, last_ns = wanted.from_ns, wanted.to_ns
     events = [
@@ -147,7 +157,7 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
         and (node is None or history_text.about_node(event, node))
     ]
     operations = (
-        history_text.operation_line(one, names, run.origin_ns, hit=hit(one))
+        history_text.operation_line(one, model, names, run.origin_ns, hit=hit(one))
         for one in history_rows.operations(history_rows.tables_of(folder, "operations"), wanted)
     )
     merged = heapq.merge(operations, history_text.event_lines(events, run.origin_ns), key=lambda line: line.time_ns)

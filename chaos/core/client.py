@@ -2,7 +2,7 @@
 
 A client makes exactly one attempt per operation and answers before the operation's deadline. It never retries and
 never swallows: what it cannot know is ``info``. (An idempotent send is one operation of several attempts; each is a
-call of its own, and ``chaos.worker.idempotent_sends`` makes them, not the client.)
+call of its own, and ``chaos.workload.idempotent_sends`` makes them, not the client.)
 
 A client notes each answer in ``Received`` as soon as it has it, page by page. It returns if the operation took effect,
 and raises ``Definite`` if it certainly did not. ``settled`` makes the completion of both, so that what a client was
@@ -10,12 +10,12 @@ given is recorded however the operation ends.
 """
 
 import asyncio
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, Invocation, Record, Type
+from chaos.core.op import Completion, Invocation, Type
 
 
 class Definite(Exception):  # noqa: N818 - the field's word
@@ -27,27 +27,17 @@ class Indefinite(Exception):  # noqa: N818 - the field's word
 
 
 class Received(msgspec.Struct):
-    """What the client of one operation was given so far. The fields are those of ``Completion``."""
+    """What the client of one operation was given so far: from whom, and the model's result.
+
+    The client may fill the result by and by.
+    """
 
     node: str | None = None
-    offset: int | None = None
-    next_offset: int | None = None
-    min_offset: int | None = None
-    max_offset: int | None = None
-    records: list[Record] = []
+    result: Any = None
 
     def completion(self, kind: Type, error: str | None = None) -> Completion:
         """The completion of an operation that ended in this way."""
-        return Completion(
-            type=kind,
-            node=self.node,
-            offset=self.offset,
-            next_offset=self.next_offset,
-            min_offset=self.min_offset,
-            max_offset=self.max_offset,
-            records=tuple(self.records),
-            error=error,
-        )
+        return Completion(type=kind, node=self.node, result=self.result, error=error)
 
 
 class Client(Protocol):

@@ -1,6 +1,6 @@
-"""Events read from their files and from their table, also those that an older chaos wrote.
+"""Events read from their files and from their table.
 
-The one place where old statements about leaders become claims: everything behind it knows claims only.
+The one place where claims that were written once are put back: everything behind it knows whole observations.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,71 +10,10 @@ import msgspec
 from chaos.core.checksums import found_checksum, is_unaltered
 from chaos.core.claims import ClaimReader, ClaimWriter
 from chaos.core.errors import HistoryError
-from chaos.core.events import Claim, Event, Fault, Note, Observation, Phase
-from chaos.core.runinfo import OLD_CONTROLLERS, OLD_REPLICAS
+from chaos.core.events import Event, Fault, Note, Observation, Phase
 from chaos.core.storage_path import Place
 
-
-class _OldObservation(msgspec.Struct, frozen=True, kw_only=True, tag="observation"):
-    """An observation up to schema 3: of one replica group, with its master, and of the controllers.
-
-    ``epoch`` is a master's epoch or a controller's term, ``master_epoch`` the epoch that a controller gave ``master``.
-    """
-
-    time_ns: int
-    asked_ns: int
-    node: str
-    alive: bool
-    role: str | None = None
-    epoch: int | None = None
-    master: str | None = None
-    sync_state_set: tuple[str, ...] | None = None
-    sync_state_set_epoch: int | None = None
-    master_epoch: int | None = None
-    max_offsets: dict[str, int] | None = None
-    error: str | None = None
-
-
-def _claims(old: _OldObservation) -> tuple[Claim, ...] | None:
-    if old.role is None and old.master is None:
-        return None
-    about = Claim(
-        subject=OLD_REPLICAS,
-        leader=old.master,
-        epoch=old.master_epoch,
-        members=old.sync_state_set,
-        members_epoch=old.sync_state_set_epoch,
-    )
-    known = old.master is not None or old.sync_state_set is not None
-    if old.role == "leader":
-        own = Claim(subject=OLD_CONTROLLERS, leader=old.node, epoch=old.epoch)
-        return (own, about) if known else (own,)
-    if old.role != "master":
-        return (about,) if known else ()
-    if old.master in (None, old.node):
-        return (msgspec.structs.replace(about, leader=old.node, epoch=old.epoch),)
-    return Claim(subject=OLD_REPLICAS, leader=old.node, epoch=old.epoch), about
-
-
-def _translated(old: _OldObservation) -> Observation:
-    return Observation(
-        time_ns=old.time_ns,
-        asked_ns=old.asked_ns,
-        node=old.node,
-        alive=old.alive,
-        role=old.role,
-        claims=_claims(old),
-        max_offsets=old.max_offsets,
-        error=old.error,
-    )
-
-
-_decoder = msgspec.json.Decoder(Phase | Fault | Observation | Note | _OldObservation)
-
-
-def _event_of(data: bytes | str) -> Event:
-    event = _decoder.decode(data)
-    return _translated(event) if isinstance(event, _OldObservation) else event
+_decoder = msgspec.json.Decoder(Phase | Fault | Observation | Note)
 
 
 def read_events(path: Place, data: bytes | None = None) -> Iterator[Event]:
@@ -96,7 +35,7 @@ def read_events(path: Place, data: bytes | None = None) -> Iterator[Event]:
             raise HistoryError(f"{path}:{number}: its checksum is missing or wrong; the file was altered")
         previous = found_checksum(line) or 0
         try:
-            yield reader.whole(_event_of(line))
+            yield reader.whole(_decoder.decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise HistoryError(f"{path}:{number}: an event that cannot be read: {error}") from None
 
@@ -114,7 +53,7 @@ def events_in(texts: Iterable[str]) -> Iterator[Event]:
         msgspec.DecodeError: a text is no event.
     """
     reader = ClaimReader()
-    return (reader.whole(_event_of(text)) for text in texts)
+    return (reader.whole(_decoder.decode(text)) for text in texts)
 
 
 def identity_of(text: bytes | str) -> tuple[int, str, str, str]:
@@ -123,6 +62,6 @@ def identity_of(text: bytes | str) -> tuple[int, str, str, str]:
     Raises:
         msgspec.DecodeError: the text is no event.
     """
-    event = _event_of(text)
+    event = _decoder.decode(text)
     name, node = (getattr(event, field, None) or "" for field in ("name", "node"))
     return event.time_ns, type(event).__name__, name, node

@@ -1,15 +1,17 @@
 """From a worker's stream to the tables every check reads.
 
-``operations`` has one row per operation, ``reads`` one row per record a read returned, ``events`` one
-row per fault stage, observation, phase edge and note. Types, sort order and the meaning of every
-column are in docs/reference/history.md and here; ``SCHEMA_VERSION`` changes with them. Rows of one file are
-sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``), so that a shard is (file, row groups).
+``operations`` has one row per operation, ``reads`` one row per row that a completion brought (where the model has
+such), ``events`` one row per fault stage, observation, phase edge and note. Types, sort order and the meaning of every
+column are in docs/reference/history.md, here and in the model; ``chaos.core.runinfo.SCHEMA_VERSION`` changes with them.
+Rows of one file are sorted by (key, invoke_ns), row groups hold one key each (``chaos.core.tables``): a shard is (file,
+row groups).
 
 The module refuses to judge: a missing completion is ``info``.
 """
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,16 +22,12 @@ import pyarrow.parquet as pq
 from chaos.core.event_files import read_events, texts_of
 from chaos.core.events import Event
 from chaos.core.manifest import FileSum, Manifest, compare, sum_of, sum_of_file, write_checked
-from chaos.core.op import FINAL, SENDS, VALUED, Type
-from chaos.core.recorder import ATTEMPT_SHIFT, FLAG_DAMAGED, FLAG_PINNED, NONE
+from chaos.core.model import Model, RowFormat, Slots, numbers_where
+from chaos.core.op import Type
+from chaos.core.recorder import FLAG_PINNED, FLAG_VALUES, NONE
 from chaos.core.storage_path import Place
-from chaos.core.streams import read_records
+from chaos.core.streams import Records, read_records
 from chaos.core.tables import TableFile, TableSum, sum_of_table
-
-SCHEMA_VERSION: Final = 4
-READABLE: Final = (2, 3, SCHEMA_VERSION)
-"""Version 2 has no manifest and no checksums but those of the streams' records; observations of 2 and 3 tell of one
-replica group and its master (``chaos.core.event_files``)."""
 
 NEVER_NS: Final = np.iinfo(np.int64).max
 """``complete_ns`` of an operation nobody knows the end of."""
@@ -37,50 +35,55 @@ NEVER_NS: Final = np.iinfo(np.int64).max
 LONG_READ: Final = 1 << 14
 """A final read of so many records has a row group of its own."""
 
-OPERATIONS: Final = pa.schema(
-    [
-        ("worker", pa.int16()),  # (worker, op) is the identity of an operation
-        ("op", pa.int64()),
-        ("process", pa.int32()),
-        ("client", pa.int16()),
-        ("pinned", pa.bool_()),  # the client stays on one node whatever the route says
-        ("f", pa.int8()),  # chaos.core.op.F
-        ("key", pa.int32()),  # the queue
-        ("writer", pa.int32()),  # sends: the value; -1 for all others
-        ("sequence", pa.int64()),
-        ("offset", pa.int64()),  # sends: the offset answered (a hint unless ok); reads: where it began; commits: what;
-        # acks, extends: of what was popped
-        ("next_offset", pa.int64()),  # reads: the offset after the last one covered; committed-reads: the answer
-        ("min_offset", pa.int64()),
-        ("max_offset", pa.int64()),
-        ("count", pa.int32()),  # reads: records returned
-        ("type", pa.int8()),  # chaos.core.op.Type: OK, FAIL, INFO, NOT_SENT
-        ("scheduled_ns", pa.int64()),
-        ("invoke_ns", pa.int64()),
-        ("complete_ns", pa.int64()),  # NEVER_NS if no completion was recorded
-        ("deadline_ns", pa.int64()),
-        ("node", pa.int16()),  # position in run.json's nodes, -1 unknown
-        ("argument", pa.int64()),  # what an invocation had beside (chaos.core.op.Invocation)
-        ("error", pa.dictionary(pa.int32(), pa.string())),
-    ]
-)
-READ_ROWS: Final = pa.schema(
-    [
-        ("worker", pa.int16()),
-        ("op", pa.int64()),  # the read operation, in the same worker
-        ("process", pa.int32()),
-        ("f", pa.int8()),
-        ("key", pa.int32()),
-        ("position", pa.int32()),  # within the operation, from 0
-        ("offset", pa.int64()),
-        ("writer", pa.int32()),  # -1: the body was not one of ours or was damaged
-        ("sequence", pa.int64()),
-        ("attempt", pa.int16()),  # the how-manieth time it was given away, as the broker counts; 0: it does not
-        ("invoke_ns", pa.int64()),
-        ("complete_ns", pa.int64()),
-        ("node", pa.int16()),
-    ]
-)
+_BEFORE: Final = [
+    ("worker", pa.int16()),  # (worker, op) is the identity of an operation
+    ("op", pa.int64()),
+    ("process", pa.int32()),
+    ("client", pa.int16()),
+    ("pinned", pa.bool_()),  # the client stays on one node whatever the route says
+    ("f", pa.int8()),  # the number of the word in run.json
+    ("key", pa.int32()),  # which object; -1: there is one
+]
+_BEHIND: Final = [
+    ("type", pa.int8()),  # chaos.core.op.Type: OK, FAIL, INFO, NOT_SENT
+    ("scheduled_ns", pa.int64()),
+    ("invoke_ns", pa.int64()),
+    ("complete_ns", pa.int64()),  # NEVER_NS if no completion was recorded
+    ("deadline_ns", pa.int64()),
+    ("node", pa.int16()),  # position in run.json's nodes, -1 unknown
+    ("error", pa.dictionary(pa.int32(), pa.string())),
+]
+
+
+def operation_schema(model: Model) -> pa.Schema:
+    """The columns of the table ``operations``: those of every model, and between them the model's own."""
+    return pa.schema([*_BEFORE, *model.tables.columns, *_BEHIND])
+
+
+def row_schema(form: RowFormat) -> pa.Schema:
+    """The columns of the table ``reads``: those of the operation that brought the row, and the model's own."""
+    return pa.schema(
+        [
+            ("worker", pa.int16()),
+            ("op", pa.int64()),  # the operation, in the same worker
+            ("process", pa.int32()),
+            ("f", pa.int8()),
+            ("key", pa.int32()),
+            ("position", pa.int32()),  # within the operation, from 0
+            *form.columns,
+            ("invoke_ns", pa.int64()),
+            ("complete_ns", pa.int64()),
+            ("node", pa.int16()),
+        ]
+    )
+
+
+def table_schemas(model: Model) -> dict[str, pa.Schema]:
+    """The tables of a worker, by the name of their folder."""
+    tables, form = {"operations": operation_schema(model)}, model.tables.rows
+    return tables if form is None else tables | {"reads": row_schema(form)}
+
+
 EVENTS: Final = pa.schema(
     [
         ("time_ns", pa.int64()),
@@ -112,100 +115,110 @@ class StreamFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stream(NamedTuple):
-    """One worker's rows, paired and sorted by (key, invoke_ns)."""
+    """One worker's rows, paired and sorted by (key, invoke_ns); ``reads`` is None if the model has no such rows."""
 
     operations: pa.Table
-    reads: pa.Table
+    reads: pa.Table | None
     facts: StreamFacts
 
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables by the name of their folder."""
+        return {"operations": self.operations} | ({} if self.reads is None else {"reads": self.reads})
 
-def read_stream(folder: Path, worker: int, manifest: Manifest | None = None) -> Stream:
+
+def read_stream(folder: Path, worker: int, model: Model, manifest: Manifest | None = None) -> Stream:
     """Read and pair one worker's files.
 
     Args:
         folder: the folder ``history``.
         worker: its number.
+        model: whose operations they hold.
         manifest: what the files must be; None where the run left none.
 
     Raises:
         HistoryError: if the files were altered (not merely cut off).
     """
-    records = read_records(folder, worker, manifest)
-    invoked = records.invoked
-    operations = _pair(invoked, records.completed, worker, records.errors)
-    reads = _reads(operations, records.rows, worker)
-    sends = invoked[np.isin(invoked["f"], SENDS)]
-    last: dict[int, int] = {}
-    for writer in np.unique(sends["ref"]):
-        last[int(writer)] = int(sends["b"][sends["ref"] == writer].max())
+    records = read_records(folder, worker, model, manifest)
+    slots = _slots(records)
+    operations = _pair(records, slots, worker, model)
+    form = model.tables.rows
+    reads = None if records.rows is None or form is None else _reads(operations, records.rows, worker, form)
     facts = StreamFacts(
         worker=worker,
         ended=records.ended,
-        operations=len(invoked),
-        reads=reads.num_rows,
+        operations=len(records.invoked),
+        reads=0 if reads is None else reads.num_rows,
         torn_bytes=records.torn_bytes,
-        last_sequence=last,
+        last_sequence=model.tables.last_sequences(slots),
         made_of=records.made_of,
     )
-    return Stream(_sorted(operations), _sorted(reads), facts)
+    return Stream(_sorted(operations), None if reads is None else _sorted(reads), facts)
 
 
-def _pair(invoked: npt.NDArray[np.void], completed: npt.NDArray[np.void], worker: int, errors: list[str]) -> pa.Table:
+def _landed(records: Records, column: str, dtype: npt.DTypeLike, default: int = NONE) -> npt.NDArray[Any]:
+    """Per operation a number of its completion."""
+    out = np.full(len(records.invoked), default, dtype=dtype)
+    out[records.completed["op"].astype(np.int64) - 1] = records.completed[column]
+    return out
+
+
+def _slots(records: Records) -> Slots:
+    """What was stored of arguments and results, in order of the operations' numbers."""
+    invoked = records.invoked
+    arguments = results = None
+    if records.values:
+        values = [None, *records.values[1:]]
+        named = (invoked["flags"] & FLAG_VALUES) != 0
+        arguments = [values[number] for number in np.where(named, invoked["ref"], 0).tolist()]
+        results = [values[number] for number in _landed(records, "d", np.int64, 0).tolist()]
+    return Slots(
+        f=invoked["f"],
+        small=invoked["ref"].astype(np.int64),
+        asked_first=invoked["b"],
+        asked_second=invoked["d"],
+        first=_landed(records, "a", np.int64),
+        second=_landed(records, "b", np.int64),
+        third=_landed(records, "c", np.int64),
+        rows=_landed(records, "key", np.int64, 0),
+        argument_values=arguments,
+        result_values=results,
+    )
+
+
+def _pair(records: Records, slots: Slots, worker: int, model: Model) -> pa.Table:
     """Operations in order of their number."""
-    n = len(invoked)
-    valued = np.isin(invoked["f"], VALUED)
-    at = completed["op"].astype(np.int64) - 1
-    kind = np.full(n, int(Type.INFO), dtype=np.int8)
-    complete_ns = np.full(n, NEVER_NS, dtype=np.int64)
-    kind[at] = completed["type"]
-    complete_ns[at] = completed["time_ns"]
-
-    def landed(column: str, dtype: type[np.signedinteger], default: int = NONE) -> npt.NDArray[np.signedinteger]:
-        out = np.full(n, default, dtype=dtype)
-        out[at] = completed[column]
-        return out
-
-    a, b, c = landed("a", np.int64), landed("b", np.int64), landed("c", np.int64)
-    ref = landed("ref", np.int64, 0)
-    names = pa.array(errors, pa.string())
+    invoked, errors = records.invoked, records.errors
+    ref = _landed(records, "ref", np.int64, 0)
     error = pa.DictionaryArray.from_arrays(
-        pa.array(np.minimum(ref, len(errors) - 1).astype(np.int32), mask=ref == 0), names
+        pa.array(np.minimum(ref, len(errors) - 1).astype(np.int32), mask=ref == 0), pa.array(errors, pa.string())
     )
     return pa.table(
         {
-            "worker": np.full(n, worker, dtype=np.int16),
+            "worker": np.full(len(invoked), worker, dtype=np.int16),
             "op": invoked["op"].astype(np.int64),
             "process": invoked["process"].astype(np.int32),
             "client": invoked["client"].astype(np.int16),
             "pinned": (invoked["flags"] & FLAG_PINNED).astype(bool),
             "f": invoked["f"].astype(np.int8),
             "key": invoked["key"].astype(np.int32),
-            "writer": np.where(valued, invoked["ref"].astype(np.int64), NONE).astype(np.int32),
-            "sequence": np.where(valued, invoked["b"], NONE),
-            "offset": np.where(valued, a, invoked["b"]),
-            "next_offset": np.where(valued, NONE, a),
-            "min_offset": b,
-            "max_offset": c,
-            "count": np.where(valued, 0, landed("key", np.int32, 0)).astype(np.int32),
-            "type": kind,
+            **model.tables.unpack(slots),
+            "type": _landed(records, "type", np.int8, int(Type.INFO)),
             "scheduled_ns": invoked["a"],
             "invoke_ns": invoked["time_ns"],
-            "complete_ns": complete_ns,
+            "complete_ns": _landed(records, "time_ns", np.int64, int(NEVER_NS)),
             "deadline_ns": invoked["c"],
-            "node": landed("node", np.int16),
-            "argument": invoked["argument"],
+            "node": _landed(records, "node", np.int16),
             "error": error,
         },
-        schema=OPERATIONS,
+        schema=operation_schema(model),
     )
 
 
-def _reads(operations: pa.Table, records: npt.NDArray[np.void], worker: int) -> pa.Table:
-    """Rows of completed reads joined with their operation."""
+def _reads(operations: pa.Table, records: npt.NDArray[np.void], worker: int, form: RowFormat) -> pa.Table:
+    """Rows that completions brought, joined with their operation."""
     at = records["op"].astype(np.int64) - 1
     starts = np.flatnonzero(np.r_[True, at[1:] != at[:-1]]) if len(at) else np.zeros(0, dtype=np.int64)
     position = np.arange(len(at)) - np.repeat(starts, np.diff(np.r_[starts, len(at)]))
-    damaged = (records["flags"] & FLAG_DAMAGED) != 0
 
     def taken(column: str) -> npt.NDArray[np.generic]:
         values: npt.NDArray[np.generic] = operations[column].to_numpy()[at]
@@ -215,19 +228,11 @@ def _reads(operations: pa.Table, records: npt.NDArray[np.void], worker: int) -> 
         {
             "worker": np.full(len(at), worker, dtype=np.int16),
             "op": records["op"].astype(np.int64),
-            "process": taken("process"),
-            "f": taken("f"),
-            "key": taken("key"),
+            **{name: taken(name) for name in ("process", "f", "key", "invoke_ns", "complete_ns", "node")},
             "position": position.astype(np.int32),
-            "offset": records["offset"],
-            "writer": np.where(damaged, NONE, records["writer"]),
-            "sequence": np.where(damaged, NONE, records["sequence"]),
-            "attempt": np.minimum(records["flags"] >> ATTEMPT_SHIFT, np.iinfo(np.int16).max).astype(np.int16),
-            "invoke_ns": taken("invoke_ns"),
-            "complete_ns": taken("complete_ns"),
-            "node": taken("node"),
+            **form.unpack(records),
         },
-        schema=READ_ROWS,
+        schema=row_schema(form),
     )
 
 
@@ -241,12 +246,12 @@ def _sorted(table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.lexsort((op, time_ns, key))))
 
 
-def _group_ends(table: pa.Table) -> list[int]:
-    """Where the row groups of a table sorted by key end: with a queue, with its load, with each long final read."""
+def _group_ends(table: pa.Table, finals: Sequence[int]) -> list[int]:
+    """Where the row groups of a table sorted by key end: with a key, with its load, with each long final read."""
     if not table.num_rows:
         return []
     key, op, f = (table[name].to_numpy() for name in ("key", "op", "f"))
-    final = np.isin(f, FINAL)
+    final = np.isin(f, finals)
     ends = np.flatnonzero((key[1:] != key[:-1]) | (final[1:] != final[:-1])) + 1
     reads = np.flatnonzero((op[1:] != op[:-1]) | (key[1:] != key[:-1])) + 1
     starts = np.concatenate(([0], reads))
@@ -255,11 +260,14 @@ def _group_ends(table: pa.Table) -> list[int]:
     return sorted({*ends.tolist(), *apart.tolist(), table.num_rows} - {0})
 
 
-def write_by_key(table: pa.Table, path: Path) -> None:
-    """Write a table that is sorted by key as Parquet, with row groups of one queue each."""
+def write_by_key(table: pa.Table, path: Path, finals: Sequence[int]) -> None:
+    """Write a table that is sorted by key as Parquet, with row groups of one key each.
+
+    ``finals``: the numbers of the words that are asked only after the load.
+    """
     partial = path.with_suffix(".partial")
     file, start = TableFile(partial, table.schema), 0
-    for end in _group_ends(table):
+    for end in _group_ends(table, finals):
         file.add(table.slice(start, end - start))
         file.end_group()
         start = end
@@ -267,24 +275,25 @@ def write_by_key(table: pa.Table, path: Path) -> None:
     partial.rename(path)
 
 
-def write_facts(history: Path, facts: StreamFacts) -> None:
-    """Write down what was learned of a stream whose tables are complete."""
-    tables = {name: sum_of_table(history / name / f"w{facts.worker}.parquet") for name in ("operations", "reads")}
+def write_facts(history: Path, facts: StreamFacts, tables: Iterable[str]) -> None:
+    """Write down what was learned of a stream whose tables, named by their folders, are complete."""
+    sums = {name: sum_of_table(history / name / f"w{facts.worker}.parquet") for name in tables}
     path = history / f"w{facts.worker}.facts.json"
-    write_checked(path, msgspec.json.encode(msgspec.structs.replace(facts, tables=tables)))
+    write_checked(path, msgspec.json.encode(msgspec.structs.replace(facts, tables=sums)))
 
 
-def materialise_stream(history: Path, worker: int, manifest: Manifest | None = None) -> None:
-    """Turn one worker's stream into ``operations/w<n>.parquet``, ``reads/w<n>.parquet`` and ``w<n>.facts.json``.
+def materialise_stream(history: Path, worker: int, model: Model, manifest: Manifest | None = None) -> None:
+    """Turn one worker's stream into its tables, ``operations/w<n>.parquet`` and the like, and ``w<n>.facts.json``.
 
     Raises:
         HistoryError: if the stream was altered.
     """
-    stream = read_stream(history, worker, manifest)
-    for name, table in (("operations", stream.operations), ("reads", stream.reads)):
+    stream = read_stream(history, worker, model, manifest)
+    finals = numbers_where(model, lambda function: function.final)
+    for name, table in stream.tables().items():
         (history / name).mkdir(exist_ok=True)
-        write_by_key(table, history / name / f"w{worker}.parquet")
-    write_facts(history, stream.facts)
+        write_by_key(table, history / name / f"w{worker}.parquet", finals)
+    write_facts(history, stream.facts, stream.tables())
 
 
 EVENT_TABLE: Final = "events.parquet"

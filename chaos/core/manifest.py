@@ -12,14 +12,22 @@ import msgspec
 
 from chaos.core.checksums import is_unaltered, with_checksum
 from chaos.core.errors import HistoryError
+from chaos.core.model import Model
 from chaos.core.storage_path import Place, Remote
 
 NAME: Final = "manifest.json"
-STREAM_SUFFIXES: Final = (".ops", ".reads", ".errors")
-"""The files of one worker's stream."""
+STREAM_SUFFIXES: Final = (".ops", ".reads", ".values", ".errors")
+"""The files that one worker's stream may have."""
 
 _CHUNK: Final = 1 << 22
 _Shape = TypeVar("_Shape")
+
+
+def stream_suffixes(model: Model) -> tuple[str, ...]:
+    """The files that a worker's stream has for a model."""
+    missing = {".reads"} if model.row_layout is None else set[str]()
+    missing |= set() if model.stores_values else {".values"}
+    return tuple(suffix for suffix in STREAM_SUFFIXES if suffix not in missing)
 
 
 class FileSum(msgspec.Struct, frozen=True):

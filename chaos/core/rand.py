@@ -1,4 +1,4 @@
-"""Named seeded streams of random numbers.
+"""Named seeded streams of random numbers, and the number of a run.
 
 Each decision draws from a stream of its own name, so that adding a draw in one place never
 shifts the draws of another and a plan is the same plan wherever it is computed.
@@ -12,3 +12,8 @@ def stream(seed: int, *names: str | int) -> random.Random:
     """A generator that depends on nothing but ``seed`` and ``names``."""
     text = "\x1f".join([str(seed), *map(str, names)])
     return random.Random(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big"))
+
+
+def run_hash(run_id: str) -> int:
+    """A run's identity in eight bytes."""
+    return int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=8).digest(), "big")

@@ -10,12 +10,15 @@ from chaos.core.errors import HistoryError
 from chaos.core.manifest import check_document, write_checked
 from chaos.core.storage_path import Place
 
-Status = Literal["planned", "running", "ran", "checked", "crashed"]
+SCHEMA_VERSION: Final = 4
+"""Of run folders: it changes with any column, type or meaning in docs/reference/history.md."""
+
+Status = Literal["planned", "running", "ran", "checked", "crashed", "foreign"]
 UNFINISHED: Final = ("planned", "running")
 """What a run says that was killed before it could say how it ended."""
 
-CHECKSUMS_SINCE: Final = 3
-"""The schema version from which on ``run.json`` carries a checksum and a run that is over left a manifest."""
+FOREIGN: Final = "foreign"
+"""What a folder says whose tables another tool wrote: it has no checksums and no manifest."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,14 +40,6 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: Literal["replica", "controller", "other"] = "replica"
     nodes: tuple[str, ...] = ()
     keys: tuple[int, ...] | None = None
-
-
-OLD_REPLICAS: Final = "brokers"
-OLD_CONTROLLERS: Final = "controller"
-"""What the subjects of runs are called that knew of one replica group only."""
-
-SUBJECTS_SINCE: Final = 4
-"""The schema version from which on ``run.json`` names its subjects."""
 
 
 class Promises(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +95,9 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     system_version: str
     backend: str
     workload: str
+    model: str
+    words: dict[str, int]  # word of the model → its number in streams and tables
+    checks: tuple[str, ...] = ()  # who judges it, as the workload says; empty: every check of the model
     nemesis: str
     seed: int
     settings: dict[str, str]
@@ -119,7 +117,6 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     planned_faults: int
     mix: dict[str, float]
     body_bytes: int
-    checks: tuple[str, ...] = ()  # who judges it, in the order of the verdict table; none named: those of a log
     quiet: tuple[tuple[float, float], ...] = ()  # when the load was a tenth: from, until; seconds since origin_ns
     send_deadline_s: float = 0.0  # of sends that are attempted for longer than op_timeout_s; 0: there are none
     machine: dict[str, Any] = {}
@@ -166,32 +163,36 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return subject.nodes if subject is not None and subject.nodes else self.replicas
 
 
-def _old_subjects(run: RunInfo) -> tuple[Subject, ...]:
-    """The subjects of a run that named none: one group of all replicas, and the controllers."""
-    kinds = set(run.roles.values())
-    group = Subject(name=OLD_REPLICAS, nodes=run.replicas)
-    controllers = tuple(node.name for node in run.nodes if run.roles.get(node.role) == "controller")
-    own = Subject(name=OLD_CONTROLLERS, kind="controller", nodes=controllers)
-    return tuple(one for kind, one in (("replica", group), ("controller", own)) if kind in kinds)
+class _Written(msgspec.Struct, frozen=True):
+    """Which chaos wrote a run, whatever else is in ``run.json``."""
+
+    schema_version: int
+    chaos_version: str
+    model: str | None = None
 
 
 def read_run(folder: Place) -> RunInfo:
     """Read ``run.json`` of a run folder.
 
     Raises:
-        HistoryError: naming the file and the fault.
+        HistoryError: naming the file and the fault; or it is of another version, which is named.
     """
     path = folder / "run.json"
     try:
         data = path.read_bytes()
+        written = msgspec.json.decode(data, type=_Written)
+        if written.schema_version != SCHEMA_VERSION or written.model is None:
+            without = " without a model" if written.schema_version == SCHEMA_VERSION else ""
+            raise HistoryError(
+                f"{folder}: its history has schema version {written.schema_version}{without}, and this chaos reads "
+                f"{SCHEMA_VERSION}; check it with the chaos that wrote it, {written.chaos_version}"
+            )
         run = msgspec.json.decode(data, type=RunInfo)
     except FileNotFoundError:
         raise HistoryError(f"{folder}: no run.json; name a run folder that `chaos run` made") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise HistoryError(f"{path}: {error}") from None
-    check_document(path, data, must=run.schema_version >= CHECKSUMS_SINCE)
-    if run.schema_version < SUBJECTS_SINCE:
-        return msgspec.structs.replace(run, subjects=_old_subjects(run))
+    check_document(path, data, must=run.status != FOREIGN)
     return run
 
 

@@ -1,21 +1,23 @@
 """The records of one worker's stream, as far as they are proven.
 
-Every record carries its CRC, records of operations their number and how many rows their read returned. A stream that
-ends with END is proven to its last byte, or it was altered. One without END belongs to a worker that died: it is
-proven up to its first record that is not whole, and nothing but zeros may follow that one.
+Every record carries its CRC, records of operations their number, how many rows they brought and which values are
+theirs. A stream that ends with END is proven to its last byte, or it was altered. One without END belongs to a worker
+that died: it is proven up to its first record that is not whole, and nothing but zeros may follow that one.
 """
 
+import zlib
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.checksums import crc32
 from chaos.core.errors import HistoryError
-from chaos.core.manifest import STREAM_SUFFIXES, FileSum, Manifest, compare, copy_again, sum_of
+from chaos.core.manifest import FileSum, Manifest, compare, copy_again, stream_suffixes, sum_of
+from chaos.core.model import Model, RowFormat
 from chaos.core.op import Type
-from chaos.core.recorder import OP_SIZE, READ_SIZE
+from chaos.core.record_checksums import crc32
+from chaos.core.recorder import FLAG_VALUES, FRAME, OP_SIZE
 
 _OP: Final = np.dtype(
     [
@@ -34,21 +36,10 @@ _OP: Final = np.dtype(
         ("ref", "<u4"),
         ("node", "<i2"),
         ("flags", "<u2"),
-        ("argument", "<i8"),
-    ]
-)
-_READ: Final = np.dtype(
-    [
-        ("crc", "<u4"),
-        ("op", "<u4"),
-        ("offset", "<i8"),
-        ("writer", "<i4"),
-        ("flags", "<u4"),
-        ("sequence", "<i8"),
+        ("d", "<i8"),
     ]
 )
 assert _OP.itemsize == OP_SIZE
-assert _READ.itemsize == READ_SIZE
 
 Rows = npt.NDArray[np.void]
 
@@ -56,13 +47,15 @@ Rows = npt.NDArray[np.void]
 class Records(NamedTuple):
     """What is proven of a stream.
 
-    ``invoked`` and ``completed``: records of operations; ``rows``: what completed reads returned, in their order;
-    ``errors``: the lines by number, the first is empty; ``torn_bytes``: what lies behind the proven part.
+    ``invoked`` and ``completed``: records of operations; ``rows``: what completions brought, in their order, None if
+    the model has none; ``values`` by number, the first is empty; ``errors``: the lines by number, the first is empty;
+    ``torn_bytes``: what lies behind the proven part.
     """
 
     invoked: Rows
     completed: Rows
-    rows: Rows
+    rows: Rows | None
+    values: list[bytes]
     errors: list[str]
     ended: bool
     torn_bytes: int
@@ -84,12 +77,9 @@ def _content(path: Path, manifest: Manifest | None) -> bytes:
     return data
 
 
-def _checksums(raw: npt.NDArray[np.uint8], crc: npt.NDArray[np.uint32], *, placed: bool) -> npt.NDArray[np.uint32]:
-    """What the checksums of records must be. Those of a read begin with its place in the file, except in version 2."""
-    places = np.arange(1, len(raw) + 1, dtype=np.uint32)
-    if placed and not np.array_equal(crc32(raw[:1, 4:]), crc[:1]):
-        return crc32(raw[:, 4:], places)
-    return crc32(raw[:, 4:])
+def _checksums(raw: npt.NDArray[np.uint8], *, placed: bool) -> npt.NDArray[np.uint32]:
+    """What the checksums of records must be. Those of rows begin with their place in the file, from 1."""
+    return crc32(raw[:, 4:], np.arange(1, len(raw) + 1, dtype=np.uint32)) if placed else crc32(raw[:, 4:])
 
 
 def _proven(path: Path, data: bytes, dtype: np.dtype[np.void], *, placed: bool) -> tuple[Rows, int]:
@@ -99,7 +89,7 @@ def _proven(path: Path, data: bytes, dtype: np.dtype[np.void], *, placed: bool) 
     filled = records["crc"] != 0
     count = len(records) if filled.all() else int(np.argmin(filled))
     raw = np.frombuffer(data, dtype=np.uint8, count=count * size).reshape(count, size)
-    torn = np.flatnonzero(_checksums(raw, records["crc"][:count], placed=placed) != records["crc"][:count])
+    torn = np.flatnonzero(_checksums(raw, placed=placed) != records["crc"][:count])
     count = int(torn[0]) if len(torn) else count
     rest = np.flatnonzero(np.frombuffer(data, dtype=np.uint8)[count * size :])
     left = int(rest[-1]) + 1 if len(rest) else 0
@@ -154,30 +144,88 @@ def _texts(path: Path, data: bytes, completed: Rows, *, ended: bool) -> list[str
     return ["", *lines]
 
 
-def read_records(folder: Path, worker: int, manifest: Manifest | None = None) -> Records:
+def _frames(path: Path, data: bytes) -> tuple[list[bytes], int]:
+    """The values before the first that are not whole, by number from 1, and how many bytes of those are there."""
+    found, at, view = [b""], 0, memoryview(data)
+    filled = len(data.rstrip(b"\0"))
+    while at + FRAME.size <= len(data):
+        crc, length = FRAME.unpack_from(data, at)
+        end = at + FRAME.size + length
+        if end > len(data) or zlib.crc32(view[at + 4 : end], len(found)) != crc:
+            if filled > end and crc:  # whoever was killed had stored nothing behind the values that it was storing
+                raise _altered(path, f"values {len(found)}, at byte {at}, are damaged and others follow")
+            break
+        found.append(data[at + FRAME.size : end])
+        at = end
+    return found, max(0, filled - at)
+
+
+def _with_values(path: Path, records: Rows, frames: int, *, ended: bool) -> Rows:
+    """The records before the first whose values were cut off; they name values once each, in their order."""
+    named = (records["flags"] & FLAG_VALUES) != 0
+    number = np.where(records["type"] == Type.INVOKE, records["ref"], records["d"])[named]
+    if not np.array_equal(number, np.arange(1, len(number) + 1)) or (ended and len(number) != frames):
+        raise _altered(path, f"{frames} values, and operations name {len(number)}")
+    return records if len(number) <= frames else records[: int(np.flatnonzero(named)[frames])]
+
+
+class _Files:
+    """The files of one worker's stream, each proven by the manifest if there is one."""
+
+    def __init__(self, folder: Path, worker: int, model: Model, manifest: Manifest | None) -> None:
+        self.made_of: dict[str, FileSum] = {}
+        self._contents: dict[str, tuple[Path, bytes]] = {}
+        for suffix in stream_suffixes(model):
+            path = folder / f"w{worker}{suffix}"
+            self._contents[suffix] = path, _content(path, manifest)
+            self.made_of[path.name] = sum_of(self._contents[suffix][1])
+
+    def __getitem__(self, suffix: str) -> tuple[Path, bytes]:
+        return self._contents[suffix]
+
+
+def _rows(file: tuple[Path, bytes], form: RowFormat, completed: Rows, *, ended: bool) -> tuple[Rows, Rows, int]:
+    """What completions brought, the completions of which all rows are there, and the bytes behind."""
+    path, data = file
+    rows, left = _proven(path, data, form.dtype, placed=True)
+    if ended and len(data) != len(rows) * form.dtype.itemsize:
+        raise _altered(path, f"record {len(rows) + 1}, at byte {len(rows) * form.dtype.itemsize}, is damaged")
+    return *_returned(path, rows, completed, ended=ended), left
+
+
+def read_records(folder: Path, worker: int, model: Model, manifest: Manifest | None = None) -> Records:
     """Read one worker's files.
 
     Args:
         folder: the folder ``history``.
         worker: its number.
+        model: whose operations they hold.
         manifest: what the files must be; None where the run left none.
 
     Raises:
         HistoryError: a file is missing, or was altered and not merely cut off.
     """
-    paths = [folder / f"w{worker}{suffix}" for suffix in STREAM_SUFFIXES]
-    contents = [_content(path, manifest) for path in paths]
-    records, left = _proven(paths[0], contents[0], _OP, placed=False)
+    files = _Files(folder, worker, model, manifest)
+    path, data = files[".ops"]
+    records, left = _proven(path, data, _OP, placed=False)
     ended = bool(len(records)) and int(records["type"][-1]) == Type.END
     if (records["type"][:-1] == Type.END).any():
-        raise _altered(paths[0], "records follow the end of the stream")
-    if ended and len(contents[0]) != len(records) * OP_SIZE:
-        raise _altered(paths[0], "bytes follow the end of the stream")
-    invoked, completed = _operations(paths[0], records)
-    rows, left_rows = _proven(paths[1], contents[1], _READ, placed=True)
-    if ended and len(contents[1]) != len(rows) * READ_SIZE:
-        raise _altered(paths[1], f"record {len(rows) + 1}, at byte {len(rows) * READ_SIZE}, is damaged")
-    texts = _texts(paths[2], contents[2], completed, ended=ended)
-    proven, whole = _returned(paths[1], rows, completed, ended=ended)
-    made_of: dict[str, Any] = {path.name: sum_of(data) for path, data in zip(paths, contents, strict=True)}
-    return Records(invoked, whole, proven, texts, ended, left + left_rows, made_of)
+        raise _altered(path, "records follow the end of the stream")
+    if ended and len(data) != len(records) * OP_SIZE:
+        raise _altered(path, "bytes follow the end of the stream")
+    values: list[bytes] = []
+    if model.stores_values:
+        values, left_values = _frames(*files[".values"])
+        if ended and left_values:
+            raise _altered(files[".values"][0], f"values {len(values)} are damaged")
+        whole = _with_values(files[".values"][0], records, len(values) - 1, ended=ended)
+        left += left_values + (len(records) - len(whole)) * OP_SIZE
+        records = whole
+    invoked, completed = _operations(path, records)
+    rows: Rows | None = None
+    texts = _texts(*files[".errors"], completed, ended=ended)
+    form = model.tables.rows
+    if form is not None:
+        rows, completed, left_rows = _rows(files[".reads"], form, completed, ended=ended)
+        left += left_rows
+    return Records(invoked, completed, rows, values, texts, ended, left, files.made_of)

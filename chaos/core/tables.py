@@ -18,7 +18,16 @@ ROWS: Final = 1 << 20
 """A row group is closed at so many rows."""
 
 _PLAIN: Final = frozenset(("f", "type", "node", "pinned"))
-_LOW: Final = frozenset(("worker", "client", "key", "writer", "count", "attempt", "error"))
+_LOW: Final = frozenset(("worker", "client", "key", "writer", "count", "attempt"))
+
+
+def _is_low(field: pa.Field) -> bool:
+    """Whether a column has few different values."""
+    return field.name in _LOW or pa.types.is_dictionary(field.type)
+
+
+def _ascends(field: pa.Field) -> bool:
+    return pa.types.is_integer(field.type) and field.name not in _PLAIN | _LOW
 
 
 class TableSum(msgspec.Struct, frozen=True):
@@ -51,13 +60,13 @@ class TableFile:
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        steps = {name: "DELTA_BINARY_PACKED" for name in schema.names if name not in _PLAIN | _LOW}
+        steps = {field.name: "DELTA_BINARY_PACKED" for field in schema if _ascends(field)}
         self._schema = schema
         self._writer = pq.ParquetWriter(
             path,
             schema,
             compression="lz4",
-            use_dictionary=[name for name in schema.names if name in _LOW],
+            use_dictionary=[field.name for field in schema if _is_low(field)],
             column_encoding=steps,
             write_page_checksum=True,
         )

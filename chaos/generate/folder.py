@@ -15,14 +15,17 @@ from chaos import __version__
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.events import RUN_EVENTS, Claim, EventLog, Observation, Phase
-from chaos.core.history import OPERATIONS, READ_ROWS, SCHEMA_VERSION, StreamFacts, materialise_events, write_facts
+from chaos.core.history import StreamFacts, materialise_events, write_facts
 from chaos.core.manifest import write_manifest
-from chaos.core.runinfo import NodeInfo, Promises, RunInfo, write_run
+from chaos.core.model import word_table
+from chaos.core.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, write_run
 from chaos.core.tables import TableFile
 from chaos.generate.outcomes import WRITERS, Fates
 from chaos.generate.plan import MIX, ORIGIN_NS, PASSES, SETTLE_NS, TIMEOUT_NS, Plan
-from chaos.generate.rows import CLIENTS, FinalRead, Piece, piece_slots, sends_in
-from chaos.testing.history_files import NODES, subjects_over
+from chaos.generate.rows import CLIENTS, SCHEMAS, FinalRead, Piece, piece_slots, sends_in
+from chaos.models.log.model import LOG
+from chaos.testing.history_files import subjects_over
+from chaos.testing.literal_operations import NODES
 
 SUBJECTS: Final = subjects_over({})
 SMALL: Final = 1_000_000
@@ -60,8 +63,8 @@ def _write_queue(plan: Plan, key: int, operations: TableFile, reads: TableFile) 
 
 def write_worker(plan: Plan, history: Path, worker: int) -> StreamFacts:
     """Write one worker's tables and what is known of them."""
-    operations = TableFile(history / "operations" / f"w{worker}.parquet", OPERATIONS)
-    reads = TableFile(history / "reads" / f"w{worker}.parquet", READ_ROWS)
+    operations = TableFile(history / "operations" / f"w{worker}.parquet", SCHEMAS["operations"])
+    reads = TableFile(history / "reads" / f"w{worker}.parquet", SCHEMAS["reads"])
     last: dict[int, int] = {}
     for key in plan.keys_of(worker):
         _write_queue(plan, key, operations, reads)
@@ -72,7 +75,7 @@ def write_worker(plan: Plan, history: Path, worker: int) -> StreamFacts:
     facts = StreamFacts(
         worker=worker, ended=True, operations=operations.rows, reads=reads.rows, torn_bytes=0, last_sequence=last
     )
-    write_facts(history, facts)
+    write_facts(history, facts, SCHEMAS)
     return facts
 
 
@@ -122,6 +125,8 @@ def run_of(plan: Plan, name: str, argv: tuple[str, ...]) -> RunInfo:
         system_version=__version__,
         backend="none",
         workload="queue",
+        model=LOG.name,
+        words=word_table(LOG),
         nemesis="noop",
         seed=plan.seed,
         settings={},

@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.generate.plan import LOST, REORDERED, SENDS, SENT_BACK, Plan
+from chaos.models.log.words import F
 
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -13,7 +13,7 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
-from chaos.core.op import F
+from chaos.models.log.words import F
 from chaos.plugins import did_you_mean
 
 CYCLE: Final = (

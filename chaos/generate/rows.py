@@ -11,11 +11,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.history import OPERATIONS, READ_ROWS
-from chaos.core.op import F, Type
+from chaos.core.history import table_schemas
+from chaos.core.op import Type
 from chaos.generate.outcomes import PIECE, Fates, Ints, draws, sites_of
 from chaos.generate.plan import CYCLE, ORIGIN_NS, REORDERED, SENDS, SENT_BACK, SLOTS, TIMEOUT_NS, Plan
-from chaos.testing.history_files import DRAIN_CLIENT, NODES
+from chaos.models.log.model import LOG
+from chaos.models.log.words import F
+from chaos.testing.literal_operations import DRAIN_CLIENT, NODES
+
+SCHEMAS: Final = table_schemas(LOG)
+"""The columns of the tables, by the name of their folder."""
 
 MASTER: Final = [node.name for node in NODES].index("b1")
 SLAVE: Final = MASTER + 1
@@ -165,7 +170,7 @@ class Piece:
         node[kind == Type.INFO] = -1
         argument = np.where(self._f == F.SCHEDULE, self._invoke + NS_PER_S, 0)
         return _table(
-            OPERATIONS,
+            SCHEMAS["operations"],
             {
                 "worker": np.full(count, self._key % self._plan.workers),
                 "op": self._op(),
@@ -197,7 +202,7 @@ class Piece:
         slot, count = self._reads[self._row_read], len(self._row_read)
         starts = np.cumsum(self._counts) - self._counts
         return _table(
-            READ_ROWS,
+            SCHEMAS["reads"],
             {
                 "worker": np.full(count, self._key % self._plan.workers),
                 "op": self._op()[slot],
@@ -253,7 +258,7 @@ class FinalRead:
     def operation(self) -> pa.Table:
         """Its row of ``operations``."""
         return _table(
-            OPERATIONS,
+            SCHEMAS["operations"],
             {
                 name: np.array([value])
                 for name, value in {
@@ -301,7 +306,7 @@ class FinalRead:
             "node": MASTER,
         }
         return _table(
-            READ_ROWS,
+            SCHEMAS["reads"],
             {
                 **{name: np.full(count, value) for name, value in constant.items()},
                 "position": offset - self._gone,

@@ -5,7 +5,7 @@ The module refuses to draw (``nemesis.plan.plan`` does) and to begin anything.
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -13,9 +13,10 @@ from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
 from chaos.core.event_files import read_events
 from chaos.core.events import RUN_EVENTS, Fault
-from chaos.core.op import F
+from chaos.core.op import Word
 from chaos.options.experiment import Experiment
-from chaos.workload.base import check_suited
+from chaos.workload.base import Workload, check_suited
+from chaos.workload.base import mix_of as mix_on
 from cluster.host import Backend
 from cluster.leaders import subjects_of
 from cluster.system import System
@@ -90,18 +91,27 @@ def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -
     )
 
 
-def mix_of(experiment: Experiment, system: System) -> dict[F, float]:
-    """Kind of operation → operations per send that the run's workload makes on this system.
+def workload_of(experiment: Experiment) -> Workload:
+    """The run's workload.
+
+    Raises:
+        UsageError: there is no such workload.
+    """
+    workload: Workload = plugins.load("workloads", experiment.workload)()
+    return workload
+
+
+def mix_of(experiment: Experiment, system: System) -> dict[Word, float]:
+    """Word → operations, in proportion to ``--rate``, that the run's workload makes on this system.
 
     Raises:
         UsageError: no such workload, or the system's clients cannot do it.
     """
-    workload: Any = plugins.load("workloads", experiment.workload)
-    operations = system.operations(experiment.settings)
+    workload = workload_of(experiment)
+    operations = system.operations(workload.model, experiment.settings)
     idempotent_sends = system.idempotent_sends(experiment.settings)
     check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
-    mix: dict[F, float] = workload.mix_of(operations)
-    return mix
+    return mix_on(workload, operations)
 
 
 def pinned(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tuple[Row, ...]:

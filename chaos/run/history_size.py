@@ -8,11 +8,14 @@ from typing import Final
 import msgspec
 
 from chaos.core.errors import ChaosError
-from chaos.core.recorder import OP_SIZE, READ_SIZE
+from chaos.core.recorder import OP_SIZE
 from chaos.core.storage_path import Place, Remote
 
 RECORD_BYTES: Final = 100
 """Of a file of another tool, a record: what those of Jepsen's registers, queues and Kafka workload have, about."""
+
+ROW_BYTES: Final = 32
+"""Of what completions brought, a row, about."""
 
 
 class _Facts(msgspec.Struct):
@@ -32,7 +35,7 @@ def rows_of_run(folder: Place) -> int:
     history = folder / "history"
     facts = {path.name.split(".")[0]: path for path in history.glob("w*.facts.json")}
     rows = sum(map(_told, facts.values()))
-    for suffix, size in (("ops", 2 * OP_SIZE), ("reads", READ_SIZE)):  # an operation has an invocation and an end
+    for suffix, size in (("ops", 2 * OP_SIZE), ("reads", ROW_BYTES)):  # an operation has an invocation and an end
         streams = [path for path in history.glob(f"w*.{suffix}") if path.stem not in facts]
         rows += sum(_size_bytes(path) // size for path in streams)
     return rows

@@ -1,7 +1,7 @@
-"""``chaos run`` as one readable recipe: deploy, load, break, heal, drain, check, report.
+"""``chaos run`` as one readable recipe: deploy, load, break, heal, final phases, check, report.
 
 Undo is a stack: each phase pushes its undo, and leaving for any reason pops it. The first interrupt
-stops the load and the faults but still heals, drains, checks and reports; the second heals and
+stops the load and the faults but still heals, reads, checks and reports; the second heals and
 leaves. The module refuses to decide anything that a pure function elsewhere can decide.
 """
 
@@ -9,7 +9,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +18,30 @@ from chaos import __version__, plugins
 from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
 from chaos.core.errors import ChaosError, DeadlineError, DeployError, RunInterrupted
 from chaos.core.events import RUN_EVENTS, EventLog, Note, Observation
-from chaos.core.history import SCHEMA_VERSION
 from chaos.core.manifest import write_manifest
-from chaos.core.op import F
-from chaos.core.runinfo import RunInfo, write_run
+from chaos.core.model import word_table
+from chaos.core.runinfo import SCHEMA_VERSION, RunInfo, write_run
 from chaos.core.verdict import Results, exit_code
+from chaos.models.registry import model_named
 from chaos.options.experiment import Experiment, as_yaml
-from chaos.options.planning import mix_of, plan_of
-from chaos.run.deploy import Deployed, bring_up, on_all, prepare, remove_names, start_observer
+from chaos.options.planning import mix_of, plan_of, workload_of
+from chaos.run.collecting import collect_logs
+from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
+from chaos.run.final_phases import perform_final_phases
 from chaos.run.interrupts import Stopper
 from chaos.run.judging import start_early
 from chaos.run.machine import machine_facts
 from chaos.run.recovery import Absent, Recovery
+from chaos.run.settling import settle
 from chaos.run.store import make_run_folder, point
+from chaos.run.wall_clock import utc_of
 from chaos.run.watching import Beat, Opening, Watcher
-from chaos.run.workers import COPY_TIMEOUT_S, DRAIN_PASS_TIMEOUT_S, Workers
+from chaos.run.workers import Workers
+from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
-from cluster.cluster import Node
-from cluster.leaders import LeadKeeper, Leads, incomplete, missing_to_settle, subjects_of
+from chaos.workload.base import send_deadline_s
+from cluster.leaders import LeadKeeper, Leads, subjects_of
 from cluster.system import System
 from nemesis.faults.fault import READY_TIMEOUT_S
 from nemesis.faults.registry import faults_on
@@ -46,13 +50,6 @@ from nemesis.runner import Nemesis, check_hosts
 
 DEPLOY_ATTEMPTS = 2
 """A cluster that does not come up is replaced once; both attempts share ``--ready-deadline``."""
-
-BETWEEN_PASSES_S = 5.5
-LOST_AFTER_S = 120.0
-"""Equal final reads that end below an acknowledged offset for so long prove its loss (SEMANTICS 10)."""
-
-GIVE_UP_S = 30.0
-"""So long is waited for what cannot complete, because something did not come back within the promised time."""
 
 BEAT_S = 1.0
 Say = Callable[[str], None]
@@ -68,11 +65,12 @@ class Run:
         self.stopper = Stopper(say)
         self.backend = backend
         self.system: System = plugins.load("systems", experiment.system)()
-        self.operations = self.system.operations(experiment.settings)
-        self.mix: dict[F, float] = mix_of(experiment, self.system)
-        workload: Any = plugins.load("workloads", experiment.workload)
-        self.linger_s: float = workload.linger_s
-        self.send_deadline_s: float = workload.send_deadline_s
+        self.workload = workload_of(experiment)
+        self.model = model_named(self.workload.model)
+        self.mix = mix_of(experiment, self.system)
+        self.changing = frozenset(f.word for f, function in self.model.functions.items() if function.mutates)
+        self.changes = next((f"{f.word}s" for f in self.mix if f.word in self.changing), "changes")
+        self.send_deadline_s = send_deadline_s(self.workload)
         self.topology = self.system.topology(experiment.settings)
         self.plan = plan_of(experiment, self.system, backend, say)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
@@ -102,6 +100,9 @@ class Run:
             system_version=self.system.version,
             backend=self.backend.name,
             workload=e.workload,
+            model=self.model.name,
+            words=word_table(self.model),
+            checks=self.workload.checks,
             nemesis=e.nemesis,
             seed=e.seed,
             settings=e.settings,
@@ -231,7 +232,7 @@ class Run:
         e = self.experiment
         bound = e.max_in_flight(sum(self.mix.values()), self.send_deadline_s)
         longest_s = max(e.op_timeout_s, self.send_deadline_s)
-        workers = Workers(e, deployed, self.folder, bound, quiet_stretches(self.plan), longest_s)
+        workers = Workers(e, deployed, self.folder, bound, quiet_stretches(self.plan), longest_s, self.changing)
         undo.callback(workers.kill)
         keeper = LeadKeeper(self.info.subjects)
 
@@ -268,12 +269,13 @@ class Run:
         undo.callback(nemesis.heal_all)
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
         self.say(
-            f"load     {e.rate:g} sends/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
+            f"load     {e.rate:g} {self.changes}/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
             f"faults: {len(self.plan)} of {e.nemesis}, seed {e.seed}"
         )
         self.watcher.opening(
             Opening(
                 title=f"{e.system} {self.system.version}, {e.workload}, {e.nemesis}, seed {e.seed}",
+                changes=self.changes,
                 nodes=tuple(deployed.cluster.nodes),
                 plan=self.plan,
                 origin_ns=origin_ns,
@@ -296,17 +298,27 @@ class Run:
                 recovery.look()
                 absent = recovery.absent(workers.totals(), latest(), leads())
         workers.stop()
+        operations = self.system.operations(self.model.name, e.settings)
+        phases = self.workload.final(final_spec(deployed.view, self.system, operations, e.op_timeout_s))
         self.stopper.check_insisted()
         with self.phase("settle"):
-            self._settle(leads, absent)
-        if F.POP in self.mix:
-            self._last_pops(workers, absent)
-        self._drain(workers, absent)
-        self._read_copies(workers, deployed, absent)
+            settle(
+                self.system,
+                leads,
+                self.info.subjects,
+                e.drain_deadline_s,
+                max((phase.after_s for phase in phases), default=0.0),
+                self.stopper.check_insisted,
+                self.say,
+                absent=bool(absent),
+            )
+        perform_final_phases(
+            phases, workers, absent, e.drain_deadline_s, self.phase, self.stopper.check_insisted, self.say
+        )
         recovery.look_for_ended()
         workers.end()
         with self.phase("collect"):
-            self._collect(deployed)
+            collect_logs(deployed.cluster, self.folder, self.events)
 
     def _watch(
         self,
@@ -330,117 +342,7 @@ class Run:
                 self.say(f"warning  {name} ended by itself; the verdict cannot be valid")
             if now_ns() - told_ns >= BEAT_S * NS_PER_S:
                 told_ns = now_ns()
-                totals = workers.totals()
-                self.watcher.beat(
-                    Beat(
-                        now_ns=told_ns,
-                        sends=totals.sends,
-                        reads=totals.reads,
-                        in_flight=totals.in_flight,
-                        worst_lag_s=totals.worst_lag_s,
-                        worst_ack_s=totals.worst_ack_s,
-                        last_ack_ns=totals.last_ack_ns,
-                        leads=leads(),
-                        silent=silent(),
-                    )
-                )
-
-    def _settle(self, leads: Callable[[], Leads], absent: Absent) -> None:
-        """Wait until leadership has settled and nothing is on its way any more that the workload knows of.
-
-        Replicas out of sync are waited for, but not for ever; and not at all once nodes did not come back in time.
-        """
-        e = self.experiment
-        deadline = Deadline(
-            "leadership to settle", min(e.drain_deadline_s, GIVE_UP_S) if absent else e.drain_deadline_s
-        )
-        patience = Deadline("replicas to be in sync", 0.0 if absent else e.drain_deadline_s / 2)
-        linger = Deadline("messages that are still on their way", self.linger_s)
-        while True:
-            self.stopper.check_insisted()
-            missing = missing_to_settle(self.system, leads(), now_ns())
-            if deadline.expired():
-                what = missing or deadline.what
-                self.say(f"warning  {what}: waited {deadline.timeout_s:g} s in vain; reading what is there")
-                return
-            complete = patience.expired() or incomplete(leads(), self.info.subjects) is None
-            if missing is None and complete and linger.expired():
-                return
-            Deadline("a moment", 0.2).wait()
-
-    def _last_pops(self, workers: Workers, absent: Absent) -> None:
-        """Pop until nothing can come any more or the time is up; which it was, the checks decide."""
-        limit_s = self.experiment.drain_deadline_s
-        with self.phase("pops"):
-            unended = workers.last_pops(min(limit_s, GIVE_UP_S) if absent.queues else limit_s)
-        for key, why in sorted(unended.items()):
-            self.say(f"warning  queue {key} was not popped to its end: {why}")
-        self.stopper.check_insisted()
-
-    def _drain(self, workers: Workers, absent: Absent) -> None:
-        """Pairs of passes until two agree or the time is up; which it was, the checks decide.
-
-        Where queues did not recover, reads that fail are given up early: they cannot complete.
-        """
-        deadline = Deadline("two equal final reads", self.experiment.drain_deadline_s)
-        hopeless = Deadline("final reads of queues that did not recover", GIVE_UP_S)
-        number, pause_s, timeout_s = 1, BETWEEN_PASSES_S, GIVE_UP_S / 3 if absent.queues else DRAIN_PASS_TIMEOUT_S
-        try:
-            with self.phase("drain"):
-                before, equal_since_ns = workers.drain_pass(1, timeout_s), now_ns()
-                while True:
-                    self.stopper.insisted.wait(pause_s)
-                    self.stopper.check_insisted()
-                    number, began_ns = number + 1, now_ns()
-                    after = workers.drain_pass(number, timeout_s)
-                    why = workers.differ(before, after)
-                    if why is not None and absent.queues:
-                        hopeless.check(why)
-                    if why is None:
-                        why = workers.short(after)
-                        if why is None or began_ns - equal_since_ns > LOST_AFTER_S * NS_PER_S:
-                            break
-                        pause_s = LOST_AFTER_S / 4  # whole queues are read each time; the tail has time to come back
-                    else:
-                        equal_since_ns, pause_s = now_ns(), BETWEEN_PASSES_S
-                    deadline.check(why)
-                    before = after
-        except DeadlineError as error:
-            self.say(f"warning  the final reads are not complete: {error}")
-        else:
-            self.say(f"drained  {self.experiment.queues} queues in {number} passes")
-
-    def _read_copies(self, workers: Workers, deployed: Deployed, absent: Absent) -> None:
-        """Have every replica's own copy read; what could not be read is in the history, and the checks' business."""
-        place = {node.name: i for i, node in enumerate(deployed.view.nodes)}
-        groups = [self.info.replicas_of(key) for key in range(self.experiment.queues)]
-        wanted = [(place[name], key) for key, own in enumerate(groups) for name in own if len(own) > 1]
-        if F.REPLICA not in self.operations or not wanted:
-            return
-        self.stopper.check_insisted()
-        try:
-            with self.phase("replicas"):
-                read = workers.copies(wanted, GIVE_UP_S / 3 if absent.nodes else COPY_TIMEOUT_S)
-        except ChaosError as error:
-            self.say(f"warning  the replicas were not all read: {error}")
-        else:
-            self.say(f"copies   {read} of {len(wanted)} replicas' copies read")
-
-    def _collect(self, deployed: Deployed) -> None:
-        """Copy every node's logs into the run folder; one that cannot be had is said, not fatal."""
-
-        def fetch(node: Node) -> None:
-            for name in node.launch.logs:
-                target = self.folder / "nodes" / node.name / name.removeprefix("/")
-                if Path(node.host.home, name) == target:
-                    continue
-                target.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    node.host.get(str(Path(node.host.home, name)), target)
-                except (OSError, ChaosError) as error:
-                    self.events.emit(Note(time_ns=now_ns(), name="log-missing", node=node.name, text=str(error)))
-
-        on_all(fetch, deployed.cluster.nodes.values())
+                self.watcher.beat(Beat(now_ns=told_ns, totals=workers.totals(), leads=leads(), silent=silent()))
 
     def judge(self) -> Results:
         """Run the checks, write the reports, and move ``latest`` here."""
@@ -459,11 +361,6 @@ class Run:
             self.say(f"warning  no report: {type(error).__name__}: {error}; see logs/report.log")
         point(self.folder.parent.parent / "latest", self.folder)
         return results
-
-
-def utc_of(time_ns: int) -> str:
-    """An instant of the run's clock as everybody else's clocks have it, so that nodes' logs can be laid beside it."""
-    return (datetime.now(UTC) + timedelta(microseconds=(time_ns - now_ns()) / 1000)).isoformat()
 
 
 def run(

@@ -17,7 +17,8 @@ from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Note, Observation
 from chaos.core.node_notes import ENDED, NODE_RESTARTED, SILENT, Look, ended_note, look_note
 from chaos.core.runinfo import Promises, RunInfo, Subject
-from chaos.run.workers import Totals, Workers
+from chaos.run.watching import Totals
+from chaos.run.workers import Workers
 from checkers.history.kernel import Context
 from checkers.history.timeline import timeline_of
 from checkers.recovery.missing_nodes import deadline_ns
@@ -32,24 +33,24 @@ PROBES: Final = 20
 LOOKS: Final = 3
 """A look at links is repeated this often before a probe that a busy machine swallowed counts."""
 QUIET_S: Final = 3.0
-"""A queue whose newest send is this much younger than its last acknowledgement is not served."""
+"""A key whose newest change is this much younger than its last acknowledgement is not served."""
 SLACK_NS: Final = 2 * NS_PER_S
-"""So much longer is waited than promised: observers ask once a second, and a send must leave behind the deadline."""
+"""So much longer is waited than promised: observers ask once a second, and a change must leave behind the deadline."""
 _TIMEOUT_S: Final = 30.0
 
 
 class Absent(msgspec.Struct, frozen=True):
-    """What is not back: queues without acknowledgements, and nodes that ended, do not answer or are not in sync."""
+    """What is not back: keys without acknowledgements, and nodes that ended, do not answer or are not in sync."""
 
-    queues: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.queues or self.nodes)
+        return bool(self.keys or self.nodes)
 
 
-def silent_queues(totals: Totals, healed_ns: int, quiet_s: float) -> tuple[int, ...]:
-    """Pure: the queues that are not served again since the heal, or not any more."""
+def silent_keys(totals: Totals, healed_ns: int, quiet_s: float) -> tuple[int, ...]:
+    """Pure: the keys that are not served again since the heal, or not any more."""
     return tuple(
         key
         for key, sent_ns in sorted(totals.last_sent.items())
@@ -117,7 +118,7 @@ class Recovery:
             return Absent()
         nodes = missing_now(latest, leads, self._run.replicated, self._run.promises)
         return Absent(
-            queues=silent_queues(totals, self._healed_ns, self._quiet_s),
+            keys=silent_keys(totals, self._healed_ns, self._quiet_s),
             nodes=tuple(sorted({*nodes, *self._ended})),
         )
 

@@ -14,25 +14,40 @@ from nemesis.plan.plan import Row
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for the whole load. ``plan``'s times count from ``origin_ns``."""
+    """What holds for the whole load. ``plan``'s times count from ``origin_ns``.
+
+    ``changes``: what operations are called that change the object.
+    """
 
     title: str
+    changes: str
     nodes: tuple[str, ...]
     plan: tuple[Row, ...]
     origin_ns: int
     time_limit_s: float
 
 
-class Beat(msgspec.Struct, frozen=True, kw_only=True):
-    """How it stands now. ``sends`` and ``reads``: type word → number so far; the worst of lag and ack are recent."""
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts over all workers, type word → number; the others as in ``messages.Stats``.
 
-    now_ns: int
-    sends: dict[str, int]
-    reads: dict[str, int]
-    in_flight: int
+    ``changes``: operations that change the object; ``rest``: all others.
+    """
+
+    changes: dict[str, int]
+    rest: dict[str, int]
     worst_lag_s: float
     worst_ack_s: float
     last_ack_ns: int
+    in_flight: int
+    last_sent: dict[int, int]
+    last_acked: dict[int, int]
+
+
+class Beat(msgspec.Struct, frozen=True, kw_only=True):
+    """How it stands now. ``totals``: of all workers; the worst of lag and ack are recent."""
+
+    now_ns: int
+    totals: Totals
     leads: Leads
     silent: tuple[str, ...] = ()
 

@@ -1,51 +1,25 @@
-"""The main process' view of its workers: phases go out, counts and drains come back.
+"""The main process' view of its workers: phases go out, counts and what was missed come back.
 
-The module refuses to see operations: those are in the history.
+Operations do not come this way: they are in the history.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Final
 
-import msgspec
-
-from chaos.core.clock import Deadline
-from chaos.core.errors import ChaosError
-from chaos.core.op import SENDS
+from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.errors import ChaosError, DeadlineError
 from chaos.options.experiment import Experiment
 from chaos.run.deploy import Deployed, child_environment, python_inside
-from chaos.worker.messages import (
-    CopiesRead,
-    Drained,
-    DrainPass,
-    End,
-    LastPops,
-    Load,
-    Popped,
-    ReadCopies,
-    Stats,
-    Stop,
-    Stopped,
-    WorkerSpec,
-)
+from chaos.run.watching import Totals
+from chaos.worker.messages import End as EndStream
+from chaos.worker.messages import Final as AskFinal
+from chaos.worker.messages import FinalDone, Load, Stats, Stop, Stopped, WorkerSpec
 from chaos.worker.pipe import Inside
-from chaos.worker.unread_values import Named, together
+from chaos.workload.final import Limits, Part, notes_of
 
-DRAIN_PASS_TIMEOUT_S = 60.0
-COPY_TIMEOUT_S = 30.0
-_SENDS = {f.word for f in SENDS}
-
-
-class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """Counts over all workers. ``sends`` and ``reads``: type word → number; the others as in ``messages.Stats``."""
-
-    sends: dict[str, int]
-    reads: dict[str, int]
-    worst_lag_s: float
-    worst_ack_s: float
-    last_ack_ns: int
-    in_flight: int
-    last_sent: dict[int, int]
-    last_acked: dict[int, int]
+PART_S: Final = 130.0
+"""The longest that a part may go on behind its limit: two questions of a minute each, and some time around them."""
 
 
 class Workers:
@@ -59,12 +33,15 @@ class Workers:
         bound: int,
         quiet: tuple[tuple[float, float], ...],
         longest_s: float,
+        changing: frozenset[str],
     ) -> None:
-        """``bound``: on operations in flight, of all; ``quiet``: see ``LoadSpec``; ``longest_s``: longest deadline."""
-        self._experiment = experiment
+        """``bound``: on operations in flight, of all; ``quiet``: see ``LoadSpec``; ``longest_s``: longest deadline.
+
+        ``changing``: the words of operations that change the object.
+        """
         self._longest_s = longest_s
-        self._highest: dict[int, int] = {}
-        self._owed: Named = {}
+        self._changing = changing
+        self._notes: dict[int, list[Any]] = {}
         env = child_environment(deployed.view.run_id)
         self._workers: list[Inside] = []
         for number in range(experiment.workers):
@@ -101,8 +78,8 @@ class Workers:
 
     def totals(self) -> Totals:
         """The newest counts of every worker, added up."""
-        sends: dict[str, int] = {}
-        reads: dict[str, int] = {}
+        changes: dict[str, int] = {}
+        rest: dict[str, int] = {}
         lag_s, ack_s, last_ack_ns, in_flight = 0.0, 0.0, 0, 0
         last_sent: dict[int, int] = {}
         last_acked: dict[int, int] = {}
@@ -111,7 +88,7 @@ class Workers:
             if stats is None:
                 continue
             for f, counts in stats.counts.items():
-                into = sends if f in _SENDS else reads
+                into = changes if f in self._changing else rest
                 for kind, number in counts.items():
                     into[kind] = into.get(kind, 0) + number
             lag_s, last_ack_ns = max(lag_s, stats.worst_lag_s), max(last_ack_ns, stats.last_ack_ns)
@@ -120,11 +97,9 @@ class Workers:
             for newest, own in ((last_sent, stats.last_sent), (last_acked, stats.last_acked)):
                 for key, at_ns in own.items():
                     newest[key] = max(newest.get(key, 0), at_ns)
-            for key, offset in stats.highest_acked.items():
-                self._highest[key] = max(self._highest.get(key, -1), offset)
         return Totals(
-            sends=sends,
-            reads=reads,
+            changes=changes,
+            rest=rest,
             worst_lag_s=lag_s,
             worst_ack_s=ack_s,
             last_ack_ns=last_ack_ns,
@@ -137,111 +112,49 @@ class Workers:
         """Start no further operation and wait until all in flight have ended or run out."""
         for worker in self._alive():
             worker.send(Stop())
-        owed = []
         for worker in self._alive():
             try:
                 until = Deadline("operations in flight to end", self._longest_s * 4 + 20)
-                owed.append(worker.take(Stopped, until).owed)
+                notes = worker.take(Stopped, until).notes
             except ChaosError:
                 if not worker.ended:
                     raise
-        self._owed = together(owed)
+                continue
+            for key, note in notes.items():
+                self._notes.setdefault(key, []).append(note)
         self.totals()
 
-    def last_pops(self, timeout_s: float) -> dict[int, str]:
-        """Pop every queue to its end; returns the queues whose end was not reached in time, and why.
-
-        Raises:
-            ChaosError: no worker is left, or one did not answer.
-        """
-        shares = self._shares()
-        for worker, share in shares:
-            worker.send(LastPops(keys=share, timeout_s=timeout_s))
-        unended: dict[int, str] = {}
-        deadline = Deadline("the last pops", timeout_s + 30)
-        for worker, _ in shares:
-            unended |= worker.take(Popped, deadline).unended
-        return unended
-
-    def _shares(self) -> list[tuple[Inside, tuple[int, ...]]]:
-        """The workers that live, each with its queues.
-
-        Raises:
-            ChaosError: no worker is left.
-        """
-        alive = self._alive()
-        if not alive:
-            raise ChaosError("no worker is left to read the queues with; see logs/worker-*.log in the run folder")
-        keys = range(self._experiment.queues)
-        return [(worker, tuple(keys[position :: len(alive)])) for position, worker in enumerate(alive)]
-
-    def drain_pass(self, number: int, timeout_s: float = DRAIN_PASS_TIMEOUT_S) -> dict[int, Drained]:
-        """One pass over all queues, spread over the workers that live; ``timeout_s`` for each queue.
-
-        Raises:
-            ChaosError: no worker is left, or one did not answer.
-        """
-        shares = self._shares()
-        for worker, share in shares:
-            owed = {key: values for key, values in self._owed.items() if key in share}
-            worker.send(DrainPass(number=number, keys=share, timeout_s=timeout_s, owed=owed))
-        drained: dict[int, Drained] = {}
-        for worker, share in shares:
-            deadline = Deadline(f"the final read of queues {share}", (timeout_s + 5) * max(1, len(share)))
-            for _ in share:
-                answer = worker.take(Drained, deadline)
-                drained[answer.key] = answer
-        return drained
-
-    def copies(self, wanted: Sequence[tuple[int, int]], timeout_s: float = COPY_TIMEOUT_S) -> int:
-        """Have replicas' own copies read; returns how many could be.
+    def final(
+        self, number: int, parts: tuple[Part, ...], limits: Limits, check_insisted: Callable[[], None]
+    ) -> dict[Part, str]:
+        """Have a final phase of the workload done, by all workers that live; the parts that did not end, and why.
 
         Args:
-            wanted: (position of the node, queue) of each copy.
-            timeout_s: for one node's copy of one queue.
+            number: the phase's position.
+            parts: all it has.
+            limits: when to give up.
+            check_insisted: raises if somebody wants to leave at once.
 
         Raises:
             ChaosError: no worker is left, or one did not answer.
         """
         alive = self._alive()
         if not alive:
-            raise ChaosError("no worker is left to read the replicas with; see logs/worker-*.log in the run folder")
-        shares = [tuple(wanted[position :: len(alive)]) for position in range(len(alive))]
-        for worker, share in zip(alive, shares, strict=True):
-            worker.send(ReadCopies(copies=share, timeout_s=timeout_s))
-        read = 0
-        for worker, share in zip(alive, shares, strict=True):
-            deadline = Deadline("the replicas' copies to be read", (timeout_s + 5) * max(1, len(share)))
-            read += worker.take(CopiesRead, deadline).ok
-        return read
-
-    def differ(self, first: dict[int, Drained], second: dict[int, Drained]) -> str | None:
-        """None if both passes read every queue to its maximum alike; else the first thing that is not so."""
-        for key in range(self._experiment.queues):
-            a, b = first.get(key), second.get(key)
-            if a is None or b is None or not a.ok or not b.ok:
-                failed = b if b is not None and not b.ok else a
-                return f"queue {key}: {failed.error if failed is not None else 'not read'}"
-            if a.digest != b.digest:
-                return f"queue {key}: two passes read different content"
-            if b.next_offset != b.max_offset:
-                return f"queue {key}: read to {b.next_offset} of {b.max_offset}"
-        return None
-
-    def short(self, drained: dict[int, Drained]) -> str | None:
-        """The first queue that lacks what was acknowledged: it ends below an offset or has not a value; else None."""
-        for key, one in sorted(drained.items()):
-            acked = self._highest.get(key, -1)
-            if (one.next_offset or 0) <= acked:
-                return f"queue {key}: it ends at {one.next_offset}, acknowledged up to {acked}"
-            if one.missing:
-                return f"queue {key}: {one.missing} acknowledged without an offset and not there"
-        return None
+            raise ChaosError("no worker is left for the final phases; see logs/worker-*.log in the run folder")
+        shares = [(worker, parts[position :: len(alive)]) for position, worker in enumerate(alive)]
+        for worker, share in shares:
+            worker.send(AskFinal(phase=number, parts=share, limits=limits, notes=notes_of(share, self._notes)))
+        unended: dict[Part, str] = {}
+        limit_s = max(0.0, (limits.until_ns - now_ns()) / NS_PER_S)
+        for worker, share in shares:
+            deadline = Deadline("a worker to end its part of a final phase", limit_s + PART_S * max(1, len(share)))
+            unended |= dict(_taken(worker, deadline, check_insisted).unended)
+        return unended
 
     def end(self) -> None:
         """Let every stream be ended properly and wait for the processes."""
         for worker in self._alive():
-            worker.send(End())
+            worker.send(EndStream())
         for worker in self._workers:
             worker.close(timeout_s=10.0)
 
@@ -249,3 +162,13 @@ class Workers:
         """Leave without ceremony; streams keep what was recorded."""
         for worker in self._workers:
             worker.close(timeout_s=0.5)
+
+
+def _taken(worker: Inside, deadline: Deadline, check_insisted: Callable[[], None]) -> FinalDone:
+    """A worker's answer, while somebody may want to leave."""
+    while True:
+        check_insisted()
+        try:
+            return worker.take(FinalDone, Deadline(deadline.what, min(1.0, max(0.1, deadline.remaining_s()))))
+        except DeadlineError:
+            deadline.check()

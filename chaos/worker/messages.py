@@ -4,15 +4,18 @@ JSON lines over a child's standard input and output. The main process sends spec
 only; operations never travel here, they go to the history. The module refuses to act.
 """
 
+from typing import Any
+
 import msgspec
 
 from chaos.core.events import Observation
 from chaos.core.runinfo import Promises
+from chaos.workload.final import Limits, Part
 from cluster.system import ClusterView, Removal
 
 
 class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a worker process must know. ``rate``: sends a second of this worker."""
+    """All that a worker process must know. ``rate``: this worker's part of ``--rate``."""
 
     folder: str
     worker: int
@@ -48,30 +51,16 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """Start no further operation; answered by ``Stopped`` once none is in flight."""
 
 
-class DrainPass(msgspec.Struct, frozen=True, kw_only=True, tag="drain"):
-    """Read these queues whole, on fresh connections; answered by one ``Drained`` per queue.
+class Final(msgspec.Struct, frozen=True, kw_only=True, tag="final"):
+    """Do some parts of a final phase of the workload, named by its position; answered by ``FinalDone``.
 
-    ``owed``: by queue, values that were acknowledged without an offset and that nobody has read yet.
+    ``notes``: by key what the generators of all workers noted for the final phases.
     """
 
-    number: int
-    keys: tuple[int, ...]
-    timeout_s: float
-    owed: dict[int, tuple[tuple[int, int], ...]] = {}
-
-
-class LastPops(msgspec.Struct, frozen=True, kw_only=True, tag="pops"):
-    """Pop these queues to their end, on fresh connections; answered by one ``Popped``."""
-
-    keys: tuple[int, ...]
-    timeout_s: float
-
-
-class ReadCopies(msgspec.Struct, frozen=True, kw_only=True, tag="copies"):
-    """Read replicas' own copies: (position of the node, queue); answered by ``CopiesRead``."""
-
-    copies: tuple[tuple[int, int], ...]
-    timeout_s: float
+    phase: int
+    parts: tuple[Part, ...]
+    limits: Limits
+    notes: dict[int, tuple[Any, ...]] = {}
 
 
 class Prepare(msgspec.Struct, frozen=True, kw_only=True, tag="prepare"):
@@ -99,14 +88,14 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Close the stream and leave."""
 
 
-Command = Load | Stop | LastPops | DrainPass | ReadCopies | Prepare | AskReady | Observe | Remove | End
+Command = Load | Stop | Final | Prepare | AskReady | Observe | Remove | End
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
     """A worker's counts so far: operation word → type word → number.
 
-    By queue, in ns: ``last_sent``, when the newest send of a client that follows the route left, ``last_acked``, when
-    the newest acknowledgement of any client came.
+    By key, in ns, of operations that change the object: ``last_sent``, when the newest of a client that follows the
+    route left, ``last_acked``, when the newest acknowledgement of any client came.
     """
 
     worker: int
@@ -115,44 +104,22 @@ class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
     worst_lag_s: float
     worst_ack_s: float
     last_ack_ns: int
-    highest_acked: dict[int, int]
     last_sent: dict[int, int] = {}
     last_acked: dict[int, int] = {}
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True, tag="stopped"):
-    """No operation is in flight any more. ``owed``: see ``DrainPass``."""
+    """No operation is in flight any more. ``notes``: by key what the generator noted for the final phases."""
 
     worker: int
-    owed: dict[int, tuple[tuple[int, int], ...]] = {}
+    notes: dict[int, Any] = {}
 
 
-class Drained(msgspec.Struct, frozen=True, kw_only=True, tag="drained"):
-    """What became of one queue in one pass; ``digest`` is over offsets and values, ``missing`` counts the owed."""
-
-    worker: int
-    number: int
-    key: int
-    ok: bool
-    next_offset: int | None = None
-    max_offset: int | None = None
-    digest: str = ""
-    missing: int = 0
-    error: str | None = None
-
-
-class Popped(msgspec.Struct, frozen=True, kw_only=True, tag="popped"):
-    """What became of a worker's last pops: the queues whose end was not reached, and why."""
+class FinalDone(msgspec.Struct, frozen=True, kw_only=True, tag="final-done"):
+    """A worker's parts of a final phase have ended; ``unended``: those that are not complete, and why."""
 
     worker: int
-    unended: dict[int, str]
-
-
-class CopiesRead(msgspec.Struct, frozen=True, kw_only=True, tag="copies-read"):
-    """How many of the copies asked for could be read; which and why not is in the history."""
-
-    worker: int
-    ok: int
+    unended: tuple[tuple[Part, str], ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
@@ -179,4 +146,4 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
     observations: tuple[Observation, ...]
 
 
-Report = Stats | Stopped | Popped | Drained | CopiesRead | Answer | Removed | Seen
+Report = Stats | Stopped | FinalDone | Answer | Removed | Seen

@@ -1,35 +1,42 @@
-"""What every workload is: a pure generator of operations that hears what became of them.
+"""What every workload is: a generator of operations on one model, final phases, and the checks that judge it.
 
-The worker asks a workload when operations are due, what to ask for, and tells it the answers; whatever
-it decides is drawn from named seeded streams, so the same seed asks the same questions. The module
-refuses to send, to wait and to look at a clock.
+The worker asks a generator when operations are due, what to ask for, and tells it the answers; whatever it decides is
+drawn from named seeded streams, so the same seed asks the same questions. Generators are pure: they do not send, wait
+or look at a clock. Final phases are in ``chaos.workload.final``.
 """
 
+import heapq
 import random
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from chaos.core.client import Client
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
-from chaos.core.op import Completion, F, Invocation
+from chaos.core.op import Completion, Invocation, Word
+from chaos.core.rand import stream
+from chaos.workload.final import FinalPhase, FinalSpec
+
+QUIET_OF: Final = 10
+"""In a quiet stretch one of so many operations that change something is due; others go on."""
 
 
 class Arrival(NamedTuple):
     """An operation that is due. ``at_ns`` counts from the beginning of the load."""
 
     at_ns: int
-    f: F
+    f: Word
     client: int
     key: int
 
 
 class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a workload is made for: the same in every worker of a run.
+    """What a generator is made for: the same in every worker of a run.
 
-    ``operations``: the kinds that the system's clients make. ``op_timeout_s``: the deadline of one operation.
-    ``quiet``: when a tenth of the sends is due: (from, until) in seconds after the load's start.
+    ``operations``: the words of the model that the system's clients know. ``op_timeout_s``: the deadline of one
+    operation. ``quiet``: when a tenth of the changes is due: (from, until) in seconds after the load's start.
     """
 
     queues: int
@@ -37,42 +44,102 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     body_bytes: int
     op_timeout_s: float
-    operations: frozenset[F]
+    operations: frozenset[Word]
     quiet: tuple[tuple[float, float], ...] = ()
 
+    @property
+    def timeout_ns(self) -> int:
+        """The deadline of one operation."""
+        return int(self.op_timeout_s * NS_PER_S)
 
-class Workload(Protocol):
-    """What a worker needs of a workload; one instance per worker."""
 
-    name: str
-    mix: Mapping[F, float]
-    """Operations of each kind per send, as far as the system's clients make them."""
-    needs: frozenset[F]
-    """Kinds without which the workload is not what its name says."""
-    idempotent: bool
-    """Whether a send is attempted until it is answered, one at a time per client and queue."""
-    send_deadline_s: float
-    """How long a send is attempted where that is longer than the deadline of one operation; 0 where it is not."""
-    invisible_s: float
-    """For how long nobody else is given what a client popped; 0 where nobody pops."""
-    linger_s: float
-    """The final reads begin no sooner than this after the load: so long what is acknowledged may be on its way."""
+class Generator(Protocol):
+    """What a worker's clients do; one instance per worker."""
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
-        """What is due for these clients in order of time, without end; ``rate``: their sends a second together."""
+        """What is due for these clients in order of time, without end.
+
+        ``rate``: a second, of all these clients together, of what the mix counts as 1.
+        """
         ...
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for; None if nothing can be asked because an earlier answer is still out."""
         ...
 
-    def stamped(self, client: int, op: Invocation) -> Invocation:
-        """An idempotent send whose turn has come, under its producer's name and next number."""
-        ...
-
-    def learn(self, client: int, op: Invocation, done: Completion) -> None:
+    def learn(self, op: Invocation, done: Completion) -> None:
         """Hear what became of an operation, also of one that was not sent."""
         ...
+
+    def notes(self) -> Mapping[int, Any]:
+        """By key what the final phases must know of the load, as JSON has it; nothing for most models."""
+        ...
+
+
+@runtime_checkable
+class PerformsItself(Protocol):
+    """A generator some of whose operations are more than one attempt of a client."""
+
+    async def perform(self, client: Client, op: Invocation) -> Completion:
+        """Do the operation before its deadline, and learn of it."""
+        ...
+
+
+class Workload(Protocol):
+    """What clients do in a run; found by name in the entry-point group ``chaos.workloads``."""
+
+    name: str
+    model: str
+    mix: Mapping[Any, float]
+    """Operations of each word, in proportion to what ``--rate`` counts, as far as the system's clients know them."""
+    needs: frozenset[Any]
+    """Words without which the workload is not what its name says."""
+    checks: tuple[str, ...]
+    """Who judges it, by name (``chaos list checks``)."""
+
+    def generator(self, spec: LoadSpec) -> Generator:
+        """What a worker's clients do."""
+        ...
+
+    def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
+        """What is asked after the load, one phase after the other."""
+        ...
+
+
+@runtime_checkable
+class AttemptsSends(Protocol):
+    """A workload whose sends are attempted until they are answered, which the system must take at most once."""
+
+    send_deadline_s: float
+    """How long a send is attempted where that is longer than the deadline of one operation."""
+
+
+def send_deadline_s(workload: Workload) -> float:
+    """How long a send is attempted where that is longer than an operation's deadline; 0 where it is not."""
+    return workload.send_deadline_s if isinstance(workload, AttemptsSends) else 0.0
+
+
+def mix_of(workload: Workload, operations: frozenset[Word]) -> dict[Word, float]:
+    """The mix for a system whose clients know these words."""
+    return {f: share for f, share in workload.mix.items() if f in operations}
+
+
+def check_suited(workload: Workload, system: str, operations: frozenset[Word], *, idempotent_sends: bool) -> None:
+    """See that a system's clients can do what a workload is about.
+
+    Raises:
+        UsageError: they cannot; the message says what is missing.
+    """
+    if not operations:
+        raise UsageError(f"--workload {workload.name}: {system} has no clients for the model {workload.model}")
+    missing = [f.word for f in sorted(workload.needs - operations)]
+    if isinstance(workload, AttemptsSends) and not idempotent_sends:
+        missing.append("idempotent send")
+    if missing:
+        raise UsageError(
+            f"--workload {workload.name}: clients of {system} make no {' and no '.join(missing)}; "
+            "take another workload (chaos list workloads) or another --system"
+        )
 
 
 def staggered(rng: random.Random, per_s: float) -> Iterator[int]:
@@ -84,17 +151,36 @@ def staggered(rng: random.Random, per_s: float) -> Iterator[int]:
         i += 1
 
 
-def check_suited(workload: Any, system: str, operations: frozenset[F], *, idempotent_sends: bool) -> None:
-    """See that a system's clients can do what a workload is about.
+class OpenLoop:
+    """Operations that become due by the clock, whatever became of the earlier ones.
 
-    Raises:
-        UsageError: they cannot; the message says what is missing.
+    Args:
+        spec: what they are drawn from.
+        mix: operations of each word, in proportion.
+        quietened: the words of which fewer are due in quiet stretches.
     """
-    missing = [f.word for f in sorted(workload.needs - operations)]
-    if workload.idempotent and not idempotent_sends:
-        missing.append("idempotent send")
-    if missing:
-        raise UsageError(
-            f"--workload {workload.name}: clients of {system} make no {' and no '.join(missing)}; "
-            "take --workload queue or another --system"
-        )
+
+    def __init__(self, spec: LoadSpec, mix: Mapping[Any, float], quietened: frozenset[Any]) -> None:
+        self._spec = spec
+        self._mix = {f: share for f, share in mix.items() if f in spec.operations}
+        self._quietened = quietened
+        self._quiet = tuple((int(begin * NS_PER_S), int(end * NS_PER_S)) for begin, end in spec.quiet)
+
+    def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
+        """The operations of these clients in order of time, without end; none at a rate of 0."""
+        if rate <= 0 or not clients:
+            return
+        yield from heapq.merge(*(self.of_word(f, clients, rate * share) for f, share in self._mix.items()))
+
+    def of_word(self, f: Word, clients: list[int], per_s: float) -> Iterator[Arrival]:
+        """The operations of one word."""
+        label = ",".join(map(str, clients))
+        when = stream(self._spec.seed, "when", f.word, label)
+        who = stream(self._spec.seed, "who", f.word, label)
+        for number, at_ns in enumerate(staggered(when, per_s)):
+            arrival = Arrival(at_ns, f, who.choice(clients), who.randrange(self._spec.queues))
+            if f not in self._quietened or number % QUIET_OF == 0 or not self._is_quiet(at_ns):
+                yield arrival
+
+    def _is_quiet(self, at_ns: int) -> bool:
+        return any(begin <= at_ns < end for begin, end in self._quiet)

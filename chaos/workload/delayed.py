@@ -1,19 +1,20 @@
 """The workload ``delayed``: as ``queue``, but half of the sends say when they may be delivered at the earliest.
 
-How long each of them waits is drawn from the seed. The final reads have to wait for the last of them, so
-the workload says how long after the load that takes. The module is pure, as ``queue`` is.
+How long each of them waits is drawn from the seed. The final reads have to wait for the last of them.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import F, Invocation
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival, LoadSpec
-from chaos.workload.queue import QueueWorkload
+from chaos.models.log.operations import Schedule
+from chaos.models.log.words import F, Value
+from chaos.workload.base import Arrival, Generator, LoadSpec
+from chaos.workload.final import FinalPhase, FinalSpec
+from chaos.workload.final_reads import read_whole
+from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.replica_copies import ReplicaCopies
 
 SHORTEST_S: Final = 2.0
 LONGEST_S: Final = 10.0
@@ -23,22 +24,25 @@ SLACK_S: Final = 5.0
 """So long a message may be late before the final reads begin; what is later still is waited for there."""
 
 
-class DelayedWorkload(QueueWorkload):
+class DelayedWorkload:
     """Sends of which half must not be delivered before their time; reads as in queue."""
 
     name = "delayed"
+    model = "log"
     mix: Mapping[F, float] = {F.SEND: 0.5, F.SCHEDULE: 0.5, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     needs = frozenset({F.SEND, F.SCHEDULE, F.POLL, F.DRAIN})
-    linger_s = LONGEST_S + SLACK_S
+    checks = CHECKS
 
-    def __init__(self, spec: LoadSpec) -> None:
-        super().__init__(spec)
-        self._delays = stream(spec.seed, "delay")
+    def generator(self, spec: LoadSpec) -> Generator:
+        """As in queue; a scheduled send has the instant before which nobody may be given it."""
+        delays = stream(spec.seed, "delay")
 
-    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
-        """What to ask for this arrival; a SCHEDULE's argument is the instant before which nobody may be given it."""
-        op = super().invocation(arrival, process, now_ns)
-        if op is None or arrival.f is not F.SCHEDULE:
-            return op
-        delay_s = self._delays.uniform(SHORTEST_S, LONGEST_S)
-        return msgspec.structs.replace(op, argument=now_ns + int(delay_s * NS_PER_S))
+        def schedule(_: Arrival, value: Value, now_ns: int) -> Schedule:
+            not_before_ns = now_ns + int(delays.uniform(SHORTEST_S, LONGEST_S) * NS_PER_S)
+            return Schedule(value=value, body_bytes=spec.body_bytes, not_before_ns=not_before_ns)
+
+        return LogLoad(spec, self.mix, {F.SCHEDULE: schedule})
+
+    def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
+        """Once the last message must have come, every queue is read whole, then every replica's copy."""
+        return read_whole(spec, self.mix, LONGEST_S + SLACK_S), ReplicaCopies(spec)

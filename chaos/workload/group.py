@@ -4,20 +4,25 @@ Producers are those of ``queue``. Every queue belongs to one member at a time; w
 irregular moments, by a schedule that is a pure function of seed and time. A member that takes a queue over asks where
 the group goes on, polls from there with long polls, and commits behind what it was given. It asks one thing at a time
 of a queue: a moment at which its previous answer is still out is not an operation.
-
-The module is pure: it refuses to send, to wait and to look at a clock.
 """
 
+import heapq
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import Completion, F, Invocation, Type
+from chaos.core.op import Completion, Invocation, Type
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival, LoadSpec, staggered
-from chaos.workload.queue import QueueWorkload
+from chaos.models.log.operations import Commit, ReadFrom, given, goes_on
+from chaos.models.log.words import F
+from chaos.workload.base import Arrival, Generator, LoadSpec, staggered
+from chaos.workload.final import FinalPhase, FinalSpec
+from chaos.workload.final_reads import read_whole
+from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.replica_copies import ReplicaCopies
+from chaos.workload.unread_values import LogNote
 
 REBALANCE_S: Final = 4
 """Once in so long a queue changes hands, at a moment that is drawn: a regular one keeps step with regular faults."""
@@ -49,25 +54,26 @@ class _Membership(msgspec.Struct):
     """The process whose answer is out."""
 
 
-class GroupWorkload(QueueWorkload):
+MIX: Final[Mapping[F, float]] = {
+    F.SEND: 1.0,
+    F.POLL: 0.5,
+    F.COMMIT: 0.2,
+    F.COMMITTED_READ: 0.15,
+    F.READ: 0.08,
+    F.SLAVE_READ: 0.08,
+}
+"""Polls and commits are the most that members do: how often they are given the chance, all together. Where the
+group goes on every client asks as often as this says, beside members that take a queue over: one that is pinned
+asks a deposed leader too."""
+
+
+class GroupLoad:
     """Sends, and a consumer group that polls, commits and rebalances; strong reads and slave reads beside it."""
 
-    name = "group"
-    mix: Mapping[F, float] = {
-        F.SEND: 1.0,
-        F.POLL: 0.5,
-        F.COMMIT: 0.2,
-        F.COMMITTED_READ: 0.15,
-        F.READ: 0.08,
-        F.SLAVE_READ: 0.08,
-    }
-    """Polls and commits are the most that members do: how often they are given the chance, all together. Where the
-    group goes on every client asks as often as this says, beside members that take a queue over: one that is pinned
-    asks a deposed leader too."""
-    needs = frozenset({F.SEND, F.DRAIN, *MEMBERS_DO})
-
     def __init__(self, spec: LoadSpec) -> None:
-        super().__init__(spec)
+        self._spec = spec
+        self._log = LogLoad(spec, {f: share for f, share in MIX.items() if f not in STEPS})
+        self._steps_per_send = sum(MIX[f] for f in STEPS if f in spec.operations)
         self._wait_ms = min(WAIT_MS, int(spec.op_timeout_s * 500))
         self._members: dict[tuple[int, int], _Membership] = {}
         self._changes: dict[int, tuple[int, int]] = {}
@@ -75,30 +81,32 @@ class GroupWorkload(QueueWorkload):
 
     def owner(self, key: int, slot: int) -> int:
         """The client that holds a queue after it has changed hands ``slot`` times."""
-        return stream(self._seed, "owner", key, slot).randrange(self._clients)
+        return stream(self._spec.seed, "owner", key, slot).randrange(self._spec.clients)
 
     def slot(self, key: int, at_ns: int) -> int:
         """How often a queue has changed hands until then."""
         stretch, rest_ns = divmod(at_ns, _REBALANCE_NS)
         known, change_ns = self._changes.get(key, (-1, 0))
         if known != stretch:
-            change_ns = stream(self._seed, "change", key, stretch).randrange(_REBALANCE_NS)
+            change_ns = stream(self._spec.seed, "change", key, stretch).randrange(_REBALANCE_NS)
             self._changes[key] = stretch, change_ns
         return stretch + (rest_ns >= change_ns)
 
-    def _streams(self, clients: list[int], rate: float) -> list[Iterator[Arrival]]:
+    def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """The open loop of everybody, and for each queue the moments at which its member may take a step."""
-        shares = {f: share for f, share in self._mix.items() if f not in STEPS}
-        steps = sum(self._mix[f] for f in STEPS) * rate * self._clients / len(clients) / self._queues
-        return [
-            *(self._of_kind(f, clients, rate * share) for f, share in shares.items()),
-            *(self._steps(key, frozenset(clients), steps) for key in range(self._queues)),
-        ]
+        if rate <= 0 or not clients:
+            return
+        queues, share = self._spec.queues, self._spec.clients / len(clients)
+        steps = self._steps_per_send * rate * share / queues
+        own = frozenset(clients)
+        yield from heapq.merge(
+            self._log.arrivals(clients, rate), *(self._steps(key, own, steps) for key in range(queues))
+        )
 
     def _steps(self, key: int, clients: frozenset[int], per_s: float) -> Iterator[Arrival]:
         """The steps of these clients on one queue; what they do in a step their answers decide."""
         slot, owner = -1, -1
-        for at_ns in staggered(stream(self._seed, "step", key), per_s):
+        for at_ns in staggered(stream(self._spec.seed, "step", key), per_s):
             if (now := self.slot(key, at_ns)) != slot:
                 slot, owner = now, self.owner(key, now)
             if owner in clients:
@@ -107,29 +115,23 @@ class GroupWorkload(QueueWorkload):
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for this arrival; a member's step is a committed-read, a poll or a commit."""
         if arrival.f is F.COMMITTED_READ:
-            return Invocation(
-                process=process, f=F.COMMITTED_READ, key=arrival.key, deadline_ns=now_ns + self._timeout_ns
-            )
+            return self._log.op(arrival, process, now_ns, None)
         if arrival.f is not F.POLL:
-            return super().invocation(arrival, process, now_ns)
+            return self._log.invocation(arrival, process, now_ns)
         held = self._membership(arrival)
         if held.asking is not None or held.rest > 0:
             held.rest = max(0, held.rest - 1)
             return None
         held.asking = process
-        f, wait_ms = F.POLL, self._wait_ms
+        f, argument = self._step(held)
+        return self._log.op(arrival._replace(f=f), process, now_ns, argument)
+
+    def _step(self, held: _Membership) -> tuple[F, Any]:
         if held.cursor is None:
-            f, wait_ms = F.COMMITTED_READ, 0
-        elif held.uncommitted_polls >= POLLS_PER_COMMIT:
-            f, wait_ms = F.COMMIT, 0
-        return Invocation(
-            process=process,
-            f=f,
-            key=arrival.key,
-            offset=held.cursor,
-            wait_ms=wait_ms,
-            deadline_ns=now_ns + self._timeout_ns,
-        )
+            return F.COMMITTED_READ, None
+        if held.uncommitted_polls >= POLLS_PER_COMMIT:
+            return F.COMMIT, Commit(offset=held.cursor)
+        return F.POLL, ReadFrom(offset=held.cursor, wait_ms=self._wait_ms)
 
     def _membership(self, arrival: Arrival) -> _Membership:
         """The member's hold on the queue: a new one unless it held it without a break."""
@@ -142,20 +144,44 @@ class GroupWorkload(QueueWorkload):
         held.slot = slot
         return held
 
-    def learn(self, client: int, op: Invocation, done: Completion) -> None:
+    def learn(self, op: Invocation, done: Completion) -> None:
         """Move the member's cursor by what it was told; answers to an earlier hold change nothing."""
+        if op.f not in (F.COMMIT, F.COMMITTED_READ):
+            self._log.learn(op, done)
         if op.f not in MEMBERS_DO:
-            super().learn(client, op, done)
             return
-        held = self._members.get((client, op.key))
+        held = self._members.get((op.client, op.key))
         if held is None or held.asking != op.process:
             return
         held.asking = None
+        following = given(done).next_offset
         if op.f is F.COMMIT:
             held.uncommitted_polls = 0
         elif op.f is F.COMMITTED_READ:
-            held.cursor = (done.next_offset or 0) if done.type is Type.OK else None
+            held.cursor = (goes_on(done) or 0) if done.type is Type.OK else None
             held.rest = 0 if done.type is Type.OK else STEPS_OF_REST
-        elif done.type is Type.OK and done.next_offset is not None:
-            held.uncommitted_polls += done.next_offset > (held.cursor or 0)
-            held.cursor = done.next_offset
+        elif done.type is Type.OK and following is not None:
+            held.uncommitted_polls += following > (held.cursor or 0)
+            held.cursor = following
+
+    def notes(self) -> Mapping[int, LogNote]:
+        """What the final reads must know of each queue."""
+        return self._log.notes()
+
+
+class GroupWorkload:
+    """Sends, and a consumer group that polls, commits and rebalances; strong reads and slave reads beside it."""
+
+    name = "group"
+    model = "log"
+    mix = MIX
+    needs = frozenset({F.SEND, F.DRAIN, *MEMBERS_DO})
+    checks = CHECKS
+
+    def generator(self, spec: LoadSpec) -> Generator:
+        """Producers and a group of consumers."""
+        return GroupLoad(spec)
+
+    def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
+        """Every queue is read whole and the group asked where it goes on, then every replica's copy is read."""
+        return read_whole(spec, self.mix), ReplicaCopies(spec)

@@ -4,28 +4,34 @@ As ``queue``, but each client has several shards. A shard is a writer of its own
 its messages, and it sends one after the other: the next only when the answer to the one before is there. So
 whatever of a shard is out of order was put out of order by the system. A moment at which every shard of the client
 waits for an answer is not an operation.
-
-The module is pure: it refuses to send, to wait and to look at a clock.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from chaos.core.op import Completion, F, Invocation, Value
+from chaos.core.op import Completion, Invocation
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival, LoadSpec
-from chaos.workload.queue import QueueWorkload
+from chaos.models.log.operations import Send
+from chaos.models.log.words import F
+from chaos.workload.base import Arrival, Generator, LoadSpec
+from chaos.workload.final import FinalPhase, FinalSpec
+from chaos.workload.final_reads import read_whole
+from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.replica_copies import ReplicaCopies
+from chaos.workload.unread_values import LogNote
 
 SHARDS: Final = 16
 """Shards of one client: so many sends it has under way at most."""
 
+MIX: Final[Mapping[F, float]] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
 
-class OrderedWorkload(QueueWorkload):
-    """As queue, with sends that keep to shards: a key decides the queue, one at a time."""
 
-    name = "ordered"
+class ShardedLoad:
+    """Sends of shards, one at a time each, and the reads of ``queue``."""
 
     def __init__(self, spec: LoadSpec) -> None:
-        super().__init__(spec)
+        self._spec = spec
+        self._log = LogLoad(spec, MIX)
         self._free = {client: [*self.shards(client)] for client in range(spec.clients)}
         self._which = {client: stream(spec.seed, "which shard", client) for client in range(spec.clients)}
 
@@ -36,29 +42,47 @@ class OrderedWorkload(QueueWorkload):
 
     def queue_of(self, shard: int) -> int:
         """The queue that a shard's key leads to."""
-        return stream(self._seed, "queue of shard", shard).randrange(self._queues)
+        return stream(self._spec.seed, "queue of shard", shard).randrange(self._spec.queues)
+
+    def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
+        """As in ``queue``; which queue a send goes to its shard decides."""
+        return self._log.arrivals(clients, rate)
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for; a send is the next message of a shard that waits for nothing."""
         if arrival.f is not F.SEND:
-            return super().invocation(arrival, process, now_ns)
+            return self._log.invocation(arrival, process, now_ns)
         free = self._free[arrival.client]
         if not free:
             return None
         shard = free.pop(self._which[arrival.client].randrange(len(free)))
-        value = Value(shard, self._sequence.get(shard, 0))
-        self._sequence[shard] = value.sequence + 1
-        return Invocation(
-            process=process,
-            f=F.SEND,
-            key=self.queue_of(shard),
-            value=value,
-            deadline_ns=now_ns + self._timeout_ns,
-            body_bytes=self._body_bytes,
-        )
+        send = Send(value=self._log.next_value(shard), body_bytes=self._spec.body_bytes)
+        return self._log.op(arrival._replace(key=self.queue_of(shard)), process, now_ns, send)
 
-    def learn(self, client: int, op: Invocation, done: Completion) -> None:
+    def learn(self, op: Invocation, done: Completion) -> None:
         """Whatever became of a send, its shard may go on."""
-        super().learn(client, op, done)
-        if op.f is F.SEND and op.value is not None:
-            self._free[client].append(op.value.writer)
+        self._log.learn(op, done)
+        if isinstance(op.argument, Send):
+            self._free[op.client].append(op.argument.value.writer)
+
+    def notes(self) -> Mapping[int, LogNote]:
+        """What the final reads must know of each queue."""
+        return self._log.notes()
+
+
+class OrderedWorkload:
+    """As queue, with sends that keep to shards: a key decides the queue, one at a time."""
+
+    name = "ordered"
+    model = "log"
+    mix = MIX
+    needs = frozenset({F.SEND, F.POLL, F.DRAIN})
+    checks = CHECKS
+
+    def generator(self, spec: LoadSpec) -> Generator:
+        """Sends of shards."""
+        return ShardedLoad(spec)
+
+    def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
+        """Every queue is read whole, then every replica's copy."""
+        return read_whole(spec, self.mix), ReplicaCopies(spec)

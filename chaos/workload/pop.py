@@ -4,8 +4,6 @@ Producers and strong reads are those of ``queue``. What a client pops nobody els
 client acknowledges it within that time, keeps some longer first, and lets a few go on purpose, so that they must be
 given again. It says nothing of a message whose time is nearly over: what comes late proves nothing. Whatever is not
 acknowledged, on purpose or because nobody answered, comes again.
-
-The module is pure: it refuses to send, to wait and to look at a clock.
 """
 
 import heapq
@@ -15,10 +13,17 @@ from typing import Final
 import msgspec
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import HOLDS, Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, Invocation, Type
 from chaos.core.rand import stream
-from chaos.workload.base import Arrival, LoadSpec
-from chaos.workload.queue import QueueWorkload
+from chaos.models.log.operations import Ack, Extend, Pop, given
+from chaos.models.log.words import HOLDS, F, Record, Value
+from chaos.workload.base import Arrival, Generator, LoadSpec
+from chaos.workload.final import FinalPhase, FinalSpec
+from chaos.workload.final_pops import FinalPops
+from chaos.workload.final_reads import read_whole
+from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.replica_copies import ReplicaCopies
+from chaos.workload.unread_values import LogNote
 
 INVISIBLE_S: Final = 8.0
 """Nobody else is given a popped message for so long, or a little more than twice the deadline of operations."""
@@ -47,75 +52,75 @@ class Held(msgspec.Struct, frozen=True, order=True, kw_only=True):
     extend: bool
 
 
-class PopWorkload(QueueWorkload):
+MIX: Final[Mapping[F, float]] = {
+    F.SEND: 1.0,
+    F.POP: 0.3,
+    F.ACK: 1.2,
+    F.EXTEND: 0.05,
+    F.READ: 0.08,
+    F.SLAVE_READ: 0.08,
+}
+"""Acks and extends are the most that clients may say: how often they are given the chance."""
+
+
+def invisible_s(op_timeout_s: float) -> float:
+    """For how long nobody else is given what a client popped."""
+    return max(INVISIBLE_S, 2 * (op_timeout_s + MARGIN_S))
+
+
+class PopLoad:
     """Sends; pops whose messages are acknowledged, kept longer or let go; strong reads and slave reads beside."""
 
-    name = "pop"
-    mix: Mapping[F, float] = {
-        F.SEND: 1.0,
-        F.POP: 0.3,
-        F.ACK: 1.2,
-        F.EXTEND: 0.05,
-        F.READ: 0.08,
-        F.SLAVE_READ: 0.08,
-    }
-    """Acks and extends are the most that clients may say: how often they are given the chance."""
-    needs = frozenset({F.SEND, F.DRAIN, F.POP, F.ACK, F.EXTEND})
-
     def __init__(self, spec: LoadSpec) -> None:
-        super().__init__(spec)
-        self.invisible_s = max(INVISIBLE_S, 2 * (spec.op_timeout_s + MARGIN_S))
-        self._invisible_ns = int(self.invisible_s * NS_PER_S)
+        # A chance to say something of a held message is an ack's, whatever is said then.
+        self._log = LogLoad(spec, {f: share for f, share in MIX.items() if f is not F.EXTEND})
+        self._timeout_ns = spec.timeout_ns
+        self._invisible_ns = int(invisible_s(spec.op_timeout_s) * NS_PER_S)
         self._held: dict[int, list[Held]] = {client: [] for client in range(spec.clients)}
         self._fate = {client: stream(spec.seed, "fate", client) for client in range(spec.clients)}
         self._number = 0
 
-    def _streams(self, clients: list[int], rate: float) -> list[Iterator[Arrival]]:
-        """A chance to say something of a held message is an ack's, whatever is said then."""
-        return [self._of_kind(f, clients, rate * share) for f, share in self._mix.items() if f is not F.EXTEND]
+    def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
+        """An open loop; what an arrival of an ack says depends on what its client holds."""
+        return self._log.arrivals(clients, rate)
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """What to ask for; nothing where the client has nothing to say of what it holds."""
         if arrival.f is F.ACK:
-            return self._said(arrival.client, process, now_ns)
-        if arrival.f is not F.POP:
-            return super().invocation(arrival, process, now_ns)
-        return Invocation(
-            process=process,
-            f=F.POP,
-            key=arrival.key,
-            argument=self._invisible_ns,
-            deadline_ns=now_ns + self._timeout_ns,
-        )
+            return self._said(arrival, process, now_ns)
+        if arrival.f is F.POP:
+            return self._log.op(arrival, process, now_ns, Pop(invisible_ns=self._invisible_ns))
+        return self._log.invocation(arrival, process, now_ns)
 
-    def _said(self, client: int, process: int, now_ns: int) -> Invocation | None:
+    def _said(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
         """The ack or extend that is due first and certain to be in time."""
-        held = self._held[client]
+        held = self._held[arrival.client]
         while held and held[0].due_ns <= now_ns:
             one = heapq.heappop(held)
             if one.until_ns < now_ns + self._timeout_ns + int(MARGIN_S * NS_PER_S):
                 continue
-            return Invocation(
-                process=process,
-                f=F.EXTEND if one.extend else F.ACK,
-                key=one.key,
-                value=one.value,
-                offset=one.offset,
-                argument=self._invisible_ns if one.extend else 0,
-                deadline_ns=now_ns + self._timeout_ns,
-            )
+            if one.extend:
+                about = arrival._replace(f=F.EXTEND, key=one.key)
+                extend = Extend(value=one.value, offset=one.offset, invisible_ns=self._invisible_ns)
+                return self._log.op(about, process, now_ns, extend)
+            ack = Ack(value=one.value, offset=one.offset)
+            return self._log.op(arrival._replace(key=one.key), process, now_ns, ack)
         return None
 
-    def learn(self, client: int, op: Invocation, done: Completion) -> None:
+    def learn(self, op: Invocation, done: Completion) -> None:
         """Hold what was popped, and what was kept longer again."""
         began_ns = op.deadline_ns - self._timeout_ns
         if op.f is F.POP:
-            for record in done.records:
-                self._take(client, op.key, record, began_ns)
-        elif op.f is F.EXTEND and done.type is Type.OK and op.value is not None and op.offset is not None:
-            self._hold(client, op.key, op.value, op.offset, began_ns, extend=False)
+            for record in given(done).records:
+                self._take(op.client, op.key, record, began_ns)
+        elif isinstance(op.argument, Extend) and done.type is Type.OK:
+            self._hold(op.client, op.key, op.argument.value, op.argument.offset, began_ns, extend=False)
         elif op.f not in HOLDS:
-            super().learn(client, op, done)
+            self._log.learn(op, done)
+
+    def notes(self) -> Mapping[int, LogNote]:
+        """What the final reads must know of each queue."""
+        return self._log.notes()
 
     def _take(self, client: int, key: int, record: Record, began_ns: int) -> None:
         """Decide what becomes of a popped message: at first a few are let go, later ones are not."""
@@ -142,3 +147,21 @@ class PopWorkload(QueueWorkload):
         heapq.heapify(held)
         heapq.heappush(held, one)
         self._held[client] = held
+
+
+class PopWorkload:
+    """Sends; pops whose messages are acknowledged, kept longer or let go; strong reads and slave reads beside."""
+
+    name = "pop"
+    model = "log"
+    mix = MIX
+    needs = frozenset({F.SEND, F.DRAIN, F.POP, F.ACK, F.EXTEND})
+    checks = CHECKS
+
+    def generator(self, spec: LoadSpec) -> Generator:
+        """Sends, pops and what clients say of what they hold."""
+        return PopLoad(spec)
+
+    def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
+        """Every queue is popped to its end and then read whole, then every replica's copy is."""
+        return FinalPops(spec, invisible_s(spec.op_timeout_s)), read_whole(spec, self.mix), ReplicaCopies(spec)

@@ -2,19 +2,21 @@
 
 What it decides is drawn from the seed: most are committed or rolled back at once, of some it says nothing
 until it is asked, and of a few it never says anything. Producers answer questions until the end of the
-final reads, which begin late enough for the system to have asked. The module is pure, as ``queue`` is.
+final reads, which begin late enough for the system to have asked.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-import msgspec
-
-from chaos.core.op import F, Invocation
 from chaos.core.rand import stream
-from chaos.core.transaction import Decision
-from chaos.workload.base import Arrival, LoadSpec
-from chaos.workload.queue import QueueWorkload
+from chaos.models.log.operations import Transact
+from chaos.models.log.transaction import Decision
+from chaos.models.log.words import F, Value
+from chaos.workload.base import Arrival, Generator, LoadSpec
+from chaos.workload.final import FinalPhase, FinalSpec
+from chaos.workload.final_reads import read_whole
+from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.replica_copies import ReplicaCopies
 
 SHARES: Final[Mapping[Decision, float]] = {
     Decision.COMMIT: 0.70,
@@ -23,24 +25,29 @@ SHARES: Final[Mapping[Decision, float]] = {
     Decision.ROLLBACK_WHEN_ASKED: 0.05,
     Decision.NEVER: 0.02,
 }
+LINGER_S: Final = 30.0
+"""So long after the load the system may still ask producers."""
 
 
-class TransactionalWorkload(QueueWorkload):
+class TransactionalWorkload:
     """Sends of which half are transactions: committed, rolled back, or decided when asked; reads as in queue."""
 
     name = "transactional"
+    model = "log"
     mix: Mapping[F, float] = {F.SEND: 0.5, F.TRANSACT: 0.5, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
     needs = frozenset({F.SEND, F.TRANSACT, F.POLL, F.DRAIN})
-    linger_s = 30.0
+    checks = CHECKS
 
-    def __init__(self, spec: LoadSpec) -> None:
-        super().__init__(spec)
-        self._decisions = stream(spec.seed, "decision")
+    def generator(self, spec: LoadSpec) -> Generator:
+        """As in queue; a transaction has what its producer decides."""
+        decisions = stream(spec.seed, "decision")
 
-    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
-        """What to ask for this arrival; a TRANSACT's argument is what its producer decides."""
-        op = super().invocation(arrival, process, now_ns)
-        if op is None or arrival.f is not F.TRANSACT:
-            return op
-        decision = self._decisions.choices([*SHARES], [*SHARES.values()])[0]
-        return msgspec.structs.replace(op, argument=int(decision))
+        def transact(_arrival: Arrival, value: Value, _now_ns: int) -> Transact:
+            decision = decisions.choices([*SHARES], [*SHARES.values()])[0]
+            return Transact(value=value, body_bytes=spec.body_bytes, decision=decision)
+
+        return LogLoad(spec, self.mix, {F.TRANSACT: transact})
+
+    def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
+        """Once the system must have asked, every queue is read whole, then every replica's copy."""
+        return read_whole(spec, self.mix, LINGER_S), ReplicaCopies(spec)

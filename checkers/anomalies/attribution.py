@@ -9,8 +9,9 @@ claim a cause: a fault that is named came before, and no more is said.
 from typing import Any, Final, NamedTuple
 
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import Example
+from chaos.models.log.words import F
 from checkers.anomalies.findings import NO_NODE, listed, node_name, seconds_text
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign
@@ -154,17 +155,17 @@ def actor(
 
 def actor_of(shard: QueueShard, context: Context, op: int, *, leads: bool = False, later: bool = False) -> Actor:
     """Who answered an operation, when it did."""
-    log = shard.log
-    invoke_ns, complete_ns = int(log.invoke[op]), int(log.complete[op])
+    ops = shard.ops
+    invoke_ns, complete_ns = int(ops.invoke[op]), int(ops.complete[op])
     at_ns = invoke_ns if complete_ns == NEVER_NS else complete_ns
-    node = node_name(context, int(log.node[op]))
+    node = node_name(context, int(ops.node[op]))
     subject = context.subject_of(shard.key)
     return actor(context, node, at_ns, since_ns=invoke_ns, leads=leads, later=later, subject=subject)
 
 
 def when(shard: QueueShard, context: Context, op: int) -> str:
     """The time of an answer as ``24.0 s``."""
-    return seconds_text(context, int(shard.log.complete[op]))
+    return seconds_text(context, int(shard.ops.complete[op]))
 
 
 class Message(NamedTuple):

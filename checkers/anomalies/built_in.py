@@ -296,6 +296,13 @@ ASSUMPTIONS: Final = (
         **_ASSUMED,
     ),
     _kind(
+        "record-incomplete",
+        ("record of a worker that is missing", "records of workers that are missing"),
+        "what a worker did is not known to its end",
+        "every worker leaves its record, whole",
+        **_ASSUMED,
+    ),
+    _kind(
         "drain-incomplete",
         ("final read that is missing", "final reads that are missing"),
         "the final reads did not cover every queue twice",

@@ -11,13 +11,17 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import HOLDS, SENDS, F, Type
-from chaos.core.transaction import Decision
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
+from chaos.models.log.transaction import Decision
+from chaos.models.log.words import HOLDS, SENDS, F
+from chaos.models.log.words import MODEL as LOG_MODEL
+from chaos.models.registry import model_named
 from checkers.anomalies.catalogue import kind_of
 from checkers.history.columns import Ints, spans
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
+from checkers.history.words import words_of
 
 EXAMPLES: Final = 8
 RANGES: Final = 64
@@ -165,22 +169,32 @@ def told(shard: QueueShard, context: Context, op: int, around: int | None = None
         op: its position in the shard's operations.
         around: for reads, the offset near which records are shown.
     """
-    own, log, seconds = shard.operations, shard.log, context.timeline.seconds
-    f, kind = F(int(log.f[op])), Type(int(log.type[op]))
+    own, ops, seconds = shard.operations, shard.ops, context.timeline.seconds
+    kind = Type(int(ops.type[op]))
     row: dict[str, Any] = {
-        "f": f.word,
+        "f": words_of(context.run).named[int(ops.f[op])],
         "type": kind.word,
         "process": int(own["process"][op]),
         "client": int(own["client"][op]),
         "pinned": bool(own["pinned"][op]),
         "key": shard.key,
-        "node": node_name(context, int(log.node[op])) if log.node[op] >= 0 else None,
-        "invoke_s": round(seconds(int(log.invoke[op])), 6),
-        "complete_s": round(seconds(int(log.complete[op])), 6)
-        if kind is not Type.INFO or log.complete[op] < 1 << 62
+        "node": node_name(context, int(ops.node[op])) if ops.node[op] >= 0 else None,
+        "invoke_s": round(seconds(int(ops.invoke[op])), 6),
+        "complete_s": round(seconds(int(ops.complete[op])), 6)
+        if kind is not Type.INFO or ops.complete[op] < 1 << 62
         else None,
         "error": own["error"][op] or None,
     }
+    if context.run.model == LOG_MODEL:
+        return row | _told_of_log(shard, context, op, around)
+    return row | {"what": model_named(context.run.model).line({name: own[name][op] for name in own})}
+
+
+def _told_of_log(shard: QueueShard, context: Context, op: int, around: int | None) -> dict[str, Any]:
+    """What an operation on a log has beside."""
+    own, log, seconds = shard.operations, shard.log, context.timeline.seconds
+    f = F(int(log.f[op]))
+    row: dict[str, Any] = {}
     if f in SENDS:
         row |= {"value": f"{own['writer'][op]}:{own['sequence'][op]}", "offset": _known(int(log.offset[op]))}
         if f is F.SCHEDULE:

@@ -115,12 +115,12 @@ def longest_under(fault: FaultSpan, sent: Sent, context: Context, margin_ns: int
 
 
 def _lagged(shard: QueueShard, from_ns: int, to_ns: int) -> bool:
-    invoke, due = shard.log.invoke, shard.operations["scheduled_ns"]
+    invoke, due = shard.ops.invoke, shard.ops.scheduled
     return bool((invoke - due)[(invoke >= from_ns) & (due <= to_ns)].max(initial=0) > LAG_NS)
 
 
 def _example(shard: QueueShard, context: Context, sent: Sent, one: Silence) -> Example:
-    log, margin_s = shard.log, context.run.promises.progress_margin_s
+    log, margin_s = shard.ops, context.run.promises.progress_margin_s
     start_ns = int(sent.invoke[one.send])
     acked = sent.ops[sent.ok]
     ender = int(acked[np.argmin(np.abs(log.complete[acked] - (start_ns + one.length_ns)))]) if one.acked else -1
@@ -159,7 +159,7 @@ class ProgressKernel(OfEachKey):
         margin_ns = round(context.run.promises.progress_margin_s * NS_PER_S)
         if not margin_ns:
             return ProgressSummary()
-        sent = sent_of(shard)
+        sent = sent_of(shard, context)
         seen = [
             one
             for fault in context.timeline.injected()

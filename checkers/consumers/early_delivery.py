@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import F
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.models.log.words import F
 from checkers.anomalies.attribution import READ_WORDS, actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (

@@ -8,8 +8,9 @@ which no poll returned. The module does not judge what lies above that offset: n
 import msgspec
 import numpy as np
 
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (

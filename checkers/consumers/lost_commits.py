@@ -11,8 +11,9 @@ import msgspec
 import numpy as np
 
 from chaos.core.history import NEVER_NS, StreamFacts
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import Example
+from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.failover import failed_over
 from checkers.anomalies.findings import Finding, examples, node_name, ranges_of, told

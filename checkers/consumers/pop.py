@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.failover import failed_over

@@ -13,7 +13,8 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import Type
+from chaos.models.log.words import F
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import QueueShard
 

@@ -272,7 +272,7 @@ def _measured(results: Results, panel: Panel, summaries: Mapping[str, Any], cont
     return msgspec.structs.replace(
         results,
         faults=tuple(_fault(span, summaries, steadied, context) for span in spans),
-        counts=named_counts(traffic) if isinstance(traffic, Traffic) else {},
+        counts=named_counts(traffic, context) if isinstance(traffic, Traffic) else {},
         availability=availability(served),
         latency=latencies(served, context),
     )

@@ -52,7 +52,7 @@ def _tables(history: Place, judging: str, context: Context) -> Tables:
     """Opened once for a judging, and forgotten with the next."""
     if judging not in _opened:
         _opened.clear()
-        _opened[judging] = tables_of(history, context.streams)
+        _opened[judging] = tables_of(history, context.run.model, context.streams)
     return _opened[judging]
 
 
@@ -122,7 +122,7 @@ def judged(folder: Place, note: str = "", only: Collection[str] = ()) -> Judged:
     """
     evidence = evidence_of(folder)
     history, workers = evidence.history, evidence.workers
-    make = partial(materialise, history, manifest=evidence.manifest)
+    make = partial(materialise, history, model_name=evidence.run.model, manifest=evidence.manifest)
     made = list(progress.as_made("streams", of_each(make, workers, far=isinstance(history, Remote)), len(workers)))
     context = context_of(evidence, made, load_timeline(history, evidence.run, evidence.manifest))
     groups = grouped({key for one in made for key in one.keys})

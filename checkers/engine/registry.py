@@ -18,6 +18,7 @@ from checkers.history.kernel import Context
 
 OF_LOGS: Final = (
     "assumptions",
+    "final-reads",
     "no-loss",
     "duplicates",
     "phantom",
@@ -39,7 +40,7 @@ OF_LOGS: Final = (
 )
 """Who judges a run whose ``run.json`` names no checks, in the order of the verdict table."""
 
-ALWAYS: Final = "assumptions"
+ALWAYS: Final = frozenset({"assumptions", "final-reads"})
 """Without these no other row means anything."""
 
 FIGURES: Final = ("checkers.recovery.series:SeriesKernel", "checkers.recovery.service:ServiceKernel")
@@ -151,7 +152,7 @@ def panel(context: Context, only: Collection[str] = ()) -> Panel:
     own = of_run(context.run)
     chosen: Sequence[str] = own
     if only:
-        chosen = [*(name for name in own if name in only or name == ALWAYS), *sorted(set(only) - set(own))]
+        chosen = [*(name for name in own if name in only or name in ALWAYS), *sorted(set(only) - set(own))]
     declined, judging = {}, []
     for check in map(check_named, chosen):
         why = check.applies(context)

@@ -1,14 +1,14 @@
 """Whether a run folder is whole: what it claims to hold is there, and nothing of another run.
 
-A run that is over left a manifest; version 2 had none. One that was killed left none either: what it recorded proves
-itself as far as it goes, so it is judged, but never valid.
+A run that is over left a manifest. One that was killed left none: what it recorded proves itself as far as it goes, so
+it is judged, but never valid. Tables that another tool wrote have none either, and are believed.
 """
 
 from typing import NamedTuple
 
 from chaos.core.errors import HistoryError
 from chaos.core.manifest import NAME, Manifest, compare, copy_again, read_manifest, sum_of
-from chaos.core.runinfo import CHECKSUMS_SINCE, UNFINISHED, RunInfo
+from chaos.core.runinfo import FOREIGN, UNFINISHED, RunInfo
 from chaos.core.storage_path import Place
 from checkers.history.kernel import Context
 from checkers.history.shards import Materialised, run_of, workers_in
@@ -34,7 +34,7 @@ def manifest_of(folder: Place, run: RunInfo) -> Manifest | None:
         HistoryError: it was altered, or it is missing although the run was over.
     """
     manifest = read_manifest(folder)
-    if manifest is None and run.schema_version >= CHECKSUMS_SINCE and run.status not in UNFINISHED:
+    if manifest is None and run.status not in (*UNFINISHED, FOREIGN):
         raise HistoryError(f"{folder}: {NAME} is missing, although the run was over; {copy_again(folder)}")
     return manifest
 

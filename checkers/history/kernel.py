@@ -13,6 +13,7 @@ from chaos.core.history import StreamFacts
 from chaos.core.runinfo import RunInfo
 from checkers.history.columns import Column
 from checkers.history.log import Log
+from checkers.history.operations import Operations
 from checkers.history.rows import Columns
 from checkers.history.timeline import Timeline
 
@@ -27,8 +28,8 @@ class QueueShard:
 
     Args:
         key: the queue.
-        operations: the columns of ``chaos.core.history.OPERATIONS``; ``error`` as strings or None.
-        reads: the columns ``READ_COLUMNS`` of ``chaos.core.history.READ_ROWS``.
+        operations: the columns of ``chaos.core.history.operation_schema``; ``error`` as strings or None.
+        reads: the columns ``READ_COLUMNS`` of ``chaos.core.history.row_schema``.
     """
 
     def __init__(self, key: int, operations: Mapping[str, Column], reads: Mapping[str, Column]) -> None:
@@ -36,6 +37,11 @@ class QueueShard:
         self.operations = operations if isinstance(operations, Columns) else Columns(operations)
         self.reads = reads if isinstance(reads, Columns) else Columns(reads)
         self.memo: dict[str, Any] = {}
+
+    @cached_property
+    def ops(self) -> Operations:
+        """The columns that every model has."""
+        return Operations(self.operations)
 
     @cached_property
     def log(self) -> Log:

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from chaos.core.errors import HistoryError
-from chaos.core.op import POPS, READS, F, Type
+from chaos.core.op import Type
+from chaos.models.log.words import POPS, READS, F
 from checkers.history.columns import Column, Ints, Mask, among, are_distinct, distinct, starts_of
-from checkers.history.operations import Operations
+from checkers.history.operations import LogOperations
 from checkers.history.rows import Columns
 from checkers.history.values import Names, distinct_pairs
 
@@ -44,7 +45,7 @@ class _Records(NamedTuple):
     sequence: Ints
 
 
-class Log(Operations):
+class Log(LogOperations):
     """One queue's log as the history knows it; replicas' own copies and pops are left out.
 
     ``operations`` and ``reads`` as in ``QueueShard``. Indices called ``op`` point into the operations.

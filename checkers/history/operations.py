@@ -1,4 +1,4 @@
-"""The operations of one queue by column, and which of them make up its log.
+"""The operations of one key by column, and which of them make up a queue's log.
 
 Columns are read when they are first asked for. Indices called ``op`` point into the operations. The module refuses to
 know what reads returned (``checkers.history.log``), and to judge.
@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.op import READS, SENDS, STRONG_READS, F, Type
-from chaos.core.transaction import COMMITTING
+from chaos.core.op import Type
+from chaos.models.log.transaction import COMMITTING
+from chaos.models.log.words import READS, SENDS, STRONG_READS, F
 from checkers.history.columns import Column, Ints, Mask, among
 from checkers.history.rows import Columns
 
@@ -34,19 +35,18 @@ class _Told(Generic[_Column]):
 
 
 class Operations:
-    """All operations of one queue; ``operations`` as in ``QueueShard``."""
+    """All operations of one key, whatever its model: the columns that every model has.
+
+    ``operations`` as in ``QueueShard``.
+    """
 
     f = _Told[npt.NDArray[np.int8]]("f")
     type = _Told[npt.NDArray[np.int8]]("type")
     invoke = _Told[Ints]("invoke_ns")
     complete = _Told[Ints]("complete_ns")
     node = _Told[npt.NDArray[np.int16]]("node")
-    offset = _Told[Ints]("offset")
-    next = _Told[Ints]("next_offset")
-    min = _Told[Ints]("min_offset")
-    max = _Told[Ints]("max_offset")
     deadline = _Told[Ints]("deadline_ns")
-    argument = _Told[Ints]("argument")
+    scheduled = _Told[Ints]("scheduled_ns")
 
     def __init__(self, operations: Columns) -> None:
         self.operations = operations
@@ -62,6 +62,16 @@ class Operations:
     def told_of(self, column: str, op: int) -> int:
         """A number of one operation."""
         return int(self.of(column, np.array([op]))[0])
+
+
+class LogOperations(Operations):
+    """All operations of one queue."""
+
+    offset = _Told[Ints]("offset")
+    next = _Told[Ints]("next_offset")
+    min = _Told[Ints]("min_offset")
+    max = _Told[Ints]("max_offset")
+    argument = _Told[Ints]("argument")
 
     @cached_property
     def sends(self) -> Ints:

@@ -8,11 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from chaos.core.history import StreamFacts, workers_of
+from chaos.core.history import StreamFacts, table_schemas, workers_of
 from chaos.core.manifest import NAME, Manifest, read_manifest
+from chaos.core.runinfo import read_run
 from chaos.core.storage_path import Remote, of_each
+from chaos.models.registry import model_of
 from checkers.history.events import holders
-from checkers.history.shards import TABLES, facts_of, workers_in
+from checkers.history.shards import facts_of, workers_in
 
 _WORDS: Final = ("run.json", "plan.jsonl", "config.yaml", NAME)
 
@@ -28,8 +30,9 @@ def has_tables(folder: Remote) -> bool:
     """
     history = folder / "history"
     streams, workers = workers_of(history), workers_in(history)
-    made = [{path.stem for path in (history / name).glob("w*.parquet")} for name, _ in TABLES]
-    if not all({f"w{worker}" for worker in workers} <= names for names in made):
+    names = table_schemas(model_of(read_run(folder)))
+    made = [{path.stem for path in (history / name).glob("w*.parquet")} for name in names]
+    if not all({f"w{worker}" for worker in workers} <= stems for stems in made):
         return False
     manifest = read_manifest(folder)
     facts = of_each(partial(facts_of, history, manifest=manifest), workers, far=True)

@@ -138,6 +138,8 @@ def _column(chunks: list[pa.Array], kind: pa.DataType) -> Column:
 
 def _array(chunk: pa.Array) -> Column:
     """A chunk as an array; not by ``to_numpy``, which loads pandas and so takes longer than a small run's verdict."""
+    if pa.types.is_nested(chunk.type):
+        return np.fromiter(chunk.to_pylist(), dtype=object, count=len(chunk))
     if pa.types.is_dictionary(chunk.type):
         words = np.array([*chunk.dictionary.to_pylist(), None], dtype=object)
         codes, there = chunk.indices, np.from_dlpack(chunk.is_valid().cast(pa.uint8()))

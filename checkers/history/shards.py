@@ -14,18 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from chaos.core.errors import HistoryError
-from chaos.core.history import (
-    OPERATIONS,
-    READ_ROWS,
-    READABLE,
-    StreamFacts,
-    materialise_stream,
-    read_stream,
-    workers_of,
-)
-from chaos.core.manifest import STREAM_SUFFIXES, Manifest, check_document, compare, copy_again, sum_of
+from chaos.core.history import StreamFacts, materialise_stream, read_stream, table_schemas, workers_of
+from chaos.core.manifest import STREAM_SUFFIXES, Manifest, check_document, compare, copy_again, stream_suffixes, sum_of
+from chaos.core.model import Model
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.storage_path import Place, Remote, of_each
+from chaos.models.registry import model_named, model_of
 from checkers.history.columns import Column, Ints, are_distinct, starts_of
 from checkers.history.events import events_of
 from checkers.history.kernel import READ_COLUMNS, QueueShard
@@ -33,9 +27,6 @@ from checkers.history.log import packed
 from checkers.history.rows import Rows
 from checkers.history.table import Table, remedy
 from checkers.history.timeline import Timeline, timeline_of
-
-TABLES: Final = (("operations", OPERATIONS), ("reads", READ_ROWS))
-_NEEDED: Final = pa.schema([READ_ROWS.field(name) for name in READ_COLUMNS])
 
 GROUPS: Final = 64
 """Enough to keep many cores busy to the end; summaries are then added up in few steps."""
@@ -49,10 +40,15 @@ class Materialised(msgspec.Struct, frozen=True):
 
 
 class Tables(NamedTuple):
-    """The tables of all workers, in the order of the workers."""
+    """The tables of all workers, in the order of the workers, and the columns that are read of them.
+
+    ``reads`` is empty if the model brings no rows.
+    """
 
     operations: list[Table]
     reads: list[Table]
+    operation_columns: pa.Schema
+    read_columns: pa.Schema
 
 
 def run_of(folder: Place) -> RunInfo:
@@ -64,13 +60,7 @@ def run_of(folder: Place) -> RunInfo:
     run = read_run(folder)
     if not (folder / "history").is_dir():
         raise HistoryError(f"{folder}: no folder history; name a run folder that `chaos run` made")
-    if run.schema_version not in READABLE:
-        *others, last = map(str, READABLE)
-        reads = f"{', '.join(others)} and {last}"
-        raise HistoryError(
-            f"{folder}: its history has schema version {run.schema_version}, and this chaos reads {reads}; "
-            f"check it with the chaos that wrote it, {run.chaos_version}"
-        )
+    model_of(run)
     return run
 
 
@@ -93,9 +83,11 @@ def _streams(history: Place, worker: int) -> dict[str, Place]:
     return {path.name: path for path in files if path.exists()}
 
 
-def _is_fresh(history: Path, worker: int, facts: StreamFacts | None, manifest: Manifest | None) -> bool:
+def _is_fresh(
+    history: Path, worker: int, names: Iterable[str], facts: StreamFacts | None, manifest: Manifest | None
+) -> bool:
     """Whether a worker's tables are there and no stream is newer, or another, than that of which they were made."""
-    tables = [history / name / f"w{worker}.parquet" for name, _ in TABLES]
+    tables = [history / name / f"w{worker}.parquet" for name in names]
     if not all(path.exists() for path in tables):
         return False
     streams = _streams(history, worker)
@@ -128,42 +120,46 @@ def facts_of(history: Place, worker: int, manifest: Manifest | None = None) -> S
     return facts
 
 
-def _must_be_of(path: Place, facts: StreamFacts, manifest: Manifest) -> None:
+def _must_be_of(path: Place, facts: StreamFacts, model: Model, manifest: Manifest) -> None:
     """Hold what tables were made of against the manifest."""
     if manifest.of_history(path.name) is not None:
         return  # a history without streams: the manifest proves the facts themselves
-    wanted = {name: manifest.of_history(name) for name in (f"w{facts.worker}{suffix}" for suffix in STREAM_SUFFIXES)}
+    names = (f"w{facts.worker}{suffix}" for suffix in stream_suffixes(model))
+    wanted = {name: manifest.of_history(name) for name in names}
     if not facts.tables or facts.made_of != wanted:
         raise HistoryError(f"{path}: its tables were made of other streams than the manifest names; {remedy(path)}")
 
 
-def _facts(history: Place, worker: int, manifest: Manifest | None) -> StreamFacts:
+def _facts(history: Place, worker: int, model: Model, manifest: Manifest | None) -> StreamFacts:
     found, path = facts_of(history, worker, manifest), history / f"w{worker}.facts.json"
     if found is None and manifest is None and isinstance(history, Path) and _streams(history, worker):
-        found = read_stream(history, worker).facts
+        found = read_stream(history, worker, model).facts
     if found is None:
         raise HistoryError(f"{path}: missing, and there is no stream to learn it from; {copy_again(path)}")
     if manifest is not None:
-        _must_be_of(path, found, manifest)
+        _must_be_of(path, found, model, manifest)
     return found
 
 
-def materialise(history: Place, worker: int, manifest: Manifest | None = None) -> Materialised:
+def materialise(history: Place, worker: int, model_name: str, manifest: Manifest | None = None) -> Materialised:
     """Make one worker's tables if they are missing or older than the stream; only look at them elsewhere.
 
     Args:
         history: the folder ``history``.
         worker: its number.
+        model_name: whose operations they are.
         manifest: what the files must be; None where the run left none.
 
     Raises:
         HistoryError: if the stream or the tables were altered.
     """
-    if isinstance(history, Path) and not _is_fresh(history, worker, facts_of(history, worker), manifest):
-        materialise_stream(history, worker, manifest)
-    facts = _facts(history, worker, manifest)
+    model = model_named(model_name)
+    names = tuple(table_schemas(model))
+    if isinstance(history, Path) and not _is_fresh(history, worker, names, facts_of(history, worker), manifest):
+        materialise_stream(history, worker, model, manifest)
+    facts = _facts(history, worker, model, manifest)
     keys: set[int] = set()
-    for (name, _), rows in zip(TABLES, (facts.operations, facts.reads), strict=True):
+    for name, rows in zip(names, (facts.operations, facts.reads), strict=False):
         (path,) = _tables(history, name, [worker])
         table = Table(path, facts.tables.get(name))
         if table.rows != rows:  # copied at different times
@@ -193,21 +189,25 @@ def _by_read(reads: Mapping[str, Column]) -> Ints | None:
     return np.lexsort((position, number, worker))
 
 
-def tables_of(history: Place, streams: Iterable[StreamFacts] = ()) -> Tables:
+def tables_of(history: Place, model_name: str, streams: Iterable[StreamFacts] = ()) -> Tables:
     """The tables of a history, opened once for all queues that are looked at here.
 
     Args:
         history: the folder ``history``.
+        model_name: whose operations it holds.
         streams: what is known of the workers' streams, and so what their tables must be.
 
     Raises:
         HistoryError: if one is damaged or missing.
     """
     workers, known = workers_in(history), {facts.worker: facts.tables for facts in streams}
-    paths = [path for name, _ in TABLES for path in _tables(history, name, workers)]
-    sums = [known.get(worker, {}).get(name) for name, _ in TABLES for worker in workers]
+    schemas = table_schemas(model_named(model_name))
+    paths = [path for name in schemas for path in _tables(history, name, workers)]
+    sums = [known.get(worker, {}).get(name) for name in schemas for worker in workers]
     tables = list(of_each(lambda one: Table(*one), zip(paths, sums, strict=True), far=isinstance(history, Remote)))
-    return Tables(tables[: len(workers)], tables[len(workers) :])
+    reads = schemas.get("reads", pa.schema([]))
+    needed = pa.schema([reads.field(name) for name in READ_COLUMNS if name in reads.names])
+    return Tables(tables[: len(workers)], tables[len(workers) :], schemas["operations"], needed)
 
 
 def load_shard(tables: Tables, key: int, *, lazily: bool = False) -> QueueShard:
@@ -221,8 +221,8 @@ def load_shard(tables: Tables, key: int, *, lazily: bool = False) -> QueueShard:
     Raises:
         HistoryError: if a table is damaged or of another version.
     """
-    operations = Rows(tables.operations, OPERATIONS, key, _by_invocation)
-    reads = Rows(tables.reads, _NEEDED, key, _by_read)
+    operations = Rows(tables.operations, tables.operation_columns, key, _by_invocation)
+    reads = Rows(tables.reads, tables.read_columns, key, _by_read)
     if not lazily:
         operations.read_all()
         reads.read_all()

@@ -59,7 +59,8 @@ def _read_footer(path: Place, size: int, _changed_ns: int, known: TableSum | Non
     except (pa.ArrowException, OSError, KeyError) as error:
         raise _unreadable(path, error) from None
     lowest, highest = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
-    names = {name: at for at, name in enumerate(file.schema_arrow.names)}
+    leaves = [file.metadata.schema.column(at).path.partition(".")[0] for at in range(file.metadata.num_columns)]
+    names = {name: leaves.index(name) for name in file.schema_arrow.names}
     return _Footer(file.metadata, names, lowest, highest)
 
 
@@ -174,7 +175,8 @@ class Table:
 
     def bounds(self, name: str, group: int) -> tuple[int, int] | None:
         """Lowest and highest number of a column in a row group; None if the table does not say, or some are null."""
-        found = self.footer.metadata.row_group(group).column(self.footer.names[name]).statistics
+        told = self.footer.metadata.row_group(group).column(self.footer.names[name])
+        found = told.statistics if told.path_in_schema == name else None  # of a list they are its elements'
         if found is None or not found.has_min_max or not found.has_null_count or found.null_count:
             return None
         low, high = found.min, found.max

@@ -6,6 +6,7 @@ The module refuses to promise anything: what a system may do is not known, and t
 from collections.abc import Mapping
 
 from chaos.core.runinfo import Promises, RunInfo
+from chaos.models.log.words import MODEL as LOG_MODEL
 
 
 def nowhere(queues: int, *, rate: float = 0.0, mix: Mapping[str, float] | None = None) -> RunInfo:
@@ -29,6 +30,8 @@ def nowhere(queues: int, *, rate: float = 0.0, mix: Mapping[str, float] | None =
         system_version="",
         backend="",
         workload="",
+        model=LOG_MODEL,
+        words={},
         nemesis="noop",
         seed=0,
         settings={},

@@ -11,12 +11,13 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Results
 from chaos.formats import registry as formats
 from chaos.formats.missing import UNDONE, Missing, Stands, undone
 from chaos.formats.operations import Operation
+from chaos.models.log.words import F
 from checkers.anomalies.findings import Findings, anomaly, merged, validity
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import timeline_of

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chaos.core.op import F
 from chaos.core.verdict import CheckResult, Example
+from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (

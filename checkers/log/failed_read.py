@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.core.transaction import Decision
 from chaos.core.verdict import CheckResult, Example
+from chaos.models.log.transaction import Decision
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (

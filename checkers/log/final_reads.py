@@ -13,8 +13,9 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import FINAL, POPS, F, Type
+from chaos.core.op import Type
 from chaos.core.runinfo import Subject
+from chaos.models.log.words import FINAL, POPS, F
 from checkers.anomalies.findings import counted, node_name
 from checkers.consumers.clocks import replicas_skew
 from checkers.history.columns import Ints, among

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from chaos.core.op import STRONG_READS, F
 from chaos.core.verdict import CheckResult, Example
+from chaos.models.log.words import STRONG_READS, F
 from checkers.anomalies.attribution import READ_WORDS, actor_of, message_at, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (

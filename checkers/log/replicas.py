@@ -15,8 +15,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
+from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (

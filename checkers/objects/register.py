@@ -156,6 +156,35 @@ def _conflict_text(columns: _Columns, zones: Zones, one: int, other: int) -> tup
     return sentence, tuple(call for call in (a_done, b_begun, b_done, a_begun) if call is not None)
 
 
+def _that_matter(own: list[Call], meanings: list[Meaning]) -> tuple[list[Call], list[Meaning]]:
+    """Without the changes of unknown outcome whose value nobody met: an order with one of them is one without it.
+
+    Such a change sets the register to a value that the next one replaces before anybody sees it, and it need not have
+    taken effect. Others depend on it only by expecting its value. Where a failed compare-and-set says what the
+    register did not hold, any change may be why, so all are kept.
+    """
+    doubtful = [
+        call.outcome is Type.INFO and said[0] in (WRITE, BLIND_CAS) for call, said in zip(own, meanings, strict=True)
+    ]
+    if not any(doubtful) or any(said[0] == NOT_CAS for said in meanings):
+        return own, meanings
+    met: set[Hashable] = {
+        said[1] for said, doubt in zip(meanings, doubtful, strict=True) if not doubt and said[0] != WRITE
+    }
+    kept = [not doubt for doubt in doubtful]
+    grown = True
+    while grown:
+        grown = False
+        for i, (kind, first, second) in enumerate(meanings):
+            value = second if kind == BLIND_CAS else first
+            if not kept[i] and value in met:
+                kept[i] = grown = True
+                if kind == BLIND_CAS:
+                    met.add(first)
+    chosen = [i for i, keep in enumerate(kept) if keep]
+    return [own[i] for i in chosen], [meanings[i] for i in chosen]
+
+
 def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     """Whether the operations of one register are linearizable.
 
@@ -164,6 +193,7 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     """
     own, meanings = calls.meant(lambda call: meaning(call, rules))
     init = frozen(rules.init)
+    own, meanings = _that_matter(own, meanings)
     columns = _columns(own, meanings, init)
     if columns is not None:
         wrong = _by_zones(columns)

@@ -8,10 +8,11 @@ from typing import Final
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import SENDS, Type
+from chaos.core.op import Type
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context
-from checkers.history.log import Log
+from checkers.history.operations import Operations
+from checkers.history.words import words_of
 
 QUIET_RATE: Final = 0.1
 """Share of the rate of sends that is left in a quiet stretch."""
@@ -26,7 +27,7 @@ def quiet_ns(context: Context, begin: Ints, end: Ints) -> Ints:
     return total
 
 
-def is_ok_in_time(log: Log, ops: Ints, context: Context) -> Mask:
+def is_ok_in_time(log: Operations, ops: Ints, context: Context) -> Mask:
     """Of operations whether they were ok within the deadline that most operations have.
 
     A send that is attempted for longer (``send_deadline_s``) may be ok in the end although the service was away.
@@ -35,6 +36,6 @@ def is_ok_in_time(log: Log, ops: Ints, context: Context) -> Mask:
     run = context.run
     if run.send_deadline_s <= run.op_timeout_s:
         return ok
-    late = np.isin(log.f[ops], [int(f) for f in SENDS])
+    late = np.isin(log.f[ops], words_of(run).changes)
     late &= log.complete[ops] - log.invoke[ops] > round(run.op_timeout_s * NS_PER_S)
     return ok & ~late

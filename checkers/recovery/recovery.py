@@ -15,7 +15,7 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.node_notes import ENDED
-from chaos.core.op import FINAL, SENDS, Type
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.attribution import reign_words
 from checkers.anomalies.catalogue import named
@@ -26,6 +26,7 @@ from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
+from checkers.history.words import words_of
 from checkers.recovery.missing_nodes import Missing, deadline_ns, healed_words, is_explained, missing_nodes
 from checkers.recovery.service import Sent, silences
 
@@ -80,8 +81,8 @@ def _healed_ns(context: Context) -> int:
 
 def _since(shard: QueueShard, context: Context) -> _Since:
     """An acknowledgement of a client that stays on one node counts too: then the queue takes sends."""
-    log, healed_ns = shard.log, _healed_ns(context)
-    every = np.flatnonzero(np.isin(log.f, [int(f) for f in SENDS]))
+    log, healed_ns = shard.ops, _healed_ns(context)
+    every = np.flatnonzero(np.isin(log.f, words_of(context.run).changes))
     acks = np.sort(log.complete[every[np.equal(log.type[every], Type.OK)]])
     due = every[~shard.operations["pinned"][every] & (log.invoke[every] >= healed_ns)]
     return _Since(Sent(due, log.invoke[due], np.equal(log.type[due], Type.OK), acks), healed_ns)
@@ -105,8 +106,8 @@ def _silence(since: _Since, context: Context) -> tuple[int, int] | None:
 
 
 def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: int) -> Iterator[dict[str, Any]]:
-    log = shard.log
-    every = np.flatnonzero(np.isin(log.f, [int(f) for f in SENDS]) & np.equal(log.type, Type.OK))
+    log = shard.ops
+    every = np.flatnonzero(np.isin(log.f, words_of(context.run).changes) & np.equal(log.type, Type.OK))
     before: Ints = every[log.complete[every] <= sent.invoke[place]]
     if len(before):
         yield told(shard, context, int(before[np.argmax(log.complete[before])]))
@@ -135,8 +136,8 @@ class RecoveryKernel(OfEachKey):
             return RecoverySummary()
         since = _since(shard, context)
         sent, due = since.sent, shard.operations["scheduled_ns"]
-        load = ~np.isin(shard.log.f, FINAL) & (due >= since.healed_ns)
-        late = load & ((shard.log.invoke - due > LAG_NS) | np.equal(shard.log.type, Type.NOT_SENT))
+        load = ~np.isin(shard.ops.f, words_of(context.run).final) & (due >= since.healed_ns)
+        late = load & ((shard.ops.invoke - due > LAG_NS) | np.equal(shard.ops.type, Type.NOT_SENT))
         silent: dict[int, Silence] = {}
         over = _silence(since, context)
         if over is not None:

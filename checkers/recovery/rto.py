@@ -15,7 +15,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import FINAL, SENDS, F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.catalogue import named
@@ -24,6 +24,7 @@ from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask, runs
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
+from checkers.history.words import words_of
 from checkers.recovery.quiet_stretches import QUIET_RATE, is_ok_in_time
 
 IN_A_ROW: Final = 3
@@ -31,11 +32,6 @@ STRETCH_NS: Final = NS_PER_S
 LAG_NS: Final = NS_PER_S // 4
 ON_ITS_WAY_NS: Final = NS_PER_S // 4
 """An operation that is out for longer was already late before the fault."""
-
-KINDS: Final = (*SENDS, F.POLL, F.READ, F.SLAVE_READ)
-BUDGETED: Final = tuple(f.word for f in KINDS if f is not F.SLAVE_READ)
-_SENT: Final = frozenset(f.word for f in SENDS)
-_RANK: Final = {f.word: rank for rank, f in enumerate(KINDS)}
 
 
 class Outages(NamedTuple):
@@ -156,7 +152,7 @@ def not_ok_under(bad: Ints, context: Context) -> dict[int, int]:
 def _resolution_s(context: Context, f: str, lag_ns: int) -> float:
     run = context.run
     per_queue = run.rate * run.mix.get(f, 1.0) / max(1, run.queues)
-    per_queue *= QUIET_RATE if run.quiet and f in _SENT else 1.0
+    per_queue *= QUIET_RATE if run.quiet and f in words_of(run).changing else 1.0
     return max(1 / per_queue if per_queue > 0 else 0.0, run.op_timeout_s, lag_ns / NS_PER_S)
 
 
@@ -175,34 +171,35 @@ class RtoKernel(OfEachKey):
 
     def examine(self, shard: QueueShard, context: Context) -> RtoSummary:
         """Look at one queue."""
-        log = shard.log
+        log, words = shard.ops, words_of(context.run)
         lag = log.invoke - shard.operations["scheduled_ns"]
         longest: dict[tuple[int, str, int], Rto] = {}
         shown: dict[tuple[int, str, int], tuple[dict[str, Any], ...]] = {}
         lags: dict[str, int] = {}
         looked = 0
-        for f in KINDS:
+        for f in words.timed:
+            name = words.named[f]
             ops = np.flatnonzero(log.f == f)
             following = ops[~shard.operations["pinned"][ops]]
             ops = following if len(following) else ops
             if not len(ops):
                 continue
             looked += len(ops)
-            lags[f.word] = int(lag[ops].max())
+            lags[name] = int(lag[ops].max())
             served = is_ok_in_time(log, ops, context)
-            attempts = Attempts(f.word, shard.key, log.invoke[ops], log.complete[ops], served)
+            attempts = Attempts(name, shard.key, log.invoke[ops], log.complete[ops], served)
             for fault, rto, inside, ender in touched(attempts, context):
                 late = bool((lag[ops][inside] > LAG_NS).any())
                 node = node_name(context, int(log.node[ops[ender]])) if ender >= 0 else ""
                 one = msgspec.structs.replace(rto, lagged=late, node=node)
-                key = (fault.id, f.word, shard.key)
+                key = (fault.id, name, shard.key)
                 longest[key] = worse(longest[key], one) if key in longest else one
                 if longest[key] is one and _over(one, context.run.rto_budget_s):
                     first = int(np.flatnonzero(inside)[0])
                     around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
                     around = (*around, *([ops[ender]] if ender >= 0 else []))
                     shown[key] = tuple(told(shard, context, int(op)) for op in around)
-        bad = np.sort(log.invoke[(log.type != Type.OK) & ~np.isin(log.f, FINAL)])
+        bad = np.sort(log.invoke[(log.type != Type.OK) & ~np.isin(log.f, words.final)])
         return RtoSummary(
             longest=longest, shown=shown, lag_ns=lags, not_ok=not_ok_under(bad, context), operations=looked
         )
@@ -225,7 +222,9 @@ class RtoKernel(OfEachKey):
     def of_fault(self, summary: RtoSummary, fault: int, context: Context) -> tuple[Rto, ...]:
         """The RTOs of one fault: over all queues first (key -1), then each queue that had an outage."""
         out = []
-        for f in sorted(summary.lag_ns, key=lambda word: _RANK.get(word, len(KINDS))):
+        words = words_of(context.run)
+        rank = {words.named[number]: place for place, number in enumerate(words.timed)}
+        for f in sorted(summary.lag_ns, key=lambda word: rank.get(word, len(rank))):
             own = [one for (i, word, _), one in sorted(summary.longest.items()) if i == fault and word == f]
             resolution_s = _resolution_s(context, f, summary.lag_ns[f])
             over_all = Rto(f=f, seconds=None)
@@ -238,12 +237,12 @@ class RtoKernel(OfEachKey):
     def conclude(self, summary: RtoSummary | None, context: Context) -> CheckResult:
         """The row of the verdict table; an error only against a budget."""
         summary = summary if summary is not None else RtoSummary()
-        budget_s = context.run.rto_budget_s
+        budget_s, budgeted = context.run.rto_budget_s, words_of(context.run).budgeted
         worst: Rto | None = None
         over: list[Example] = []
         coarse = False
         for fault, _, _ in _windows(context):
-            own = [one for one in self.of_fault(summary, fault.id, context) if one.key < 0 and one.f in BUDGETED]
+            own = [one for one in self.of_fault(summary, fault.id, context) if one.key < 0 and one.f in budgeted]
             for one in own:
                 worst = one if worst is None else worse(worst, one)
                 coarse |= budget_s is not None and one.resolution_s > budget_s

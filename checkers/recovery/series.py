@@ -13,11 +13,15 @@ import numpy.typing as npt
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import FINAL, F, Type
+from chaos.core.op import Type
 from chaos.core.series import Points, Series
+from chaos.models.log.words import MODEL as LOG_MODEL
+from chaos.models.log.words import F
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
+from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
+from checkers.recovery.service import sent_of
 
 STEPS: Final = 600
 POINTS_OK: Final = 12_000
@@ -76,7 +80,7 @@ class SeriesKernel:
 
     def examine(self, shard: QueueShard, context: Context) -> SeriesSummary:
         """Look at one queue."""
-        log, own = shard.log, shard.operations
+        log, own, words = shard.ops, shard.operations, words_of(context.run)
         steps, step_s = _grid(context)
         origin, scheduled = context.timeline.origin_ns, own["scheduled_ns"]
 
@@ -92,12 +96,12 @@ class SeriesKernel:
         counts = np.bincount(code * steps + at, minlength=most * steps).reshape(most, steps)
         for one in np.flatnonzero(counts.any(axis=1)).tolist():
             rate[one // 16, one % 16] = counts[one]
-        load = ~np.isin(log.f, FINAL)
+        load = ~np.isin(log.f, words.final)
         ok = load & (log.type == Type.OK) & ~self._waits(shard, context)
         cell = at[ok] * BUCKETS + bucket_of(latency_ms[ok])
         slowest = np.full(steps, -1.0)
         np.maximum.at(slowest, at[ok], latency_ms[ok])
-        acked, read = self._read_back(shard)
+        acked, read = self._read_back(shard, context)
         return SeriesSummary(
             rate=rate,
             histogram=np.bincount(cell, minlength=steps * BUCKETS).reshape(steps, BUCKETS),
@@ -111,10 +115,18 @@ class SeriesKernel:
 
     def _waits(self, shard: QueueShard, context: Context) -> Mask:
         """Polls of a group's members wait for a message: how long says nothing of the system."""
-        return np.equal(shard.log.f, F.POLL) & (F.COMMIT.word in context.run.mix)
+        if context.run.model != LOG_MODEL:
+            return np.zeros(len(shard.ops.f), dtype=np.bool_)
+        return np.equal(shard.ops.f, F.POLL) & (F.COMMIT.word in context.run.mix)
 
-    def _read_back(self, shard: QueueShard) -> tuple[Ints, Ints]:
-        """When each acknowledged send was acknowledged, and when those that were read were first read."""
+    def _read_back(self, shard: QueueShard, context: Context) -> tuple[Ints, Ints]:
+        """When each acknowledged send was acknowledged, and when those that were read were first read.
+
+        Of what is no log: when each change was acknowledged, and nothing of reads.
+        """
+        if context.run.model != LOG_MODEL:
+            acks = sent_of(shard, context).acks
+            return acks, acks[:0]
         log = shard.log
         first = np.full(log.values, NEVER_NS, dtype=np.int64)
         rows = log.row_ok & (log.row_vid >= 0)
@@ -125,7 +137,7 @@ class SeriesKernel:
         return acked_ns, read_ns[first[log.acked] != NEVER_NS]
 
     def _sample(self, shard: QueueShard, context: Context, chosen: Mask, latency_ms: Floats, limit: int) -> Sample:
-        log, own = shard.log, shard.operations
+        log, own = shard.ops, shard.operations
         ops = np.flatnonzero(chosen)
         hashes = _hashes(own["worker"][ops], own["op"][ops])
         if len(ops) > limit:
@@ -181,7 +193,7 @@ class SeriesKernel:
             )
         rate: dict[str, dict[str, list[int]]] = {}
         for (f, kind), counts in sorted(summary.rate.items()):
-            rate.setdefault(F(f).word, {})[Type(kind).word] = counts.tolist()
+            rate.setdefault(words_of(context.run).named[f], {})[Type(kind).word] = counts.tolist()
         rows = np.concatenate((summary.not_ok.columns, summary.ok.columns))
         rows = rows[np.lexsort(rows.T[::-1])]
         slowest = [None if ms < 0 else round(float(ms), 3) for ms in summary.slowest_ms]

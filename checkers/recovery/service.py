@@ -12,11 +12,14 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
-from chaos.core.op import SENDS, F, Type
+from chaos.core.op import Type
 from chaos.core.verdict import Availability, Latency, Steady
+from chaos.models.log.words import MODEL as LOG_MODEL
+from chaos.models.log.words import F
 from checkers.history.columns import Floats, Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
+from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
 from checkers.recovery.quiet_stretches import QUIET_RATE, is_ok_in_time, quiet_ns
 
@@ -54,10 +57,10 @@ class ServiceSummary(msgspec.Struct, frozen=True, kw_only=True):
     unread: Ints
 
 
-def sent_of(shard: QueueShard) -> Sent:
-    """The sends of clients that follow the route, of all clients if none does."""
-    log = shard.log
-    ops = np.flatnonzero(np.isin(log.f, [int(f) for f in SENDS]))
+def sent_of(shard: QueueShard, context: Context) -> Sent:
+    """The changes that clients asked for that follow the route, of all clients if none does."""
+    log = shard.ops
+    ops = np.flatnonzero(np.isin(log.f, words_of(context.run).changes))
     following = ops[~shard.operations["pinned"][ops]]
     ops = following if len(following) else ops
     ok = np.equal(log.type[ops], Type.OK)
@@ -144,12 +147,17 @@ class ServiceKernel:
 
     def examine(self, shard: QueueShard, context: Context) -> ServiceSummary:
         """Look at one queue."""
-        sent = sent_of(shard)
-        served = sent._replace(ok=is_ok_in_time(shard.log, sent.ops, context))
-        return summary_of(shard.key, served, *self._given(shard), context)
+        sent = sent_of(shard, context)
+        served = sent._replace(ok=is_ok_in_time(shard.ops, sent.ops, context))
+        return summary_of(shard.key, served, *self._given(shard, context), context)
 
-    def _given(self, shard: QueueShard) -> tuple[Ints, Ints]:
-        """The invocation of each acknowledged send, and the answer of the first read that gave it to a consumer."""
+    def _given(self, shard: QueueShard, context: Context) -> tuple[Ints, Ints]:
+        """The invocation of each acknowledged send, and the answer of the first read that gave it to a consumer.
+
+        Nothing of what is no log.
+        """
+        if context.run.model != LOG_MODEL:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         log = shard.log
         first = np.full(log.values, NEVER_NS, dtype=np.int64)
         given = np.isin(log.f, CONSUMED)[log.row_op] & (log.row_vid >= 0)

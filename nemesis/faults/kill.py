@@ -14,7 +14,7 @@ from chaos.core.fault_nature import Colour
 from cluster.cluster import Node
 from cluster.host import Capability, MachineState
 from cluster.nodes import process
-from cluster.nodes.process import ProcState
+from cluster.nodes.process_state import ProcState
 from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.machine import ENDED, MachineFault, machine_of
 from nemesis.faults.processes import ACTION_TIMEOUT_S, ProcessFault

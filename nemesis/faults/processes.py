@@ -11,7 +11,7 @@ from chaos.core.events import Evidence
 from chaos.core.fault_nature import Hits
 from cluster.cluster import Node
 from cluster.nodes import process
-from cluster.nodes.process import ProcState
+from cluster.nodes.process_state import ProcState
 from nemesis.faults.fault import Fact, Fault, Scene, on_each
 from nemesis.proof import evidence
 

@@ -7,7 +7,7 @@ from chaos.core.fault_nature import Colour
 from cluster.cluster import Node
 from cluster.host import MachineState
 from cluster.nodes import process
-from cluster.nodes.process import ProcState
+from cluster.nodes.process_state import ProcState
 from nemesis.faults.fault import Fact, Fault
 from nemesis.faults.kill import DEAD, KillContainer
 from nemesis.faults.machine import ENDED, machine_of

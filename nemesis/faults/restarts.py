@@ -12,7 +12,7 @@ from chaos.core.errors import ChaosError, DeadlineError, DeployError
 from chaos.core.node_notes import ENDED, SILENT
 from cluster.cluster import Node
 from cluster.nodes import process, process_end
-from cluster.nodes.process import Successor
+from cluster.nodes.process_state import Successor
 from nemesis.faults.fault import one_line
 
 

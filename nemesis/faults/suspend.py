@@ -13,7 +13,7 @@ from chaos.core.node_notes import ENDED
 from cluster.cluster import Node
 from cluster.host import Capability, MachineState
 from cluster.nodes import process
-from cluster.nodes.process import ProcState
+from cluster.nodes.process_state import ProcState
 from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.machine import ENDED as ENDED_BEFORE
 from nemesis.faults.machine import MachineFault, machine_of

@@ -58,7 +58,10 @@ def tables_of(folder: Path, name: str) -> list[Table]:
     evidence = evidence_of(folder)
     if not evidence.workers:
         raise HistoryError(f"{folder}: it has no operations; the run ended before its load")
-    made = [materialise(evidence.history, worker, evidence.manifest).facts for worker in evidence.workers]
+    made = [
+        materialise(evidence.history, worker, evidence.run.model, evidence.manifest).facts
+        for worker in evidence.workers
+    ]
     return [Table(evidence.history / name / f"w{facts.worker}.parquet", facts.tables.get(name)) for facts in made]
 
 

@@ -13,7 +13,8 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Fault, Note, Observation, Phase
 from chaos.core.history import NEVER_NS
-from chaos.core.op import SENDS, F, Type
+from chaos.core.model import Model
+from chaos.core.op import Type
 from reports.history.rows import Operation
 
 HEAD: Final = "   TIME s   TOOK ms  PROC     QUEUE  OPERATION       WHAT                          OUTCOME   NODE"
@@ -32,39 +33,23 @@ class Line(msgspec.Struct, frozen=True):
     event: bool = False
 
 
-def operation_line(one: Operation, nodes: Sequence[str], origin_ns: int, *, hit: bool = False) -> Line:
+def operation_line(one: Operation, model: Model, nodes: Sequence[str], origin_ns: int, *, hit: bool = False) -> Line:
     """One operation: when it left, how long it took, who, where, what, and what came of it."""
     row = one.row
-    f, kind = F(row["f"]), Type(row["type"])
+    word, kind = model.words(row["f"]).word, Type(row["type"])
     ended = row["complete_ns"] != NEVER_NS
     took = f"{(row['complete_ns'] - row['invoke_ns']) / _NS_PER_MS:.1f}" if ended else "—"
     node = nodes[row["node"]] if 0 <= row["node"] < len(nodes) else ""
     outcome = kind.word if ended or kind is not Type.INFO else "no answer"
     text = (
         f"{(row['invoke_ns'] - origin_ns) / NS_PER_S:9.3f}  {took:>8}  {_process(row):<8} {row['key']:>5}  "
-        f"{f.word:<15} {_what(f, row):<29} {outcome:<9} {node:<5} {row['error'] or ''}"
+        f"{word:<15} {model.line(row).removeprefix(word).lstrip():<29} {outcome:<9} {node:<5} {row['error'] or ''}"
     )
     return Line(row["invoke_ns"], text.rstrip(), hit)
 
 
 def _process(row: Mapping[str, Any]) -> str:
     return f"{row['process']}{' pin' if row['pinned'] else ''}"
-
-
-def _what(f: F, row: Mapping[str, Any]) -> str:
-    """Value and offset of what was written, range and count of what was read."""
-    offset, after = row["offset"], row["next_offset"]
-    if f in SENDS:
-        hint = "" if row["type"] == Type.OK else "?"
-        return f"{row['writer']}:{row['sequence']}" + (f" @ {offset}{hint}" if offset >= 0 else "")
-    if f is F.COMMIT:
-        return f"{offset}"
-    if f is F.COMMITTED_READ:
-        return f"{after}" if after >= 0 else "none"
-    begin = offset if offset >= 0 else row["min_offset"]
-    span = f"[{begin if begin >= 0 else '?'}, {after if after >= 0 else '?'})"
-    end = f" of {row['max_offset']}" if row["max_offset"] >= 0 else ""
-    return f"{span}{end}  {row['count']} read"
 
 
 def event_lines(events: Iterable[Event], origin_ns: int) -> Iterator[Line]:

@@ -9,8 +9,9 @@ from statistics import median
 from chaos.core.fault_nature import of_name
 from chaos.core.matrix_results import NEVER
 from chaos.core.matrix_results import Recovery as Recovered
-from chaos.core.verdict import FaultResult, Rto
+from chaos.core.verdict import FaultResult, Results, Rto
 from checkers.anomalies.findings import listed
+from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.folder import Parts
 from reports.model import FaultRow, Recovery, RtoCell
@@ -139,6 +140,15 @@ def rto_lines(faults: Sequence[FaultResult], budget: float | None) -> list[str]:
     return [f"RTO of {listed(kinds)}: {said}" for said, kinds in alike.items()]
 
 
+def rpo_lines(results: Results, faults: Sequence[FaultResult]) -> list[str]:
+    """What faults cost; nothing where no check looks for losses by their fault."""
+    if not any(check.name == RpoKernel.name for check in results.checks):
+        return []
+    lost = sum(fault.lost for fault in faults)
+    where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
+    return [f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f" ({where})" if where else "")]
+
+
 def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow]) -> Recovery:
     """RTO and RPO of the whole run, and per fault and kind of operation."""
     budget = parts.run.rto_budget_s
@@ -156,9 +166,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
     lines = [*failover_lines(parts), *quiet_lines(parts), *rto_lines(faults, budget)]
     if faults and parts.results is not None:
         lines += [line for line in [steady_line(faults)] if line]
-        lost = sum(fault.lost for fault in faults)
-        where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
-        lines.append(f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f" ({where})" if where else ""))
+        lines += rpo_lines(parts.results, faults)
     spreads, spread_scale_s = spread_rows(faults)
     return Recovery(
         lines=tuple(lines),

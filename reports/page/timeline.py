@@ -14,10 +14,11 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Observation, Phase
-from chaos.core.op import SENDS, F, Type
+from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.series import Points, Series
 from chaos.core.verdict import FaultResult
+from chaos.models.log.words import SENDS, F
 from checkers.history.timeline import fault_spans
 
 SUBJECTS_NAMED: Final = 2

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos.core.op import SENDS
 from chaos.core.verdict import Example
+from chaos.models.log.words import SENDS
 from reports import words
 from reports.page.timeline import Band, Change
 

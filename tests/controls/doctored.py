@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import NamedTuple
 
-from chaos.core.op import READS, F, Type
-from chaos.core.recorder import OP, OP_SIZE, READ, READ_SIZE
+from chaos.core.op import Type
+from chaos.core.recorder import OP, OP_SIZE
+from chaos.models.log.model import READ, READ_SIZE
+from chaos.models.log.words import READS, F
 
-# Positions in chaos.core.recorder.OP and READ.
+# Positions in chaos.core.recorder.OP and chaos.models.log.model.READ.
 _TIME, _OP, _TYPE, _F, _KEY, _A, _B, _REF, _ARGUMENT = 2, 3, 4, 5, 8, 9, 10, 12, 15
 _R_OP, _R_OFFSET, _R_WRITER, _R_SEQUENCE = 1, 2, 3, 5
 
@@ -34,9 +36,11 @@ def _records(path: Path, layout: struct.Struct, size: int) -> list[list[int]]:
     return [list(layout.unpack_from(data, at)) for at in range(0, len(data) - size + 1, size)]
 
 
-def _write(path: Path, layout: struct.Struct, records: list[list[int]]) -> None:
-    bodies = (layout.pack(0, *record[1:]) for record in records)
-    path.write_bytes(b"".join(struct.pack("<I", zlib.crc32(body[4:])) + body[4:] for body in bodies))
+def _write(path: Path, layout: struct.Struct, records: list[list[int]], *, placed: bool = False) -> None:
+    """Checksums of records that are ``placed`` begin with their number in the file."""
+    bodies = [layout.pack(0, *record[1:])[4:] for record in records]
+    seals = [zlib.crc32(body, number if placed else 0) for number, body in enumerate(bodies, 1)]
+    path.write_bytes(b"".join(struct.pack("<I", seal) + body for seal, body in zip(seals, bodies, strict=True)))
 
 
 def acknowledged(history: Path, key: int, f: F = F.SEND) -> list[Sent]:
@@ -85,7 +89,7 @@ def _rewrite_reads(
                 removed[record[_R_OP]] = removed.get(record[_R_OP], 0) + 1
             else:
                 kept.append(changed)
-        _write(reads, READ, kept)
+        _write(reads, READ, kept, placed=True)
         for record in ops:
             if Type.OK <= record[_TYPE] <= Type.INFO and record[_OP] in removed:
                 record[_KEY] -= removed[record[_OP]]

@@ -13,7 +13,7 @@ from control_runs import Ran, Runner
 from doctored import Sent
 from run_support import check_verdict
 
-from chaos.core.op import F
+from chaos.models.log.words import F
 
 pytestmark = pytest.mark.longer
 

@@ -11,8 +11,8 @@ import doctored
 import pytest
 from control_runs import Runner
 
-from chaos.core.op import F
-from chaos.core.transaction import Decision
+from chaos.models.log.transaction import Decision
+from chaos.models.log.words import F
 
 pytestmark = pytest.mark.longer
 

@@ -12,6 +12,7 @@ from chaos.core.errors import DeadlineError, DeployError
 from chaos.core.runinfo import NodeInfo
 from cluster.cluster import Node
 from cluster.nodes import process
+from cluster.nodes.process_state import ProcState
 from cluster.system import Launch
 
 pytestmark = pytest.mark.e2e
@@ -49,7 +50,7 @@ OURS = r"server\.py|sleep 500[12]"
 def test_the_life_of_a_process(sandbox):
     up = sandbox("b1")
     node = node_of(up)
-    assert process.state(node) == process.ProcState(alive=False)
+    assert process.state(node) == ProcState(alive=False)
     identity = process.start(node, up.run_id)
     process.await_ready(node, Deadline("b1", 20))
     seen = process.state(node)

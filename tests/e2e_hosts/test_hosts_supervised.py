@@ -17,6 +17,7 @@ from checkers.history.timeline import timeline_of
 from cluster import existing_cluster
 from cluster.cluster import Cluster, Node
 from cluster.nodes import process
+from cluster.nodes.process_state import parse_list
 from nemesis.faults.fault import Scene
 from nemesis.faults.kill import Kill
 from nemesis.plan.plan import make_plan
@@ -82,7 +83,7 @@ def concluded(run):
 
 def listed(node, pattern=COMMANDS["process"]):
     """The pids of the node's processes whose command lines match."""
-    every = process.parse_list(process._run(node, process._LIST))
+    every = parse_list(process._run(node, process._LIST))
     return [each.pid for each in every if re.search(pattern, each.command)]
 
 

@@ -5,17 +5,22 @@ First line: the ClusterView. Then ``{"do": "readiness" | "prepare" | "observe" |
 
 import asyncio
 import sys
+from pathlib import Path
 
 import msgspec
 
 from chaos.core.client import settled
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import F, Invocation, Value
+from chaos.core.op import Invocation
+from chaos.models.log.words import F
 from cluster.leaders import leads_of
 from cluster.system import ClusterView
 from cluster.systems.rocketmq.config import GROUP
 from cluster.systems.rocketmq.launch import subjects
 from cluster.systems.rocketmq.system import RocketMQ
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from log_ops import argument_of, told
 
 SYSTEM = RocketMQ()
 
@@ -33,18 +38,21 @@ class Inside:
         return self.clients[number, routing]
 
     async def invoke(self, command):
-        value = command.get("value")
+        f = F[command["f"]]
+        facts = {name: command[name] for name in ("value", "offset") if name in command}
+        if "node" in command:
+            facts["argument"] = [node.name for node in self.view.nodes].index(command["node"])
+        if f is F.SEND:
+            facts["body_bytes"] = 100
         op = Invocation(
             process=0,
-            f=F[command["f"]],
+            client=0,
+            f=f,
             key=command.get("key", 0),
-            offset=command.get("offset"),
-            body_bytes=100,
             deadline_ns=now_ns() + int(command.get("timeout_s", 5) * NS_PER_S),
-            value=value and Value(*value),
-            argument=[node.name for node in self.view.nodes].index(command["node"]) if "node" in command else 0,
+            argument=argument_of(f, **facts),
         )
-        return await settled(self.client(command.get("client", -1), command.get("routing", "follow")), op)
+        return told(await settled(self.client(command.get("client", -1), command.get("routing", "follow")), op))
 
     async def do(self, command):
         if command["do"] == "readiness":

@@ -9,11 +9,14 @@ import socket
 import pytest
 from minimq_nodes import BROKERS, CONTROLLERS, NODES, QUEUES, TOPIC, Client, Nodes, until
 
-from chaos.core import payload
 from chaos.core.client import settled
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import F, Invocation, Record, Type, Value
+from chaos.core.op import Invocation, Type
+from chaos.core.rand import run_hash
 from chaos.core.runinfo import NodeInfo
+from chaos.models.log import payload
+from chaos.models.log.operations import ReadFrom
+from chaos.models.log.words import F, Record, Value
 from cluster.system import ClusterView
 from cluster.systems.minimq import client as minimq_client
 from cluster.systems.minimq.broker_messages import GetReplica, Poll, Produce, Read, Rejected
@@ -112,7 +115,7 @@ def test_a_master_that_is_deposed_between_two_pages_leaves_the_first_with_the_re
         ),
     )
     master = nodes.up()
-    run = payload.run_hash(view.run_id)
+    run = run_hash(view.run_id)
     nodes.produce([master], [payload.encode(Value(1, n), 0, run, 50) for n in range(30)])
     others = [name for name in BROKERS if name != master]
 
@@ -126,7 +129,8 @@ def test_a_master_that_is_deposed_between_two_pages_leaves_the_first_with_the_re
         client = minimq_client.MiniMQClient(view, 0, 1, seed=1)
         client._topic = TOPIC
         client._links[master] = InterruptedLink(nodes.addresses[master], depose)
-        op = Invocation(process=1, f=F.READ, key=0, offset=0, deadline_ns=now_ns() + 60 * NS_PER_S)
+        deadline_ns = now_ns() + 60 * NS_PER_S
+        op = Invocation(process=1, client=0, f=F.READ, key=0, deadline_ns=deadline_ns, argument=ReadFrom(offset=0))
         try:
             return await settled(client, op)
         finally:
@@ -134,8 +138,8 @@ def test_a_master_that_is_deposed_between_two_pages_leaves_the_first_with_the_re
 
     done = asyncio.run(read())
     assert (done.type, done.node, done.error) == (Type.FAIL, master, "rejected: not-master")
-    assert done.records == tuple(Record(n, Value(1, n)) for n in range(20))
-    assert (done.next_offset, done.max_offset) == (20, 30)
+    assert done.result.records == [Record(n, Value(1, n)) for n in range(20)]
+    assert (done.result.next_offset, done.result.max_offset) == (20, 30)
 
 
 STRANGERS = {

@@ -6,8 +6,9 @@ from leading import leads, subjects_of
 from minimq_oracle import DEADLINE_MS, Told
 from minimq_sim import BROKERS, CONTROLLERS, NODES, Simulation
 
-from chaos.core import payload
-from chaos.core.op import Value
+from chaos.core.rand import run_hash
+from chaos.models.log import payload
+from chaos.models.log.words import Value
 from cluster.systems.minimq.broker_messages import (
     Commit,
     CommitDone,
@@ -31,7 +32,7 @@ from nemesis.targets.topology import Topology
 
 TOPIC = "chaos"
 QUEUES = 2
-RUN = payload.run_hash("simulated")
+RUN = run_hash("simulated")
 CLIENTS = 8
 PINNED = 3
 ATTEMPT_MS = 700

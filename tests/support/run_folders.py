@@ -1,14 +1,14 @@
-"""Run folders as other versions of chaos left them."""
+"""Run folders as other tools write them."""
 
 import json
 
 
-def as_version_2(folder):
-    """Let a run folder be one of version 2: no manifest, and no checksums beside those of the streams' records."""
+def as_another_tool_writes_it(folder):
+    """Let the tables of a run folder be another tool's: no manifest, and no checksums beside those of the streams."""
     (folder / "manifest.json").unlink()
     run = json.loads((folder / "run.json").read_text())
     del run["checksum"]
-    (folder / "run.json").write_text(json.dumps({**run, "schema_version": 2}))
+    (folder / "run.json").write_text(json.dumps({**run, "status": "foreign"}))
     for path in (folder / "history").glob("w*.facts.json"):
         facts = json.loads(path.read_text())
         for name in ("checksum", "made_of", "tables"):

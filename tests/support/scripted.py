@@ -3,10 +3,11 @@
 import asyncio
 
 import msgspec
+from log_ops import argument_of, told
 
 from chaos.core.client import settled
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import F, Invocation, Value
+from chaos.core.op import Invocation
 
 SPARE_NS = 30 * NS_PER_S
 
@@ -27,7 +28,7 @@ def _moved(op, by_ns):
 
 async def performed(client, op):
     """The completion, which is the client's own word also at the deadline."""
-    return await settled(_OnTime(client), _moved(op, SPARE_NS))
+    return told(await settled(_OnTime(client), _moved(op, SPARE_NS)))
 
 
 def invoked(serve, client_at, *ops):
@@ -55,8 +56,9 @@ def op(f, timeout_s=5.0, **facts):
     """Makes the invocation when its turn comes, so that its deadline counts from then."""
     return lambda: Invocation(
         process=1,
+        client=0,
         f=f,
         key=0,
         deadline_ns=now_ns() + int(timeout_s * NS_PER_S),
-        **({"value": Value(1, 2)} if f is F.SEND else {}) | facts,
+        argument=argument_of(f, **facts),
     )

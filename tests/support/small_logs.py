@@ -9,7 +9,8 @@ import random
 import numpy as np
 
 from chaos.core.history import NEVER_NS
-from chaos.core.op import F, Type
+from chaos.core.op import Type
+from chaos.models.log.words import F
 from checkers.history.kernel import QueueShard
 
 TYPES = {"ok": Type.OK, "info": Type.INFO, "fail": Type.FAIL}

@@ -15,8 +15,10 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Evidence, Fault, Note, Observation, Phase
-from chaos.core.op import F, Type
-from chaos.core.runinfo import NodeInfo, Promises, RunInfo, Subject, write_run
+from chaos.core.manifest import write_manifest
+from chaos.core.model import word_table
+from chaos.core.op import Type
+from chaos.core.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, Subject, write_run
 from chaos.core.series import Points, Series
 from chaos.core.verdict import (
     Anomaly,
@@ -29,6 +31,8 @@ from chaos.core.verdict import (
     Rto,
     Steady,
 )
+from chaos.models.log.model import LOG
+from chaos.models.log.words import F
 
 ORIGIN: Final = 5_000 * NS_PER_S
 LOAD_S: Final = 120.0
@@ -62,7 +66,7 @@ def run_info(kind: str) -> RunInfo:
         status="crashed" if kind == "crashed" else "checked",
         argv=("/usr/bin/chaos", "run", "--system", "rocketmq", "--nemesis", "leader-partition,random-loss", "--seed=7"),
         chaos_version="0.1.0",
-        schema_version=1,
+        schema_version=SCHEMA_VERSION,
         boot_id="7c1f9f8e-0000-4000-8000-000000000000",
         origin_ns=ORIGIN,
         origin_utc="2026-11-21T07:15:00Z",
@@ -70,6 +74,8 @@ def run_info(kind: str) -> RunInfo:
         system_version="5.5.0",
         backend="netns",
         workload="queue",
+        model=LOG.name,
+        words=word_table(LOG),
         nemesis="leader-partition,major-suspend@controller,random-loss",
         seed=9133702,
         settings={
@@ -357,6 +363,7 @@ def checks(kind: str) -> tuple[CheckResult, ...]:
             anomalies={k: v for k, v in found.items() if k == "stale-tail"},
         ),
         CheckResult(name="rto", valid=judged, found="worst 2.9 s (fault 3)", examined="3 faults", reason=reason),
+        CheckResult(name="rpo", valid=kind != "invalid", found="per fault", examined="3 faults"),
     )
 
 
@@ -489,6 +496,7 @@ def write(folder: Path, kind: str, points: int = 6000) -> Path:
         "  broker.note: <script>alert('setting')</script> # --set\n"
         "time_limit_s: 120.0              # default\n"
     )
+    write_manifest(folder)
     if kind == "crashed":
         return folder
     (folder / "results.json").write_bytes(msgspec.json.encode(results(kind)))

@@ -10,10 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
-from chaos.core import payload
 from chaos.core.client import Definite, Received
-from chaos.core.op import F, Invocation
-from chaos.core.rand import stream
+from chaos.core.op import Invocation
+from chaos.core.rand import run_hash, stream
+from chaos.models.log.operations import ReadCopy
+from chaos.models.log.words import F
 from cluster.system import ClusterView
 from cluster.systems._shared.routing import RoutePoller, RouteSource, pinned_node
 
@@ -67,7 +68,7 @@ class RoutedClient(ABC, Generic[LinkT]):
         self._pinned = [pinned_node(settings["client.routing"], number, clients, own) for own in brokers]
         self.pinned_to = self._pinned[0]
         self._route = RoutePoller(source, whom, float(settings["client.routePollInterval"]))
-        self._run = payload.run_hash(view.run_id)
+        self._run = run_hash(view.run_id)
         self._random = stream(seed, "client", number)
 
     async def invoke(self, op: Invocation, received: Received) -> None:
@@ -84,7 +85,8 @@ class RoutedClient(ABC, Generic[LinkT]):
         """Where the operation goes. Raises Definite if there is no such node in the route."""
         pinned = self._pinned[op.key % len(self._pinned)]
         if op.f is F.REPLICA:
-            return self._names[op.argument]
+            copy: ReadCopy = op.argument
+            return self._names[copy.node]
         if op.f is not F.SLAVE_READ:
             if pinned is not None:
                 return pinned

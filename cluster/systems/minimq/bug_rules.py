@@ -34,7 +34,7 @@ GOES_ON_MS: Final = 3000
 FORGED_AHEAD: Final = 1_000_000
 """So many messages later a sender would come to the number of the message that is made up."""
 
-_BODY: Final = struct.Struct(">4sIQiIQ")  # as in chaos.core.payload, which a node does not have
+_BODY: Final = struct.Struct(">4sIQiIQ")  # as in chaos.models.log.payload, which a node does not have
 _BODY_MAGIC: Final = b"CHS1"
 
 

@@ -9,8 +9,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from chaos.core import payload
 from chaos.core.errors import UsageError
+from chaos.core.rand import run_hash
 from chaos.core.runinfo import NodeInfo, Subject
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
@@ -100,7 +100,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         group=group_of(node, view),
         segment_bytes=int(view.settings["broker.segmentBytes"]),
         bug=view.settings["bug"] or None,
-        seed=payload.run_hash(view.run_id),
+        seed=run_hash(view.run_id),
     )
     return Launch(
         # No site: a node needs the standard library and what PYTHONPATH names, and starts in half the time.

@@ -5,8 +5,8 @@ without leases. Sources: Ongaro and Ousterhout, USENIX ATC 2014 ("the paper"); O
 sections 6.2 (a leader without a quorum steps down), 6.4 (ReadIndex), 9.6 (pre-vote), 10.2.1 (a leader sends before
 its own write is durable and counts itself only after). What safety rests on is decided in ``raft_rules``.
 
-It refuses to change its members, to compact its log, and to know what commands mean. Every vote, every answer to
-entries and every request for a vote leaves only when all that was written before is durable.
+It refuses to change its members, to compact its log, and to know what commands mean. Votes, requests for votes and
+answers to entries leave only when all that was written before is durable.
 """
 
 from collections import deque
@@ -46,8 +46,7 @@ from cluster.systems.minimq.raft_log import Log, Stored
 Role = Literal["follower", "precandidate", "candidate", "leader"]
 
 ELECTION, HEARTBEAT, QUORUM = "raft-election", "raft-heartbeat", "raft-quorum"
-HELD_MAX = 1024
-"""Answers that wait for durability; beyond it the oldest is dropped, as a network may."""
+HELD_MAX = 1024  # answers that wait for durability; beyond it the oldest is dropped, as a network may
 
 
 class RaftSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

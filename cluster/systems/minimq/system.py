@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from chaos.core.client import Client
-from chaos.core.op import F
+from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
+from chaos.models.log.words import MODEL, F
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -33,7 +34,7 @@ class MiniMQ:
         """See ``settings.resolve``."""
         return keys.resolve(settings)
 
-    def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:  # noqa: ARG002 - the same for all kinds
+    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:  # noqa: ARG002 - the same for all
         """Nothing: minimq does everything it can under all settings."""
         return {}
 
@@ -69,8 +70,10 @@ class MiniMQ:
 
         return MiniMQClient(view, number, clients, seed)
 
-    def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
-        """What clients do; slave reads only where slaves are read on purpose."""
+    def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
+        """What clients do to a log; slave reads only where slaves are read on purpose."""
+        if model != MODEL:
+            return frozenset()
         kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.COMMIT, F.COMMITTED_READ, F.REPLICA})
         return kinds | {F.SLAVE_READ} if settings["client.slaveReads"] == "on" else kinds
 

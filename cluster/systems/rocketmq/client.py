@@ -9,9 +9,11 @@ from typing import Final
 
 import msgspec
 
-from chaos.core import payload
 from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.op import POPS, F, Invocation, Record
+from chaos.core.op import Invocation
+from chaos.models.log import payload
+from chaos.models.log.operations import Given, ReadFrom, Schedule, Send
+from chaos.models.log.words import POPS, F, Record
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems.rocketmq import config, dledger, topology
@@ -93,16 +95,18 @@ class RocketMQClient(RoutedClient[Link]):
             raise Indefinite(f"malformed answer: {error}") from None
 
     async def _send(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        assert op.value is not None
+        send: Send | Schedule = op.argument
         fields = request_fields(op, self._run_names.topic, self._group, properties_of(op))
-        body = payload.encode(op.value, op.key, self._run, op.body_bytes)
+        body = payload.encode(send.value, op.key, self._run, send.body_bytes)
         answer = await self._links[node].request(Request.SEND_MESSAGE_V2, fields, deadline_ns, body)
         note_sent(op, answer, self._mode, received)
 
     async def _weak_read(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        pulled = await self._pull(node, op.key, op.offset or 0, POLL_MESSAGES, deadline_ns, received)
-        received.next_offset = pulled.next_offset
-        received.min_offset, received.max_offset = pulled.min_offset, pulled.max_offset
+        read: ReadFrom = op.argument
+        given = received.result = Given()
+        pulled = await self._pull(node, op.key, read.offset, POLL_MESSAGES, deadline_ns, given)
+        given.next_offset = pulled.next_offset
+        given.min_offset, given.max_offset = pulled.min_offset, pulled.max_offset
 
     async def _strong_read(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
         """From an offset (a drain: the minimum) to the maximum that the master names before the first pull.
@@ -131,14 +135,15 @@ class RocketMQClient(RoutedClient[Link]):
     async def _pages(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> Pulled | None:
         """Pull from an offset, or the minimum, to the maximum as named first; the answer that took it no further."""
         link, topic = self._links[node], self._run_names.topic
-        received.min_offset = minimum = await offset_of(link, Request.GET_MIN_OFFSET, topic, op.key, deadline_ns)
-        received.max_offset = maximum = await offset_of(link, Request.GET_MAX_OFFSET, topic, op.key, deadline_ns)
-        at = received.next_offset = minimum if op.offset is None else op.offset
+        given = received.result = Given()
+        given.min_offset = minimum = await offset_of(link, Request.GET_MIN_OFFSET, topic, op.key, deadline_ns)
+        given.max_offset = maximum = await offset_of(link, Request.GET_MAX_OFFSET, topic, op.key, deadline_ns)
+        at = given.next_offset = op.argument.offset if isinstance(op.argument, ReadFrom) else minimum
         while at < maximum:
-            pulled = await self._pull(node, op.key, at, READ_MESSAGES, deadline_ns, received)
+            pulled = await self._pull(node, op.key, at, READ_MESSAGES, deadline_ns, given)
             if pulled.next_offset <= at:
                 return pulled
-            at = received.next_offset = pulled.next_offset
+            at = given.next_offset = pulled.next_offset
         return None
 
     async def _standing(self, node: str, deadline_ns: int) -> Standing:
@@ -151,7 +156,7 @@ class RocketMQClient(RoutedClient[Link]):
         for member in self._members.values():
             member.close()
 
-    async def _pull(self, node: str, key: int, offset: int, count: int, deadline_ns: int, received: Received) -> Pulled:
+    async def _pull(self, node: str, key: int, offset: int, count: int, deadline_ns: int, given: Given) -> Pulled:
         fields = {
             "consumerGroup": READ_GROUP,
             "topic": self._run_names.topic,
@@ -166,7 +171,7 @@ class RocketMQClient(RoutedClient[Link]):
             "expressionType": "TAG",
         }
         answer = await self._links[node].request(Request.PULL_MESSAGE, fields, deadline_ns)
-        return parse_pull(answer, key, self._run, received.records)
+        return parse_pull(answer, key, self._run, given.records)
 
 
 def parse_pull(answer: Answer, key: int, run: int, records: list[Record]) -> Pulled:

@@ -14,7 +14,9 @@ import msgspec
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import DeployError
-from chaos.core.op import F, Invocation
+from chaos.core.op import Invocation, Word
+from chaos.models.log.operations import Commit, GoesOn
+from chaos.models.log.words import F
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.leadership_claim import Standing
 from cluster.systems.rocketmq.names import Names
@@ -42,6 +44,8 @@ _RETRY_S: Final = 0.2
 Ask = Callable[[str, int], Awaitable[Standing]]
 """Asks a broker by name how it stands, before a point of the run's clock."""
 
+Perform = Callable[[Names, Ask, Link, Invocation, str, int, Received], Awaitable[None]]
+
 
 async def master_of(ask: Ask, node: str, deadline_ns: int) -> Standing:
     """How the broker stands. Raises Definite if it is no master."""
@@ -61,8 +65,9 @@ async def commit(
     received: Received,  # noqa: ARG001 - as all are
 ) -> None:
     """Let the group go on at an offset."""
+    asked: Commit = op.argument
     before = await master_of(ask, node, deadline_ns)
-    fields = {"consumerGroup": names.group, "topic": names.topic, "queueId": op.key, "commitOffset": op.offset}
+    fields = {"consumerGroup": names.group, "topic": names.topic, "queueId": op.key, "commitOffset": asked.offset}
     answer = await link.request(Request.UPDATE_CONSUMER_OFFSET, fields, deadline_ns)
     if answer.code != Code.SUCCESS:
         raise (Definite if answer.code in REFUSED else Indefinite)(said(answer.code, answer.remark))
@@ -84,13 +89,13 @@ async def committed(
     if answer.code not in (Code.SUCCESS, Code.QUERY_NOT_FOUND):
         raise Definite(said(answer.code, answer.remark))
     offset = answer.fields.get("offset") if answer.code == Code.SUCCESS else None
-    received.next_offset = None if offset is None else int(offset)
+    received.result = GoesOn(None if offset is None else int(offset))
     after = await ask(node, deadline_ns)
     if (after.master, after.epoch) != (before.master, before.epoch):
         raise Definite("not master of the same epoch any more")
 
 
-GROUP_OPERATIONS: Final = {F.COMMIT: commit, F.COMMITTED_READ: committed}
+GROUP_OPERATIONS: Final[Mapping[Word, Perform]] = {F.COMMIT: commit, F.COMMITTED_READ: committed}
 
 
 async def require(

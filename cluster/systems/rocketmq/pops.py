@@ -11,9 +11,11 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from chaos.core import payload
 from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.op import F, Invocation, Record, Value
+from chaos.core.op import Invocation
+from chaos.models.log import payload
+from chaos.models.log.operations import Ack, Extend, Given, Placed, Pop
+from chaos.models.log.words import F, Record, Value
 from cluster.systems.rocketmq import config
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.consumers import REFUSED, Ask, master_of
@@ -147,9 +149,11 @@ class Pops:
             await self._pop(op, link, node, deadline_ns, received)
         else:
             await self._say(op, link, deadline_ns)
-            received.offset = op.offset
+            received.result = Placed(op.argument.offset)
 
     async def _pop(self, op: Invocation, link: Link, node: str, deadline_ns: int, received: Received) -> None:
+        asked: Pop = op.argument
+        given = received.result = Given()
         # A slave would give messages away as well, and could write no check point.
         await master_of(self._ask, node, deadline_ns)
         fields = {
@@ -157,14 +161,14 @@ class Pops:
             "topic": self._names.topic,
             "queueId": op.key,
             "maxMsgNums": POP_MESSAGES,
-            "invisibleTime": op.argument // NS_PER_MS,
+            "invisibleTime": asked.invisible_ns // NS_PER_MS,
             "pollTime": 0,
             "bornTime": time.time_ns() // NS_PER_MS,
             "initMode": _FROM_THE_BEGINNING,
             "order": False,
         }
         answer = await link.request(Request.POP_MESSAGE, fields, deadline_ns)
-        for value, receipt in parse_pop(self._names, answer, op.key, self._run, received.records):
+        for value, receipt in parse_pop(self._names, answer, op.key, self._run, given.records):
             self._keep(op.key, value, receipt)
 
     def _keep(self, key: int, value: Value, receipt: Receipt) -> None:
@@ -175,8 +179,8 @@ class Pops:
 
     async def _say(self, op: Invocation, link: Link, deadline_ns: int) -> None:
         """An ack or a new invisible time; what was said of a message needs no receipt any more."""
-        assert op.value is not None
-        receipt = self._receipts.pop((op.key, op.value), None)
+        about: Ack | Extend = op.argument
+        receipt = self._receipts.pop((op.key, about.value), None)
         if receipt is None:
             raise Definite("no receipt of such a message")
         fields: dict[str, object] = {
@@ -186,11 +190,11 @@ class Pops:
             "extraInfo": receipt.text,
             "offset": receipt.offset,
         }
-        if op.f is F.EXTEND:
-            fields["invisibleTime"] = op.argument // NS_PER_MS
+        if isinstance(about, Extend):
+            fields["invisibleTime"] = about.invisible_ns // NS_PER_MS
         code = Request.ACK_MESSAGE if op.f is F.ACK else Request.CHANGE_MESSAGE_INVISIBLETIME
         answer = await link.request(code, fields, deadline_ns)
         if answer.code != Code.SUCCESS:
             raise (Definite if answer.code in REFUSED else Indefinite)(said(answer.code, answer.remark))
         if op.f is F.EXTEND:
-            self._keep(op.key, op.value, extended(receipt, answer))
+            self._keep(op.key, about.value, extended(receipt, answer))

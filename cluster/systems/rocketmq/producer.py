@@ -14,11 +14,12 @@ from typing import Final
 
 import msgspec
 
-from chaos.core import payload
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
-from chaos.core.transaction import AT_ONCE, COMMITTING, WHEN_ASKED, Decision
+from chaos.models.log import payload
+from chaos.models.log.operations import Transact
+from chaos.models.log.transaction import AT_ONCE, COMMITTING, WHEN_ASKED, Decision
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.names import Names
 from cluster.systems.rocketmq.outcomes import of_send, require_ok, said
@@ -67,13 +68,13 @@ class Producer:
 
         Returns if the half message was acknowledged and so was what was said of it, if anything.
         """
-        assert op.value is not None
+        transact: Transact = op.argument
         if self._beating is None:
             self._beating = asyncio.get_running_loop().create_task(self._beat_on())
-        decision = Decision(op.argument)
-        key = f"{self._run:x}-{op.key}-{op.value}"
+        decision = transact.decision
+        key = f"{self._run:x}-{op.key}-{transact.value}"
         named = {"TRAN_MSG": "true", "PGROUP": self._names.transactions, "UNIQ_KEY": key, _DECISION: str(int(decision))}
-        body = payload.encode(op.value, op.key, self._run, op.body_bytes)
+        body = payload.encode(transact.value, op.key, self._run, transact.body_bytes)
         link = self._links[node]
         answer = await link.request(
             Request.SEND_MESSAGE_V2,

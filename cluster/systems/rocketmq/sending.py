@@ -10,7 +10,9 @@ from typing import Final
 
 from chaos.core.client import Indefinite, Received
 from chaos.core.clock import now_ns
-from chaos.core.op import F, Invocation
+from chaos.core.op import Invocation
+from chaos.models.log.operations import Placed, Schedule, value_of
+from chaos.models.log.words import F
 from cluster.systems.rocketmq.outcomes import of_send, require_ok
 from cluster.systems.rocketmq.protocol import Answer, encode_properties
 from cluster.systems.rocketmq.topology import Mode
@@ -22,7 +24,7 @@ def request_fields(
     op: Invocation, topic: str, group: str, properties: Mapping[str, str] | None = None, system_flag: int = 0
 ) -> dict[str, object]:
     """The header of SEND_MESSAGE_V2."""
-    named = {"KEYS": str(op.value), "WAIT": "true", **(properties or {})}
+    named = {"KEYS": str(value_of(op)), "WAIT": "true", **(properties or {})}
     return {
         "a": group,
         "b": topic,
@@ -42,7 +44,8 @@ def request_fields(
 
 def properties_of(op: Invocation) -> dict[str, str]:
     """What a kind of send has beside its value: the instant before which a delayed one may not be delivered."""
-    return {"TIMER_DELIVER_MS": str(wall_ms(op.argument))} if op.f is F.SCHEDULE else {}
+    argument = op.argument
+    return {"TIMER_DELIVER_MS": str(wall_ms(argument.not_before_ns))} if isinstance(argument, Schedule) else {}
 
 
 def wall_ms(instant_ns: int) -> int:
@@ -60,7 +63,7 @@ def note_sent(op: Invocation, answer: Answer, mode: Mode, received: Received) ->
         Definite: the broker certainly did not take it. Indefinite: nobody knows.
     """
     told = answer.fields.get("queueOffset") if op.f is F.SEND else None
-    received.offset = None if told is None else int(told)
+    received.result = Placed(None if told is None else int(told))
     require_ok(of_send(answer.code, answer.remark, mode))
     if op.f is F.SEND and told is None:
         raise Indefinite("SUCCESS: without an offset")

@@ -13,7 +13,8 @@ from importlib.resources import files
 from typing import Final
 
 from chaos.core.errors import UsageError
-from chaos.core.op import F
+from chaos.core.op import Word
+from chaos.models.log.words import F
 from cluster.systems._shared import routing
 from cluster.systems.rocketmq import defaults, topology
 from cluster.systems.rocketmq.topology import Shape
@@ -179,7 +180,7 @@ def slaves_are_read(settings: Mapping[str, str]) -> bool:
     return settings["client.slaveReads"] == "on"
 
 
-def needed_for(operations: frozenset[F]) -> dict[str, str]:
+def needed_for(operations: frozenset[Word]) -> dict[str, str]:
     """What brokers must be set to for these kinds of operation, laid beneath what the user sets.
 
     Delayed messages wait in the timer wheel, and so do popped ones that nobody acknowledges: a broker without it

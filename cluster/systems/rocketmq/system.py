@@ -5,8 +5,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from chaos.core.client import Client
-from chaos.core.op import POPS, F
+from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
+from chaos.models.log.words import MODEL, POPS, F
 from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -37,7 +38,7 @@ class RocketMQ:
         """See ``settings.resolve``."""
         return keys.resolve(settings)
 
-    def settings_for(self, operations: frozenset[F]) -> Mapping[str, str]:
+    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:
         """See ``settings.needed_for``."""
         return keys.needed_for(operations)
 
@@ -73,8 +74,10 @@ class RocketMQ:
 
         return RocketMQClient(view, number, clients, seed)
 
-    def operations(self, settings: Mapping[str, str]) -> frozenset[F]:
+    def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
         """Slave reads only where slaves are read on purpose, delayed messages and pops where brokers can time them."""
+        if model != MODEL:
+            return frozenset()
         kinds = frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, F.REPLICA, F.COMMIT, F.COMMITTED_READ, F.TRANSACT})
         if settings.get("broker.timerWheelEnable", "false") == "true":
             kinds |= {F.SCHEDULE, *POPS}

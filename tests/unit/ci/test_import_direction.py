@@ -10,15 +10,23 @@ PACKAGES = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "report
 ALLOWED = {
     "chaos.core": {"chaos.core"},
     "chaos.formats": {"chaos.core", "chaos.formats"},
-    "chaos.workload": {"chaos.core", "chaos.workload"},
+    "chaos.models": {"chaos.core", "chaos.models", "chaos.plugins"},
+    "chaos.workload": {"chaos.core", "chaos.models", "chaos.workload"},
     "chaos.testing.history_literal": {"chaos.core"},
-    "chaos.testing": {"chaos.core", "chaos.__version__", "chaos.testing"},
-    "chaos.generate": {"chaos.core", "chaos.__version__", "chaos.generate", "chaos.plugins", "chaos.testing"},
-    "cluster": {"chaos.core", "cluster"},
+    "chaos.testing": {"chaos.core", "chaos.models", "chaos.__version__", "chaos.testing"},
+    "chaos.generate": {
+        "chaos.core",
+        "chaos.models",
+        "chaos.__version__",
+        "chaos.generate",
+        "chaos.plugins",
+        "chaos.testing",
+    },
+    "cluster": {"chaos.core", "chaos.models", "cluster"},
     "nemesis": {"chaos.core", "chaos.plugins", "cluster", "nemesis"},
-    "checkers": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers"},
+    "checkers": {"chaos.core", "chaos.models", "chaos.formats", "chaos.plugins", "checkers"},
     "spark_checkers": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers", "spark_checkers"},
-    "reports": {"chaos.core", "chaos.formats", "chaos.plugins", "checkers", "reports"},
+    "reports": {"chaos.core", "chaos.models", "chaos.formats", "chaos.plugins", "checkers", "reports"},
 }
 
 

@@ -206,7 +206,7 @@ def test_a_part_of_a_run_is_no_run(tmp_path):
     """Where the folder is not shared, an executor may see fewer streams than another: it must not judge them."""
     write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
     history, run = tmp_path / "run" / "history", run_of(tmp_path / "run")
-    facts = tuple(perform("stream", history, worker, None).facts for worker in workers_in(history))
+    facts = tuple(perform("stream", history, worker, ("log", None)).facts for worker in workers_in(history))
     context = Context(run=run, streams=facts, timeline=perform("events", history, 0, (run, None)))
     duty = Duty.of(context, panel(context))
     assert perform("queues", history, 0, (duty, [0])) is not None

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from chaos.cli.generate import generate_command
 from chaos.core.errors import ChaosError, UsageError
-from chaos.core.op import F, Type
+from chaos.core.op import Type
 from chaos.core.runinfo import read_run
 from chaos.generate import folder as folder_module
 from chaos.generate import outcomes, rows
 from chaos.generate.folder import write
 from chaos.generate.plan import LOST, PLANTED, REORDERED, SENT_BACK, UNSEEN, parse_anomalies, plan_of
+from chaos.models.log.words import F
 from checkers.engine import local
 
 PIECES = st.sampled_from([2, 5, outcomes.PIECE])

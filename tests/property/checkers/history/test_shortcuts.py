@@ -17,7 +17,7 @@ from log_model import MUTATIONS, model
 from small_logs import shard_of, small_history
 
 from chaos.core import history as history_module
-from chaos.core.op import F
+from chaos.models.log.words import F
 from chaos.testing.history_files import write_run_folder
 from checkers.engine.local import judged as judged_in
 from checkers.history.kernel import Context
@@ -132,8 +132,11 @@ def test_columns_are_the_same_whenever_they_are_read(seed):
     with tempfile.TemporaryDirectory() as name:
         write_run_folder(model(seed), Path(name) / "run")
         history = Path(name) / "run" / "history"
-        for key in sorted({key for worker in (0,) for key in materialise(history, worker).keys}):
-            lazy, eager = load_shard(tables_of(history), key, lazily=True), load_shard(tables_of(history), key)
+        for key in sorted({key for worker in (0,) for key in materialise(history, worker, "log").keys}):
+            lazy, eager = (
+                load_shard(tables_of(history, "log"), key, lazily=True),
+                load_shard(tables_of(history, "log"), key),
+            )
             for left, right in ((lazy.operations, eager.operations), (lazy.reads, eager.reads)):
                 assert list(left) == list(right)
                 assert all(np.array_equal(left[column], right[column]) for column in right)
@@ -146,11 +149,11 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
         write_run_folder(model(seed), Path(name) / "run")
         history = Path(name) / "run" / "history"
         alone = 0
-        for key in materialise(history, 0).keys:
-            whole = load_shard(tables_of(history), key)
+        for key in materialise(history, 0, "log").keys:
+            whole = load_shard(tables_of(history, "log"), key)
             operations, reads = whole.operations, whole.reads
             for op in np.flatnonzero(operations["f"] == F.DRAIN).tolist():
-                fresh = load_shard(tables_of(history), key, lazily=True).reads
+                fresh = load_shard(tables_of(history, "log"), key, lazily=True).reads
                 number = int(operations["op"][op])
                 found = fresh.only({"worker": int(operations["worker"][op]), "op": number}, ("offset", "sequence"))
                 own = reads["op"] == number
@@ -162,10 +165,10 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
                     same = reads["op"] == identities[1]["op"]
                     for column in ("offset", "complete_ns"):
                         equal = np.array_equal(reads[column][own], reads[column][same])
-                        fresh = load_shard(tables_of(history), key, lazily=True).reads
+                        fresh = load_shard(tables_of(history, "log"), key, lazily=True).reads
                         assert fresh.alike(*identities, [column]) == (equal and found is not None and bool(own.any()))
             some = data.draw(st.lists(st.integers(0, len(operations["f"]) - 1), unique=True, max_size=4))
-            fresh = load_shard(tables_of(history), key, lazily=True).operations
+            fresh = load_shard(tables_of(history, "log"), key, lazily=True).operations
             assert fresh["f"].tolist() == operations["f"].tolist()
             for column in ("deadline_ns", "max_offset", "error", "worker", "pinned"):
                 picked = fresh.at(column, np.array(some, dtype=np.int64))
@@ -173,7 +176,7 @@ def test_rows_that_are_looked_at_alone_are_those_of_the_whole(seed, long_read, d
                 assert picked.tolist() == operations[column][some].tolist()
             for column in ("deadline_ns", "complete_ns", "argument"):
                 limit = data.draw(st.sampled_from([0, 1 << 62, *operations[column].tolist()]))
-                fresh = load_shard(tables_of(history), key, lazily=True).operations
+                fresh = load_shard(tables_of(history, "log"), key, lazily=True).operations
                 said = fresh.none_above(column, np.array(some, dtype=np.int64), limit)
                 assert said == (operations[column][some] <= limit).all()
         assert alone or long_read > 1
@@ -198,7 +201,7 @@ def test_a_clean_queue_costs_one_check_one_final_pass_and_a_few_columns(seed, tm
     with patch.object(history_module, "LONG_READ", 1):
         write_run_folder(model(seed), tmp_path / "run")
         history = tmp_path / "run" / "history"
-        facts = materialise(history, 0)
+        facts = materialise(history, 0, "log")
     run = run_of(tmp_path / "run")
     context = Context(run=run, streams=(facts.facts,), timeline=load_timeline(history, run))
     for key in facts.keys:
@@ -209,7 +212,7 @@ def test_a_clean_queue_costs_one_check_one_final_pass_and_a_few_columns(seed, tm
             return DECODED(table, reader, names, groups)
 
         with patch.object(Table, "decoded", decode):
-            found = LossKernel().examine(load_shard(tables_of(history), key, lazily=True), context)
+            found = LossKernel().examine(load_shard(tables_of(history, "log"), key, lazily=True), context)
         assert found.examined
         assert not found.found
         reads = {(name, groups) for table, name, groups in decoded if table == "reads"}

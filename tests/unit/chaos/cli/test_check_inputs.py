@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from repository import HISTORIES
-from run_folders import as_version_2
+from run_folders import as_another_tool_writes_it
 
 from chaos.cli.main import cli
 from chaos.core.verdict import Results
@@ -159,7 +159,7 @@ def test_rows_are_counted_before_anything_is_read(tmp_path: Path) -> None:
 def test_a_table_with_empty_cells_is_refused(tmp_path: Path) -> None:
     run = Path(folder(tmp_path, "gaps-are-legal"))
     assert chaos("check", str(run)).return_value == 0
-    as_version_2(run)  # another tool wrote the table
+    as_another_tool_writes_it(run)  # another tool wrote the table
     (path,) = (run / "history" / "operations").iterdir()
     table = pq.read_table(path)
     at = table.schema.get_field_index("offset")

@@ -37,7 +37,9 @@ def test_the_rows_of_some_checks_are_those_of_all(tmp_path: Path) -> None:
         whole = {row.name: plain(row) for row in local.judged(tmp_path / path.stem).results.checks}
         for only in SOME:
             rows = local.judged(tmp_path / path.stem, only=only).results.checks
-            assert [row.name for row in rows] == [name for name in whole if name in only | {"assumptions"}]
+            assert [row.name for row in rows] == [
+                name for name in whole if name in only | {"assumptions", "final-reads"}
+            ]
             assert all(plain(row) == whole[row.name] for row in rows), path.stem
             found |= {row.name for row in rows if row.valid is False}
     assert len(found) > 5
@@ -51,7 +53,7 @@ def test_a_run_keeps_the_verdict_of_all_checks(tmp_path: Path) -> None:
     red, green = chaos(*asked, "no-loss,order"), chaos(*asked, "phantom", "--json")
     assert (red.return_value, green.return_value) == (1, 0), (red.output, green.output)
     assert "no-loss" in red.output
-    assert "Only this was judged: assumptions, no-loss, order." in " ".join(red.output.split())
+    assert "Only this was judged: assumptions, final-reads, no-loss, order." in " ".join(red.output.split())
     assert json.loads(green.output)["anomalies"] == {}
     assert {path: path.read_bytes() for path in sorted((tmp_path / "run").rglob("*.json"))} == before
 

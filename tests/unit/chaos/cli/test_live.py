@@ -9,13 +9,18 @@ from leading import leads
 from chaos.cli.live import BEAT_EVERY_S, QUEUE_MAX, Board, Display, picture
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault, Phase
-from chaos.run.watching import Beat, Opening
+from chaos.run.watching import Beat, Opening, Totals
 from nemesis.plan.plan import Row
 from nemesis.targets.selectors import Selector
 
 ROW = Row(row=1, at_s=10, duration_s=20, name="leader-kill", selector=Selector.LEADER, fault="kill", roles=("broker",))
 OPENING = Opening(
-    title="minimq, seed 7", nodes=("c1", "b1", "b2"), plan=(ROW,), origin_ns=5 * NS_PER_S, time_limit_s=60
+    changes="sends",
+    title="minimq, seed 7",
+    nodes=("c1", "b1", "b2"),
+    plan=(ROW,),
+    origin_ns=5 * NS_PER_S,
+    time_limit_s=60,
 )
 SEEN = Evidence(kind="proc", proven=True, summary="b1 pid 4 gone")
 
@@ -23,12 +28,16 @@ SEEN = Evidence(kind="proc", proven=True, summary="b1 pid 4 gone")
 def beat(at_s: float, ok: int = 0, master: str = "b1", epoch: int = 1, silent: tuple[str, ...] = ()) -> Beat:
     return Beat(
         now_ns=int((5 + at_s) * NS_PER_S),
-        sends={"ok": ok, "fail": 2},
-        reads={},
-        in_flight=3,
-        worst_lag_s=0.004,
-        worst_ack_s=0.25,
-        last_ack_ns=int((4 + at_s) * NS_PER_S),
+        totals=Totals(
+            changes={"ok": ok, "fail": 2},
+            rest={},
+            in_flight=3,
+            worst_lag_s=0.004,
+            worst_ack_s=0.25,
+            last_ack_ns=int((4 + at_s) * NS_PER_S),
+            last_sent={},
+            last_acked={},
+        ),
         silent=silent,
         leads=leads(master, "c1", epoch=epoch),
     )

@@ -107,7 +107,7 @@ def test_show_around_a_value_an_offset_and_an_anomaly_agree(store: Path) -> None
         return [line[2:] for line in lines if line.startswith(">")]
 
     (send,) = marked("--around", "0:2")
-    assert send.split()[4:9] == ["send", "0:2", "@", "2", "ok"]
+    assert send.split()[4:9] == ["send", "0:2", "->", "2", "ok"]
     assert marked("--around", "lost-write") == [send]
     assert marked("--around", "2", "--key", "0") == [send]
     three = marked("--around", "0:3")
@@ -163,17 +163,19 @@ def test_show_reads_only_the_shards_it_needs(store: Path, monkeypatch: pytest.Mo
     import pyarrow as pa
 
     from chaos.core import history
+    from chaos.models.log.model import LOG
     from checkers.history.table import Table
     from reports.history import rows as history_rows
 
-    row = dict.fromkeys(history.OPERATIONS.names, 0) | {"pinned": False, "error": "x"}
+    schema = history.operation_schema(LOG)
+    row = dict.fromkeys(schema.names, 0) | {"pinned": False, "error": "x"}
     rows = [
         {**row, "key": key, "op": 10 * key + at_ns, "invoke_ns": at_ns, "process": key}
         for key in (0, 1, 2)
         for at_ns in (1, 2)
     ]
     path = store / "w0.parquet"
-    history.write_by_key(pa.Table.from_pylist(rows, schema=history.OPERATIONS), path)
+    history.write_by_key(pa.Table.from_pylist(rows, schema=schema), path, ())
     read: list[int] = []
     whole = history_rows._rows
 

@@ -4,43 +4,44 @@ import os
 import signal
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
+from log_ops import gave, placed, reading, sending
 
 from chaos.core.errors import HistoryError
 from chaos.core.history import NEVER_NS, materialise_stream, read_stream
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
-from chaos.core.recorder import OP_SIZE, READ_SIZE, Recorder
+from chaos.core.op import Completion, Invocation, Type
+from chaos.core.recorder import OP_SIZE, Recorder
+from chaos.models.log.model import LOG, READ_SIZE
+from chaos.models.log.words import F
 
 
 def send(process: int, sequence: int, key: int = 0) -> Invocation:
-    return Invocation(process=process, f=F.SEND, key=key, deadline_ns=9, value=Value(1, sequence))
+    return sending((1, sequence), key=key, process=process, client=1, deadline_ns=9)
 
 
 def poll(process: int, key: int = 0) -> Invocation:
-    return Invocation(process=process, f=F.POLL, key=key, deadline_ns=9, offset=0)
+    return reading(F.POLL, key=key, process=process, client=2, deadline_ns=9)
 
 
 def written(folder: Path) -> None:
-    recorder = Recorder(folder, 0, ("b1", "b2"))
-    first, _ = recorder.invoke(send(0, 0), 1, 5, pinned=True)
-    second, _ = recorder.invoke(poll(1), 2, 6, pinned=False)
-    recorder.complete(first, send(0, 0), 1, Completion(type=Type.OK, offset=7, node="b2"))
-    records = (Record(6, Value(3, 2)), Record(7, None))
-    done = Completion(type=Type.OK, next_offset=8, min_offset=0, max_offset=9, node="b1", records=records)
-    recorder.complete(second, poll(1), 2, done)
-    recorder.invoke(send(2, 1), 1, 7, pinned=False)
-    recorder.not_sent(send(3, 2), 1, 8, pinned=False)
-    third, _ = recorder.invoke(send(4, 3, key=2), 1, 9, pinned=False)
-    recorder.complete(third, send(4, 3, key=2), 1, Completion(type=Type.FAIL, error="refused"))
+    recorder = Recorder(folder, 0, ("b1", "b2"), LOG)
+    first, _ = recorder.invoke(send(0, 0), 5, pinned=True)
+    second, _ = recorder.invoke(poll(1), 6, pinned=False)
+    recorder.complete(first, send(0, 0), placed(7, node="b2"))
+    done = gave((6, (3, 2)), (7, None), next_offset=8, min_offset=0, max_offset=9, node="b1")
+    recorder.complete(second, poll(1), done)
+    recorder.invoke(send(2, 1), 7, pinned=False)
+    recorder.not_sent(send(3, 2), 8, pinned=False)
+    third, _ = recorder.invoke(send(4, 3, key=2), 9, pinned=False)
+    recorder.complete(third, send(4, 3, key=2), Completion(type=Type.FAIL, error="refused"))
     recorder.close()
 
 
 def test_what_was_written_is_read_back(tmp_path: Path) -> None:
     written(tmp_path)
-    stream = read_stream(tmp_path, 0)
+    stream = read_stream(tmp_path, 0, LOG)
     rows = stream.operations.to_pylist()
     assert stream.facts.ended
     assert stream.facts.torn_bytes == 0
@@ -61,7 +62,7 @@ def test_every_cut_of_the_file_reads_as_a_prefix(tmp_path: Path) -> None:
     before = -1
     for length in range(0, len(whole) + 1, 7):
         (tmp_path / "w0.ops").write_bytes(whole[:length])
-        facts = read_stream(tmp_path, 0).facts
+        facts = read_stream(tmp_path, 0, LOG).facts
         assert facts.operations >= before
         assert facts.ended == (length // OP_SIZE * OP_SIZE == len(whole))
         before = facts.operations
@@ -90,15 +91,15 @@ def test_a_damaged_record_with_others_behind_it_is_an_alteration(
         killed(tmp_path)
     damaged(tmp_path / name, 20)
     with pytest.raises(HistoryError, match=rf"{name}: record 1, at byte 0, is damaged and others follow"):
-        read_stream(tmp_path, 0)
+        read_stream(tmp_path, 0, LOG)
 
 
 def test_the_last_record_of_a_killed_writer_may_be_torn(tmp_path: Path) -> None:
     written(tmp_path)
     killed(tmp_path)
-    before = read_stream(tmp_path, 0).facts
+    before = read_stream(tmp_path, 0, LOG).facts
     damaged(tmp_path / "w0.ops", (tmp_path / "w0.ops").stat().st_size - 1)
-    facts = read_stream(tmp_path, 0).facts
+    facts = read_stream(tmp_path, 0, LOG).facts
     assert (before.torn_bytes, facts.ended, facts.operations) == (0, False, before.operations)
     assert 0 < facts.torn_bytes <= OP_SIZE
 
@@ -106,10 +107,10 @@ def test_the_last_record_of_a_killed_writer_may_be_torn(tmp_path: Path) -> None:
 def test_a_read_whose_records_were_cut_off_has_no_completion(tmp_path: Path) -> None:
     written(tmp_path)
     killed(tmp_path)
-    assert read_stream(tmp_path, 0).reads.num_rows == 2
+    assert read_stream(tmp_path, 0, LOG).reads.num_rows == 2
     path = tmp_path / "w0.reads"
     path.write_bytes(path.read_bytes()[:-1])
-    stream = read_stream(tmp_path, 0)
+    stream = read_stream(tmp_path, 0, LOG)
     polled = next(row for row in stream.operations.to_pylist() if row["f"] == F.POLL)
     assert (polled["type"], polled["complete_ns"], stream.reads.num_rows) == (Type.INFO, NEVER_NS, 0)
 
@@ -120,10 +121,10 @@ def test_a_stream_that_ended_lacks_no_record_of_a_read(tmp_path: Path) -> None:
     for data in (path.read_bytes()[:-READ_SIZE], b"", path.read_bytes() + path.read_bytes()[:READ_SIZE]):
         path.write_bytes(data)
         with pytest.raises(HistoryError, match=r"w0\.reads: .*altered"):
-            read_stream(tmp_path, 0)
+            read_stream(tmp_path, 0, LOG)
     path.unlink()
     with pytest.raises(HistoryError, match=r"w0\.reads: missing"):
-        read_stream(tmp_path, 0)
+        read_stream(tmp_path, 0, LOG)
 
 
 def test_a_record_of_a_read_belongs_to_its_place(tmp_path: Path) -> None:
@@ -133,17 +134,7 @@ def test_a_record_of_a_read_belongs_to_its_place(tmp_path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data[READ_SIZE:] * 2)
     with pytest.raises(HistoryError, match=r"w0\.reads: record 1"):
-        read_stream(tmp_path, 0)
-
-
-def test_streams_of_version_2_are_read(tmp_path: Path) -> None:
-    """Its records of reads have the checksum of their bytes alone."""
-    written(tmp_path)
-    before, path = read_stream(tmp_path, 0).reads, tmp_path / "w0.reads"
-    data = path.read_bytes()
-    bodies = [data[at + 4 : at + READ_SIZE] for at in range(0, len(data), READ_SIZE)]
-    path.write_bytes(b"".join(zlib.crc32(body).to_bytes(4, "little") + body for body in bodies))
-    assert read_stream(tmp_path, 0).reads.equals(before)
+        read_stream(tmp_path, 0, LOG)
 
 
 @pytest.mark.parametrize("text", ["", "refused\n", "one\ntwo\nthree\n", "one\ntwo"])
@@ -152,7 +143,7 @@ def test_a_stream_that_ended_names_every_line_of_its_errors(tmp_path: Path, text
     assert (tmp_path / "w0.errors").read_text().count("\n") == 2
     (tmp_path / "w0.errors").write_text(text)
     with pytest.raises(HistoryError, match=r"w0\.errors: .*operations name 2"):
-        read_stream(tmp_path, 0)
+        read_stream(tmp_path, 0, LOG)
 
 
 def test_records_removed_from_the_middle_are_an_alteration(tmp_path: Path) -> None:
@@ -160,14 +151,14 @@ def test_records_removed_from_the_middle_are_an_alteration(tmp_path: Path) -> No
     data = (tmp_path / "w0.ops").read_bytes()
     (tmp_path / "w0.ops").write_bytes(data[:OP_SIZE] + data[2 * OP_SIZE :])
     with pytest.raises(HistoryError, match="altered"):
-        read_stream(tmp_path, 0)
+        read_stream(tmp_path, 0, LOG)
 
 
 def test_row_groups_are_cut_at_keys(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     written(tmp_path)
-    materialise_stream(tmp_path, 0)
+    materialise_stream(tmp_path, 0, LOG)
     file = pq.ParquetFile(tmp_path / "operations" / "w0.parquet")
     keys = [set(file.read_row_group(i, columns=["key"])["key"].to_pylist()) for i in range(file.num_row_groups)]
     assert keys == [{0}, {2}]
@@ -177,12 +168,14 @@ def test_a_killed_writer_loses_nothing_that_it_stored(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from chaos.core.op import *; from chaos.core.recorder import Recorder\n"
-        "r = Recorder(Path(sys.argv[1]), 0, ('b1',))\n"
+        "from chaos.models.log.model import LOG; from chaos.models.log.operations import Placed, Send\n"
+        "from chaos.models.log.words import F, Value\n"
+        "r = Recorder(Path(sys.argv[1]), 0, ('b1',), LOG)\n"
         "for i in range(40000):\n"
-        "    op = Invocation(process=i, f=F.SEND, key=0, deadline_ns=0, value=Value(0, i))\n"
-        "    n, _ = r.invoke(op, 0, 0, pinned=False)\n"
+        "    op = Invocation(process=i, client=0, f=F.SEND, key=0, deadline_ns=0, argument=Send(value=Value(0, i)))\n"
+        "    n, _ = r.invoke(op, 0, pinned=False)\n"
         "    if i == 39999: print('stored', flush=True); import signal; signal.pause()\n"
-        "    r.complete(n, op, 0, Completion(type=Type.OK, offset=i))\n"
+        "    r.complete(n, op, Completion(type=Type.OK, result=Placed(i)))\n"
     )
     child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
     assert child.stdout is not None
@@ -190,7 +183,7 @@ def test_a_killed_writer_loses_nothing_that_it_stored(tmp_path: Path) -> None:
     os.kill(child.pid, signal.SIGKILL)
     child.wait()
     child.stdout.close()
-    stream = read_stream(tmp_path, 0)
+    stream = read_stream(tmp_path, 0, LOG)
     assert stream.facts.operations == 40000
     assert not stream.facts.ended
     assert stream.operations["type"].to_pylist().count(Type.OK) == 39999

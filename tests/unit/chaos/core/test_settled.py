@@ -8,10 +8,13 @@ import pytest
 from chaos.core.client import Definite, Indefinite, Received, settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.history import read_stream
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import Recorder
+from chaos.models.log.model import LOG
+from chaos.models.log.operations import Given, ReadFrom
+from chaos.models.log.words import F, Record, Value
 
-GIVEN = tuple(Record(n, Value(1, n)) for n in range(3))
+GIVEN = [Record(n, Value(1, n)) for n in range(3)]
 
 
 class Reader:
@@ -24,10 +27,10 @@ class Reader:
 
     async def invoke(self, op: Invocation, received: Received) -> None:
         received.node = "b2"
-        received.min_offset, received.max_offset = 0, 9
+        given = received.result = Given(min_offset=0, max_offset=9)
         for record in GIVEN:
-            received.records.append(record)
-            received.next_offset = record.offset + 1
+            given.records.append(record)
+            given.next_offset = record.offset + 1
         if self.ending is None:
             return
         if isinstance(self.ending, asyncio.CancelledError):
@@ -40,7 +43,8 @@ class Reader:
 
 
 def read(timeout_s: float) -> Invocation:
-    return Invocation(process=0, f=F.READ, key=0, deadline_ns=now_ns() + int(timeout_s * NS_PER_S), offset=0)
+    deadline_ns = now_ns() + int(timeout_s * NS_PER_S)
+    return Invocation(process=0, client=0, f=F.READ, key=0, deadline_ns=deadline_ns, argument=ReadFrom(offset=0))
 
 
 ENDINGS = {
@@ -59,21 +63,20 @@ def test_what_was_given_is_in_the_completion_and_in_the_history(
     tmp_path: Path, ending: BaseException | None, kind: Type, error: str | None
 ) -> None:
     op = read(0.05 if isinstance(ending, asyncio.CancelledError) else 60)
-    recorder = Recorder(tmp_path, 0, ("b1", "b2"))
-    number, _ = recorder.invoke(op, 0, 0, pinned=False)
+    recorder = Recorder(tmp_path, 0, ("b1", "b2"), LOG)
+    number, _ = recorder.invoke(op, 0, pinned=False)
     done = asyncio.run(settled(Reader(ending), op))
-    assert done == Completion(
-        type=kind, node="b2", next_offset=3, min_offset=0, max_offset=9, records=GIVEN, error=error
-    )
-    recorder.complete(number, op, 0, done)
+    given = Given(GIVEN, next_offset=3, min_offset=0, max_offset=9)
+    assert done == Completion(type=kind, node="b2", result=given, error=error)
+    recorder.complete(number, op, done)
     recorder.close()
-    stream = read_stream(tmp_path, 0)
+    stream = read_stream(tmp_path, 0, LOG)
     (row,) = stream.operations.to_pylist()
     assert (row["type"], row["count"], row["next_offset"], row["max_offset"], row["node"]) == (kind, 3, 3, 9, 1)
     assert [(one["offset"], one["sequence"]) for one in stream.reads.to_pylist()] == [(0, 0), (1, 1), (2, 2)]
 
 
 def test_two_operations_share_nothing() -> None:
-    first, second = Received(), Received()
+    first, second = Given(), Given()
     first.records.append(GIVEN[0])
     assert second.records == []

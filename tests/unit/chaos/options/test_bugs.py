@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
-from chaos.core import payload
 from chaos.core.errors import UsageError
-from chaos.core.op import Value
+from chaos.core.rand import run_hash
+from chaos.models.log import payload
+from chaos.models.log.words import Value
 from chaos.options import bugs
 from chaos.options.experiment import DEFAULTS
 from chaos.options.resolve import experiment_of
@@ -75,11 +76,11 @@ def test_every_bug_is_bent_and_declares_what_can_be_run():
 
 
 def test_a_forged_message_is_a_value_that_was_never_sent():
-    sent = payload.encode(Value(7, 42), 3, payload.run_hash("run"), 128)
+    sent = payload.encode(Value(7, 42), 3, run_hash("run"), 128)
     made = forged(sent)
     assert made is not None
     assert len(made) == len(sent)
-    assert payload.decode(made, 3, payload.run_hash("run")) == Value(7, 42 + FORGED_AHEAD)
+    assert payload.decode(made, 3, run_hash("run")) == Value(7, 42 + FORGED_AHEAD)
     assert forged(b"somebody else's message, which has another form") is None
 
 

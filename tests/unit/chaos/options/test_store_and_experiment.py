@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from chaos.core.errors import UsageError
-from chaos.core.op import F
 from chaos.core.verdict import Valid, exit_code
+from chaos.models.log.words import F
 from chaos.options.experiment import as_yaml, beneath, resolved
 from chaos.run.store import find_run, make_run_folder, point, runs_in
 from chaos.workload.group import GroupWorkload

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from repository import HISTORIES
-from run_folders import as_version_2
+from run_folders import as_another_tool_writes_it
 
 from chaos.core.errors import CapabilityError, HistoryError
 from chaos.core.series import Series
@@ -168,7 +168,7 @@ def test_tables_of_version_2_are_believed_but_for_their_number_of_rows(tmp_path)
     """Another tool may have written them."""
     folder = folder_of("gaps-are-legal", tmp_path)
     assert local.judge(folder).valid is True
-    as_version_2(folder)
+    as_another_tool_writes_it(folder)
     for path in (folder / "history").glob("*/w0.parquet"):
         path.touch()
     assert local.judge(folder).valid is True
@@ -185,7 +185,7 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
     """Tables written by others: all queues in one row group, rows in any order."""
     folder = folder_of("two-causes-two-headlines", tmp_path)
     before = local.judge(folder)
-    as_version_2(folder)
+    as_another_tool_writes_it(folder)
     rng = np.random.default_rng(7)
     for name in ("operations", "reads"):
         path = folder / "history" / name / "w0.parquet"
@@ -209,14 +209,18 @@ def test_a_damaged_table_is_named(tmp_path):
         local.judge(folder)
 
 
-def test_a_history_of_another_version_is_refused_in_a_line(tmp_path):
+@pytest.mark.parametrize(("version", "kept", "said"), [(1, True, "1"), (3, True, "3"), (4, False, "4 without a model")])
+def test_a_history_of_another_version_is_refused_in_a_line(version, kept, said, tmp_path):
+    """Between two changes of version 4 there were folders of that number that named no model."""
     folder = tmp_path / "run"
     write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), folder)
     path = folder / "run.json"
     run = json.loads(path.read_text())
-    del run["checksum"]
-    path.write_text(json.dumps({**run, "schema_version": 1}))
-    with pytest.raises(HistoryError, match="schema version 1, and this chaos reads 2, 3 and 4; check it with"):
+    for name in ("checksum", *(() if kept else ("model", "words"))):
+        del run[name]
+    path.write_text(json.dumps({**run, "schema_version": version}))
+    line = f"schema version {said}, and this chaos reads 4; check it with the chaos that wrote it, "
+    with pytest.raises(HistoryError, match=line):
         local.judge(folder)
 
 

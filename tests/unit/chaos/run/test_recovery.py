@@ -6,8 +6,8 @@ from leading import leads
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Observation
 from chaos.core.runinfo import Promises, Subject
-from chaos.run.recovery import missing_now, silent_queues
-from chaos.run.workers import Totals
+from chaos.run.recovery import missing_now, silent_keys
+from chaos.run.watching import Totals
 from cluster.leaders import Lead
 from cluster.nodes.process_end import last_line, starved_share
 
@@ -19,8 +19,8 @@ def totals(last_sent, last_acked):
         return {key: round(at_s * NS_PER_S) for key, at_s in seconds.items()}
 
     return Totals(
-        sends={},
-        reads={},
+        changes={},
+        rest={},
         worst_lag_s=0,
         worst_ack_s=0,
         last_ack_ns=0,
@@ -42,7 +42,7 @@ def totals(last_sent, last_acked):
     ],
 )
 def test_a_queue_is_silent_while_its_sends_go_on_without_an_acknowledgement(last_sent, last_acked, silent):
-    assert silent_queues(totals(last_sent, last_acked), HEALED_NS, 3.0) == silent
+    assert silent_keys(totals(last_sent, last_acked), HEALED_NS, 3.0) == silent
 
 
 def test_nodes_are_missing_that_do_not_answer_or_that_are_not_in_sync():

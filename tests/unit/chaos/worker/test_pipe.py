@@ -29,7 +29,7 @@ async def body(spec, pipe):
         elif isinstance(command, Load):
             for n in (1, 2):
                 stats = {"counts": {}, "in_flight": 0, "worst_lag_s": 0, "worst_ack_s": 0, "last_ack_ns": 0}
-                pipe.say(Stats(worker=n, **stats, highest_acked={}))
+                pipe.say(Stats(worker=n, **stats))
             pipe.say(answered(None))
         elif isinstance(command, Prepare):
             raise RuntimeError("broke on purpose")

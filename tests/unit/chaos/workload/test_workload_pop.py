@@ -3,11 +3,14 @@
 from itertools import takewhile
 
 import pytest
+from log_ops import gave, placed
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.op import Completion, F, Invocation, Record, Type, Value
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.operations import Pop
+from chaos.models.log.words import F, Value
 from chaos.workload.base import Arrival, LoadSpec
-from chaos.workload.pop import HOLD_S, INVISIBLE_S, MARGIN_S, PopWorkload
+from chaos.workload.pop import HOLD_S, INVISIBLE_S, MARGIN_S, PopLoad, invisible_s
 
 OK = Type.OK
 POP, ACK = Arrival(0, F.POP, 0, 0), Arrival(0, F.ACK, 0, 0)
@@ -15,24 +18,23 @@ T = int(INVISIBLE_S * NS_PER_S)
 LATE_NS = T - int((3 + MARGIN_S) * NS_PER_S)
 
 
-def workload(seed: int = 1, op_timeout_s: float = 3) -> PopWorkload:
-    return PopWorkload(
+def workload(seed: int = 1, op_timeout_s: float = 3) -> PopLoad:
+    return PopLoad(
         LoadSpec(queues=3, clients=2, seed=seed, body_bytes=64, op_timeout_s=op_timeout_s, operations=frozenset(F))
     )
 
 
-def asked(it: PopWorkload, arrival: Arrival, now_ns: int = 0) -> Invocation:
+def asked(it: PopLoad, arrival: Arrival, now_ns: int = 0) -> Invocation:
     op = it.invocation(arrival, 7, now_ns)
     assert op is not None
     return op
 
 
-def popped(it: PopWorkload, count: int, attempt: int = 1, first: int = 0) -> None:
-    records = tuple(Record(n, Value(0, n), attempt) for n in range(first, first + count))
-    it.learn(0, asked(it, POP), Completion(type=OK, records=records))
+def popped(it: PopLoad, count: int, attempt: int = 1, first: int = 0) -> None:
+    it.learn(asked(it, POP), gave(*((n, (0, n), attempt) for n in range(first, first + count))))
 
 
-def said(it: PopWorkload, now_ns: int) -> list[Invocation]:
+def said(it: PopLoad, now_ns: int) -> list[Invocation]:
     return [op for op in iter(lambda: it.invocation(ACK, 8, now_ns), None) if op is not None]
 
 
@@ -40,7 +42,7 @@ def test_a_pop_asks_for_the_time_and_nothing_is_said_before_something_is_held() 
     it = workload()
     assert it.invocation(ACK, 1, NS_PER_S) is None
     op = asked(it, Arrival(0, F.POP, 0, 2))
-    assert (op.f, op.key, op.offset, op.value, op.argument) == (F.POP, 2, None, None, T)
+    assert (op.f, op.key, op.argument) == (F.POP, 2, Pop(invisible_ns=T))
 
 
 def test_what_is_held_is_acknowledged_kept_longer_or_let_go_in_their_shares() -> None:
@@ -51,8 +53,8 @@ def test_what_is_held_is_acknowledged_kept_longer_or_let_go_in_their_shares() ->
     assert {op.f for op in ops} == {F.ACK, F.EXTEND}
     assert 920 <= len(ops) <= 980
     assert 60 <= len(extends) <= 140
-    assert all(op.argument == T for op in extends)
-    assert all(op.argument == 0 and op.offset == op.value.sequence for op in ops if op.f is F.ACK and op.value)
+    assert all(op.argument.invisible_ns == T for op in extends)
+    assert all(op.argument.offset == op.argument.value.sequence for op in ops if op.f is F.ACK)
     assert not said(it, int(HOLD_S * NS_PER_S))
 
 
@@ -67,11 +69,11 @@ def test_what_is_kept_longer_is_acknowledged_later() -> None:
     popped(it, 200)
     ops = said(it, int(HOLD_S * NS_PER_S))
     extends = [op for op in ops if op.f is F.EXTEND]
-    it.learn(0, extends[0], Completion(type=OK))
-    it.learn(0, extends[1], Completion(type=Type.INFO))
-    it.learn(0, ops[0], Completion(type=Type.FAIL))
+    it.learn(extends[0], Completion(type=OK))
+    it.learn(extends[1], Completion(type=Type.INFO))
+    it.learn(ops[0], Completion(type=Type.FAIL))
     later = said(it, LATE_NS + int(HOLD_S * NS_PER_S))
-    assert [(op.f, op.value) for op in later] == [(F.ACK, extends[0].value)]
+    assert [(op.f, op.argument.value) for op in later] == [(F.ACK, extends[0].argument.value)]
 
 
 def test_nothing_is_said_that_might_come_late() -> None:
@@ -84,22 +86,22 @@ def test_nothing_is_said_that_might_come_late() -> None:
 
 def test_a_client_speaks_of_what_it_holds_only_and_damaged_messages_are_nobodys() -> None:
     it = workload()
-    it.learn(0, asked(it, POP), Completion(type=OK, records=(Record(0, None), Record(1, Value(0, 1), 2))))
+    it.learn(asked(it, POP), gave((0, None), (1, (0, 1), 2)))
     assert it.invocation(Arrival(0, F.ACK, 1, 0), 1, NS_PER_S) is None
-    assert [op.value for op in said(it, NS_PER_S)] == [Value(0, 1)]
+    assert [op.argument.value for op in said(it, NS_PER_S)] == [Value(0, 1)]
 
 
 def test_what_came_with_a_doubtful_answer_is_held_too() -> None:
     it = workload()
-    it.learn(0, asked(it, POP), Completion(type=Type.INFO, records=(Record(0, Value(0, 0), 2),)))
+    it.learn(asked(it, POP), gave((0, (0, 0), 2), kind=Type.INFO))
     assert len(said(it, NS_PER_S)) == 1
 
 
 @pytest.mark.parametrize("op_timeout_s", [0.5, 3, 10])
 def test_there_is_time_to_say_something_whatever_the_deadline(op_timeout_s: float) -> None:
     it = workload(op_timeout_s=op_timeout_s)
-    assert it.invisible_s >= max(INVISIBLE_S, 2 * op_timeout_s)
-    it.learn(0, asked(it, POP), Completion(type=OK, records=tuple(Record(n, Value(0, n), 2) for n in range(50))))
+    assert invisible_s(op_timeout_s) >= max(INVISIBLE_S, 2 * op_timeout_s)
+    it.learn(asked(it, POP), gave(*((n, (0, n), 2) for n in range(50))))
     assert len(said(it, int(HOLD_S * NS_PER_S))) == 50
 
 
@@ -119,9 +121,9 @@ def test_the_rates_are_those_of_the_mix_and_workers_share_them() -> None:
 def test_sends_and_reads_are_those_of_the_workload_queue() -> None:
     it = workload()
     send = asked(it, Arrival(0, F.SEND, 1, 2))
-    assert (send.key, send.value, send.body_bytes) == (2, Value(1, 0), 64)
-    it.learn(1, send, Completion(type=OK, offset=99))
-    assert asked(it, Arrival(0, F.READ, 1, 2)).offset == 100 - 64
+    assert (send.key, send.argument.value, send.argument.body_bytes) == (2, Value(1, 0), 64)
+    it.learn(send, placed(99))
+    assert asked(it, Arrival(0, F.READ, 1, 2)).argument.offset == 100 - 64
 
 
 def test_who_is_given_a_message_again_has_only_its_new_receipt() -> None:

@@ -3,18 +3,20 @@
 from itertools import islice, takewhile
 
 import pytest
+from log_ops import gave
 
-from chaos.core.op import Completion, F, Invocation, Type
-from chaos.workload.base import Arrival, LoadSpec
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.words import F
+from chaos.workload.base import Arrival, Generator, LoadSpec, mix_of
 from chaos.workload.queue import QueueWorkload
 
 
-def workload(seed: int = 1) -> QueueWorkload:
+def workload(seed: int = 1) -> Generator:
     spec = LoadSpec(queues=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
-    return QueueWorkload(spec)
+    return QueueWorkload().generator(spec)
 
 
-def again(it: QueueWorkload, arrival: Arrival) -> Invocation:
+def again(it: Generator, arrival: Arrival) -> Invocation:
     op = it.invocation(arrival, 0, 0)
     assert op is not None
     return op
@@ -46,7 +48,9 @@ def test_in_a_quiet_stretch_a_tenth_of_the_sends_is_due_and_every_other_arrival_
     def arrivals(*quiet: tuple[float, float]) -> list[Arrival]:
         operations = frozenset(F)
         spec = LoadSpec(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations, quiet=quiet)
-        return list(takewhile(lambda one: one.at_ns < 20 * 10**9, QueueWorkload(spec).arrivals([0, 1], 100)))
+        return list(
+            takewhile(lambda one: one.at_ns < 20 * 10**9, QueueWorkload().generator(spec).arrivals([0, 1], 100))
+        )
 
     def within(arrival: Arrival) -> bool:
         return 5 * 10**9 <= arrival.at_ns < 8 * 10**9
@@ -60,10 +64,11 @@ def test_in_a_quiet_stretch_a_tenth_of_the_sends_is_due_and_every_other_arrival_
 
 def test_kinds_that_the_system_does_not_serve_are_left_out() -> None:
     operations = frozenset(F) - {F.SLAVE_READ}
-    it = QueueWorkload(LoadSpec(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations))
+    spec = LoadSpec(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations)
+    it = QueueWorkload().generator(spec)
     kinds = {arrival.f for arrival in islice(it.arrivals([0, 1], 50), 400)}
     assert kinds == {F.SEND, F.POLL, F.READ}
-    assert set(QueueWorkload.mix_of(operations)) == kinds
+    assert set(mix_of(QueueWorkload(), operations)) == kinds
 
 
 def test_no_rate_asks_nothing() -> None:
@@ -77,12 +82,11 @@ def test_values_are_unique_and_cursors_follow_answers() -> None:
         op = it.invocation(arrival, 0, 0)
         assert op is not None
         if op.f is F.SEND:
-            assert op.value is not None
-            assert op.value not in values
-            values.add(op.value)
+            assert op.argument.value not in values
+            values.add(op.argument.value)
         elif op.f is F.POLL:
-            it.learn(arrival.client, op, Completion(type=Type.OK, next_offset=(op.offset or 0) + 5))
-            assert again(it, arrival).offset == (op.offset or 0) + 5
-            it.learn(arrival.client, op, Completion(type=Type.INFO))
-            assert again(it, arrival).offset == (op.offset or 0) + 5
+            it.learn(op, gave(next_offset=op.argument.offset + 5))
+            assert again(it, arrival).argument.offset == op.argument.offset + 5
+            it.learn(op, Completion(type=Type.INFO))
+            assert again(it, arrival).argument.offset == op.argument.offset + 5
     assert len(values) > 100

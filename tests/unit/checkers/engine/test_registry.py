@@ -89,7 +89,7 @@ def test_a_check_of_another_package_judges_a_run(run, tmp_path):
 def test_a_run_names_its_checks_and_one_that_is_not_installed_is_named(run):
     named = json.loads((run / "run.json").read_text())
     del named["checksum"]
-    (run / "run.json").write_text(json.dumps({**named, "schema_version": 2, "checks": ["assumptions", "odd"]}))
+    (run / "run.json").write_text(json.dumps({**named, "status": "foreign", "checks": ["assumptions", "odd"]}))
     with pytest.raises(UsageError, match="no check 'odd' here"):
         local.judge(run)
 
@@ -117,27 +117,31 @@ def test_a_check_that_does_not_load_is_listed_with_its_error_and_harms_nobody(en
 
 def test_executors_are_brought_the_check(tmp_path):
     installed(tmp_path / "site", "odd_offsets", "odd = odd_offsets:OddCheck", ODD)
-    code = "from spark_checkers.shipping import _files; print([name for name, _ in _files() if 'odd' in name])"
+    code = (
+        "from pathlib import Path; from zipfile import ZipFile; from spark_checkers.shipping import packed;"
+        f"print(sorted(name for name in ZipFile(packed(Path({str(tmp_path)!r})).path).namelist() if 'odd' in name))"
+    )
     env = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "['odd_offsets.py']"
+    info = "odd_offsets-1.0.dist-info"
+    assert done.stdout.strip() == str([f"{info}/METADATA", f"{info}/entry_points.txt", "odd_offsets.py"])
 
 
 def test_the_built_in_checks_come_by_the_same_door():
-    assert tuple(checks()) == OF_LOGS
+    assert tuple(checks()) == (*OF_LOGS, "counter", "register", "set")
     assert all(check.help for check in checks().values())
 
 
 def test_the_panel_of_a_run_says_who_declined_and_why(run):
     evidence = evidence_of(run)
-    made = [materialise(evidence.history, worker, manifest=evidence.manifest) for worker in evidence.workers]
+    made = [materialise(evidence.history, worker, "log", evidence.manifest) for worker in evidence.workers]
     context = context_of(evidence, made, load_timeline(evidence.history, evidence.run, evidence.manifest))
     whole = panel(context)
     assert {*(check.name for check in whole.checks), *whole.declined} == set(OF_LOGS)
     assert whole.declined["pop"] == "nobody pops"
     assert all(whole.declined.values())
     some = panel(context, {"no-loss", "pop"})
-    assert [check.name for check in some.checks] == ["assumptions", "no-loss"]
+    assert [check.name for check in some.checks] == ["assumptions", "final-reads", "no-loss"]
     assert (list(some.declined), some.figures, some.partial) == (["pop"], (), True)
     results = local.judge(run)
     assert results.declined.keys() - whole.declined.keys() <= {"replicas"}

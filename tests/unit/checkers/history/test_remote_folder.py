@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from object_store import served
 from repository import HISTORIES
-from run_folders import as_version_2
+from run_folders import as_another_tool_writes_it
 
 from chaos.cli.check import check_command
 from chaos.core.errors import ChaosError
@@ -103,7 +103,7 @@ def test_no_table_is_read_whole_for_one_queue_or_one_check(long_run, monkeypatch
     sizes = {path.relative_to(long_run.parent).as_posix(): path.stat().st_size for path in history.rglob("*.parquet")}
     with served(long_run.parent) as store:
         run = place(store.uri("run"))
-        tables = tables_of(run / "history")
+        tables = tables_of(run / "history", "log")
         footers = store.given(".parquet")
         assert footers < 0.5 * sum(sizes.values())
         store.asked.clear()
@@ -161,7 +161,7 @@ def test_events_are_read_from_the_files_where_their_table_lacks_the_last(bucket)
     """A table of the middle of a run that was copied last looks new. Only in version 2: its checksum tells."""
     folder = judged(bucket)
     here = said_here(folder)
-    as_version_2(folder)
+    as_another_tool_writes_it(folder)
     assert said(bucket.uri("run")) == here
     table = folder / "history" / "events.parquet"
     pq.write_table(pq.read_table(table).slice(0, 2), table)

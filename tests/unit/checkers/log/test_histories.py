@@ -22,7 +22,10 @@ def test_history_locally(path, tmp_path):
     [
         (
             "skipped-is-not-unproven",
-            "Valid as far as it was judged: assumptions, no-loss. 1 of 2 faults was skipped: no leader known.",
+            (
+                "Valid as far as it was judged: assumptions, final-reads, no-loss."
+                " 1 of 2 faults was skipped: no leader known."
+            ),
         ),
         (
             "a-loss-beside-skipped-faults",

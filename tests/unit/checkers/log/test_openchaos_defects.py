@@ -61,7 +61,7 @@ def test_the_help_says_how_many_nodes_a_cut_needs(name: str) -> None:
 
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
 ANCHORS = {
-    "chaos/run/recipe.py",
+    "chaos/run/wall_clock.py",
     "chaos/run/store.py",
     "chaos/matrix/process.py",
     "cluster/hosts/ssh/connection.py",

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cluster.nodes.process import ProcState, parse_state, tail
+from cluster.nodes.process import tail
+from cluster.nodes.process_state import ProcState, parse_state
 
 FILE = "12 500 0\n"
 

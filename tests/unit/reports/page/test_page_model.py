@@ -8,6 +8,7 @@ import synthetic
 
 from chaos.core.errors import HistoryError
 from chaos.core.events import Note
+from chaos.core.manifest import write_manifest
 from chaos.core.verdict import Anomaly, CheckResult, Failover, Results
 from reports import words
 from reports.folder import Parts, read_parts
@@ -232,9 +233,11 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         read_parts(tmp_path)
     folder = synthetic.write(tmp_path / "run", "valid")
     (folder / "plan.jsonl").write_text('{"row": 1}\n{"row"\n')
+    write_manifest(folder)
     with pytest.raises(HistoryError, match=r"plan\.jsonl:2"):
         read_parts(folder)
     (folder / "plan.jsonl").unlink()
+    write_manifest(folder)
     (folder / "results.json").write_text('{"valid": "perhaps"}')
     with pytest.raises(HistoryError, match=r"results\.json: .*chaos check"):
         read_parts(folder)

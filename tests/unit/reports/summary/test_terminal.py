@@ -24,6 +24,7 @@ no-loss               false  328 acknowledged messages lost                   27
 offsets               false  328 offsets given twice                          4 queues
 linearizable-offsets  true   37 stale tails, allowed here                     4 queues
 rto                   true   worst 2.9 s (fault 3)                            3 faults
+rpo                   false  per fault                                        3 faults
 
 #  fault                        from       to    RTO  lost  evidence
 1  leader-partition           20.0 s   40.0 s  3.0 s   328  12 of 12 links across the cut dropped all 20 …

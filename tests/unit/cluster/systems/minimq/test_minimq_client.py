@@ -8,11 +8,14 @@ import asyncio
 import contextlib
 
 import pytest
+from log_ops import Told
 from minimq_view import view_of
 from scripted import invoked, op
 
-from chaos.core import payload
-from chaos.core.op import Completion, F, Record, Type, Value
+from chaos.core.op import Type
+from chaos.core.rand import run_hash
+from chaos.models.log import payload
+from chaos.models.log.words import F, Record, Value
 from cluster.systems.minimq import messages
 from cluster.systems.minimq.broker_messages import (
     Commit,
@@ -34,7 +37,7 @@ from cluster.systems.minimq.messages import Accepted, GetMetadata, Group, Metada
 from cluster.systems.minimq.rpc import Link
 from cluster.systems.minimq.wire import Back, Call, Frames, Hello, frame
 
-RUN = payload.run_hash("run")
+RUN = run_hash("run")
 TOPIC = view_of().mark
 HELLO = frame(Hello())
 
@@ -257,7 +260,7 @@ def test_a_read_that_was_refused_at_once_was_given_nothing(broker, f):
     )
     position = [node.name for node in view_of().nodes].index("b1")
     done = run(broker, op(f, offset=7 if f is F.READ else None, argument=position))
-    assert done == Completion(type=Type.FAIL, node="b1", error="rejected: not-master")
+    assert done == Told(type=Type.FAIL, node="b1", error="rejected: not-master")
 
 
 def test_a_copy_that_gives_what_lies_below_ends_there(broker):
@@ -304,7 +307,7 @@ def test_a_damaged_body_is_no_value(broker):
 
 def test_a_send_carries_the_value_and_is_sent_once(broker):
     done = run(broker, op(F.SEND, body_bytes=77))
-    assert done == Completion(type=Type.OK, node="b1", offset=0)
+    assert done == Told(type=Type.OK, node="b1", offset=0)
     (sent,) = broker.produced
     assert (payload.decode(sent.body, 0, RUN), len(sent.body), sent.sequence) == (Value(1, 2), 77, -1)
 
@@ -338,7 +341,7 @@ def test_a_message_that_no_frame_holds_is_not_sent(broker):
 def test_a_send_without_an_answer_is_in_doubt(broker):
     broker.silent = {Produce}
     _, done = run(broker, op(F.POLL, offset=0), op(F.SEND, timeout_s=0.1))  # the poll opens the connection
-    assert done == Completion(type=Type.INFO, node="b1", error="no answer before the deadline")
+    assert done == Told(type=Type.INFO, node="b1", error="no answer before the deadline")
     assert broker.served.count(Produce) == 1
 
 
@@ -347,9 +350,9 @@ def test_a_send_without_an_answer_is_in_doubt(broker):
 
 def test_the_group_goes_on_where_it_committed(broker):
     before, commit, after = run(broker, op(F.COMMITTED_READ), op(F.COMMIT, offset=12), op(F.COMMITTED_READ))
-    assert before == Completion(type=Type.OK, node="b1", next_offset=None)
-    assert commit == Completion(type=Type.OK, node="b1")
-    assert after == Completion(type=Type.OK, node="b1", next_offset=12)
+    assert before == Told(type=Type.OK, node="b1", next_offset=None)
+    assert commit == Told(type=Type.OK, node="b1")
+    assert after == Told(type=Type.OK, node="b1", next_offset=12)
 
 
 def test_all_clients_are_one_group(broker):
@@ -362,7 +365,7 @@ def test_all_clients_are_one_group(broker):
 def test_a_commit_or_question_without_an_answer_is_in_doubt(broker, f, request_kind):
     broker.silent = {request_kind}
     _, done = run(broker, op(F.POLL, offset=0), op(f, timeout_s=0.1, offset=3))
-    assert done == Completion(type=Type.INFO, node="b1", error="no answer before the deadline")
+    assert done == Told(type=Type.INFO, node="b1", error="no answer before the deadline")
 
 
 def test_a_long_poll_says_how_long_it_waits(broker):
@@ -381,7 +384,7 @@ def test_an_idempotent_send_carries_its_producer_and_number(broker):
 def test_no_route_is_no_attempt(broker):
     broker.silent = {GetMetadata}
     done = run(broker, op(F.SEND, timeout_s=0.1))
-    assert done == Completion(type=Type.FAIL, error="no route: the controllers did not answer")
+    assert done == Told(type=Type.FAIL, error="no route: the controllers did not answer")
 
 
 def test_one_controller_that_leads_is_enough(broker):

@@ -3,8 +3,8 @@
 import pytest
 
 from chaos.core.errors import UsageError
-from chaos.core.op import F
 from chaos.core.runinfo import Promises
+from chaos.models.log.words import F
 from cluster.systems.minimq import settings
 from cluster.systems.minimq.controller import ControllerSettings
 from cluster.systems.minimq.replica import BrokerSettings
@@ -93,9 +93,9 @@ def test_what_is_refused(given, says):
 
 def test_followers_are_read_on_purpose_unless_told_otherwise():
     system = MiniMQ()
-    assert F.SLAVE_READ in system.operations(system.resolve({}))
-    assert F.SLAVE_READ in system.operations(system.resolve({"client.routing": "follow"}))
-    assert F.SLAVE_READ not in system.operations(system.resolve({"client.slaveReads": "off"}))
+    assert F.SLAVE_READ in system.operations("log", system.resolve({}))
+    assert F.SLAVE_READ in system.operations("log", system.resolve({"client.routing": "follow"}))
+    assert F.SLAVE_READ not in system.operations("log", system.resolve({"client.slaveReads": "off"}))
 
 
 @pytest.mark.parametrize("given", [{}, {"replication": "async"}, {"uncleanElection": "true", "flush": "async"}])

@@ -9,11 +9,14 @@ import contextlib
 
 import msgspec
 import pytest
+from log_ops import Told
 from rocketmq_view import view_of
 from scripted import invoked, op
 
-from chaos.core import payload
-from chaos.core.op import Completion, F, Record, Type, Value
+from chaos.core.op import Type
+from chaos.core.rand import run_hash
+from chaos.models.log import payload
+from chaos.models.log.words import F, Record, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.protocol import (
@@ -26,7 +29,7 @@ from cluster.systems.rocketmq.protocol import (
     encode_messages,
 )
 
-RUN = payload.run_hash("run")
+RUN = run_hash("run")
 
 
 class Broker:
@@ -148,7 +151,7 @@ def test_a_strong_read_of_nothing_new_still_asks_the_role_twice(broker):
 
 def test_a_strong_read_at_no_master_fails_before_it_reads(broker):
     broker.standings = [(2, 7)]
-    assert run(broker, op(F.READ, offset=0)) == Completion(type=Type.FAIL, node="b1", error="not master")
+    assert run(broker, op(F.READ, offset=0)) == Told(type=Type.FAIL, node="b1", error="not master")
     assert Request.PULL_MESSAGE not in broker.served
 
 
@@ -230,7 +233,7 @@ def test_a_poll_is_one_pull_and_asks_nothing_else(broker):
 
 def test_a_send_carries_the_value_and_is_sent_once(broker):
     done = run(broker, op(F.SEND, body_bytes=77))
-    assert done == Completion(type=Type.OK, node="b1", offset=0)
+    assert done == Told(type=Type.OK, node="b1", offset=0)
     assert [payload.decode(body, 0, RUN) for body in broker.sent] == [Value(1, 2)]
     assert len(broker.sent[0]) == 77
 
@@ -253,14 +256,14 @@ def test_answers_to_a_send(broker, answer, done):
 def test_a_send_without_an_answer_is_in_doubt(broker):
     broker.silent = {Request.SEND_MESSAGE_V2}
     done = run(broker, op(F.SEND, timeout_s=0.1))
-    assert done == Completion(type=Type.INFO, node="b1", error="no answer before the deadline")
+    assert done == Told(type=Type.INFO, node="b1", error="no answer before the deadline")
     assert len(broker.served) == 2  # the route and one send
 
 
 def test_no_route_is_no_attempt(broker):
     broker.silent = {Request.GET_ROUTEINFO_BY_TOPIC}
     done = run(broker, op(F.SEND, timeout_s=0.1))
-    assert done == Completion(type=Type.FAIL, error="no route: the name server did not answer")
+    assert done == Told(type=Type.FAIL, error="no route: the name server did not answer")
 
 
 def test_a_route_without_master_or_slaves(broker):

@@ -8,9 +8,11 @@ import pytest
 from rocketmq_view import view_of
 from scripted import invoked, op
 
-from chaos.core import payload
 from chaos.core.client import Definite, Indefinite
-from chaos.core.op import F, Record, Type, Value
+from chaos.core.op import Type
+from chaos.core.rand import run_hash
+from chaos.models.log import payload
+from chaos.models.log.words import F, Record, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.names import names_of
@@ -26,7 +28,7 @@ from cluster.systems.rocketmq.protocol import (
     encode_messages,
 )
 
-RUN = payload.run_hash("run")
+RUN = run_hash("run")
 NAMES = names_of(view_of())
 TOPIC = NAMES.topic
 TIMES = {"popTime": "1700000000000", "invisibleTime": "8000", "reviveQid": "5", "restNum": "0"}

@@ -9,13 +9,16 @@ import time
 
 import msgspec
 import pytest
+from log_ops import Told
 from rocketmq_view import view_of
 from scripted import op, performed
 
-from chaos.core import payload
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Type, Value
-from chaos.core.transaction import Decision
+from chaos.core.op import Type
+from chaos.core.rand import run_hash
+from chaos.models.log import payload
+from chaos.models.log.transaction import Decision
+from chaos.models.log.words import F, Value
 from cluster.systems.rocketmq.client import RocketMQClient
 from cluster.systems.rocketmq.connection import Link
 from cluster.systems.rocketmq.names import names_of
@@ -33,7 +36,7 @@ from cluster.systems.rocketmq.protocol import (
 from cluster.systems.rocketmq.sending import wall_ms
 
 NO_PLACE = "malformed answer: half message acknowledged without its place"
-RUN = payload.run_hash("run")
+RUN = run_hash("run")
 VIEW = view_of()
 NAMES = names_of(VIEW)
 HALF = {"queueOffset": "40", "msgId": f"C612000E00002A9F{4711:016X}", "transactionId": "told"}
@@ -124,7 +127,7 @@ def properties(broker):
 @pytest.mark.parametrize(("decision", "word"), [(Decision.COMMIT, "8"), (Decision.ROLLBACK, "12")])
 def test_a_half_message_is_stored_and_then_decided_at_once(decision, word):
     completion, broker = done(decision)
-    assert completion == Completion(type=Type.OK, node="b1")  # without an offset: nobody was told one
+    assert completion == Told(type=Type.OK, node="b1")  # without an offset: nobody was told one
     (half,), (end,) = broker.of(Request.SEND_MESSAGE_V2), broker.of(Request.END_TRANSACTION)
     assert half.fields["f"] == "4"
     assert abs(int(half.fields["g"]) - time.time() * 1000) < 60_000  # one born in 1970 is given up unasked
@@ -144,7 +147,7 @@ def test_a_half_message_is_stored_and_then_decided_at_once(decision, word):
 @pytest.mark.parametrize("decision", [Decision.COMMIT_WHEN_ASKED, Decision.ROLLBACK_WHEN_ASKED, Decision.NEVER])
 def test_other_decisions_are_not_told_by_themselves(decision):
     completion, broker = done(decision)
-    assert completion == Completion(type=Type.OK, node="b1")
+    assert completion == Told(type=Type.OK, node="b1")
     assert not broker.of(Request.END_TRANSACTION)
 
 
@@ -253,7 +256,7 @@ def test_a_delayed_send_names_its_time_and_is_told_no_offset():
         return completion, properties(broker)
 
     completion, named = with_client(body)
-    assert completion == Completion(type=Type.OK, node="b1")
+    assert completion == Told(type=Type.OK, node="b1")
     assert abs(int(named["TIMER_DELIVER_MS"]) / 1000 - time.time() - (due_ns - now_ns()) / NS_PER_S) < 0.05
 
 

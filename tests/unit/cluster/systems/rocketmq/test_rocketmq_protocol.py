@@ -3,8 +3,9 @@
 import pytest
 
 from chaos.core.client import Definite
-from chaos.core.op import Record, Value
-from chaos.core.payload import decode, run_hash
+from chaos.core.rand import run_hash
+from chaos.models.log.payload import decode
+from chaos.models.log.words import Record, Value
 from cluster.systems.rocketmq.client import parse_pull
 from cluster.systems.rocketmq.protocol import (
     Answer,

@@ -3,7 +3,7 @@
 import pytest
 
 from chaos.core.errors import UsageError
-from chaos.core.op import F
+from chaos.models.log.words import F
 from cluster.systems.rocketmq import defaults, promises, settings, topology
 from cluster.systems.rocketmq.system import RocketMQ
 
@@ -139,7 +139,7 @@ def test_delayed_and_transactional_messages_bring_their_settings():
 
 
 def test_without_the_timer_wheel_clients_delay_nothing():
-    assert F.SCHEDULE not in SYSTEM.operations(SYSTEM.resolve({}))
-    assert F.SCHEDULE in SYSTEM.operations(SYSTEM.resolve({"timerWheelEnable": "true"}))
-    assert F.POP not in SYSTEM.operations(SYSTEM.resolve({}))
-    assert F.TRANSACT in SYSTEM.operations(SYSTEM.resolve({}))
+    assert F.SCHEDULE not in SYSTEM.operations("log", SYSTEM.resolve({}))
+    assert F.SCHEDULE in SYSTEM.operations("log", SYSTEM.resolve({"timerWheelEnable": "true"}))
+    assert F.POP not in SYSTEM.operations("log", SYSTEM.resolve({}))
+    assert F.TRANSACT in SYSTEM.operations("log", SYSTEM.resolve({}))

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.run.recipe import utc_of
+from chaos.run.wall_clock import utc_of
 
 
 def test_an_instant_of_the_runs_clock_is_the_same_instant_in_utc():

@@ -6,13 +6,12 @@ and a message of somebody else's (another run, another queue). The module refuse
 damaged body may have been: it is None.
 """
 
-import hashlib
 import struct
 import zlib
 from typing import Final
 
 from chaos.core.errors import UsageError
-from chaos.core.op import Value
+from chaos.models.log.words import Value
 
 MAGIC: Final = b"CHS1"
 _LAYOUT: Final = struct.Struct(">4sIQiIQ")  # magic, CRC of what follows, run, key, writer, sequence
@@ -21,18 +20,13 @@ MIN_BYTES: Final = _LAYOUT.size
 _FILLER: Final = b"."
 
 
-def run_hash(run_id: str) -> int:
-    """A run's identity in eight bytes."""
-    return int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=8).digest(), "big")
-
-
 def encode(value: Value, key: int, run: int, size_bytes: int = 0) -> bytes:
     """The body of ``value`` for queue ``key`` of the run with hash ``run``.
 
     Args:
         value: writer below 2^32, sequence below 2^64.
         key: the queue.
-        run: ``run_hash`` of the run's id.
+        run: ``chaos.core.rand.run_hash`` of the run's id.
         size_bytes: length of the body; anything below ``MIN_BYTES`` means ``MIN_BYTES``.
 
     Raises:

@@ -4,7 +4,7 @@ import zlib
 import numpy as np
 import pytest
 
-from chaos.core.checksums import crc32
+from chaos.core.record_checksums import crc32
 
 
 @pytest.mark.parametrize("size", [2, 28, 60])

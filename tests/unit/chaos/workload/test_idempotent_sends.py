@@ -8,14 +8,17 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from log_ops import sending
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Completion, F, Invocation, Type, Value
-from chaos.worker import idempotent_sends
-from chaos.worker.idempotent_sends import BUSY, Turns
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.operations import Placed, Send, placed_at
+from chaos.models.log.words import F, Value
+from chaos.workload import idempotent_sends
 from chaos.workload.base import Arrival, LoadSpec
-from chaos.workload.idempotent import IdempotentWorkload
+from chaos.workload.idempotent import IdempotentLoad, IdempotentWorkload
+from chaos.workload.idempotent_sends import BUSY
 from cluster.systems.minimq import broker_rules
 
 
@@ -32,40 +35,41 @@ class Broker:
         self._fate = fate
 
     async def invoke(self, op: Invocation, received: Received) -> None:
-        self.asked.append((op.producer, op.producer_sequence))
+        send: Send = op.argument
+        self.asked.append((send.producer, send.producer_sequence))
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
             await asyncio.sleep(0)
-            received.offset = self._answer(self._fate(len(self.asked)), op)
+            received.result = Placed(self._answer(self._fate(len(self.asked)), send))
         finally:
             self.under_way -= 1
 
-    def _answer(self, fate: str, op: Invocation) -> int:
+    def _answer(self, fate: str, send: Send) -> int:
         if fate == "refused":
             raise Definite("not master")
         if fate == "lost":
             raise Indefinite("reset")
-        before = self.taken.setdefault(op.producer, [])
-        verdict = broker_rules.judge_sequence(len(before), op.producer_sequence)
+        before = self.taken.setdefault(send.producer, [])
+        verdict = broker_rules.judge_sequence(len(before), send.producer_sequence)
         assert verdict != "gap"
         if verdict != "repeat":
-            assert op.value is not None
             before.append(len(self.log))
-            self.log.append(op.value)
+            self.log.append(send.value)
         if fate == "taken, answer lost":
             raise Indefinite("reset")
-        return before[op.producer_sequence]
+        return before[send.producer_sequence]
 
     async def refresh(self) -> None: ...
 
     async def close(self) -> None: ...
 
 
-def workload() -> IdempotentWorkload:
-    return IdempotentWorkload(
-        LoadSpec(queues=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F))
-    )
+def workload() -> IdempotentLoad:
+    spec = LoadSpec(queues=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F))
+    load = IdempotentWorkload().generator(spec)
+    assert isinstance(load, IdempotentLoad)
+    return load
 
 
 def test_a_send_is_attempted_for_longer_than_a_failover_takes_and_other_operations_are_not() -> None:
@@ -78,17 +82,14 @@ def test_a_send_is_attempted_for_longer_than_a_failover_takes_and_other_operatio
 
 def sends(count: int, timeout_s: float = 30.0, first: int = 0) -> list[Invocation]:
     deadline_ns = now_ns() + int(timeout_s * NS_PER_S)
-    return [
-        Invocation(process=i, f=F.SEND, key=0, value=Value(0, i), deadline_ns=deadline_ns)
-        for i in range(first, first + count)
-    ]
+    return [sending((0, i), process=i, deadline_ns=deadline_ns) for i in range(first, first + count)]
 
 
 def performed(broker: Broker, ops: list[Invocation]) -> list[Completion]:
-    turns = Turns(workload())
+    load = workload()
 
     async def all_of() -> list[Completion]:
-        return await asyncio.gather(*(turns.send(broker, 0, op) for op in ops))
+        return await asyncio.gather(*(load.perform(broker, op) for op in ops))
 
     return run(all_of())
 
@@ -105,7 +106,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_numbers_ascend_and_one_send_is_under_way() -> None:
     broker = Broker(lambda _: "taken")
     done = performed(broker, sends(5))
-    assert [one.offset for one in done] == [0, 1, 2, 3, 4]
+    assert [placed_at(one) for one in done] == [0, 1, 2, 3, 4]
     assert broker.asked == [("0.0.0", i) for i in range(5)]
     assert broker.most_under_way == 1
 
@@ -114,7 +115,7 @@ def test_an_attempt_without_an_answer_is_made_again_and_taken_once() -> None:
     fates = ["taken, answer lost", "lost", "refused", "taken", "taken"]
     broker = Broker(lambda n: fates[n - 1])
     done = performed(broker, sends(2))
-    assert [(one.type, one.offset) for one in done] == [(Type.OK, 0), (Type.OK, 1)]
+    assert [(one.type, placed_at(one)) for one in done] == [(Type.OK, 0), (Type.OK, 1)]
     assert broker.asked == [("0.0.0", 0)] * 4 + [("0.0.0", 1)]
     assert broker.log == [Value(0, 0), Value(0, 1)]
 

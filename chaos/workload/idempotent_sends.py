@@ -7,6 +7,7 @@ workload does.
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -14,7 +15,6 @@ import msgspec
 from chaos.core.client import Client, settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, Invocation, Type
-from chaos.workload.base import Workload
 
 ATTEMPT_NS: Final = 700_000_000
 """An attempt without an answer is made again after so long."""
@@ -43,27 +43,34 @@ async def repeated(client: Client, op: Invocation) -> Completion:
         await asyncio.sleep(PAUSE_S)
 
 
-class Turns:
-    """One send per client and queue is under way; the others wait in the order in which they became due."""
+class ProducerQueue:
+    """One send per client and queue is under way; the others wait in the order in which they became due.
 
-    def __init__(self, workload: Workload) -> None:
-        self._workload = workload
+    Args:
+        stamped: a send whose turn has come, under its producer's name and next number.
+        learn: hears what became of it.
+    """
+
+    def __init__(
+        self, stamped: Callable[[Invocation], Invocation], learn: Callable[[Invocation, Completion], None]
+    ) -> None:
+        self._stamped, self._learn = stamped, learn
         self._locks: dict[tuple[int, int], asyncio.Lock] = {}
 
-    async def send(self, client: Client, number: int, op: Invocation) -> Completion:
-        """Wait for the producer of client ``number``, attempt the send, and let the workload hear of it."""
-        lock = self._locks.setdefault((number, op.key), asyncio.Lock())
+    async def send(self, client: Client, op: Invocation) -> Completion:
+        """Wait for the producer of the operation's client, attempt the send, and let the workload hear of it."""
+        lock = self._locks.setdefault((op.client, op.key), asyncio.Lock())
         try:
             async with asyncio.timeout(max(0.0, (op.deadline_ns - LEAST_NS - now_ns()) / NS_PER_S)):
                 await lock.acquire()
         except TimeoutError:
             done = Completion(type=Type.FAIL, error=BUSY)
-            self._workload.learn(number, op, done)
+            self._learn(op, done)
             return done
         try:
-            stamped = self._workload.stamped(number, op)
+            stamped = self._stamped(op)
             done = await repeated(client, stamped)
-            self._workload.learn(number, stamped, done)
+            self._learn(stamped, done)
         finally:
             lock.release()
         return done

@@ -2,17 +2,15 @@
 
 A transactional send is a half message, which nobody may be given, and the producer's word about it. The
 word is drawn before the half message leaves and never changes, so whoever is asked about it answers alike.
-The module refuses to know how a system is told.
+Systems' clients tell it.
 """
 
 from enum import IntEnum
 from typing import Final
 
-from chaos.core.op import SENDS, F
-
 
 class Decision(IntEnum):
-    """The producer's word about a half message: ``Invocation.argument`` of a TRANSACT. Part of the on-disk format."""
+    """The producer's word about a half message: what a ``Transact`` carries. Part of the on-disk format."""
 
     COMMIT = 1
     ROLLBACK = 2
@@ -29,8 +27,3 @@ class Decision(IntEnum):
 COMMITTING: Final = (Decision.COMMIT, Decision.COMMIT_WHEN_ASKED)
 AT_ONCE: Final = (Decision.COMMIT, Decision.ROLLBACK)
 WHEN_ASKED: Final = (Decision.COMMIT_WHEN_ASKED, Decision.ROLLBACK_WHEN_ASKED)
-
-
-def creates(f: F, argument: int) -> bool:
-    """Whether a send of this kind, once it is acknowledged, must be found in the log."""
-    return f in SENDS and (f is not F.TRANSACT or argument in COMMITTING)

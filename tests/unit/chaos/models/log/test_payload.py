@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaos.core.errors import UsageError
-from chaos.core.op import Value
-from chaos.core.payload import MIN_BYTES, decode, encode, run_hash
+from chaos.core.rand import run_hash
+from chaos.models.log.payload import MIN_BYTES, decode, encode
+from chaos.models.log.words import Value
 
 RUN = run_hash("20261121T071500Z-7f3a")
 

@@ -1,0 +1,1 @@
+"""Models: the kinds of object that workloads work on. ``chaos.core.model`` says what a model is."""

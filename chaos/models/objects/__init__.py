@@ -1,0 +1,1 @@
+"""The models of single objects: ``register``, ``set`` and ``counter``, many of each, a key apiece."""

@@ -1,0 +1,103 @@
+"""From the streams of objects' operations to the columns of their tables (docs/reference/history.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from chaos.models.objects import counter, register
+from chaos.models.objects import set as sets
+from chaos.models.objects.answers import TOLD
+
+if TYPE_CHECKING:
+    from chaos.core.model import Column, RowFormat, Slots
+
+
+class RegisterTables:
+    """Implements ``chaos.core.model.ModelTables``."""
+
+    columns = pa.schema(
+        [
+            ("value", pa.int64()),  # write, cas: what is to be written; else 0
+            ("expected", pa.int64()),  # cas: where this is; else 0
+            ("found", pa.int64()),  # read: what it found where ``answer`` is 1; else 0
+            ("answer", pa.int8()),  # read: 1 it found a value, 0 nothing is there; -1 it was told nothing
+        ]
+    )
+    rows: RowFormat | None = None
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns of ``operations``."""
+        writes = slots.f != register.F.READ
+        return {
+            "value": np.where(writes, slots.asked_first, 0),
+            "expected": np.where(slots.f == register.F.CAS, slots.asked_second, 0),
+            **_found(slots, register.F.READ),
+        }
+
+    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
+        """None."""
+        return {}
+
+
+class CounterTables:
+    """Implements ``chaos.core.model.ModelTables``."""
+
+    columns = pa.schema(
+        [
+            ("amount", pa.int64()),  # add: how much; else 0
+            ("found", pa.int64()),  # read: the sum that it found where ``answer`` is 1; else 0
+            ("answer", pa.int8()),  # read: 1 it found a sum, 0 nothing is there; -1 it was told nothing
+        ]
+    )
+    rows: RowFormat | None = None
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns of ``operations``."""
+        adds = slots.f == counter.F.ADD
+        return {"amount": np.where(adds, slots.asked_first, 0), **_found(slots, counter.F.READ)}
+
+    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
+        """None."""
+        return {}
+
+
+class SetTables:
+    """Implements ``chaos.core.model.ModelTables``."""
+
+    columns = pa.schema(
+        [
+            ("element", pa.int64()),  # add: what; else 0
+            ("elements", pa.list_(pa.int64())),  # read: what it returned, in that order; else empty
+            ("answer", pa.int8()),  # read: 1 it returned ``elements``; -1 it was told nothing
+        ]
+    )
+    rows: RowFormat | None = None
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns of ``operations``."""
+        returned = [one or b"" for one in slots.result_values or [None] * len(slots.f)]
+        ends = np.cumsum([0, *(len(one) // 8 for one in returned)])
+        elements = np.frombuffer(b"".join(returned), dtype="<i8")
+        return {
+            "element": np.where(slots.f == sets.F.ADD, slots.asked_first, 0),
+            "elements": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(elements, pa.int64())),
+            "answer": slots.second.astype(np.int8),
+        }
+
+    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
+        """None."""
+        return {}
+
+
+def _found(slots: Slots, read: int) -> dict[str, Column]:
+    """What reads of a number found."""
+    answer = np.where(slots.f == read, slots.second, -1).astype(np.int8)
+    return {"found": np.where(answer == TOLD, slots.first, 0), "answer": answer}
+
+
+REGISTER: Final = RegisterTables()
+COUNTER: Final = CounterTables()
+SET: Final = SetTables()

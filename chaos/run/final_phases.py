@@ -1,0 +1,82 @@
+"""What is asked after the load: the workload's final phases, one after the other, by the workers that live.
+
+The workload says what is asked and when a part of it is complete. What is missing is said here and judged by the checks
+from the history; only a phase that the workload calls required ends badly without its end.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.errors import ChaosError, DeadlineError, RunInterrupted
+from chaos.run.recovery import Absent
+from chaos.run.workers import Workers
+from chaos.workload.final import FinalPhase, Limits, Part
+
+Say = Callable[[str], None]
+
+
+def perform_final_phases(
+    phases: tuple[FinalPhase, ...],
+    workers: Workers,
+    absent: Absent,
+    timeout_s: float,
+    phase_in_history: Callable[[str], AbstractContextManager[None]],
+    check_insisted: Callable[[], None],
+    say: Say,
+) -> None:
+    """Do the final phases of a workload.
+
+    Args:
+        phases: in their order.
+        workers: who ask.
+        absent: what did not come back after the last fault.
+        timeout_s: for each phase.
+        phase_in_history: marks the beginning and the end of a phase, by its name.
+        check_insisted: raises if somebody wants to leave at once.
+        say: gets a line for people.
+
+    Raises:
+        ChaosError: no worker is left, or one did not answer, in a phase that is required.
+        RunInterrupted: somebody wants to leave.
+    """
+    for number, phase in enumerate(phases):
+        check_insisted()
+        parts = tuple(phase.parts())
+        if not parts:
+            continue
+        limits = Limits(
+            until_ns=now_ns() + int(timeout_s * NS_PER_S),
+            keys_missing=bool(absent.keys),
+            nodes_missing=bool(absent.nodes),
+        )
+        unended: dict[Part, str] = {}
+        try:
+            with phase_in_history(phase.name):
+                unended = workers.final(number, parts, limits, check_insisted)
+                _check_end(phase, unended)
+        except RunInterrupted:
+            raise
+        except DeadlineError as error:
+            say(f"warning  {phase.name} is not complete: {error}")
+        except ChaosError as error:
+            if phase.required:
+                raise
+            say(f"warning  {phase.name} is not complete: {error}")
+        else:
+            if unended:
+                say(f"warning  {phase.name} is not complete: {missing_words(unended)}")
+            say(f"{phase.name:<8} {len(parts) - len(unended)} of {len(parts)} {phase.what}")
+
+
+def _check_end(phase: FinalPhase, unended: dict[Part, str]) -> None:
+    """Let a phase end badly that must be complete and is not."""
+    if unended and phase.required:
+        raise DeadlineError(missing_words(unended))
+
+
+def missing_words(unended: dict[Part, str]) -> str:
+    """The first part that did not reach its end, and how many others there are."""
+    part, why = min(unended.items())
+    more = f", and {len(unended) - 1} more" if len(unended) > 1 else ""
+    return f"queue {part.key}: {why}{more}"

@@ -1,0 +1,60 @@
+"""What the words of a run's model are to the checks that judge runs of any model.
+
+From the functions of the model, so that recovery, availability and traffic are judged alike of logs, registers and
+whatever comes. The module refuses to know any word.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
+
+from chaos.core.runinfo import RunInfo
+from chaos.models.registry import model_named
+
+
+class Words(NamedTuple):
+    """The words of a model by their numbers.
+
+    ``named``: number to word. ``changes``: an ok answer promises that the object was changed. ``timed``: recovery times
+    are measured of these, changes first. ``budgeted``: of those, what a budget of recovery times counts. ``final``:
+    asked only after the load.
+    """
+
+    named: Mapping[int, str]
+    changes: tuple[int, ...]
+    timed: tuple[int, ...]
+    budgeted: frozenset[str]
+    final: tuple[int, ...]
+
+    @property
+    def changing(self) -> frozenset[str]:
+        """The words that change the object."""
+        return frozenset(self.named[number] for number in self.changes)
+
+    def changes_of(self, number: int) -> str:
+        """``3 sends``; ``3 changes`` where several words change the object."""
+        noun = self.named[self.changes[0]] if len(self.changes) == 1 else "change"
+        return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+@cache
+def _of_model(name: str) -> Words:
+    functions = {int(word): (word.word, function) for word, function in model_named(name).functions.items()}
+    changes = tuple(number for number, (_, one) in functions.items() if one.mutates)
+    others = tuple(number for number, (_, one) in functions.items() if one.timed and not one.mutates)
+    return Words(
+        named={number: word for number, (word, _) in functions.items()},
+        changes=changes,
+        timed=(*changes, *others),
+        budgeted=frozenset(word for word, one in functions.values() if one.timed and one.budgeted),
+        final=tuple(number for number, (_, one) in functions.items() if one.final),
+    )
+
+
+def words_of(run: RunInfo) -> Words:
+    """The words of a run.
+
+    Raises:
+        UsageError: its model is not installed here.
+    """
+    return _of_model(run.model)

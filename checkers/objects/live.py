@@ -1,0 +1,267 @@
+"""Objects of live runs: the models that judge imported files judge the tables of a run, key by key.
+
+``calls_of`` is the bridge: from the columns of one key to the operations as models see them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.op import Type
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
+from chaos.formats.operations import NEVER
+from chaos.models.objects import counter as counters
+from chaos.models.objects import register as registers
+from chaos.models.objects import set as sets
+from chaos.models.objects.answers import TOLD, UNTOLD
+from checkers.anomalies.catalogue import named
+from checkers.anomalies.findings import counted, numbers
+from checkers.history.check import Held, OfEachKey
+from checkers.history.columns import Column
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.words import words_of
+from checkers.objects import minimise, registry
+from checkers.objects.calls import Call, Calls
+from checkers.objects.finding import Answer
+from checkers.objects.placing import NAME
+from checkers.objects.rules import Budget, Rules
+
+RULES: Final = Rules(nil_means="absent", strict=True, linearizable=True)
+"""A client of ours knows what it was told: nothing there is an answer, and nothing that is wrong is a convention."""
+
+BUDGET_S: Final = 60.0
+"""For the search of one key's order."""
+
+Facts = Callable[[Mapping[str, Column], int], tuple[Any, Any]]
+"""The argument and the output of an operation: of these columns, in this row."""
+
+
+def _found(columns: Mapping[str, Column], row: int, nothing: int | None) -> int | None:
+    return int(columns["found"][row]) if columns["answer"][row] == TOLD else nothing
+
+
+def _of_register(columns: Mapping[str, Column], row: int) -> tuple[Any, Any]:
+    f, value = columns["f"][row], int(columns["value"][row])
+    if f == registers.F.READ:
+        return None, _found(columns, row, None)
+    return ((int(columns["expected"][row]), value) if f == registers.F.CAS else value), None
+
+
+def _of_counter(columns: Mapping[str, Column], row: int) -> tuple[Any, Any]:
+    if columns["f"][row] == counters.F.ADD:
+        return int(columns["amount"][row]), None
+    return None, _found(columns, row, 0)
+
+
+def _of_set(columns: Mapping[str, Column], row: int) -> tuple[Any, Any]:
+    if columns["f"][row] == sets.F.ADD:
+        return int(columns["element"][row]), None
+    return None, columns["elements"][row]
+
+
+FACTS: Final[Mapping[str, Facts]] = {
+    registers.MODEL: _of_register,
+    counters.MODEL: _of_counter,
+    sets.MODEL: _of_set,
+}
+
+
+def calls_of(shard: QueueShard, words: Mapping[str, int], facts: Facts) -> Calls:
+    """The operations of one key.
+
+    An ok read that was told nothing says nothing, so it is left out, and so is what never left.
+
+    Args:
+        shard: its rows.
+        words: word → number, as ``run.json`` has it.
+        facts: how arguments and outputs are read.
+    """
+    columns, named = shard.operations, {number: word for word, number in words.items()}
+    calls = []
+    for row, (f, kind) in enumerate(zip(columns["f"].tolist(), columns["type"].tolist(), strict=True)):
+        argument, output = facts(columns, row)
+        untold = argument is None and kind == Type.OK and columns["answer"][row] == UNTOLD
+        if kind == Type.NOT_SENT or untold:
+            continue
+        invoke, complete = int(columns["invoke_ns"][row]), int(columns["complete_ns"][row])
+        calls.append(
+            Call(
+                int(columns["op"][row]),
+                int(columns["process"][row]),
+                named[f],
+                argument,
+                output if kind == Type.OK else None,
+                Type(kind),
+                invoke,
+                NEVER if kind == Type.INFO else complete,
+                invoke,
+                complete,
+            )
+        )
+    return Calls(calls)
+
+
+class ObjectAnswers(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model says of some keys. ``answers``: of those of which there is something to tell, by key.
+
+    ``acked``: acknowledged changes. ``unread``: keys of which nobody was told anything after the last heal.
+    """
+
+    answers: tuple[tuple[int, Answer], ...] = ()
+    keys: int = 0
+    operations: int = 0
+    acked: int = 0
+    unread: tuple[int, ...] = ()
+
+
+class _ObjectCheck(OfEachKey):
+    """A model of ``checkers.objects`` over the keys of a live run.
+
+    ``model``: of the run, whose columns are read. ``judge``: the model that judges, in ``checkers.objects.registry``.
+    """
+
+    name: str
+    model: str
+    judge: str
+    clean: str
+
+    def applies(self, context: Context) -> str | None:
+        """To runs of its model."""
+        return None if context.run.model == self.model else f"it is a run of the model {context.run.model}"
+
+    def examine(self, shard: QueueShard, context: Context) -> ObjectAnswers:
+        """Look at one key."""
+        calls, budget = calls_of(shard, context.run.words, FACTS[self.model]), Budget(BUDGET_S)
+        check = registry.MODELS[self.judge].check
+        answer = check(calls, RULES, budget)
+        if NAME in answer.found:
+            answer = minimise.explained(self.judge, check, calls, RULES, answer, budget)
+        told = ((shard.key, answer),) if answer.found or answer.reason else ()
+        unread = () if _is_read_at_last(shard, context) else (shard.key,)
+        return ObjectAnswers(answers=told, keys=1, operations=len(calls), acked=_acked(shard, context), unread=unread)
+
+    def merge(self, left: ObjectAnswers, right: ObjectAnswers) -> ObjectAnswers:
+        """Add the answers for other keys."""
+        return ObjectAnswers(
+            answers=tuple(sorted((*left.answers, *right.answers), key=lambda one: one[0])),
+            keys=left.keys + right.keys,
+            operations=left.operations + right.operations,
+            acked=left.acked + right.acked,
+            unread=tuple(sorted((*left.unread, *right.unread))),
+        )
+
+    def held(
+        self,
+        summary: ObjectAnswers | None,
+        anomalies: dict[str, Anomaly],  # noqa: ARG002 - they are told beside
+        context: Context,
+    ) -> Held:
+        """How many changes were acknowledged, and that the answers fit them."""
+        acked, keys = (summary.acked, summary.keys) if isinstance(summary, ObjectAnswers) else (0, 0)
+        changes = words_of(context.run).changes_of(acked)
+        return Held(first=f"All answers of {counted(keys, 'key')} fit the {changes} that were acknowledged")
+
+    def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult:
+        """The row of the verdict table."""
+        if summary is None:
+            return CheckResult(name=self.name, valid=UNKNOWN, found="nothing", reason=f"{self.name}: no operation")
+        unread = f"{numbers('key', summary.unread)} not read after the last heal" if summary.unread else ""
+        whole = registry.merged(summary.answers)
+        keys = {id(call): key for key, own in summary.answers for one in own.found.values() for call in _calls_in(one)}
+        anomalies = {
+            name: Anomaly(
+                count=one.count,
+                allowed=one.allowed,
+                examples=tuple(
+                    Example(
+                        sentence=sentence,
+                        key=keys.get(id(calls[0])) if calls else None,
+                        at_ns=calls[0].began_ns if calls else None,
+                        ops=tuple(_row(call, context) for call in calls),
+                    )
+                    for sentence, calls in one.examples
+                ),
+            )
+            for name, one in whole.found.items()
+        }
+        found = ", ".join(f"{name} {one.count}" for name, one in anomalies.items())
+        doubts = "; ".join(filter(None, (whole.reason, unread)))
+        return CheckResult(
+            name=self.name,
+            valid=UNKNOWN if whole.valid is True and doubts else whole.valid,
+            found=found or doubts or self.clean,
+            examined=f"{counted(summary.operations, 'operation')} of {counted(summary.keys, 'key')}",
+            reason=doubts,
+            anomalies=anomalies,
+        )
+
+
+def _acked(shard: QueueShard, context: Context) -> int:
+    ops = shard.ops
+    return int((np.isin(ops.f, words_of(context.run).changes) & np.equal(ops.type, Type.OK)).sum())
+
+
+def _is_read_at_last(shard: QueueShard, context: Context) -> bool:
+    """Whether somebody was told what is there after the last heal."""
+    ops = shard.ops
+    told = np.equal(ops.type, Type.OK) & ~np.isin(ops.f, words_of(context.run).changes)
+    told &= shard.operations["answer"] != UNTOLD
+    return bool((told & (ops.invoke >= context.timeline.last_heal_ns())).any())
+
+
+def _calls_in(found: Any) -> list[Call]:
+    return [call for _, calls in found.examples for call in calls]
+
+
+def _row(call: Call, context: Context) -> dict[str, Any]:
+    """An operation in words; times in seconds since the load began, None without an end."""
+
+    def second(at_ns: int) -> float:
+        return round((at_ns - context.run.origin_ns) / NS_PER_S, 6)
+
+    return {
+        "op": call.number,
+        "process": call.process,
+        "f": call.f,
+        "type": call.outcome.word,
+        "argument": call.argument,
+        "output": call.output,
+        "invoke_s": second(call.began_ns),
+        "complete_s": None if call.complete == NEVER else second(call.ended_ns),
+    }
+
+
+class RegisterCheck(_ObjectCheck):
+    """Linearizable registers."""
+
+    name = "register"
+    help = "reads, writes and cas of each key are linearizable"
+    anomalies = named("nonlinearizable")
+    model = registers.MODEL
+    judge = "register"
+    clean = "every key has an order that agrees with real time"
+
+
+class SetCheck(_ObjectCheck):
+    """Sets that keep what was added."""
+
+    name = "set"
+    help = "no element of a key is lost, read late, twice or out of nowhere"
+    anomalies = named("lost-write", "phantom", "duplicate", "stale-read")
+    model = sets.MODEL
+    judge = "set-full"
+    clean = "every element that was added was read from then on"
+
+
+class CounterCheck(_ObjectCheck):
+    """Counters between what was acknowledged and what was tried."""
+
+    name = "counter"
+    help = "each read of a key lies between what was added and what was tried"
+    anomalies = named("out-of-bounds")
+    model = counters.MODEL
+    judge = "counter"
+    clean = "every read lies within its bounds"

@@ -1,0 +1,1 @@
+"""etcd: a key-value store on one Raft group of three members."""

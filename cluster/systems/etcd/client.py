@@ -1,0 +1,100 @@
+"""One logical client: registers are keys; sets and counters are numbers that processes add to keys of their own.
+
+etcd has neither sets nor counters, and reading a key to write it back is two requests of which another client may come
+in between. So every process keeps the numbers that it added in keys that only it writes, some tens in each, and a read
+takes them all at one revision: an add is one request with one outcome, however many clients add. Each add demands that
+the key was written as often as was acknowledged, so that nothing lost is ever written again. A process whose add is in
+doubt never adds again (semantics.md, 1), so nobody has to know how its key ended.
+"""
+
+from typing import Any, Final
+
+import msgspec
+
+from chaos.core.client import Definite, Received
+from chaos.core.op import Invocation
+from chaos.models.objects import counter, register
+from chaos.models.objects import set as sets
+from chaos.models.objects.answers import Found
+from cluster.system import ClusterView
+from cluster.systems._shared.client import RoutedClient
+from cluster.systems.etcd.gateway import Gateway
+from cluster.systems.etcd.members import Members
+
+NUMBERS: Final = 50
+"""So many numbers a process keeps in one key: a value stays small, and a read takes few keys."""
+
+_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters"}
+
+
+class _Pair(msgspec.Struct):
+    value: bytes = b""
+
+
+class _Ranged(msgspec.Struct):
+    kvs: list[_Pair] = []
+
+
+class _Put(msgspec.Struct):
+    pass
+
+
+class _Decided(msgspec.Struct):
+    succeeded: bool = False  # false is left out
+
+
+class EtcdClient(RoutedClient[Gateway]):
+    """One logical client of etcd."""
+
+    def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
+        gateways = {node.name: Gateway(node.address) for node in view.nodes}
+        super().__init__(view, number, clients, seed, gateways, Members(gateways), "the members")
+        self._mark = view.mark
+        self._serializable = view.settings["client.serializable"] == "true"
+        self._added: dict[str, list[int]] = {}
+
+    async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        gateway, key = self._links[node], f"{self._mark}/{_KINDS[type(op.f)]}/{op.key}"
+        if op.f is register.F.READ:
+            values = await self._range(gateway, {"key": key.encode()}, deadline_ns)
+            received.result = Found(int(values[0]) if values else None)
+        elif op.f is register.F.WRITE:
+            await gateway.call("/v3/kv/put", _put(key, op.argument.value), _Put, deadline_ns, write=True)
+        elif op.f is register.F.CAS:
+            holds = {"target": "VALUE", "value": str(op.argument.expected).encode()}
+            await self._put_if(gateway, holds, _put(key, op.argument.value), deadline_ns)
+        elif op.f is sets.F.ADD:
+            await self._add(gateway, f"{key}/{op.process}", op.argument.element, deadline_ns)
+        elif op.f is counter.F.ADD:
+            await self._add(gateway, f"{key}/{op.process}", op.argument.amount, deadline_ns)
+        else:
+            keys = {"key": f"{key}/".encode(), "range_end": f"{key}0".encode()}  # 0 comes behind /
+            values = await self._range(gateway, keys, deadline_ns)
+            numbers = [int(number) for value in values for number in value.split()]
+            received.result = sets.Elements(numbers) if op.f is sets.F.READ else Found(sum(numbers) if values else None)
+
+    async def _range(self, gateway: Gateway, keys: dict[str, Any], deadline_ns: int) -> list[bytes]:
+        """The values of some keys at one revision."""
+        body = {**keys, "serializable": self._serializable}
+        return [pair.value for pair in (await gateway.call("/v3/kv/range", body, _Ranged, deadline_ns)).kvs]
+
+    async def _put_if(self, gateway: Gateway, holds: dict[str, Any], put: dict[str, bytes], deadline_ns: int) -> None:
+        """Write a key if something holds of it; raises Definite if it does not."""
+        compare = {"key": put["key"], "result": "EQUAL", **holds}
+        body = {"compare": [compare], "success": [{"request_put": put}]}
+        if not (await gateway.call("/v3/kv/txn", body, _Decided, deadline_ns, write=True)).succeeded:
+            raise Definite("the comparison does not hold")
+
+    async def _add(self, gateway: Gateway, keys: str, number: int, deadline_ns: int) -> None:
+        """Add a number to the last key of a process, or begin the next one."""
+        added = self._added.setdefault(keys, [])
+        full, behind = divmod(len(added), NUMBERS)
+        value = " ".join(map(str, [*added[full * NUMBERS :], number]))
+        await self._put_if(
+            gateway, {"target": "VERSION", "version": behind}, _put(f"{keys}-{full}", value), deadline_ns
+        )
+        added.append(number)
+
+
+def _put(key: str, value: object) -> dict[str, bytes]:
+    return {"key": key.encode(), "value": str(value).encode()}

@@ -1,0 +1,152 @@
+"""Objects' operations are in their tables as they were; values that do not fit a record are proven like the others."""
+
+import pytest
+
+from chaos.core.errors import HistoryError
+from chaos.core.history import operation_schema, read_stream, table_schemas
+from chaos.core.manifest import stream_suffixes
+from chaos.core.op import Completion, Invocation, Type
+from chaos.core.recorder import FRAME, OP_SIZE, Recorder
+from chaos.models.objects import counter, register
+from chaos.models.objects import set as sets
+from chaos.models.objects.answers import Found
+from chaos.models.registry import model_named
+
+LARGEST = 2**63 - 1
+R, S, C = register.F, sets.F, counter.F
+
+
+def written(folder, model, *ops):
+    """Operations one after the other: (f, argument, result), and a last one that is open."""
+    recorder = Recorder(folder, 0, ("m1",), model)
+    for f, argument, result in ops:
+        op = Invocation(process=1, client=0, f=f, key=3, deadline_ns=0, argument=argument)
+        number, _ = recorder.invoke(op, 0, pinned=False)
+        recorder.complete(number, op, Completion(type=Type.OK, result=result))
+    recorder.invoke(
+        Invocation(process=2, client=0, f=ops[0][0], key=3, deadline_ns=0, argument=ops[0][1]), 0, pinned=False
+    )
+    recorder.close()
+
+
+def rows(folder, model):
+    stream = read_stream(folder, 0, model)
+    assert stream.reads is None
+    assert stream.facts.last_sequence == {}
+    names = model.tables.columns.names
+    told = stream.operations.to_pylist()
+    return [tuple(row[name] for name in names) for row in told], [model.line(row) for row in told]
+
+
+def test_registers(tmp_path):
+    write, cas = register.Write(value=-LARGEST), register.Cas(expected=7, value=LARGEST)
+    written(
+        tmp_path,
+        register.REGISTER,
+        (R.READ, None, Found()),
+        (R.WRITE, write, None),
+        (R.CAS, cas, None),
+        (R.READ, None, Found(0)),
+        (R.READ, None, None),
+    )
+    told, lines = rows(tmp_path, register.REGISTER)
+    assert told == [(0, 0, 0, 0), (-LARGEST, 0, 0, -1), (LARGEST, 7, 0, -1), (0, 0, 0, 1), (0, 0, 0, -1), (0, 0, 0, -1)]
+    assert lines == [
+        "read k3 -> nil",
+        f"write k3 {-LARGEST}",
+        f"cas k3 7->{LARGEST}",
+        "read k3 -> 0",
+        "read k3",
+        "read k3",
+    ]
+
+
+def test_counters(tmp_path):
+    written(
+        tmp_path,
+        counter.COUNTER,
+        (C.ADD, counter.Add(amount=2), None),
+        (C.READ, None, Found(2)),
+        (C.READ, None, Found()),
+    )
+    told, lines = rows(tmp_path, counter.COUNTER)
+    assert told == [(2, 0, -1), (0, 2, 1), (0, 0, 0), (2, 0, -1)]
+    assert lines == ["add k3 2", "read k3 -> 2", "read k3 -> nil", "add k3 2"]
+
+
+READS = (
+    (S.READ, None, sets.Elements([3, 1])),
+    (S.ADD, sets.Add(element=9), None),
+    (S.READ, None, sets.Elements()),
+    (S.READ, None, sets.Elements([*range(20)])),
+)
+
+
+def test_sets(tmp_path):
+    written(tmp_path, sets.SET, *READS)
+    told, lines = rows(tmp_path, sets.SET)
+    assert told == [(0, [3, 1], 1), (9, [], -1), (0, [], 1), (0, [*range(20)], 1), (0, [], -1)]
+    assert lines == [
+        "read k3 -> [3 1]",
+        "add k3 9",
+        "read k3 -> []",
+        "read k3 -> [0 1 2 3 4 5 6 7 … 20 in all]",
+        "read k3",
+    ]
+
+
+@pytest.mark.parametrize("at", [0, 4, FRAME.size, FRAME.size + 16])
+def test_values_that_were_altered_are_found(tmp_path, at):
+    written(tmp_path, sets.SET, *READS)
+    path = tmp_path / "w0.values"
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(HistoryError, match=r"w0\.values: .*altered"):
+        read_stream(tmp_path, 0, sets.SET)
+
+
+def test_values_that_are_missing_or_too_many_are_found(tmp_path):
+    written(tmp_path, sets.SET, *READS)
+    path = tmp_path / "w0.values"
+    whole = path.read_bytes()
+    for data in (whole[:-1], b"", whole[: FRAME.size + 16], whole + whole[: FRAME.size + 16]):
+        path.write_bytes(data)
+        with pytest.raises(HistoryError, match=r"w0\.values: .*altered"):
+            read_stream(tmp_path, 0, sets.SET)
+    path.unlink()
+    with pytest.raises(HistoryError, match=r"w0\.values: missing"):
+        read_stream(tmp_path, 0, sets.SET)
+
+
+def test_a_completion_whose_values_were_cut_off_is_none(tmp_path):
+    written(tmp_path, sets.SET, *READS)
+    ops, values = tmp_path / "w0.ops", tmp_path / "w0.values"
+    ops.write_bytes(ops.read_bytes()[:-OP_SIZE])  # its writer was killed
+    before = -1
+    for length in range(0, values.stat().st_size + 1, 5):
+        whole = values.read_bytes()
+        values.write_bytes(whole[:length] + bytes(32))
+        stream = read_stream(tmp_path, 0, sets.SET)
+        values.write_bytes(whole)
+        assert not stream.facts.ended
+        assert stream.facts.operations >= before
+        before = stream.facts.operations
+        complete = [row for row in stream.operations.to_pylist() if row["answer"] == 1]
+        assert [row["elements"] for row in complete] == [[3, 1], [], [*range(20)]][: len(complete)]
+
+
+@pytest.mark.parametrize(
+    ("name", "suffixes"),
+    [
+        ("log", [".ops", ".reads", ".errors"]),
+        ("register", [".ops", ".errors"]),
+        ("set", [".ops", ".values", ".errors"]),
+    ],
+)
+def test_a_worker_has_the_files_that_its_model_needs(name, suffixes):
+    model = model_named(name)
+    assert list(stream_suffixes(model)) == suffixes
+    assert (".reads" in suffixes) is ("reads" in table_schemas(model))
+    assert set(model.tables.columns.names) < set(operation_schema(model).names)
+    assert {word.word for word in model.words} == {word.word for word in model.functions}

@@ -1,0 +1,283 @@
+"""Registers, sets and counters from generator to verdict: the real worker, recorder, streams, tables and checks.
+
+The system is in this process (tests/support/memory_objects.py).
+"""
+
+import asyncio
+import itertools
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from memory_objects import Memory, Objects, with_memory
+
+from chaos.core.clock import now_ns
+from chaos.core.events import RUN_EVENTS, EventLog, Phase
+from chaos.core.manifest import write_manifest
+from chaos.core.model import word_table
+from chaos.core.op import Completion, Invocation, Type
+from chaos.core.recorder import Recorder
+from chaos.core.runinfo import NodeInfo, read_run, write_run
+from chaos.models.objects import counter, register
+from chaos.models.objects import set as sets
+from chaos.models.objects.answers import Found
+from chaos.models.registry import model_named
+from chaos.plugins import load
+from chaos.testing.history_files import run_info
+from chaos.testing.history_literal import RunLiteral
+from chaos.worker.messages import Final, FinalDone, WorkerSpec
+from chaos.worker.worker import Worker
+from chaos.workload.final import Limits
+from checkers.engine.registry import check_named
+from checkers.history.kernel import Context
+from checkers.history.shards import load_shard, materialise, tables_of
+from checkers.history.timeline import timeline_of
+from cluster.system import ClusterView
+
+NODE = NodeInfo(name="m1", role="store", address="127.0.0.1")
+OK, FAIL, INFO = Type.OK, Type.FAIL, Type.INFO
+
+
+def verdict(history, name):
+    """The row of a check over all keys of the tables that the streams become."""
+    model = model_named(name)
+    made = [materialise(history, worker, name) for worker in (0,)]
+    run = msgspec.structs.replace(run_info(RunLiteral(), "run"), model=name, words=word_table(model), origin_ns=0)
+    context = Context(run=run, streams=tuple(one.facts for one in made), timeline=timeline_of([], run))
+    kernel, tables = check_named(name), tables_of(history, name, context.streams)
+    assert kernel.applies(context) is None
+    summaries = [kernel.examine(load_shard(tables, key), context) for key in made[0].keys]
+    total = summaries[0]
+    for summary in summaries[1:]:
+        total = kernel.merge(total, summary)
+    return kernel.conclude(total, context)
+
+
+class Spoken:
+    """Keeps what a worker says to the main process."""
+
+    def __init__(self):
+        self.said = []
+
+    def say(self, message):
+        self.said.append(message)
+
+
+async def recorded(folder, name, operations):
+    """Let a worker do so many operations at least, then the final phase."""
+    view = ClusterView(run_id="run", nodes=(NODE,), settings={"model": name}, queues=3)
+    spec = WorkerSpec(
+        folder=str(folder), worker=0, workers=1, system="memory", workload=name, view=view, clients=4, rate=2000.0,
+        seed=5, op_timeout_s=3.0, max_in_flight=64, body_bytes=0,
+    )  # fmt: skip
+    (folder / "history").mkdir()
+    pipe = Spoken()
+    worker = Worker(spec, pipe)
+    load = asyncio.ensure_future(worker.load(now_ns()))
+    while sum(sum(kinds.values()) for kinds in worker.stats().counts.values()) < operations:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    await worker.stop()
+    await load
+    (phase,) = worker._final
+    await worker.final(Final(phase=0, parts=tuple(phase.parts()), limits=Limits(until_ns=now_ns() + 10**10)))
+    await worker.close()
+    assert [said.unended for said in pipe.said if isinstance(said, FinalDone)] == [()]
+    return worker.stats().counts
+
+
+@pytest.mark.parametrize("doubtful", [0, 20])
+@pytest.mark.parametrize("name", ["register", "set", "counter"])
+def test_a_correct_object_is_valid_whatever_became_of_doubtful_changes(name, doubtful, tmp_path, monkeypatch):
+    with_memory(monkeypatch)
+    monkeypatch.setattr(Memory, "objects", Objects(doubtful))
+    counts = asyncio.run(recorded(tmp_path, name, 400))
+    row = verdict(tmp_path / "history", name)
+    assert (row.valid, row.anomalies, row.reason) == (True, {}, "")
+    assert row.examined.endswith(" of 3 keys")
+    assert bool(sum(kinds.get("info", 0) for kinds in counts.values())) is bool(doubtful)
+
+
+def written(folder, name, *ops):
+    """Record operations one after the other: (f, argument, type or None without an end, result)."""
+    recorder, clock = Recorder(folder, 0, ("m1",), model_named(name)), itertools.count(1_000_000_000, 10_000_000)
+    for process, (f, argument, kind, result) in enumerate(ops):
+        op = Invocation(process=process, client=0, f=f, key=4, deadline_ns=0, argument=argument)
+        at_ns = next(clock)
+        number, _ = recorder.invoke(op, at_ns, pinned=False, at_ns=at_ns)
+        if kind is not None:
+            recorder.complete(number, op, Completion(type=kind, node="m1", result=result), at_ns=next(clock))
+    recorder.close()
+    return verdict(folder, name)
+
+
+R, S, C = register.F, sets.F, counter.F
+
+
+def write(value, kind=OK):
+    return R.WRITE, register.Write(value=value), kind, None
+
+
+def read(value):
+    return R.READ, None, OK, Found(value)
+
+
+def cas(expected, value, kind=OK):
+    return R.CAS, register.Cas(expected=expected, value=value), kind, None
+
+
+@pytest.mark.parametrize(
+    "ops",
+    [
+        (read(None), write(1), read(1)),
+        (write(1), write(2, INFO), read(1), read(2)),
+        (write(1), write(2, INFO), read(2), read(2)),
+        (write(1), write(2, None), read(1), read(1)),
+        (write(1), write(2, FAIL), cas(1, 3), cas(1, 4, FAIL), read(3)),
+        (write(1), cas(1, 2, INFO), read(2)),
+        (write(1), write(2, Type.NOT_SENT), read(1)),
+        (write(1), (R.READ, None, OK, None), (R.READ, None, FAIL, Found(7)), read(1)),
+    ],
+)
+def test_registers_that_have_an_order(ops, tmp_path):
+    assert written(tmp_path, "register", *ops).valid is True
+
+
+@pytest.mark.parametrize(
+    ("ops", "guilty"),
+    [
+        ((write(1), write(2), read(1)), "read 1"),
+        ((write(1), read(None)), "read nil"),
+        ((write(1), write(2, FAIL), read(2)), "read 2"),
+        ((write(1), write(2, INFO), read(2), read(1)), "read 1"),
+        ((write(1), cas(2, 3)), "cas [2 3]"),
+    ],
+)
+def test_a_stale_or_impossible_answer_of_a_register_is_named(ops, guilty, tmp_path):
+    row = written(tmp_path, "register", *ops)
+    assert row.valid is False
+    assert set(row.anomalies) == {"nonlinearizable"}
+    (anomaly,) = row.anomalies.values()
+    (example,) = anomaly.examples
+    assert (example.key, guilty.split()[0] in example.sentence) == (4, True)
+    assert example.sentence.startswith("key 4: ")
+    assert any(op["f"] == guilty.split()[0] for op in example.ops)
+
+
+def add(element, kind=OK):
+    return S.ADD, sets.Add(element=element), kind, None
+
+
+def elements(*found):
+    return S.READ, None, OK, sets.Elements(list(found))
+
+
+@pytest.mark.parametrize(
+    ("ops", "anomalies"),
+    [
+        ((add(1), elements(1), add(2, INFO), elements(1, 2), elements(2, 1)), {}),
+        ((add(1), add(2, INFO), elements(1), elements(1)), {}),
+        ((add(1), elements(), elements(1)), {"stale-read": 1}),
+        ((add(1), add(2), elements(1, 2), elements(2)), {"lost-write": 1}),
+        ((add(1), elements(1, 9)), {"phantom": 1}),
+        ((add(1), elements(1, 1)), {"duplicate": 1}),
+    ],
+)
+def test_sets(ops, anomalies, tmp_path):
+    row = written(tmp_path, "set", *ops)
+    assert {name: one.count for name, one in row.anomalies.items()} == anomalies
+    assert row.valid is not bool(anomalies)
+
+
+def more(amount, kind=OK):
+    return C.ADD, counter.Add(amount=amount), kind, None
+
+
+def total(value):
+    return C.READ, None, OK, Found(value)
+
+
+@pytest.mark.parametrize(
+    ("ops", "count"),
+    [
+        ((total(None), more(2), total(2), more(3, INFO), total(2), total(5)), 0),
+        ((more(2), more(3, FAIL), total(2)), 0),
+        ((more(2), total(None)), 1),
+        ((more(2), total(1), total(3)), 2),
+        ((more(2), more(3, FAIL), total(5)), 1),
+    ],
+)
+def test_counters(ops, count, tmp_path):
+    row = written(tmp_path, "counter", *ops)
+    assert {name: one.count for name, one in row.anomalies.items()} == ({"out-of-bounds": count} if count else {})
+    assert row.valid is (count == 0)
+
+
+def run_folder(folder, name, *ops):
+    """A whole run folder of these operations, with its final phase."""
+    model = model_named(name)
+    (folder / "history").mkdir(parents=True)
+    written(folder / "history", name, *ops)
+    info = msgspec.structs.replace(run_info(RunLiteral(), "run"), model=name, words=word_table(model), workload=name)
+    write_run(folder, msgspec.structs.replace(info, checks=load("workloads", name).checks, queues=5, origin_ns=10**9))
+    log = EventLog(folder / "history" / RUN_EVENTS)
+    for at_ns, phase, edge in ((1, "load", "start"), (2, "load", "end"), (3, "drain", "start"), (4, "drain", "end")):
+        log.emit(Phase(time_ns=10**9 + at_ns, name=phase, edge=edge))
+    log.close()
+    write_manifest(folder)
+    return str(folder)
+
+
+def chaos(*argv):
+    done = subprocess.run([sys.executable, "-m", "chaos", *argv], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_history_of_a_register_is_shown_in_its_words(tmp_path):
+    folder = run_folder(tmp_path / "run", "register", write(7), cas(7, 8, INFO), read(8))
+    code, out, _ = chaos("show", folder)
+    lines = [line.split() for line in out.splitlines()[1:] if "==" not in line]
+    assert code == 0
+    assert [line[4:-1] for line in lines] == [
+        ["write", "k4", "7", "ok"],
+        ["cas", "k4", "7->8", "info"],
+        ["read", "k4", "->", "8", "ok"],
+    ]
+    assert sum("k4" in line for line in chaos("show", folder, "--f", "cas")[1].splitlines()) == 1
+    said = chaos("show", folder, "--f", "poll")[2]
+    assert said == "chaos: --f poll: no such operation on a register; known: cas, read, write\n"
+    code, _, said = chaos("show", folder, "--around", "3:7")
+    assert (code, said.count("\n")) == (254, 1)
+
+
+def test_a_whole_run_of_registers_is_judged(tmp_path):
+    folder = run_folder(tmp_path / "run", "register", write(7), cas(7, 8), read(8))
+    code, out, said = chaos("check", folder, "--engine", "local")
+    assert (code, said) == (0, "")
+    told = " ".join(out.split())
+    assert "All answers of 1 key fit the 2 changes that were acknowledged; no fault was asked for." in told
+    assert "register true every key has an order that agrees with real time 3 operations of 1 key" in told
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_a_stale_register_is_found_in_a_whole_run(tmp_path):
+    folder = run_folder(tmp_path / "run", "register", write(7), read(7), write(8), read(7))
+    code, out, _ = chaos("check", folder, "--engine", "local")
+    assert code == 1
+    assert "1 object without an order: key 4:" in " ".join(out.split())
+
+
+def test_a_key_that_nobody_read_at_last_is_unknown(tmp_path):
+    folder = run_folder(tmp_path / "run", "register", write(7), write(8))
+    code, out, _ = chaos("check", folder, "--engine", "local")
+    assert code == 2
+    assert "key 4 not read after the last heal" in " ".join(out.split())
+
+
+def test_a_run_whose_words_have_other_numbers_is_refused(tmp_path):
+    folder = run_folder(tmp_path / "run", "register", write(7))
+    path = tmp_path / "run"
+    write_run(path, msgspec.structs.replace(read_run(path), words={"read": 2, "write": 1, "cas": 3}))
+    code, _, said = chaos("show", folder)
+    assert (code, said.count("\n")) == (254, 1)
+    assert "2 means read" in said

@@ -1,0 +1,74 @@
+"""The cache of the program: complete or absent. A script named apt-get stands in for apt; dpkg-deb is the real one."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from chaos.core.errors import CapabilityError, DeployError
+from cluster.systems.etcd import artefacts
+
+APT = '#!/bin/sh\necho "$@" >> "$CALLS"\n'
+
+
+@pytest.fixture
+def place(tmp_path):
+    """An environment with a cache, and an apt-get that gives a package of one program."""
+    program = tmp_path / "tree/usr/bin/etcd"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    control = tmp_path / "tree/DEBIAN/control"
+    control.parent.mkdir()
+    control.write_text("Package: etcd-server\nVersion: 3.4.23-4\nArchitecture: all\nMaintainer: x\nDescription: x\n")
+    subprocess.run(["dpkg-deb", "-b", tmp_path / "tree", tmp_path / "made.deb"], check=True, capture_output=True)
+    (tmp_path / "tools").mkdir()
+    place = {
+        "PATH": f"{tmp_path}/tools:/usr/bin:/bin",
+        "CHAOS_CACHE": str(tmp_path / "cache"),
+        "CALLS": str(tmp_path / "calls"),
+        "MADE": str(tmp_path / "made.deb"),
+        "TOOLS": str(tmp_path / "tools"),
+    }
+    apt(place, 'cp "$MADE" etcd-server_3.4.23-4_all.deb')
+    return place
+
+
+def apt(place, does):
+    path = Path(place["TOOLS"]) / "apt-get"
+    path.write_text(f"{APT}{does}\n")
+    path.chmod(0o755)
+
+
+def test_the_package_is_unpacked_once(place):
+    said = []
+    folder = artefacts.fetch(said.append, place)
+    assert (folder / "etcd").stat().st_mode & 0o111
+    assert artefacts.fetch(said.append, place) == folder
+    assert len(said) == 1
+    assert Path(place["CALLS"]).read_text() == f"download etcd-server={artefacts.VERSION}*\n"
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nothing half-done stays"
+
+
+def test_a_version_that_apt_does_not_know(place):
+    apt(place, "echo \"E: Version '3.4.23*' for 'etcd-server' was not found\" >&2; exit 100")
+    with pytest.raises(CapabilityError, match="was not found; apt-get update, on Debian 12"):
+        artefacts.fetch(print, place)
+    assert [*Path(place["CHAOS_CACHE"]).iterdir()] == []
+
+
+def test_a_package_that_cannot_be_unpacked(place):
+    apt(place, "echo nonsense > etcd-server_3.4.23-4_all.deb")
+    with pytest.raises(DeployError, match="cannot be unpacked"):
+        artefacts.fetch(print, place)
+
+
+def test_a_machine_without_apt(place):
+    with pytest.raises(CapabilityError, match="here is no apt-get; use Debian 12"):
+        artefacts.fetch(print, {**place, "PATH": "/nowhere"})
+
+
+def test_a_cache_that_cannot_be_written(place, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DeployError, match="make it writable or set CHAOS_CACHE"):
+        artefacts.fetch(print, {**place, "CHAOS_CACHE": str(tmp_path / "file")})
