@@ -15,14 +15,16 @@ from reports.page.faults import fault_rows, recovery
 from reports.page.findings import anomaly_views, check_rows, stamp_of, why_unknown
 from reports.page.service import lines_of, tables_of
 from reports.page.timeline import charts, folded, packed
+from reports.terms import terms_of
 
 
 def report_data(parts: Parts) -> ReportData:
     """Everything that is said of a run."""
     run, results, series = parts.run, parts.results, parts.series
+    terms = terms_of(run)
     origin_ns = series.origin_ns if series is not None else run.origin_ns
     faults = results.faults if results is not None and results.faults else folded(parts.events)
-    drawn, changes = charts(run, series, faults, parts.events, origin_ns)
+    drawn, changes = charts(run, terms, series, faults, parts.events, origin_ns)
     rows = fault_rows(parts, faults, origin_ns)
     stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
     heading = heading_of(parts)
@@ -43,9 +45,11 @@ def report_data(parts: Parts) -> ReportData:
         blob=packed(series.points, len(run.nodes)) if series is not None else "",
         faults=rows,
         recovery=recovery(parts, faults, rows),
-        service=tables_of(results, origin_ns),
-        service_lines=lines_of(results, origin_ns),
-        anomalies=anomaly_views(results, drawn.faults, changes, run.promises.allowed) if results is not None else (),
+        service=tables_of(results, origin_ns, terms),
+        service_lines=lines_of(results, origin_ns, terms.key),
+        anomalies=()
+        if results is None
+        else anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key),
         assumptions=assumptions(parts, faults),
         counts=outcome_counts(series, results),
         environment=environment(parts),
@@ -74,13 +78,18 @@ def _unjudged(parts: Parts) -> str:
 
 def facts_of(parts: Parts) -> tuple[str, ...]:
     """The line of facts under the sentence."""
-    run, results = parts.run, parts.results
+    run, results, terms = parts.run, parts.results, terms_of(parts.run)
     operations = parts.series.operations if parts.series is not None else None
+    load = (
+        f"{run.rate:g} {terms.change}s/s",
+        words.plural(run.clients, "client"),
+        words.plural(run.queues, terms.key),
+    )
     facts = [
         run.id,
         f"seed {run.seed}",
         f"{words.given(run.time_limit_s)} of load",
-        f"{run.rate:g} sends/s · {words.plural(run.clients, 'client')} · {words.plural(run.queues, 'queue')}",
+        " · ".join(load),
         "" if operations is None else words.plural(operations, "operation"),
         run.backend,
         f"checked by {results.engine}" if results is not None else "",

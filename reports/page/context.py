@@ -16,7 +16,7 @@ from reports.folder import Parts
 from reports.model import Assumption, Table
 from reports.page.findings import word_of
 from reports.page.timeline import phase_spans
-from reports.page.trace import SENT
+from reports.terms import terms_of
 
 SHARE_OF_RATE: Final = 0.95
 """Below this share of the asked rate the page marks the figure; whether it matters, the checks decide."""
@@ -28,7 +28,7 @@ PROVEN: Final = "settings-in-effect"
 """The note of what the nodes were proven to run with."""
 
 LOADED: Final = ("load", "heal", "recovery")
-"""Phases in which sends are due."""
+"""Phases in which the load is due."""
 
 
 def outcome_counts(series: Series | None, results: Results | None) -> Table:
@@ -73,14 +73,15 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
 
 
 def _rate(parts: Parts, series: Series) -> Assumption:
-    asked = parts.run.rate
-    sends = [item for f in SENT for item in series.rate.get(f, {}).items()]
-    left = sum(sum(n) for word, n in sends if word != Type.NOT_SENT.word)
+    mix, terms = parts.run.mix, terms_of(parts.run)
+    asked = parts.run.rate * sum(mix.get(word, 0.0) for word in terms.changes) if mix else parts.run.rate
+    counted = [item for word in terms.changes for item in series.rate.get(word, {}).items()]
+    left = sum(sum(n) for word, n in counted if word != Type.NOT_SENT.word)
     loaded = [span for span in phase_spans(parts.events, series.origin_ns, series.duration_s) if span.name in LOADED]
     loaded_s = max((span.end for span in loaded), default=series.duration_s)
     a_second = left / loaded_s if loaded_s > 0 else 0.0
     kept_up = asked > 0 and a_second >= SHARE_OF_RATE * asked
-    text = f"{a_second:.0f} sends a second left over {words.seconds(loaded_s)}, {asked:g} were asked for"
+    text = f"{a_second:.0f} {terms.change}s a second left over {words.seconds(loaded_s)}, {asked:g} were asked for"
     return Assumption(name="rate", tone="good" if kept_up else "warn", text=text)
 
 
@@ -105,7 +106,7 @@ def _faults(run: RunInfo, faults: Sequence[FaultResult]) -> Assumption:
 def _final_reads(events: Sequence[Event]) -> Assumption:
     edges = [event for event in events if isinstance(event, Phase) and event.name == "drain"]
     if edges and edges[-1].edge == "end" and edges[-1].ok:
-        return Assumption(name="final reads", tone="good", text="ended: two equal passes over every queue")
+        return Assumption(name="final reads", tone="good", text="ended, complete")
     text = (edges[-1].note or "began and did not end") if edges else "never began"
     return Assumption(name="final reads", tone="warn", text=text)
 
@@ -153,13 +154,13 @@ def _switches(events: Sequence[Event]) -> Table:
 
 def environment(parts: Parts) -> tuple[Table, ...]:
     """Nodes, settings, load, machine, timings."""
-    run, results = parts.run, parts.results
+    run, results, terms = parts.run, parts.results, terms_of(parts.run)
     load = [
         ("workload", run.workload),
-        ("rate", f"{run.rate:g} sends/s"),
+        ("rate", f"{run.rate:g} {terms.change}s/s"),
         ("clients", str(run.clients)),
         ("workers", str(run.workers)),
-        ("queues", str(run.queues)),
+        (f"{terms.key}s", str(run.queues)),
         ("message body", words.size(run.body_bytes)),
         ("operation deadline", words.given(run.op_timeout_s)),
         ("time limit", words.given(run.time_limit_s)),

@@ -3,7 +3,7 @@
 Pure. The module refuses to measure: outages and losses come from ``results.json``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import median
 
 from chaos.core.fault_nature import of_name
@@ -15,9 +15,10 @@ from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.folder import Parts
 from reports.model import FaultRow, Recovery, RtoCell
+from reports.page.op_words import SENT
 from reports.page.service import steady_line, steady_words
 from reports.page.spread import SpreadRow, scale_of, spread_of, spread_row
-from reports.page.trace import SENT
+from reports.terms import terms_of
 
 FAILOVERS = 8
 """Changes of leadership that are named."""
@@ -37,18 +38,18 @@ def _weight(rto: Rto) -> float:
     return float("inf") if not rto.recovered else -1.0 if rto.seconds is None else rto.seconds
 
 
-def worst_rto(rtos: Sequence[Rto]) -> Rto | None:
-    """The longest recovery of them, sends before anything else; None if none was measured."""
-    sends = [rto for rto in rtos if rto.f in SENT]
-    return max(sends or rtos, key=_weight, default=None)
+def worst_rto(rtos: Sequence[Rto], changes: Collection[str] = SENT) -> Rto | None:
+    """The longest recovery of them, that of changes before anything else; None if none was measured."""
+    of_changes = [rto for rto in rtos if rto.f in changes]
+    return max(of_changes or rtos, key=_weight, default=None)
 
 
 def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> tuple[FaultRow, ...]:
     """Faults as they were done, then those planned and never reached."""
-    budget = parts.run.rto_budget_s
+    budget, changes = parts.run.rto_budget_s, terms_of(parts.run).changes
     rows = []
     for fault in faults:
-        worst = worst_rto(fault.rto)
+        worst = worst_rto(fault.rto, changes)
         over = worst is not None and (not worst.recovered or (budget is not None and _weight(worst) > budget))
         described = fault.description or " ".join(fault.targets)
         state = "skipped" if fault.skipped else "proven" if fault.proven else "unproven"
@@ -124,12 +125,12 @@ def failover_lines(parts: Parts) -> list[str]:
     return [f"failovers: {words.count(len(changes))} ({', '.join(shown)}{more})"]
 
 
-def quiet_lines(parts: Parts) -> list[str]:
-    """When a tenth of the sends was due on purpose; nothing where the load was steady."""
+def quiet_lines(parts: Parts, change: str) -> list[str]:
+    """When a tenth of the changes was due on purpose; nothing where the load was steady."""
     stretches = parts.run.quiet
     shown = ", ".join(f"{begin:.1f} to {end:.1f} s" for begin, end in stretches[:QUIET])
     more = f" and {words.count(len(stretches) - QUIET)} more" if len(stretches) > QUIET else ""
-    return [f"quiet load, a tenth of the sends: {shown}{more}"] if stretches else []
+    return [f"quiet load, a tenth of the {change}s: {shown}{more}"] if stretches else []
 
 
 def rto_lines(faults: Sequence[FaultResult], budget: float | None) -> list[str]:
@@ -151,19 +152,19 @@ def rpo_lines(results: Results, faults: Sequence[FaultResult]) -> list[str]:
 
 def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow]) -> Recovery:
     """RTO and RPO of the whole run, and per fault and kind of operation."""
-    budget = parts.run.rto_budget_s
+    budget, terms = parts.run.rto_budget_s, terms_of(parts.run)
     finite = [rto.seconds for fault in faults for rto in fault.rto if rto.seconds is not None and rto.recovered]
     scale = max([1.0, *finite, *([budget] if budget else [])]) * 1.05
     by_id = {row.id: row for row in rows}
     table = []
     for fault in faults:
         cells = [
-            _rto_cell(f, [rto for rto in fault.rto if rto.f == f], scale, budget)
+            _rto_cell(f, [rto for rto in fault.rto if rto.f == f], scale, budget, terms.key)
             for f in dict.fromkeys(rto.f for rto in fault.rto)
         ]
         if any(cell.tone != "none" for cell in cells):
             table.append((by_id[fault.id], tuple(cell for cell in cells if cell.tone != "none")))
-    lines = [*failover_lines(parts), *quiet_lines(parts), *rto_lines(faults, budget)]
+    lines = [*failover_lines(parts), *quiet_lines(parts, terms.change), *rto_lines(faults, budget)]
     if faults and parts.results is not None:
         lines += [line for line in [steady_line(faults)] if line]
         lines += rpo_lines(parts.results, faults)
@@ -193,7 +194,7 @@ def spread_rows(faults: Sequence[FaultResult]) -> tuple[tuple[SpreadRow, ...], f
     return tuple(spread_row(name, colours[name], f, one, scale_s) for (name, f), one in touched.items()), scale_s
 
 
-def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None) -> RtoCell:
+def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None, noun: str) -> RtoCell:
     everywhere = max((rto for rto in rtos if rto.key < 0), key=_weight, default=None)
     single = max((rto for rto in rtos if rto.key >= 0), key=_weight, default=None)
     worst = max(rtos, key=_weight)
@@ -206,7 +207,7 @@ def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None) -
         all_queues="—" if everywhere is None else rto_words(everywhere),
         worst_queue="—"
         if single is None
-        else rto_words(single) + (f" (queue {single.key})" if _weight(single) >= 0 else ""),
+        else rto_words(single) + (f" ({noun} {single.key})" if _weight(single) >= 0 else ""),
         when=worst.when.replace("-", " the ") if worst.when else "",
         resolution=f"± {words.seconds(worst.resolution_s)}",
         share=round(max(0.0, min(1.0, weight / scale)), 4),

@@ -36,9 +36,16 @@ def stamp_of(results: Results | None, *, broke: bool) -> Stamp:
 
 
 def anomaly_views(
-    results: Results, shaded: Sequence[Band], changes: Sequence[Change], reasons: Mapping[str, str]
+    results: Results,
+    shaded: Sequence[Band],
+    changes: Sequence[Change],
+    reasons: Mapping[str, str],
+    key: str = "queue",
 ) -> tuple[AnomalyView, ...]:
-    """Errors first, each with the kinds of the same cause under it; ``reasons``: why one is allowed."""
+    """Errors first, each with the kinds of the same cause under it.
+
+    ``reasons``: why one is allowed. ``key``: what a key names.
+    """
 
     def view(name: str, anomaly: Anomaly, parts: tuple[AnomalyView, ...]) -> AnomalyView:
         examples = []
@@ -48,7 +55,7 @@ def anomaly_views(
             picture = trace(example, shaded, changes)
             examples.append(
                 ExampleView(
-                    sentence=example.sentence, facts=facts_of(example), trace=picture, columns=columns, rows=rows
+                    sentence=example.sentence, facts=facts_of(example, key), trace=picture, columns=columns, rows=rows
                 )
             )
         return AnomalyView(
@@ -74,9 +81,9 @@ def anomaly_views(
     )
 
 
-def facts_of(example: Example) -> tuple[tuple[str, str], ...]:
+def facts_of(example: Example, key: str) -> tuple[tuple[str, str], ...]:
     """What an occurrence is about, as far as it is known."""
-    queue = "" if example.key is None else f"queue {example.key}"
+    queue = "" if example.key is None else f"{key} {example.key}"
     offset = "" if example.offset is None else f"offset {example.offset}"
     fault = "" if example.fault is None else str(example.fault)
     named = (

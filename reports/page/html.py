@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 REPORT: Final = "report.html"
 _ASSETS: Final = Path(__file__).parents[1] / "assets"
+SCRIPT: Final = tuple(f"report-{part}.js" for part in ("data", "draw", "panels", "hands", "page"))
+"""The parts of the page's script, in the order in which they run; they share one scope."""
 
 
 class HtmlReporter:
@@ -40,8 +42,13 @@ class HtmlReporter:
 def page(data: ReportData) -> str:
     """The page's text. Pure but for reading the package's own template, style and script once."""
     made, css = template("report.html.j2")
-    js = Markup(_text("report.js"))  # noqa: S704 - our own file
-    return made.render(d=data, css=css, js=js, data=embedded(data.charts), trace_width=WIDTH)
+    return made.render(d=data, css=css, js=script(), data=embedded(data.charts), trace_width=WIDTH)
+
+
+def script() -> Markup:
+    """The page's script."""
+    parts = "".join(map(_text, SCRIPT))
+    return Markup(f"'use strict';\n(() => {{\n{parts}}})();\n")  # noqa: S704 - our own files
 
 
 def embedded(value: Any) -> Markup:

@@ -9,6 +9,7 @@ from typing import Final
 from chaos.core.verdict import Availability, FaultResult, Latency, Results, Steady
 from reports import words
 from reports.model import Table
+from reports.terms import Terms
 
 QUEUES: Final = 8
 """Queues shown at most, the least available first; the title says of how many."""
@@ -33,8 +34,8 @@ def steady_line(faults: Sequence[FaultResult]) -> str:
     return f"steady throughput again: {'; '.join(said)}" if said else ""
 
 
-def lines_of(results: Results | None, origin_ns: int) -> tuple[str, ...]:
-    """Availability and latency, a line each; none where nothing was sent."""
+def lines_of(results: Results | None, origin_ns: int, key: str = "queue") -> tuple[str, ...]:
+    """Availability and latency, a line each; none where nothing was sent. ``key``: what a key names."""
     if results is None or not results.availability:
         return ()
     overall = results.availability[0]
@@ -42,8 +43,8 @@ def lines_of(results: Results | None, origin_ns: int) -> tuple[str, ...]:
     silent = max((one for one in results.availability if one.key >= 0), key=lambda one: one.silence_s, default=overall)
     at = words.at(words.since(silent.silence_ns, origin_ns))
     served = f"available {_percent(overall)} of {words.plural(overall.seconds, 'second')}"
-    worst_of = f", queue {least.key} {_percent(least)}" if least.key >= 0 else ""
-    where = f"queue {silent.key}, " if silent.key >= 0 else ""
+    worst_of = f", {key} {least.key} {_percent(least)}" if least.key >= 0 else ""
+    where = f"{key} {silent.key}, " if silent.key >= 0 else ""
     out = [f"{served}{worst_of}; longest silence {words.seconds(silent.silence_s)} ({where}from {at})"]
     healthy = next((one for one in results.latency if one.fault is None), None)
     under = [one for one in results.latency if one.fault is not None and one.max_ms is not None]
@@ -72,15 +73,15 @@ def milliseconds(value_ms: float | None) -> str:
     return "—" if value_ms is None else words.seconds(value_ms / 1000)
 
 
-def tables_of(results: Results | None, origin_ns: int) -> tuple[Table, ...]:
-    """Availability by queue and latency from end to end by fault."""
+def tables_of(results: Results | None, origin_ns: int, terms: Terms) -> tuple[Table, ...]:
+    """Availability by key and, of a log, latency from end to end by fault."""
     if results is None or not results.availability:
         return ()
     queues = sorted((one for one in results.availability if one.key >= 0), key=lambda one: (_share(one), one.key))
-    cut = f", the {QUEUES} least available of {len(queues)} queues" if len(queues) > QUEUES else ""
+    cut = f", the {QUEUES} least available of {len(queues)} {terms.key}s" if len(queues) > QUEUES else ""
     rows = [
         (
-            "all queues" if one.key < 0 else f"queue {one.key}",
+            f"all {terms.key}s" if one.key < 0 else f"{terms.key} {one.key}",
             _percent(one),
             words.count(one.seconds),
             words.seconds(one.silence_s),
@@ -98,15 +99,14 @@ def tables_of(results: Results | None, origin_ns: int) -> tuple[Table, ...]:
         )
         for one in results.latency
     ]
-    return (
-        Table(
-            title=f"Seconds in which a send was acknowledged, of those in which one was due{cut}",
-            columns=("queue", "available", "seconds", "longest silence", "from"),
-            rows=tuple(rows),
-        ),
-        Table(
-            title="From a send to the first consumer that was given it, by when it was sent",
-            columns=("sent", "messages", "p50", "p90", "p99", "longest", "given to nobody"),
-            rows=tuple(ends),
-        ),
+    available = Table(
+        title=f"Seconds in which a {terms.change} was acknowledged, of those in which one was due{cut}",
+        columns=(terms.key, "available", "seconds", "longest silence", "from"),
+        rows=tuple(rows),
     )
+    latency = Table(
+        title="From a send to the first consumer that was given it, by when it was sent",
+        columns=("sent", "messages", "p50", "p90", "p99", "longest", "unread during the load"),
+        rows=tuple(ends),
+    )
+    return (available, latency) if terms.is_log else (available,)

@@ -18,8 +18,9 @@ from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.series import Points, Series
 from chaos.core.verdict import FaultResult
-from chaos.models.log.words import SENDS, F
 from checkers.history.timeline import fault_spans
+from reports.page.lag import lags
+from reports.terms import Terms
 
 SUBJECTS_NAMED: Final = 2
 """Of what a node leads so many subjects are named, of more only the number."""
@@ -267,27 +268,6 @@ def _in_sync(observed: Sequence[Observation], run: RunInfo, origin_ns: int) -> d
     return {subject: rows[subject] for subject in shrunk[:SETS_SHOWN]}
 
 
-def lags(
-    events: Iterable[Event], run: RunInfo, series: Series, origin_ns: int
-) -> dict[str, list[tuple[float, int | None]]]:
-    """Per replica: (time, acknowledged sends minus its offsets over all queues); None where it did not say.
-
-    Nothing where messages enter their queue after their acknowledgement: that is no lag.
-    """
-    if not series.acked or any(run.mix.get(f.word, 0) > 0 for f in SENDS if f is not F.SEND):
-        return {}
-    steps = np.arange(len(series.acked) + 1) * series.step_s
-    acked = np.array([0, *series.acked])
-    out: dict[str, list[tuple[float, int | None]]] = {name: [] for name in run.replicas}
-    for event in events:
-        if isinstance(event, Observation) and event.node in out and event.time_ns >= origin_ns:
-            at = round((event.time_ns - origin_ns) / NS_PER_S, 3)
-            known = event.max_offsets is not None and len(event.max_offsets) >= run.queues
-            stored = sum((event.max_offsets or {}).values())
-            out[event.node].append((at, round(float(np.interp(at, steps, acked))) - stored if known else None))
-    return {name: rows for name, rows in out.items() if any(value is not None for _, value in rows)}
-
-
 def packed(points: Points, nodes: int) -> str:
     """Points by time, as base64 of the columns t, latency (float32), client (uint16), type, f, node (uint8).
 
@@ -316,12 +296,17 @@ def last_moment(events: Iterable[Event], series: Series | None, origin_ns: int) 
 
 
 def charts(
-    run: RunInfo, series: Series | None, faults: Sequence[FaultResult], events: Sequence[Event], origin_ns: int
+    run: RunInfo,
+    terms: Terms,
+    series: Series | None,
+    faults: Sequence[FaultResult],
+    events: Sequence[Event],
+    origin_ns: int,
 ) -> tuple[Charts, tuple[Change, ...]]:
     """All panels' data, and the changes of leader, which the anomalies' traces show too."""
     end = last_moment(events, series, origin_ns)
     strips, changes = strips_and_changes(events, run, origin_ns, end)
-    unread = [a - r for a, r in zip(series.acked, series.read, strict=False)] if series else []
+    unread = [a - r for a, r in zip(series.acked, series.read, strict=False)] if series and terms.is_log else []
     quantiles: Mapping[str, list[float | None]] = series.quantiles if series else {}
     drawn = Charts(
         end=end,
@@ -330,13 +315,13 @@ def charts(
         phases=phase_spans(events, origin_ns, end),
         strips=strips,
         nodes=tuple(node.name for node in run.nodes),
-        ops={int(f): f.word for f in F},
+        ops=dict(terms.words),
         outcomes={int(t): t.word for t in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)},
         shown=len(series.points.t_s) if series else 0,
         operations=series.operations if series else 0,
         quantiles={word: [None if v is None else round(v, 3) for v in row] for word, row in quantiles.items()},
         rate=series.rate if series else {},
-        lag=lags(events, run, series, origin_ns) if series else {},
+        lag=lags(events, run, origin_ns),
         unread=unread,
     )
     return drawn, changes

@@ -13,12 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.verdict import Example
-from chaos.models.log.words import SENDS
 from reports import words
+from reports.page.op_words import covered, first, op_words, shown
 from reports.page.timeline import Band, Change
 
 WIDTH: Final = 1090
-SENT: Final = tuple(f.word for f in SENDS)
 LEFT: Final = 92
 RIGHT: Final = 16
 MAX_OPS: Final = 40
@@ -150,92 +149,10 @@ def _cuts(gaps: Sequence[tuple[float, float, float]], span: float) -> list[tuple
     return sorted(cuts)
 
 
-def first(op: dict[str, Any], *names: str) -> Any:
-    """The first of these columns that says something."""
-    for name in names:
-        if op.get(name) is not None and op.get(name) != -1:
-            return op[name]
-    return None
-
-
 def span_of(op: dict[str, Any]) -> tuple[float, float | None] | None:
     """When an operation was invoked and completed, in seconds; None if that is not known."""
     start, end = first(op, "invoke_s", "start_s", "scheduled_s"), first(op, "complete_s", "end_s")
     return None if start is None else (float(start), None if end is None or not math.isfinite(end) else float(end))
-
-
-def op_words(op: dict[str, Any], around: int | None = None) -> str:
-    """An operation as a person would say it: ``send 5:233 → 1204 (b1)``, ``drain 0…9210: 1204=3:871 (b2)``.
-
-    ``around`` is the offset that matters: a read says what it returned there.
-    """
-    f, kind = str(op.get("f", "?")), str(op.get("type", "?"))
-    node = f" ({op['node']}{', pinned client' if op.get('pinned') else ''})" if op.get("node") else ""
-    why = f": {op['error']}" if op.get("error") else ""
-    if f in SENT:
-        if kind == "ok":
-            return f"{_sent_words(op)} → {first(op, 'offset') if f == 'send' else 'ok'}{node}"
-        return f"{_sent_words(op)}{why}{node}" if kind == "fail" else f"{_sent_words(op)} → ?"
-    if f in ("pop", "ack", "extend") or (kind == "ok" and f in ("commit", "committed-read")):
-        return f"{f}{_consumed(op, f) or why}{node}"
-    start, stop = covered(op)
-    if kind != "ok":
-        return f"{f}{'' if start is None else f' from {start}'}{_given_before(op, why, around)}{node}"
-    if start is None or stop is None or stop <= start:
-        return f"{f}{'' if start is None else f' from {start}'}: nothing{node}"
-    return f"{f} {start}…{stop - 1}{_returned(op, around)}{node}"
-
-
-def _given_before(op: dict[str, Any], why: str, around: int | None) -> str:
-    """What a read that ended badly had returned at the offset that matters, and why it ended."""
-    shown = None if around is None else _shown(op).get(around)
-    return why if shown is None else f": {shown}, then{why.removeprefix(':') or ' no answer'}"
-
-
-def _shown(op: dict[str, Any]) -> dict[int, str]:
-    """The records listed of a read: offset → ``offset=value``."""
-    texts = map(str, op.get("records") or ())
-    return {int(place): text for text in texts if (place := text.partition("=")[0])}
-
-
-def _consumed(op: dict[str, Any], f: str) -> str:
-    """What a group's member was told or said, a pop returned or is said of its message; empty if not known."""
-    if f in ("commit", "committed-read"):
-        return f" {op.get('offset')}" if f == "commit" else f" → {op.get('committed', 'none')}"
-    about = f" {op['value']}" if op.get("value") else ""
-    given = " ".join(map(str, op.get("records") or ()))
-    if op.get("type") != "ok":
-        about = about or (f": {given}, then" if given else "")
-        return f"{about}{':' if not given else ''} {op['error']}" if about and op.get("error") else about
-    return about or f": {given or 'nothing'}"
-
-
-def _sent_words(op: dict[str, Any]) -> str:
-    """What was asked for by a send: ``schedule 5:233 for 12.0 s``, ``transact 5:234, rollback``."""
-    text = f"{op.get('f')} {op.get('value')}"
-    if op.get("deliver_s") is not None:
-        return f"{text} for {float(op['deliver_s']):.1f} s"
-    return f"{text}, {op['decides']}" if op.get("decides") else text
-
-
-def covered(op: dict[str, Any]) -> tuple[int | None, int | None]:
-    """The offset at which a read began and the one after the last it covered; for a send its own."""
-    start, stop = first(op, "from", "offset", "min"), first(op, "next", "next_offset")
-    if op.get("f") in SENT and start is not None:
-        stop = int(start) + 1
-    return None if start is None else int(start), None if stop is None else int(stop)
-
-
-def _returned(op: dict[str, Any], around: int | None) -> str:
-    """What a read returned at the offset that matters, if that is known."""
-    records, (start, stop) = op.get("records"), covered(op)
-    if around is None or records is None or start is None or stop is None or not start <= around < stop:
-        return ""
-    shown = _shown(op)
-    if around in shown:
-        return f": {shown[around]}"
-    # Only some of the records are listed: one is missing for certain only between two that are.
-    return f": nothing at {around}" if shown and min(shown) < around < max(shown) else ""
 
 
 def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:
@@ -246,7 +163,7 @@ def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:
         return True
     start, stop = covered(op)
     if op.get("type") != "ok":
-        return example.offset is not None and example.offset in _shown(op)
+        return example.offset is not None and example.offset in shown(op)
     if example.offset is None or start is None or stop is None:
         return False
     return start <= example.offset < stop

@@ -190,7 +190,7 @@ def test_one_cursor_through_all_panels(open_page: Open, folders: dict[str, Path]
         "master, epoch 2",
         "p50",
         "ok ",
-        "b1 −",
+        "b1 +1304   b2 0   b3 0",
         "unread",
     ):
         assert part in said, f"{part} missing in: {said}"

@@ -318,3 +318,32 @@ def test_many_queues_are_cut_and_counted(folders: dict[str, Path]) -> None:
     ).service
     assert len(available.rows) == 9
     assert "the 8 least available of 20 queues" in available.title
+
+
+def test_an_object_is_told_in_the_words_of_its_model(folders: dict[str, Path]) -> None:
+    run = msgspec.structs.replace(
+        synthetic.run_info("valid"),
+        model="register",
+        words={"read": 1, "write": 2, "cas": 3},
+        mix={"read": 1.0, "write": 1.0, "cas": 0.5},
+        rate=100.0,
+    )
+    steps = [100] * 120
+    base = synthetic.series()
+    series = msgspec.structs.replace(base, rate={"read": {"ok": steps}, "write": {"ok": steps}, "cas": {"fail": steps}})
+    data = changed(folders["valid"], run=run, series=series)
+    assert data.charts.ops == {1: "read", 2: "write", 3: "cas"}
+    assert data.charts.unread == []
+    assert "100 changes/s · 8 clients · 4 keys" in data.facts
+    (rate,) = (one for one in data.assumptions if one.name == "rate")
+    assert rate.text == "198 changes a second left over 121 s, 150 were asked for"
+    assert rate.tone == "good"
+    assert [table.columns[0] for table in data.service] == ["key"], "nothing is sent, so nothing has an end to end"
+    assert dict(data.environment[2].rows)["keys"] == "4"
+
+
+def test_a_run_of_a_model_that_is_not_installed_is_told_all_the_same(folders: dict[str, Path]) -> None:
+    run = msgspec.structs.replace(synthetic.run_info("valid"), model="no-such-model", words={"paint": 1})
+    data = changed(folders["valid"], run=run)
+    assert data.charts.ops == {1: "paint"}
+    assert any("changes/s" in fact for fact in data.facts)

@@ -100,23 +100,6 @@ def test_the_in_sync_set_is_the_leading_controllers_word() -> None:
     assert strip_of(events, "in sync") == [(0.0, 2.0, "whole", "b1 b2 b3"), (2.0, 4.0, "shrunk", "b1 b2")]
 
 
-def test_lag_is_acknowledged_minus_stored_and_none_where_a_node_did_not_say() -> None:
-    series = msgspec.structs.replace(synthetic.series(100), acked=[100, 200, 300], read=[], step_s=1.0)
-    whole = {"0": 40, "1": 30, "2": 20, "3": 10}
-    events = [
-        seen("b1", 1.0, max_offsets=whole),
-        seen("b1", 1.5, max_offsets={**whole, "3": 0}),
-        seen("b1", 2.0),
-        seen("b1", 2.5, max_offsets={"0": 1}),  # not all queues: the sum would lie
-        seen("c1", 1.0, max_offsets=whole),
-    ]
-    assert timeline.lags(events, RUN, series, synthetic.ORIGIN) == {
-        "b1": [(1.0, 0), (1.5, 60), (2.0, None), (2.5, None)]
-    }
-    delayed = msgspec.structs.replace(RUN, mix={"send": 0.5, "schedule": 0.5})
-    assert timeline.lags(events, delayed, series, synthetic.ORIGIN) == {}
-
-
 def test_points_are_packed_in_order_of_time() -> None:
     points = Points(t_s=[2.0, 1.0], latency_ms=[-1.0, 5.5], f=[1, 2], type=[4, 2], client=[70000, 3], node=[-1, 6])
     raw = base64.b64decode(timeline.packed(points, 7))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from chaos.core.verdict import Example
 from reports.page import trace
+from reports.page.op_words import op_words
 from reports.page.timeline import Band, Change
 
 TIME = st.floats(0, 10_000, allow_nan=False).map(lambda t: round(t, 6))
@@ -105,6 +106,8 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
             "poll from 3: deadline",
         ),
         ({"f": "send", "type": "info", "value": "1:2", "offset": 9}, "send 1:2 → ?"),
+        ({"f": "read", "type": "ok", "what": "read k0 -> 1", "node": "n2"}, "read k0 -> 1 (n2)"),
+        ({"f": "cas", "type": "fail", "what": "cas k0 1->2", "error": "refused"}, "cas k0 1->2: refused"),
         ({"f": "pop", "type": "ok", "records": ["3=1:1", "=1:0"], "node": "b1"}, "pop: 3=1:1 =1:0 (b1)"),
         ({"f": "pop", "type": "ok", "records": []}, "pop: nothing"),
         ({"f": "pop", "type": "fail", "error": "not master"}, "pop: not master"),
@@ -124,7 +127,7 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
     ],
 )
 def test_operations_in_words(op: dict[str, Any], said: str) -> None:
-    assert trace.op_words(op, around=7) == said
+    assert op_words(op, around=7) == said
 
 
 @pytest.mark.parametrize(("records", "guilty"), [(["7=1:1", "8=1:2"], True), (["6=1:0"], False), (["=1:1"], False)])

@@ -1,0 +1,79 @@
+/* ---- cursor, brush, selection ---- */
+const rule_ = el('div', 'line'), brush = el('div', 'brush'), ring_ = el('div', 'ring'), card = el('div', 'card'), time = el('div', 'tip time');
+const tips = [];
+function hover() {
+  const on = cursor != null && cursor >= from && cursor <= to;
+  rule_.style.display = time.style.display = on ? 'block' : 'none';
+  const wanted = on ? panels.flatMap(p => p.tips(cursor, {y: p.y, h: p.h_})) : [];
+  while (tips.length < wanted.length) { const tip = el('div', 'tip'); tips.push(tip); box.append(tip); }
+  tips.forEach((tip, i) => { tip.style.display = i < wanted.length ? 'block' : 'none'; });
+  if (!on) { readout.textContent = ''; return; }
+  const x = X(cursor), left = x > gutter + plotWidth() * .62;
+  rule_.style.left = x + 'px'; rule_.style.height = panels.at(-1).y + 'px';
+  const place = (e, y) => { e.style.top = y + 'px'; e.style.left = left ? 'auto' : x + 7 + 'px'; e.style.right = left ? width - x + 7 + 'px' : 'auto'; };
+  wanted.forEach(([y, s], i) => { tips[i].textContent = s; place(tips[i], y); });
+  time.textContent = secs(cursor, to - from < 20 ? 3 : 1); time.style.top = panels.at(-1).y + 2 + 'px'; time.style.left = Math.min(width - 60, Math.max(0, x - 24)) + 'px';
+  readout.textContent = secs(cursor) + '. ' + wanted.map(w => w[1].replace(/\n/g, ', ')).join('. ');
+}
+function zoom(a, b) {
+  const least = Math.min(.01, D.end), middle = (a + b) / 2, half = Math.max(b - a, least) / 2;
+  from = Math.max(0, middle - half); to = Math.min(D.end, middle + half);
+  if (to - from < least) { from = Math.max(0, to - least); to = from + least; }
+  reset.hidden = from <= 0 && to >= D.end; reset.textContent = `${secs(from, 2)} to ${secs(to, 2)} · show everything`;
+  redraw();
+}
+function ring() {
+  const p = panels.find(q => q === latencyPanel), on = p && picked >= 0 && T[picked] >= from && T[picked] <= to;
+  ring_.style.display = card.style.display = on ? 'block' : 'none';
+  if (!on) return;
+  const x = X(T[picked]), y = pointY({y: p.y, h: p.h_}, picked), under = D.faults.filter(f => f.start <= T[picked] && T[picked] < f.healed);
+  ring_.style.left = x + 'px'; ring_.style.top = y + 'px';
+  const rows = [['operation', D.ops[OP[picked]]], ['outcome', WORDS[KIND[picked]] || '?'], ['at', secs(T[picked])], ['latency', L[picked] < 0 ? 'never answered' : ms(L[picked])],
+    ['client', CLIENT[picked]], ['node', NODE[picked] === 255 ? 'unknown' : D.nodes[NODE[picked]]], ['fault', under.map(f => `${f.id} ${f.name}`).join(', ') || 'none']];
+  const list = el('dl'); for (const [k, v] of rows) list.append(el('dt', '', k), el('dd', '', v)); card.replaceChildren(list);
+  const left = x > width * .6; card.style.left = left ? 'auto' : x + 14 + 'px'; card.style.right = left ? width - x + 14 + 'px' : 'auto'; card.style.top = Math.max(0, y - 20) + 'px';
+  readout.textContent = rows.map(r => r.join(' ')).join(', ');
+}
+const visible = i => shownKinds.has(KIND[i]) && shownOps.has(D.ops[OP[i]]);
+function pick(x, y) {
+  const p = panels.find(q => q === latencyPanel); picked = -1;
+  if (p && y >= p.y && y <= p.y + p.h_) {
+    let best = 12 ** 2; const reach = 12 / plotWidth() * (to - from);
+    for (let i = first(timeAt(x) - reach), last = first(timeAt(x) + reach); i < last; i++) if (visible(i)) {
+      const d = (X(T[i]) - x) ** 2 + (pointY({y: p.y, h: p.h_}, i) - y) ** 2; if (d < best) { best = d; picked = i; }
+    }
+  }
+  ring();
+}
+function step(direction) { /* to the next operation that was not ok */
+  let i = picked >= 0 ? picked + direction : first(cursor ?? from) - (direction < 0 ? 1 : 0);
+  while (i >= 0 && i < N && (KIND[i] === 2 || !visible(i))) i += direction;
+  if (i < 0 || i >= N) return;
+  picked = i; cursor = null; hover();
+  if (T[i] < from || T[i] > to) { const half = (to - from) / 2; zoom(T[i] - half, T[i] + half); } else ring();
+}
+let pressed = null;
+const where = e => { const r = box.getBoundingClientRect(); return [e.clientX - r.left, e.clientY - r.top]; };
+box.addEventListener('pointermove', e => {
+  if (card.contains(e.target)) return;
+  const [x] = where(e); cursor = x >= gutter - 4 ? timeAt(x) : null; hover();
+  if (pressed != null) { const a = Math.max(gutter, Math.min(pressed, x)), b = Math.min(gutter + plotWidth(), Math.max(pressed, x)); Object.assign(brush.style, {display: b - a > 4 ? 'block' : 'none', left: a + 'px', width: b - a + 'px', height: panels.at(-1).y + 'px'}); }
+});
+box.addEventListener('pointerdown', e => { if (e.button === 0 && !card.contains(e.target)) { [pressed] = where(e); if (e.pointerType !== 'touch') box.setPointerCapture(e.pointerId); } });
+box.addEventListener('pointerup', e => {
+  if (pressed == null) return;
+  const [x, y] = where(e), a = pressed; pressed = null; brush.style.display = 'none';
+  if (Math.abs(x - a) > 5) zoom(timeAt(Math.min(a, x)), timeAt(Math.max(a, x))); else pick(x, y);
+});
+box.addEventListener('pointercancel', () => { pressed = null; brush.style.display = 'none'; });
+box.addEventListener('pointerleave', () => { if (pressed == null) { cursor = null; hover(); } });
+box.addEventListener('dblclick', () => { picked = -1; zoom(0, D.end); });
+box.addEventListener('keydown', e => {
+  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  const span = to - from, at = cursor ?? (picked >= 0 ? T[picked] : (from + to) / 2), go = t => { cursor = Math.min(D.end, Math.max(0, t)); if (cursor < from || cursor > to) zoom(cursor - span / 2, cursor + span / 2); else hover(); };
+  const keys = { ArrowLeft: () => go(at - span / (e.shiftKey ? 10 : 100)), ArrowRight: () => go(at + span / (e.shiftKey ? 10 : 100)), Home: () => go(from), End: () => go(to),
+    '+': () => zoom(at - span / 4, at + span / 4), '=': () => zoom(at - span / 4, at + span / 4), '-': () => zoom(at - span, at + span), n: () => step(1), p: () => step(-1),
+    Escape: () => { picked = -1; cursor = null; zoom(0, D.end); } };
+  if (keys[e.key]) { e.preventDefault(); keys[e.key](); }
+});
+

@@ -1,0 +1,48 @@
+/* ---- legend ---- */
+const NS = 'http://www.w3.org/2000/svg';
+function glyph(kind) {
+  const svg = document.createElementNS(NS, 'svg'), shape = document.createElementNS(NS, 'path'); svg.setAttribute('width', 10); svg.setAttribute('height', 10); svg.setAttribute('aria-hidden', 'true');
+  const d = {2: 'M2 2h6v6h-6z', 3: 'M1.5 1.5l7 7M8.5 1.5l-7 7', 4: 'M5 1l4.5 8h-9z', 5: 'M2 2h6v6h-6z'}[kind];
+  shape.setAttribute('d', d); shape.setAttribute('style', kind === 3 ? 'stroke:var(--fail);stroke-width:2;fill:none' : `fill:var(--${TONE[kind]})`); svg.append(shape); return svg;
+}
+function toggle(set, value, label, icon) {
+  const b = el('button'); b.type = 'button'; b.setAttribute('aria-pressed', 'true'); if (icon) b.append(icon); b.append(label);
+  b.addEventListener('click', () => { set.has(value) ? set.delete(value) : set.add(value); b.setAttribute('aria-pressed', String(set.has(value))); redraw(); });
+  legend.append(b);
+}
+function dashKey(word, dash, opacity) {
+  const svg = document.createElementNS(NS, 'svg'), l = document.createElementNS(NS, 'line'), s = el('span', 'key'); svg.setAttribute('width', 22); svg.setAttribute('height', 8); svg.setAttribute('aria-hidden', 'true');
+  for (const [k, v] of Object.entries({x1: 0, x2: 22, y1: 4, y2: 4, style: `stroke:var(--fg);stroke-width:1.4;stroke-dasharray:${dash};opacity:${opacity}`})) l.setAttribute(k, v);
+  svg.append(l); s.append(svg, word); legend.append(s);
+}
+if (N || steps) { kindsSeen.forEach(k => toggle(shownKinds, k, WORDS[k], glyph(k))); legend.append(el('span', 'gap')); }
+if (opWords.length > 1) { opWords.forEach(f => toggle(shownOps, f, f)); legend.append(el('span', 'gap')); }
+if (D.quantiles.p50) { dashKey('p50', 'none', .8); dashKey('p99', '5 3', .8); dashKey('max', '1 3', .45); }
+if (D.strips.length) {
+  if (legend.children.length) legend.append(el('span', 'gap'));
+  const tones = new Set(D.strips.flatMap(s => s.node ? s.intervals.map(v => v[2]) : []));
+  for (const [tone, word] of [['lead', 'leads'], ['stale', 'leads in a superseded epoch'], ['silent', 'no answer']]) if (tones.has(tone)) {
+    const s = el('span', 'key'), i = el('i', 'sw ' + tone); s.append(i, word); legend.append(s);
+  }
+}
+const reset = el('button', 'reset'); reset.type = 'button'; reset.hidden = true; reset.addEventListener('click', () => { picked = -1; zoom(0, D.end); }); legend.append(reset);
+
+/* ---- the rest of the page ---- */
+document.querySelectorAll('.jump').forEach(b => b.addEventListener('click', () => {
+  const a = +b.dataset.from, z = +b.dataset.to, margin = Math.max((z - a) * .25, .02);
+  zoom(a - margin, z + margin); document.getElementById('happened').scrollIntoView({block: 'start'}); box.focus({preventScroll: true});
+}));
+document.querySelectorAll('.copy').forEach(b => b.addEventListener('click', async () => {
+  const code = b.previousElementSibling;
+  try { await navigator.clipboard.writeText(code.textContent); b.textContent = 'copied'; setTimeout(() => { b.textContent = 'copy'; }, 1500); }
+  catch { getSelection().selectAllChildren(code); }
+}));
+let closed = [];
+window.addEventListener('beforeprint', () => { closed = [...document.querySelectorAll('details:not([open]):not(.ops)')]; closed.forEach(d => { d.open = true; }); root.dataset.print = ''; cursor = null; draw(); });
+window.addEventListener('afterprint', () => { closed.forEach(d => { d.open = false; }); delete root.dataset.print; draw(); });
+window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+box.append(canvas, brush, rule_, time, ring_, card);
+let lastWidth = box.clientWidth;
+new ResizeObserver(() => { if (box.clientWidth !== lastWidth) { lastWidth = box.clientWidth; redraw(); } }).observe(box);
+draw();
+document.body.dataset.done = 1;

@@ -1,0 +1,115 @@
+/* ---- panels: label, height, draw(p), tips(t) → [y, text] ---- */
+function stateAt(strip, t) { const s = strip.intervals.find(v => v[0] <= t && t < v[1]); return s ? words(s) : 'not observed'; }
+const words = s => s[3] + (s[2] === 'stale' ? ', superseded' : '');
+const faultPanel = { label: 'fault', h: () => lane.rows * 20 + 4,
+  draw(p) {
+    const lanes = Array.from({length: lane.rows}, () => []);
+    for (const f of D.faults) lanes[lane.get(f.id)].push(f);
+    clip(p, () => lanes.forEach((row, at) => row.forEach((f, i) => {
+      const y = p.y + 3 + at * 20, a = X(f.start), b = Math.max(a + 2, X(f.end)), whole = X(f.healed);
+      g.fillStyle = css('fault-' + f.colour); g.globalAlpha = .45; g.fillRect(b, y, Math.max(0, whole - b), 16); g.globalAlpha = 1; g.fillRect(a, y, b - a, 16);
+      if (!f.proven) { g.strokeStyle = css('bad'); g.setLineDash([3, 2]); g.lineWidth = 1.5; g.strokeRect(a + 1, y + 1, b - a - 2, 14); g.setLineDash([]); }
+      const start = Math.max(a, gutter) + 5, next = row[i + 1] ? X(row[i + 1].start) : gutter + plotWidth(), room = Math.min(next, gutter + plotWidth()) - start - 6;
+      const name = f.id + ' ' + f.name;
+      if (b > gutter && a < gutter + plotWidth()) text(fitted(name + (f.proven ? '' : ' (unproven)'), room) || fitted(name, room) || fitted(String(f.id), room), start, y + 12, 'left', 'fg');
+    })));
+  },
+  tips(t, p) { const now = D.faults.filter(f => f.start <= t && t < f.healed); return now.length ? [[p.y + 2, now.map(f => `${f.id} ${f.name}${t >= f.end ? ', healing' : ''}: ${f.targets.join(' ')}`).join('\n')]] : []; } };
+const phasePanel = { label: 'phase', h: () => 18,
+  draw(p) { clip(p, () => D.phases.forEach((f, i) => {
+    const a = X(f.start), b = X(f.end); g.fillStyle = css(i % 2 ? 'soft' : 'follow'); g.fillRect(a, p.y + 2, b - a - 1, 14);
+    const start = Math.max(a, gutter) + 5; text(fitted(f.name + (f.ok ? '' : ' (not ended)'), Math.min(b, gutter + plotWidth()) - start - 3), start, p.y + 13, 'left', f.ok ? 'mute' : 'warn');
+  })); },
+  tips: () => [] };
+const rolePanel = { label: 'role', h: () => D.strips.length * ROW + 6,
+  draw(p) {
+    const down = hatch(css('fail'));
+    D.strips.forEach((strip, row) => {
+      const y = p.y + 4 + row * ROW;
+      text(strip.name, gutter - 10, y + 10, 'right', strip.node ? 'fg' : 'mute');
+      clip(p, () => {
+        for (const [a, b, tone, label] of strip.intervals) {
+          const x0 = X(a), x1 = X(b); if (x1 < gutter || x0 > gutter + plotWidth()) continue;
+          g.fillStyle = tone === 'silent' ? down : css(tone); g.globalAlpha = tone === 'follow' ? .75 : 1; g.fillRect(x0, y, Math.max(1.5, x1 - x0 - 1), 13); g.globalAlpha = 1;
+          if (tone !== 'follow') { const start = Math.max(x0, gutter) + 5; text(fitted(words([a, b, tone, label]), Math.min(x1, gutter + plotWidth()) - start - 3) || fitted(label, x1 - start - 3), start, y + 10, 'left', 'fg'); }
+        }
+        for (const f of D.faults) if (f.targets.includes(strip.node)) { g.fillStyle = css('fault-' + f.colour); g.fillRect(X(f.start), y + 13, X(f.end) - X(f.start), 2.5); }
+      });
+    });
+  },
+  tips: (t, p) => [[p.y + 3, D.strips.map(s => stateAt(s, t)).join('\n')]] };
+const latencyY = (p, v) => { const top = p.y + (silent ? 20 : 6); return p.y + p.h - 6 - (Math.log(v) - Math.log(lo)) / (Math.log(hi) - Math.log(lo)) * (p.y + p.h - 6 - top); };
+const pointY = (p, i) => L[i] < 0 ? p.y + 9 + (i % 5 - 2) : latencyY(p, Math.max(lo, L[i]));
+const latencyPanel = { label: 'latency', h: () => 220,
+  draw(p) {
+    for (let v = 10 ** Math.ceil(Math.log10(lo)); v <= hi; v *= 10) { rule(latencyY(p, v)); text(v >= 1000 ? v / 1000 + ' s' : v >= 1 ? v + ' ms' : v * 1000 + ' µs', gutter - 10, latencyY(p, v) + 4, 'right'); }
+    if (silent) { rule(p.y + 18); text(gutter > 100 ? 'no answer' : 'none', gutter - 10, p.y + 13, 'right'); }
+    const a = Math.max(0, first(from) - 1), b = Math.min(N, first(to) + 1);
+    clip(p, () => {
+      const dense = b - a, alpha = Math.min(.75, Math.max(.13, 9000 / Math.max(1, dense) * .3));
+      if (shownKinds.has(2)) { g.fillStyle = css('ok'); g.globalAlpha = alpha; const r = dense > 20000 ? 1.5 : 2; for (let i = a; i < b; i++) if (KIND[i] === 2 && shownOps.has(D.ops[OP[i]])) g.fillRect(X(T[i]) - r / 2, pointY(p, i) - r / 2, r, r); }
+      if (shownKinds.has(3)) { /* many refusals must not hide what succeeded: then small, thin and up to 20 000 each stroked alone, so that they shade */
+        let many = 0; for (let i = a; i < b; i++) if (KIND[i] === 3) many++;
+        const r = many > 800 ? 1.7 : 2.4; g.globalAlpha = many > 800 ? Math.max(.22, Math.min(.9, 500 / many)) : .9; g.strokeStyle = css('fail'); g.lineWidth = many > 800 ? 1 : 1.2; g.beginPath();
+        for (let i = a; i < b; i++) if (KIND[i] === 3 && shownOps.has(D.ops[OP[i]])) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); if (many > 800 && many <= 20000) { g.stroke(); g.beginPath(); } }
+        g.stroke();
+      }
+      g.globalAlpha = .9;
+      if (shownKinds.has(4)) { g.fillStyle = css('info'); g.beginPath(); for (let i = a; i < b; i++) if (KIND[i] === 4 && shownOps.has(D.ops[OP[i]])) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x, y - 3.2); g.lineTo(x + 3, y + 2.2); g.lineTo(x - 3, y + 2.2); } g.fill(); }
+      g.globalAlpha = 1;
+      for (const [word, dash, how] of [['p50', [], middle], ['p99', [5, 3], most], ['max', [1, 3], most]]) {
+        if (!D.quantiles[word]) continue;
+        g.globalAlpha = word === 'max' ? .45 : .8;
+        line(bins().map(([i, j]) => { const v = over(D.quantiles[word], i, j, how); return [X((i + j) / 2 * D.step), v == null ? null : latencyY(p, Math.max(lo, v))]; }), 'fg', dash, 1.1);
+      }
+      g.globalAlpha = 1;
+    });
+  },
+  tips(t, p) { const s = Math.floor(t / D.step), q = D.quantiles; return q.p50 ? [[p.y + p.h - 21, `p50 ${ms(q.p50[s])}   p99 ${ms((q.p99 || [])[s])}   max ${ms((q.max || [])[s])}`]] : []; } };
+const ratePanel = { label: 'operations/s', narrow: 'op/s', h: () => 96,
+  draw(p) {
+    const all = bins().map(([i, j]) => [i, j, counts(i, j)]);
+    const top = Math.max(1, ...all.map(r => r[2][2] + r[2][3] + r[2][4] + r[2][5])) * 1.06;
+    clip(p, () => { for (const [i, j, c] of all) { let y = p.y + p.h; const x0 = X(i * D.step), w = X(j * D.step) - x0;
+      for (const k of kindsSeen) if (shownKinds.has(k)) { const h = c[k] / top * (p.h - 6); g.fillStyle = css(TONE[k]); g.fillRect(x0, y - h, Math.max(.6, w - (w > 3 ? .6 : 0)), h); y -= h; } } });
+    text(group(Math.round(top / 1.06)), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
+  },
+  tips(t, p) { const s = Math.floor(t / D.step); if (s >= steps) return []; const c = counts(s, s + 1); return [[p.y + 3, kindsSeen.map(k => `${WORDS[k].split(' ')[0]} ${group(Math.round(c[k]))}`).join('   ')]]; } };
+const lagKey = n => 40 + g.measureText(n).width;
+const lagRows = () => { /* of the key below the curves, as wide as the plot */
+  let rows = 1, x = 8; for (const n of lagNames) { if (x + lagKey(n) > plotWidth() && x > 8) { rows++; x = 8; } x += lagKey(n); } return rows; };
+const lagPanel = { label: 'offset lag', narrow: 'offset lag: messages behind the leader', h: () => 104 + 16 * lagRows(),
+  draw(p) {
+    const room = p.h - 16 - 16 * lagRows(), scale = room / (lagMost + lagAhead), zero = p.y + 8 + lagMost * scale, Y = v => zero - v * scale;
+    rule(zero); text('0', gutter - 10, zero + 4, 'right'); text('+' + group(lagMost), gutter - 10, Y(lagMost) + 8, 'right');
+    if (lagAhead * scale > 14) text('\u2212' + group(lagAhead), gutter - 10, Y(-lagAhead) + 4, 'right');
+    clip(p, () => lagNames.forEach((n, i) => line(D.lag[n].map(([t, v]) => [X(t), v == null ? null : Y(v)]), HUES[i % 6], DASHES[i % 6])));
+    let x = gutter + 8, y = p.y + p.h - 16 * lagRows() + 8;
+    lagNames.forEach((n, i) => {
+      if (x + lagKey(n) > gutter + plotWidth() && x > gutter + 8) { x = gutter + 8; y += 16; }
+      line([[x, y], [x + 20, y]], HUES[i % 6], DASHES[i % 6], 2); text(n, x + 25, y + 4, 'left', HUES[i % 6]); x += lagKey(n);
+    });
+  },
+  tips(t, p) { return [[p.y + p.h - 22 - 16 * lagRows(), lagNames.map(n => `${n} ${signed(lagAt(D.lag[n], t))}`).join('   ')]]; } };
+const lagAt = (rows, t) => { let a = 0, b = rows.length; while (a < b) { const m = (a + b) >> 1; if (rows[m][0] <= t) a = m + 1; else b = m; } return a ? rows[a - 1][1] : null; };
+const signed = v => v == null ? '—' : v > 0 ? '+' + group(v) : v < 0 ? '\u2212' + group(-v) : '0';
+const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet read', h: () => 64,
+  draw(p) {
+    const Y = v => p.y + p.h - 3 - v / unreadMost * (p.h - 12);
+    clip(p, () => {
+      const points = bins().map(([i, j]) => [X(j * D.step), Y(over(D.unread, i, j, most) ?? 0)]);
+      if (points.length) { g.fillStyle = css('r3'); g.globalAlpha = .18; g.beginPath(); g.moveTo(points[0][0], p.y + p.h); points.forEach(([x, y]) => g.lineTo(x, y)); g.lineTo(points.at(-1)[0], p.y + p.h); g.fill(); g.globalAlpha = 1; line(points, 'r3', [], 1.4); }
+    });
+    text(group(unreadMost), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
+    const left = D.unread.at(-1);
+    text(left ? group(left) + ' unread at the end' : 'all read at the end', gutter + plotWidth() - 6, p.y + 14, 'right', left ? 'bad' : 'good');
+  },
+  tips(t, p) { const v = D.unread[Math.floor(t / D.step)]; return v == null ? [] : [[p.y + 20, group(v) + ' unread']]; } };
+const axisPanel = { label: '', h: () => 20, bare: true,
+  draw(p) {
+    const want = (to - from) / Math.max(2, plotWidth() / 88), step = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200].find(s => s >= want) || 14400;
+    const digits = step < 1 ? Math.ceil(-Math.log10(step) - 1e-9) : 0;
+    for (let i = Math.ceil(from / step - 1e-9); i * step <= to + 1e-9; i++) { const x = X(i * step), edge = x > width - 26; text(secs(i * step, digits), edge ? width - 2 : x, p.y + 14, edge ? 'right' : 'center'); g.fillStyle = css('mute'); g.fillRect(Math.round(x), p.y, 1, 3); }
+  },
+  tips: () => [] };
+
