@@ -6,9 +6,12 @@ compute: ``reports.page.build`` and what it calls do.
 
 import msgspec
 
+from reports.page.marks import Shown
+from reports.page.points import Packed
 from reports.page.spread import SpreadRow
 from reports.page.timeline import Charts
 from reports.page.trace import Trace
+from reports.terms import Terms
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -88,12 +91,14 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
 class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     """One occurrence: its sentence, its picture, its operations as a table, and where it is on the time axis.
 
-    ``facts``: what the sentence names, a name and a value each, to be copied and searched for.
+    ``facts``: what the sentence names, a name and a value each, to be copied and searched for. ``mark``: its place
+    among the marks of the time axis.
     """
 
     sentence: str
     facts: tuple[tuple[str, str], ...]
     trace: Trace | None
+    mark: int | None
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -132,7 +137,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is said of a run."""
+    """Everything that is said of a run. ``shown``: how many operations the sample holds."""
 
     title: str
     heading: str
@@ -147,7 +152,10 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     declined: tuple[tuple[str, str], ...]
     engine: str
     charts: Charts
-    blob: str
+    points: Packed
+    shown: int
+    marks: tuple[Shown, ...]
+    terms: Terms
     faults: tuple[FaultRow, ...]
     recovery: Recovery
     service: tuple[Table, ...]

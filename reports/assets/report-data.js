@@ -1,19 +1,47 @@
+/* Draws the panels: one canvas, one time axis, one cursor. What is drawn was computed before; nothing is fetched. */
 const D = JSON.parse(document.getElementById('data').textContent);
 const root = document.documentElement, box = document.getElementById('panels'), legend = document.getElementById('legend');
 const readout = document.getElementById('readout');
 const FONT = '11px system-ui,-apple-system,"Segoe UI",sans-serif', ROW = 17, CAPTION = 16, MAX_LANES = 6;
-const TONE = {2: 'ok', 3: 'fail', 4: 'info', 5: 'unsent'}, WORDS = {2: 'ok', 3: 'failed for certain', 4: 'unknown outcome', 5: 'not sent'};
+const OK = 2, FAIL = 3, INFO = 4, UNSENT = 5;
+const TONE = {[OK]: 'ok', [FAIL]: 'fail', [INFO]: 'info', [UNSENT]: 'unsent'};
+const WORDS = {[OK]: 'ok', [FAIL]: 'failed for certain', [INFO]: 'unknown outcome', [UNSENT]: 'not sent'};
 const HUES = ['r0', 'r1', 'r2', 'r3', 'r4', 'r5'], DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [1, 3], [10, 4]];
+const el = (tag, className, text) => { const e = document.createElement(tag); if (className) e.className = className; if (text != null) e.textContent = text; return e; };
 
-/* ---- data ---- */
-const raw = Uint8Array.from(atob(document.getElementById('points').textContent.trim()), c => c.charCodeAt(0)).buffer;
-const N = raw.byteLength / 13, T = new Float32Array(raw, 0, N), L = new Float32Array(raw, 4 * N, N);
-const CLIENT = new Uint16Array(raw, 8 * N, N), KIND = new Uint8Array(raw, 10 * N, N), OP = new Uint8Array(raw, 11 * N, N), NODE = new Uint8Array(raw, 12 * N, N);
-const opCode = Object.fromEntries(Object.entries(D.ops).map(([code, word]) => [word, +code]));
+/* ---- operations: columns of numbers laid out byte by byte, then their lines (reports/page/points.py) ---- */
+async function unpacked() {
+  const text = document.getElementById('points').textContent.trim();
+  if (!text) return new Uint8Array();
+  if (!window.DecompressionStream) { box.before(el('p', 'box', 'This browser cannot unpack the operations of this page: a newer one draws them.')); return null; }
+  const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+  return new Uint8Array(await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate'))).arrayBuffer());
+}
+const raw = await unpacked(), N = raw ? D.points.count : 0;
+let read = 0;
+function column(width) {
+  const out = new Uint32Array(N);
+  for (let place = 0; place < width; place++, read += N) for (let i = 0; i < N; i++) out[i] += raw[read + i] * 2 ** (8 * place);
+  return out;
+}
+const T = new Float64Array(N), L = new Float64Array(N);
+{
+  let ticks = 0; column(4).forEach((delta, i) => { ticks += delta; T[i] = ticks / D.points.ticks; });
+  column(2).forEach((code, i) => { L[i] = code ? D.points.floor * Math.expm1((code - 1) / D.points.steps) : -1; });
+}
+const CLIENT = column(2), KEY = column(4), KIND = column(1), OP = column(1), NODE = column(1), ERROR = column(2);
+let lines = null;
+const lineOf = i => (lines ||= new TextDecoder().decode(raw.subarray(read)).split('\n'))[i] || D.ops[OP[i]];
+const first = t => { let a = 0, b = N; while (a < b) { const m = (a + b) >> 1; if (T[m] < t) a = m + 1; else b = m; } return a; };
+const faultsAt = t => D.faults.filter(f => f.start <= t && t < f.healed);
+
+/* ---- what there is to draw ---- */
 const opWords = [...new Set([...Object.keys(D.rate), ...Array.from(new Set(OP), code => D.ops[code])])];
 const kindCodes = Object.keys(D.outcomes).map(Number);
-const kindsSeen = kindCodes.filter(k => k !== 5 || opWords.some(f => (D.rate[f] || {})[D.outcomes[5]]?.some(n => n)));
+const kindsSeen = kindCodes.filter(k => k !== UNSENT || opWords.some(f => (D.rate[f] || {})[D.outcomes[k]]?.some(n => n)));
 const shownOps = new Set(opWords), shownKinds = new Set(kindsSeen);
+const visible = i => shownKinds.has(KIND[i]) && shownOps.has(D.ops[OP[i]]);
+const marked = new Map(D.marks.map((mark, number) => [mark.point, number]));
 const steps = Math.max(0, ...opWords.flatMap(f => Object.values(D.rate[f] || {}).map(r => r.length)));
 const silent = L.some(v => v < 0);
 let lo = Infinity, hi = 0;
@@ -36,7 +64,7 @@ const lagAll = lagNames.flatMap(n => D.lag[n].map(p => p[1] ?? 0)), lagMost = la
 const unreadMost = D.unread.reduce((a, b) => Math.max(a, b), 1);
 
 /* ---- state ---- */
-let from = 0, to = D.end, cursor = null, picked = -1, width = 0, height = 0, gutter = 124, panels = [], colours = {}, queued = false;
+let from = 0, to = D.end, cursor = null, picked = -1, width = 0, height = 0, gutter = 124, panels = [], colours = {}, queued = false, printing = false;
 const css = name => colours[name] ||= getComputedStyle(root).getPropertyValue('--' + name).trim();
 const plotWidth = () => width - gutter - 8;
 const X = t => gutter + (t - from) / (to - from) * plotWidth();
@@ -44,6 +72,3 @@ const timeAt = x => Math.min(to, Math.max(from, from + (x - gutter) / plotWidth(
 const group = n => Math.abs(n) < 1e4 ? String(n) : String(n).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 const ms = v => v == null ? '—' : v >= 1000 ? (v / 1000).toFixed(v >= 1e4 ? 0 : 2) + ' s' : v.toFixed(v < 10 ? 1 : 0) + ' ms';
 const secs = (t, digits = 3) => t.toFixed(digits) + ' s';
-const first = t => { let a = 0, b = N; while (a < b) { const m = (a + b) >> 1; if (T[m] < t) a = m + 1; else b = m; } return a; };
-const el = (tag, className, text) => { const e = document.createElement(tag); if (className) e.className = className; if (text != null) e.textContent = text; return e; };
-

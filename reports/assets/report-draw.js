@@ -34,7 +34,7 @@ const most = v => Math.max(...v), middle = v => v.sort((a, b) => a - b)[v.length
 /* ---- layout and drawing ---- */
 function layout() {
   width = Math.max(280, box.clientWidth); gutter = width < 720 ? 52 : 124;
-  const wanted = [faultPanel, D.phases.length && phasePanel, D.strips.length && rolePanel, N && latencyPanel, steps && ratePanel, lagNames.length && lagPanel, D.unread.length && unreadPanel, axisPanel];
+  const wanted = [faultPanel, D.marks.length && markPanel, D.phases.length && phasePanel, D.strips.length && rolePanel, N && latencyPanel, steps && ratePanel, lagNames.length && lagPanel, D.unread.length && unreadPanel, axisPanel];
   let y = 0; panels = [];
   for (const p of wanted.filter(Boolean)) { if (width < 720 && !p.bare) y += CAPTION; panels.push(Object.assign(p, {y, height: p.h()})); p.h_ = p.h(); y += p.h_ + (p.bare ? 0 : 4); }
   height = y;

@@ -22,21 +22,34 @@ function zoom(a, b) {
   reset.hidden = from <= 0 && to >= D.end; reset.textContent = `${secs(from, 2)} to ${secs(to, 2)} · show everything`;
   redraw();
 }
+const ringed = () => picked >= 0 && marked.has(picked) ? marked.get(picked) : -1;
+function about(i) { /* an operation in the words of its model: [name, value] */
+  const under = faultsAt(T[i]), mark = D.marks[ringed()];
+  return [['operation', lineOf(i)], KEY[i] && [D.terms.key, KEY[i] - 1], ['outcome', WORDS[KIND[i]] || '?'], ERROR[i] && ['error', D.points.errors[ERROR[i] - 1]],
+    ['at', secs(T[i])], ['latency', L[i] < 0 ? 'never answered' : ms(L[i])], CLIENT[i] < 65535 && ['client', CLIENT[i]], ['node', NODE[i] === 255 ? 'unknown' : D.nodes[NODE[i]]],
+    ['fault', under.map(f => `${f.id} ${f.name}`).join(', ') || 'none'], mark && ['anomaly', mark.name, mark.anchor]].filter(Boolean);
+}
 function ring() {
   const p = panels.find(q => q === latencyPanel), on = p && picked >= 0 && T[picked] >= from && T[picked] <= to;
   ring_.style.display = card.style.display = on ? 'block' : 'none';
   if (!on) return;
-  const x = X(T[picked]), y = pointY({y: p.y, h: p.h_}, picked), under = D.faults.filter(f => f.start <= T[picked] && T[picked] < f.healed);
+  const x = X(T[picked]), y = pointY({y: p.y, h: p.h_}, picked), rows = about(picked), list = el('dl');
   ring_.style.left = x + 'px'; ring_.style.top = y + 'px';
-  const rows = [['operation', D.ops[OP[picked]]], ['outcome', WORDS[KIND[picked]] || '?'], ['at', secs(T[picked])], ['latency', L[picked] < 0 ? 'never answered' : ms(L[picked])],
-    ['client', CLIENT[picked]], ['node', NODE[picked] === 255 ? 'unknown' : D.nodes[NODE[picked]]], ['fault', under.map(f => `${f.id} ${f.name}`).join(', ') || 'none']];
-  const list = el('dl'); for (const [k, v] of rows) list.append(el('dt', '', k), el('dd', '', v)); card.replaceChildren(list);
+  for (const [name, value, anchor] of rows) {
+    const said = el('dd', '', anchor ? null : value);
+    if (anchor) { const link = el('a', '', value); link.href = '#' + anchor; said.append(link); }
+    list.append(el('dt', '', name), said);
+  }
+  card.replaceChildren(list);
   const left = x > width * .6; card.style.left = left ? 'auto' : x + 14 + 'px'; card.style.right = left ? width - x + 14 + 'px' : 'auto'; card.style.top = Math.max(0, y - 20) + 'px';
-  readout.textContent = rows.map(r => r.join(' ')).join(', ');
+  readout.textContent = rows.map(r => r[0] + ' ' + r[1]).join(', ');
 }
-const visible = i => shownKinds.has(KIND[i]) && shownOps.has(D.ops[OP[i]]);
 function pick(x, y) {
   const p = panels.find(q => q === latencyPanel); picked = -1;
+  if (panels.includes(markPanel) && y >= markPanel.y && y <= markPanel.y + markPanel.h_) {
+    const near = D.marks.map((mark, i) => [Math.abs(X(mark.at) - x), i]).filter(([d]) => d < 9).sort((a, b) => a[0] - b[0])[0];
+    if (near) { go(near[1]); return; }
+  }
   if (p && y >= p.y && y <= p.y + p.h_) {
     let best = 12 ** 2; const reach = 12 / plotWidth() * (to - from);
     for (let i = first(timeAt(x) - reach), last = first(timeAt(x) + reach); i < last; i++) if (visible(i)) {
@@ -47,11 +60,20 @@ function pick(x, y) {
 }
 function step(direction) { /* to the next operation that was not ok */
   let i = picked >= 0 ? picked + direction : first(cursor ?? from) - (direction < 0 ? 1 : 0);
-  while (i >= 0 && i < N && (KIND[i] === 2 || !visible(i))) i += direction;
+  while (i >= 0 && i < N && (KIND[i] === OK || !visible(i))) i += direction;
   if (i < 0 || i >= N) return;
   picked = i; cursor = null; hover();
   if (T[i] < from || T[i] > to) { const half = (to - from) / 2; zoom(T[i] - half, T[i] + half); } else ring();
 }
+function go(number) { /* to an occurrence of an anomaly, with its fault in view */
+  const mark = D.marks[number]; if (!mark) return;
+  picked = mark.point; cursor = null; hover(); zoom(mark.start, mark.end);
+}
+const nextMark = direction => {
+  const at = picked >= 0 ? T[picked] : cursor ?? (direction > 0 ? -1 : Infinity), known = ringed();
+  const order = D.marks.map((_, i) => i), from = known >= 0 ? known : direction > 0 ? order.findIndex(i => D.marks[i].at > at) - 1 : order.findLastIndex(i => D.marks[i].at < at) + 1;
+  go(Math.min(D.marks.length - 1, Math.max(0, from + direction)));
+};
 let pressed = null;
 const where = e => { const r = box.getBoundingClientRect(); return [e.clientX - r.left, e.clientY - r.top]; };
 box.addEventListener('pointermove', e => {
@@ -70,10 +92,10 @@ box.addEventListener('pointerleave', () => { if (pressed == null) { cursor = nul
 box.addEventListener('dblclick', () => { picked = -1; zoom(0, D.end); });
 box.addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
-  const span = to - from, at = cursor ?? (picked >= 0 ? T[picked] : (from + to) / 2), go = t => { cursor = Math.min(D.end, Math.max(0, t)); if (cursor < from || cursor > to) zoom(cursor - span / 2, cursor + span / 2); else hover(); };
-  const keys = { ArrowLeft: () => go(at - span / (e.shiftKey ? 10 : 100)), ArrowRight: () => go(at + span / (e.shiftKey ? 10 : 100)), Home: () => go(from), End: () => go(to),
+  const span = to - from, at = cursor ?? (picked >= 0 ? T[picked] : (from + to) / 2), move = t => { cursor = Math.min(D.end, Math.max(0, t)); if (cursor < from || cursor > to) zoom(cursor - span / 2, cursor + span / 2); else hover(); };
+  const keys = { ArrowLeft: () => move(at - span / (e.shiftKey ? 10 : 100)), ArrowRight: () => move(at + span / (e.shiftKey ? 10 : 100)), Home: () => move(from), End: () => move(to),
     '+': () => zoom(at - span / 4, at + span / 4), '=': () => zoom(at - span / 4, at + span / 4), '-': () => zoom(at - span, at + span), n: () => step(1), p: () => step(-1),
-    Escape: () => { picked = -1; cursor = null; zoom(0, D.end); } };
+    a: () => nextMark(1), A: () => nextMark(-1), Escape: () => { picked = -1; cursor = null; zoom(0, D.end); } };
   if (keys[e.key]) { e.preventDefault(); keys[e.key](); }
 });
 

@@ -29,8 +29,9 @@ const reset = el('button', 'reset'); reset.type = 'button'; reset.hidden = true;
 
 /* ---- the rest of the page ---- */
 document.querySelectorAll('.jump').forEach(b => b.addEventListener('click', () => {
-  const a = +b.dataset.from, z = +b.dataset.to, margin = Math.max((z - a) * .25, .02);
-  zoom(a - margin, z + margin); document.getElementById('happened').scrollIntoView({block: 'start'}); box.focus({preventScroll: true});
+  if (b.dataset.mark) go(+b.dataset.mark);
+  else { const a = +b.dataset.from, z = +b.dataset.to, margin = Math.max((z - a) * .25, .02); picked = -1; zoom(a - margin, z + margin); }
+  document.getElementById('happened').scrollIntoView({block: 'start'}); box.focus({preventScroll: true});
 }));
 document.querySelectorAll('.copy').forEach(b => b.addEventListener('click', async () => {
   const code = b.previousElementSibling;

@@ -15,6 +15,15 @@ const faultPanel = { label: 'fault', h: () => lane.rows * 20 + 4,
     })));
   },
   tips(t, p) { const now = D.faults.filter(f => f.start <= t && t < f.healed); return now.length ? [[p.y + 2, now.map(f => `${f.id} ${f.name}${t >= f.end ? ', healing' : ''}: ${f.targets.join(' ')}`).join('\n')]] : []; } };
+const WEIGHT = {error: 'bad', undecided: 'warn', allowed: 'mute'};
+const markPanel = { label: 'anomalies', h: () => 20,
+  draw(p) { clip(p, () => D.marks.forEach((mark, i) => {
+    const x = X(mark.at), y = p.y + 10, r = i === ringed() ? 6.5 : 5;
+    g.fillStyle = css(WEIGHT[mark.weight]); g.beginPath(); g.moveTo(x, y - r); g.lineTo(x + r, y); g.lineTo(x, y + r); g.lineTo(x - r, y); g.fill();
+    const room = (D.marks[i + 1] ? X(D.marks[i + 1].at) - 6 : gutter + plotWidth()) - x - 12;
+    text(fitted(mark.name, room), x + 9, y + 4, 'left', 'fg');
+  })); },
+  tips(t, p) { const near = D.marks.filter(mark => Math.abs(X(mark.at) - X(t)) < 7); return near.length ? [[p.y + 2, [...new Set(near.map(mark => mark.name))].join(', ')]] : []; } };
 const phasePanel = { label: 'phase', h: () => 18,
   draw(p) { clip(p, () => D.phases.forEach((f, i) => {
     const a = X(f.start), b = X(f.end); g.fillStyle = css(i % 2 ? 'soft' : 'follow'); g.fillRect(a, p.y + 2, b - a - 1, 14);

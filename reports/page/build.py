@@ -4,17 +4,20 @@ Pure. The module refuses to know how the data is shown; ``reports.page.html`` an
 """
 
 import shlex
+from collections.abc import Sequence
 
 from chaos.core.events import LEFT_BEHIND, Note
-from chaos.core.verdict import exit_code
+from chaos.core.verdict import Results, exit_code
 from reports import words
 from reports.folder import Parts
 from reports.model import ReportData
 from reports.page.context import assumptions, config_line, environment, outcome_counts
 from reports.page.faults import fault_rows, recovery
-from reports.page.findings import anomaly_views, check_rows, stamp_of, why_unknown
+from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of, weight_of, why_unknown
+from reports.page.marks import Mark, Shown, marks_of
+from reports.page.points import Packed, dots_of, packed
 from reports.page.service import lines_of, tables_of
-from reports.page.timeline import charts, folded, packed
+from reports.page.timeline import charts, folded
 from reports.terms import terms_of
 
 
@@ -25,6 +28,9 @@ def report_data(parts: Parts) -> ReportData:
     origin_ns = series.origin_ns if series is not None else run.origin_ns
     faults = results.faults if results is not None and results.faults else folded(parts.events)
     drawn, changes = charts(run, terms, series, faults, parts.events, origin_ns)
+    marks = marks_of(results, run, drawn.faults)
+    sample = dots_of(series.points) if series is not None else []
+    points = packed(sample, [mark.dot for mark in marks], len(run.nodes))
     rows = fault_rows(parts, faults, origin_ns)
     stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
     heading = heading_of(parts)
@@ -42,20 +48,40 @@ def report_data(parts: Parts) -> ReportData:
         declined=tuple(results.declined.items()) if results is not None else (),
         engine=results.engine if results is not None else "",
         charts=drawn,
-        blob=packed(series.points, len(run.nodes)) if series is not None else "",
+        points=points,
+        shown=len(sample),
+        marks=_shown(results, marks, points),
+        terms=terms,
         faults=rows,
         recovery=recovery(parts, faults, rows),
         service=tables_of(results, origin_ns, terms),
         service_lines=lines_of(results, origin_ns, terms.key),
         anomalies=()
         if results is None
-        else anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key),
+        else anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key, marks),
         assumptions=assumptions(parts, faults),
         counts=outcome_counts(series, results),
         environment=environment(parts),
         config=tuple(config_line(line) for line in parts.config.splitlines()),
         files=tuple((path, words.size(size)) for path, size in parts.files),
         file_count=parts.file_count,
+    )
+
+
+def _shown(results: Results | None, marks: Sequence[Mark], points: Packed) -> tuple[Shown, ...]:
+    """The marks with their places among the operations that are drawn."""
+    found = results.anomalies if results is not None else {}
+    return tuple(
+        Shown(
+            name=mark.name,
+            weight=weight_of(mark.name, found[mark.name]),
+            anchor=anchor_of(mark.name),
+            at=mark.at,
+            start=mark.start,
+            end=mark.end,
+            point=point,
+        )
+        for mark, point in zip(marks, points.places, strict=True)
     )
 
 

@@ -11,6 +11,7 @@ from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
+from reports.page.marks import Mark
 from reports.page.timeline import Band, Change
 from reports.page.trace import trace
 
@@ -41,30 +42,37 @@ def anomaly_views(
     changes: Sequence[Change],
     reasons: Mapping[str, str],
     key: str = "queue",
+    marks: Sequence[Mark] = (),
 ) -> tuple[AnomalyView, ...]:
     """Errors first, each with the kinds of the same cause under it.
 
-    ``reasons``: why one is allowed. ``key``: what a key names.
+    ``reasons``: why one is allowed. ``key``: what a key names. ``marks``: where occurrences are on the time axis.
     """
+    numbers = {(mark.name, mark.number): place for place, mark in enumerate(marks)}
 
     def view(name: str, anomaly: Anomaly, parts: tuple[AnomalyView, ...]) -> AnomalyView:
         examples = []
-        for example in anomaly.examples:
+        for number, example in enumerate(anomaly.examples):
             columns = tuple(dict.fromkeys(key for op in example.ops for key, value in op.items() if value is not None))
             rows = tuple(tuple(words.cell(op.get(key)) for key in columns) for op in example.ops)
             picture = trace(example, shaded, changes)
             examples.append(
                 ExampleView(
-                    sentence=example.sentence, facts=facts_of(example, key), trace=picture, columns=columns, rows=rows
+                    sentence=example.sentence,
+                    facts=facts_of(example, key),
+                    trace=picture,
+                    mark=numbers.get((name, number)),
+                    columns=columns,
+                    rows=rows,
                 )
             )
         return AnomalyView(
             name=name,
-            anchor=f"anomaly-{name}",
+            anchor=anchor_of(name),
             meaning=kind_of(name).meaning,
             expected=kind_of(name).expected,
             count=anomaly.count,
-            weight=_weight(name, anomaly),
+            weight=weight_of(name, anomaly),
             why_allowed=reasons.get(name, "") if anomaly.allowed else "",
             examples=tuple(examples),
             parts=parts,
@@ -73,12 +81,17 @@ def anomaly_views(
     found = results.anomalies
     heads = {name: _headline(name, found) for name in found}
     ordered = sorted(
-        (name for name in found if heads[name] == name), key=lambda name: WEIGHTS.index(_weight(name, found[name]))
+        (name for name in found if heads[name] == name), key=lambda name: WEIGHTS.index(weight_of(name, found[name]))
     )
     return tuple(
         view(head, found[head], tuple(view(n, a, ()) for n, a in found.items() if heads[n] == head and n != head))
         for head in ordered
     )
+
+
+def anchor_of(name: str) -> str:
+    """Where on the page an anomaly is told."""
+    return f"anomaly-{name}"
 
 
 def facts_of(example: Example, key: str) -> tuple[tuple[str, str], ...]:
@@ -96,7 +109,7 @@ def facts_of(example: Example, key: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in named if value)
 
 
-def _weight(name: str, anomaly: Anomaly) -> str:
+def weight_of(name: str, anomaly: Anomaly) -> str:
     """What the anomaly does to the verdict, in the checks' own words."""
     valid = validity({name: anomaly})
     return "allowed" if valid is True else "error" if valid is False else "undecided"
@@ -150,7 +163,7 @@ def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
                 reason=check.reason if own else "",
                 examined=check.examined or "—",
                 took=words.seconds(check.took_s) if check.took_s else "—",
-                link=f"anomaly-{shown[0]}" if shown else "",
+                link=anchor_of(shown[0]) if shown else "",
             )
         )
     return tuple(rows)

@@ -15,6 +15,7 @@ from reports import words
 from reports.folder import Parts
 from reports.model import ReportData
 from reports.page.build import report_data
+from reports.page.points import LATENCY_FLOOR_MS, LATENCY_STEPS, TICKS_A_SECOND
 from reports.page.trace import WIDTH
 from reports.reporter import PAGE
 
@@ -42,13 +43,26 @@ class HtmlReporter:
 def page(data: ReportData) -> str:
     """The page's text. Pure but for reading the package's own template, style and script once."""
     made, css = template("report.html.j2")
-    return made.render(d=data, css=css, js=script(), data=embedded(data.charts), trace_width=WIDTH)
+    return made.render(d=data, css=css, js=script(), data=embedded(_drawn(data)), trace_width=WIDTH)
+
+
+def _drawn(data: ReportData) -> dict[str, Any]:
+    """What the page's script draws from, beside the operations themselves."""
+    points = {
+        "count": data.points.count,
+        "errors": data.points.errors,
+        "ticks": TICKS_A_SECOND,
+        "floor": LATENCY_FLOOR_MS,
+        "steps": LATENCY_STEPS,
+    }
+    terms = {"key": data.terms.key}
+    return {**msgspec.structs.asdict(data.charts), "points": points, "marks": data.marks, "terms": terms}
 
 
 def script() -> Markup:
     """The page's script."""
     parts = "".join(map(_text, SCRIPT))
-    return Markup(f"'use strict';\n(() => {{\n{parts}}})();\n")  # noqa: S704 - our own files
+    return Markup(f"'use strict';\n(async () => {{\n{parts}}})();\n")  # noqa: S704 - our own files
 
 
 def embedded(value: Any) -> Markup:

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from chaos.models.log.words import SENDS
+from reports.words import cell
 
 SENT: Final = tuple(f.word for f in SENDS)
 
@@ -18,14 +19,14 @@ def first(op: dict[str, Any], *names: str) -> Any:
 def op_words(op: dict[str, Any], around: int | None = None) -> str:
     """An operation as a person would say it: ``send 5:233 → 1204 (b1)``, ``drain 0…9210: 1204=3:871 (b2)``.
 
-    What is no log has the words of its model: ``cas k4 2->7 (n1)``. ``around`` is the offset that matters: a read says
-    what it returned there.
+    What is no log has the words of its model, ``cas k4 2->7 (n1)``, or of its call, ``read → 1``. ``around`` is the
+    offset that matters: a read says what it returned there.
     """
     f, kind = str(op.get("f", "?")), str(op.get("type", "?"))
     node = f" ({op['node']}{', pinned client' if op.get('pinned') else ''})" if op.get("node") else ""
     why = f": {op['error']}" if op.get("error") else ""
-    if op.get("what"):
-        return f"{op['what']}{why}{node}"
+    if "what" in op or "output" in op:
+        return f"{op.get('what') or _called(op, f, kind)}{why}{node}"
     if f in SENT:
         told = {"ok": f" → {first(op, 'offset') if f == 'send' else 'ok'}{node}", "fail": f"{why}{node}"}
         return f"{_sent_words(op)}{told.get(kind, ' → ?')}"
@@ -37,6 +38,13 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
     if start is None or stop is None or stop <= start:
         return f"{f}{'' if start is None else f' from {start}'}: nothing{node}"
     return f"{f} {start}…{stop - 1}{_returned(op, around)}{node}"
+
+
+def _called(op: dict[str, Any], f: str, kind: str) -> str:
+    """A call of an object and its answer: ``read → 1``, ``cas 4, 1 → ?``."""
+    asked = "" if op.get("argument") is None else f" {cell(op['argument'])}"
+    said = "?" if kind == "info" else cell(op.get("output"))
+    return f"{f}{asked}{f' → {said}' if said else ''}"
 
 
 def _given_before(op: dict[str, Any], why: str, around: int | None) -> str:

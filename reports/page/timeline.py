@@ -4,7 +4,6 @@ Pure. Times are seconds since the load began. The module refuses to smooth: a no
 is blank, a node that did not answer says so, a step without an ok operation has no quantile.
 """
 
-import base64
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -16,7 +15,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Observation, Phase
 from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
-from chaos.core.series import Points, Series
+from chaos.core.series import Series
 from chaos.core.verdict import FaultResult
 from checkers.history.timeline import fault_spans
 from reports.page.lag import lags
@@ -89,7 +88,6 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
     ops: dict[int, str]
     outcomes: dict[int, str]
-    shown: int
     operations: int
     quantiles: dict[str, list[float | None]]
     rate: dict[str, dict[str, list[int]]]
@@ -268,23 +266,6 @@ def _in_sync(observed: Sequence[Observation], run: RunInfo, origin_ns: int) -> d
     return {subject: rows[subject] for subject in shrunk[:SETS_SHOWN]}
 
 
-def packed(points: Points, nodes: int) -> str:
-    """Points by time, as base64 of the columns t, latency (float32), client (uint16), type, f, node (uint8).
-
-    A node that is not known is 255.
-    """
-    order = np.argsort(np.array(points.t_s, dtype=np.float64), kind="stable")
-
-    def column(values: Sequence[float], dtype: str) -> bytes:
-        return np.array(values)[order].astype(dtype).tobytes() if len(order) else b""
-
-    node = [n if 0 <= n < nodes else 255 for n in points.node]
-    client = [min(c, 65535) for c in points.client]
-    blob = column(points.t_s, "<f4") + column(points.latency_ms, "<f4") + column(client, "<u2")
-    blob += column(points.type, "u1") + column(points.f, "u1") + column(node, "u1")
-    return base64.b64encode(blob).decode()
-
-
 def last_moment(events: Iterable[Event], series: Series | None, origin_ns: int) -> float:
     """Where the time axis ends: the last thing that is drawn, at least one second."""
     times = [
@@ -317,7 +298,6 @@ def charts(
         nodes=tuple(node.name for node in run.nodes),
         ops=dict(terms.words),
         outcomes={int(t): t.word for t in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)},
-        shown=len(series.points.t_s) if series else 0,
         operations=series.operations if series else 0,
         quantiles={word: [None if v is None else round(v, 3) for v in row] for word, row in quantiles.items()},
         rate=series.rate if series else {},

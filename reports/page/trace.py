@@ -14,6 +14,7 @@ import msgspec
 
 from chaos.core.verdict import Example
 from reports import words
+from reports.page.marks import span_of
 from reports.page.op_words import covered, first, op_words, shown
 from reports.page.timeline import Band, Change
 
@@ -75,7 +76,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """One picture. ``bands``: (x, width, colour); ``lanes``: (baseline, words); ``ticks``: (x, words).
 
-    ``start`` to ``end`` is all of it in seconds, ``focus`` the part between cuts in which the guilty begin.
+    ``start`` to ``end`` is all of it in seconds.
     """
 
     height: float
@@ -91,7 +92,6 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     of: int
     start: float
     end: float
-    focus: tuple[float, float]
 
 
 class Axis:
@@ -149,12 +149,6 @@ def _cuts(gaps: Sequence[tuple[float, float, float]], span: float) -> list[tuple
     return sorted(cuts)
 
 
-def span_of(op: dict[str, Any]) -> tuple[float, float | None] | None:
-    """When an operation was invoked and completed, in seconds; None if that is not known."""
-    start, end = first(op, "invoke_s", "start_s", "scheduled_s"), first(op, "complete_s", "end_s")
-    return None if start is None else (float(start), None if end is None or not math.isfinite(end) else float(end))
-
-
 def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:
     """Whether the operation is one that the sentence is about."""
     if "guilty" in op:
@@ -200,15 +194,7 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
         of=len(example.ops),
         start=round(axis.start, 4),
         end=round(axis.end, 4),
-        focus=_focus(axis, drawn),
     )
-
-
-def _focus(axis: Axis, drawn: Sequence[_Timed]) -> tuple[float, float]:
-    """The stretch between cuts in which the first guilty operation begins."""
-    begins = min((span[0] for _, span, guilty in drawn if guilty), default=axis.start)
-    start, end = next(((a, b) for a, b in axis.pieces if a <= begins <= b), axis.pieces[0])
-    return round(start, 4), round(end, 4)
 
 
 def _moments(faults: Sequence[Band], changes: Sequence[Change]) -> list[tuple[float, str, bool]]:

@@ -120,6 +120,7 @@ LIGHT = {
     "superseded": "248,207,133",
     "b1": "217,72,15",
     "unread": "11,114,133",
+    "error": "196,20,92",
 }
 DARK = {
     "ok": "94,179,255",
@@ -129,10 +130,12 @@ DARK = {
     "superseded": "125,90,20",
     "b1": "255,138,80",
     "unread": "59,201,219",
+    "error": "255,95,158",
 }
 
 
 WANTED = (
+    ("anomalies", "error", 30),
     ("role", "leads", 9000),
     ("role", "superseded", 900),
     ("latency", "ok", 1000),
@@ -161,7 +164,17 @@ def like(counted: dict[str, int], hue: str) -> int:
 def test_no_panel_is_blank(open_page: Open, folders: dict[str, Path], scheme: str, hues: dict[str, str]) -> None:
     page = open_page(folders["invalid"] / "report.html", scheme=scheme)
     shown = panels(page)
-    assert list(shown) == ["fault", "phase", "role", "latency", "operations/s", "offset lag", "acked, unread", ""]
+    assert list(shown) == [
+        "fault",
+        "anomalies",
+        "phase",
+        "role",
+        "latency",
+        "operations/s",
+        "offset lag",
+        "acked, unread",
+        "",
+    ]
     seen = {label: colours(page, label) for label in shown if label}
     for label, counted in seen.items():
         assert len(counted) >= 3, f"{label} shows nothing: {counted}"
@@ -280,9 +293,59 @@ def test_a_fault_and_an_anomaly_lead_to_their_place_on_the_axis(open_page: Open,
     assert start < 60.0
     assert end > 80.0
     page.click(".anom .jump >> nth=0")
-    until(page, "document.getElementById('panels').dataset.to < 40")
+    until(page, "document.getElementById('panels').dataset.to < 50")
     start, end = window(page)
-    assert start < 24.31 < end
+    assert start < 20.0, "the fault that the sentence names is in view from its injection"
+    assert end > 40.7, "to its healing"
+    assert_ringed(page, 24.302)
+
+
+def assert_ringed(page: Any, seconds: float) -> None:
+    """An operation is ringed at that moment, and told in words."""
+    ring = page.locator("#panels .ring")
+    assert ring.is_visible()
+    place = ring.bounding_box()
+    assert place["x"] + place["width"] / 2 == pytest.approx(at(page, seconds), abs=2)
+    assert page.locator("#panels .card").is_visible()
+    assert page.text_content("#readout") != ""
+
+
+def test_the_card_tells_an_operation_in_words_and_leads_to_its_anomaly(
+    open_page: Open, folders: dict[str, Path]
+) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    page.click(".anom .jump >> nth=0")
+    until(page, "document.getElementById('panels').dataset.to < 50")
+    told = page.text_content("#panels .card")
+    for part in ("operationsend 5:233 → 1204", "queue2", "outcomeok", "nodeb1", "1 leader-partition", "lost-write"):
+        assert part in told, f"{part} missing in: {told}"
+    page.click("#panels .card a")
+    assert page.evaluate("location.hash") == "#anomaly-lost-write"
+
+
+def test_keys_go_from_anomaly_to_anomaly(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    show_panels(page)
+    page.focus("#panels")
+    whole = window(page)
+    page.keyboard.press("a")
+    until(page, f"+document.getElementById('panels').dataset.to < {whole[1]}")
+    assert_ringed(page, 24.302)
+    assert "lost-write" in page.text_content("#panels .card")
+    page.keyboard.press("Escape")
+    until(page, f"+document.getElementById('panels').dataset.to === {whole[1]}")
+    page.keyboard.press("A")
+    until(page, f"+document.getElementById('panels').dataset.to < {whole[1]}")
+    assert_ringed(page, 24.302)
+
+
+def test_a_mark_on_the_overview_leads_to_its_operation(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    box = show_panels(page)
+    top, height = panels(page)["anomalies"]
+    page.mouse.click(at(page, 24.302), box["y"] + top + height / 2)
+    until(page, "document.getElementById('panels').dataset.to < 50")
+    assert_ringed(page, 24.302)
 
 
 def test_printing_is_light_and_unfolds_what_is_folded(open_page: Open, folders: dict[str, Path]) -> None:

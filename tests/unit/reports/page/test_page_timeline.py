@@ -1,17 +1,14 @@
 """Events and series as intervals and lines."""
 
-import base64
 from typing import Any
 
 import msgspec
-import numpy as np
 import synthetic
 from leading import said
 from synthetic import ns
 
 from chaos.core.events import Claim, Evidence, Fault, Observation, Phase
 from chaos.core.runinfo import Subject
-from chaos.core.series import Points
 from reports.page import timeline
 
 RUN = synthetic.run_info("valid")
@@ -98,16 +95,6 @@ def test_the_in_sync_set_is_the_leading_controllers_word() -> None:
     events = [seen("c1", t, role="leader", members=("b2", "b1", "b3") if t < 2 else ("b2", "b1")) for t in range(4)]
     events += [seen("b2", t + 0.5, role="master", members=("b9",)) for t in range(4)]
     assert strip_of(events, "in sync") == [(0.0, 2.0, "whole", "b1 b2 b3"), (2.0, 4.0, "shrunk", "b1 b2")]
-
-
-def test_points_are_packed_in_order_of_time() -> None:
-    points = Points(t_s=[2.0, 1.0], latency_ms=[-1.0, 5.5], f=[1, 2], type=[4, 2], client=[70000, 3], node=[-1, 6])
-    raw = base64.b64decode(timeline.packed(points, 7))
-    assert len(raw) == 2 * 13
-    assert np.frombuffer(raw, "<f4", 4).tolist() == [1.0, 2.0, 5.5, -1.0]
-    assert np.frombuffer(raw, "<u2", 2, offset=16).tolist() == [3, 65535]
-    assert list(raw[20:]) == [2, 4, 2, 1, 6, 255]
-    assert timeline.packed(Points(), 7) == ""
 
 
 def test_faults_of_a_run_that_was_never_judged_come_from_its_events() -> None:
