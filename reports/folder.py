@@ -18,6 +18,7 @@ from chaos.core.series import Series
 from chaos.core.verdict import Results
 from checkers.history.events import events_of
 from checkers.history.folder_integrity import check_plan, manifest_of
+from reports.node_logs import LogFile, read_logs
 
 MAX_FILES = 400
 """Files listed at most; the page says of how many."""
@@ -35,14 +36,16 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     config: str
     files: tuple[tuple[str, int], ...]
     file_count: int
+    logs: tuple[LogFile, ...] = ()
 
 
-def read_parts(folder: Path, made: Collection[str] = ()) -> Parts:
+def read_parts(folder: Path, made: Collection[str] = (), *, logs: bool = True) -> Parts:
     """Read a run folder.
 
     Args:
         folder: the run's.
         made: what reporters write there, which is not listed.
+        logs: read what nodes logged as well.
 
     Raises:
         HistoryError: no ``run.json``, or a file that is there and cannot be read.
@@ -63,6 +66,7 @@ def read_parts(folder: Path, made: Collection[str] = ()) -> Parts:
         config=config.read_text(errors="replace") if config.exists() else "",
         files=tuple((path.relative_to(folder).as_posix(), path.stat().st_size) for path in files[:MAX_FILES]),
         file_count=len(files),
+        logs=read_logs(folder, [node.name for node in run.nodes]) if logs else (),
     )
 
 

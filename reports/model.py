@@ -6,6 +6,7 @@ compute: ``reports.page.build`` and what it calls do.
 
 import msgspec
 
+from reports.page.logs import Logs
 from reports.page.marks import Shown
 from reports.page.points import Packed
 from reports.page.spread import SpreadRow
@@ -128,11 +129,17 @@ class Assumption(msgspec.Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Moment(msgspec.Struct, frozen=True):
+    """A time of a table, in seconds since the load began; None where there is none. The page's clock shows it."""
+
+    at_s: float | None
+
+
 class Table(msgspec.Struct, frozen=True, kw_only=True):
     """Rows under a heading."""
 
     title: str
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Moment, ...], ...]
     columns: tuple[str, ...] = ()
 
 
@@ -156,6 +163,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     shown: int
     marks: tuple[Shown, ...]
     terms: Terms
+    logs: Logs
     faults: tuple[FaultRow, ...]
     recovery: Recovery
     service: tuple[Table, ...]

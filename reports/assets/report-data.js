@@ -31,7 +31,8 @@ const T = new Float64Array(N), L = new Float64Array(N);
 }
 const CLIENT = column(2), KEY = column(4), KIND = column(1), OP = column(1), NODE = column(1), ERROR = column(2);
 let lines = null;
-const lineOf = i => (lines ||= new TextDecoder().decode(raw.subarray(read)).split('\n'))[i] || D.ops[OP[i]];
+const texts = () => lines ||= raw?.length ? JSON.parse(new TextDecoder().decode(raw.subarray(read))) : {lines: [], logs: []};
+const lineOf = i => texts().lines[i] || D.ops[OP[i]];
 const first = t => { let a = 0, b = N; while (a < b) { const m = (a + b) >> 1; if (T[m] < t) a = m + 1; else b = m; } return a; };
 const faultsAt = t => D.faults.filter(f => f.start <= t && t < f.healed);
 
@@ -71,4 +72,10 @@ const X = t => gutter + (t - from) / (to - from) * plotWidth();
 const timeAt = x => Math.min(to, Math.max(from, from + (x - gutter) / plotWidth() * (to - from)));
 const group = n => Math.abs(n) < 1e4 ? String(n) : String(n).replace(/\B(?=(\d{3})+$)/g, '\u202f');
 const ms = v => v == null ? '—' : v >= 1000 ? (v / 1000).toFixed(v >= 1e4 ? 0 : 2) + ' s' : v.toFixed(v < 10 ? 1 : 0) + ' ms';
-const secs = (t, digits = 3) => t.toFixed(digits) + ' s';
+/* A time on the clock that was chosen: seconds since the load began, or UTC. */
+let utc = false;
+function secs(t, digits = 3) {
+  if (!utc) return t.toFixed(digits) + ' s';
+  const step = 10 ** (3 - Math.min(3, digits)), whole = new Date(Math.round((D.utc_ms + t * 1000) / step) * step).toISOString();
+  return whole.slice(11, digits ? 20 + Math.min(3, digits) : 19);
+}

@@ -12,15 +12,14 @@ function hover() {
   rule_.style.left = x + 'px'; rule_.style.height = panels.at(-1).y + 'px';
   const place = (e, y) => { e.style.top = y + 'px'; e.style.left = left ? 'auto' : x + 7 + 'px'; e.style.right = left ? width - x + 7 + 'px' : 'auto'; };
   wanted.forEach(([y, s], i) => { tips[i].textContent = s; place(tips[i], y); });
-  time.textContent = secs(cursor, to - from < 20 ? 3 : 1); time.style.top = panels.at(-1).y + 2 + 'px'; time.style.left = Math.min(width - 60, Math.max(0, x - 24)) + 'px';
+  time.textContent = secs(cursor, to - from < 20 ? 3 : 1); time.style.top = panels.at(-1).y + 2 + 'px'; time.style.left = Math.min(width - (utc ? 92 : 60), Math.max(0, x - (utc ? 40 : 24))) + 'px';
   readout.textContent = secs(cursor) + '. ' + wanted.map(w => w[1].replace(/\n/g, ', ')).join('. ');
 }
 function zoom(a, b) {
   const least = Math.min(.01, D.end), middle = (a + b) / 2, half = Math.max(b - a, least) / 2;
   from = Math.max(0, middle - half); to = Math.min(D.end, middle + half);
   if (to - from < least) { from = Math.max(0, to - least); to = from + least; }
-  reset.hidden = from <= 0 && to >= D.end; reset.textContent = `${secs(from, 2)} to ${secs(to, 2)} · show everything`;
-  redraw();
+  told(); redraw();
 }
 const ringed = () => picked >= 0 && marked.has(picked) ? marked.get(picked) : -1;
 function about(i) { /* an operation in the words of its model: [name, value] */
@@ -28,6 +27,10 @@ function about(i) { /* an operation in the words of its model: [name, value] */
   return [['operation', lineOf(i)], KEY[i] && [D.terms.key, KEY[i] - 1], ['outcome', WORDS[KIND[i]] || '?'], ERROR[i] && ['error', D.points.errors[ERROR[i] - 1]],
     ['at', secs(T[i])], ['latency', L[i] < 0 ? 'never answered' : ms(L[i])], CLIENT[i] < 65535 && ['client', CLIENT[i]], ['node', NODE[i] === 255 ? 'unknown' : D.nodes[NODE[i]]],
     ['fault', under.map(f => `${f.id} ${f.name}`).join(', ') || 'none'], mark && ['anomaly', mark.name, mark.anchor]].filter(Boolean);
+}
+function told() { /* what depends on the stretch that is shown, and on the clock */
+  reset.hidden = from <= 0 && to >= D.end; reset.textContent = `${secs(from, 2)} to ${secs(to, 2)} · show everything`;
+  logged();
 }
 function ring() {
   const p = panels.find(q => q === latencyPanel), on = p && picked >= 0 && T[picked] >= from && T[picked] <= to;
@@ -69,6 +72,10 @@ function go(number) { /* to an occurrence of an anomaly, with its fault in view 
   const mark = D.marks[number]; if (!mark) return;
   picked = mark.point; cursor = null; hover(); zoom(mark.start, mark.end);
 }
+function move(t) { /* the cursor to a time */
+  const span = to - from; cursor = Math.min(D.end, Math.max(0, t));
+  if (cursor < from || cursor > to) zoom(cursor - span / 2, cursor + span / 2); else hover();
+}
 const nextMark = direction => {
   const at = picked >= 0 ? T[picked] : cursor ?? (direction > 0 ? -1 : Infinity), known = ringed();
   const order = D.marks.map((_, i) => i), from = known >= 0 ? known : direction > 0 ? order.findIndex(i => D.marks[i].at > at) - 1 : order.findLastIndex(i => D.marks[i].at < at) + 1;
@@ -92,7 +99,7 @@ box.addEventListener('pointerleave', () => { if (pressed == null) { cursor = nul
 box.addEventListener('dblclick', () => { picked = -1; zoom(0, D.end); });
 box.addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
-  const span = to - from, at = cursor ?? (picked >= 0 ? T[picked] : (from + to) / 2), move = t => { cursor = Math.min(D.end, Math.max(0, t)); if (cursor < from || cursor > to) zoom(cursor - span / 2, cursor + span / 2); else hover(); };
+  const span = to - from, at = cursor ?? (picked >= 0 ? T[picked] : (from + to) / 2);
   const keys = { ArrowLeft: () => move(at - span / (e.shiftKey ? 10 : 100)), ArrowRight: () => move(at + span / (e.shiftKey ? 10 : 100)), Home: () => move(from), End: () => move(to),
     '+': () => zoom(at - span / 4, at + span / 4), '=': () => zoom(at - span / 4, at + span / 4), '-': () => zoom(at - span, at + span), n: () => step(1), p: () => step(-1),
     a: () => nextMark(1), A: () => nextMark(-1), Escape: () => { picked = -1; cursor = null; zoom(0, D.end); } };

@@ -27,6 +27,45 @@ if (D.strips.length) {
 }
 const reset = el('button', 'reset'); reset.type = 'button'; reset.hidden = true; reset.addEventListener('click', () => { picked = -1; zoom(0, D.end); }); legend.append(reset);
 
+/* ---- the clock of every time on the page ---- */
+if (D.utc_ms != null) {
+  const bar = document.getElementById('clock'), timed = [...document.querySelectorAll('[data-s]')].map(e => [e, +e.dataset.s, (/\.(\d+)/.exec(e.textContent) || ['', ''])[1].length]);
+  bar.setAttribute('role', 'group'); bar.setAttribute('aria-label', 'Clock of the times on this page');
+  const turn = (word, on) => {
+    const b = el('button', '', word); b.type = 'button'; b.setAttribute('aria-pressed', String(on === utc));
+    b.addEventListener('click', () => {
+      utc = on; [...bar.querySelectorAll('button')].forEach(other => other.setAttribute('aria-pressed', String(other === b)));
+      for (const [e, t, digits] of timed) e.textContent = secs(t, digits);
+      told(); redraw();
+    });
+    return b;
+  };
+  bar.append('Times in', turn('run seconds', false), turn('UTC', true), el('span', '', `0 s is ${new Date(D.utc_ms).toISOString().replace('T', ' ').replace('Z', ' UTC')}; sentences keep run seconds`));
+}
+
+/* ---- node logs: the lines of the stretch that is shown ---- */
+const loglist = document.getElementById('loglist'), loglines = el('div', 'scroll loglines'), logcount = el('p', 'hint'), silenced = new Set();
+function logged() {
+  if (!loglist?.open) return;
+  const all = texts().logs, zoomed = !reset.hidden, shown = all.filter(([t, node]) => !silenced.has(node) && (!zoomed || t >= from && t <= to));
+  logcount.textContent = zoomed ? `${shown.length} of ${all.length} lines, from ${secs(from, 2)} to ${secs(to, 2)} as shown above.` : `${shown.length} of ${all.length} lines. Zoom above for a shorter stretch.`;
+  const table = el('table', 'mono'), head = el('tr'); head.append(el('th', 'n', 'time'), el('th', '', 'node'), el('th', '', 'line')); table.append(head);
+  for (const [t, node, said] of shown) {
+    const row = el('tr'), at = el('td', 'n'), b = el('button', 'plain', secs(t)); b.type = 'button'; b.title = 'show on the time axis';
+    b.addEventListener('click', () => { move(t); document.getElementById('happened').scrollIntoView({block: 'start'}); box.focus({preventScroll: true}); });
+    at.append(b); row.append(at, el('td', 'name', D.nodes[node]), el('td', '', said)); table.append(row);
+  }
+  loglines.replaceChildren(table);
+}
+if (loglist) {
+  const chosen = el('div', 'legend'); loglines.tabIndex = 0; loglines.setAttribute('role', 'region'); loglines.setAttribute('aria-label', 'Lines of node logs');
+  for (const node of [...new Set(texts().logs.map(row => row[1]))].sort((a, b) => a - b)) {
+    const b = el('button', '', D.nodes[node]); b.type = 'button'; b.setAttribute('aria-pressed', 'true'); chosen.append(b);
+    b.addEventListener('click', () => { silenced.delete(node) || silenced.add(node); b.setAttribute('aria-pressed', String(!silenced.has(node))); logged(); });
+  }
+  loglist.append(chosen, logcount, loglines); loglist.addEventListener('toggle', logged);
+}
+
 /* ---- the rest of the page ---- */
 document.querySelectorAll('.jump').forEach(b => b.addEventListener('click', () => {
   if (b.dataset.mark) go(+b.dataset.mark);

@@ -118,7 +118,10 @@ const axisPanel = { label: '', h: () => 20, bare: true,
   draw(p) {
     const want = (to - from) / Math.max(2, plotWidth() / 88), step = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200].find(s => s >= want) || 14400;
     const digits = step < 1 ? Math.ceil(-Math.log10(step) - 1e-9) : 0;
-    for (let i = Math.ceil(from / step - 1e-9); i * step <= to + 1e-9; i++) { const x = X(i * step), edge = x > width - 26; text(secs(i * step, digits), edge ? width - 2 : x, p.y + 14, edge ? 'right' : 'center'); g.fillStyle = css('mute'); g.fillRect(Math.round(x), p.y, 1, 3); }
+    const zero = utc ? -(D.utc_ms / 1000 % step) : 0, half = g.measureText(secs(to, digits)).width / 2; /* round times of the clock that is shown */
+    for (let i = Math.ceil((from - zero) / step - 1e-9), t; (t = zero + i * step) <= to + 1e-9; i++) {
+      const x = X(t), edge = x > width - half; text(secs(t, digits), edge ? width - 2 : x, p.y + 14, edge ? 'right' : 'center'); g.fillStyle = css('mute'); g.fillRect(Math.round(x), p.y, 1, 3);
+    }
   },
   tips: () => [] };
 

@@ -14,6 +14,7 @@ from reports.model import ReportData
 from reports.page.context import assumptions, config_line, environment, outcome_counts
 from reports.page.faults import fault_rows, recovery
 from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of, weight_of, why_unknown
+from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.points import Packed, dots_of, packed
 from reports.page.service import lines_of, tables_of
@@ -30,7 +31,10 @@ def report_data(parts: Parts) -> ReportData:
     drawn, changes = charts(run, terms, series, faults, parts.events, origin_ns)
     marks = marks_of(results, run, drawn.faults)
     sample = dots_of(series.points) if series is not None else []
-    points = packed(sample, [mark.dot for mark in marks], len(run.nodes))
+    happened = [time for band in drawn.faults for time in (band.start, band.end)]
+    happened += [*(change.time for change in changes), *(mark.at for mark in marks)]
+    logs = logs_of(parts.logs, run, parts.events, happened, (-BESIDE_S, drawn.end))
+    points = packed(sample, [mark.dot for mark in marks], len(run.nodes), logs.rows)
     rows = fault_rows(parts, faults, origin_ns)
     stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
     heading = heading_of(parts)
@@ -52,6 +56,7 @@ def report_data(parts: Parts) -> ReportData:
         shown=len(sample),
         marks=_shown(results, marks, points),
         terms=terms,
+        logs=logs,
         faults=rows,
         recovery=recovery(parts, faults, rows),
         service=tables_of(results, origin_ns, terms),

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.series import Points
+from reports.page.logs import LogRow
 
 TICKS_A_SECOND: Final = 10_000
 LATENCY_FLOOR_MS: Final = 0.01
@@ -66,8 +67,8 @@ def dots_of(points: Points) -> list[Dot]:
     ]
 
 
-def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int) -> Packed:
-    """Pack a sample and operations that must be shown beside it; ``nodes``: how many there are."""
+def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int, logs: Sequence[LogRow] = ()) -> Packed:
+    """Pack a sample and operations that must be shown beside it, and lines of logs; ``nodes``: how many there are."""
     every = [*sample, *added]
     order = sorted(range(len(every)), key=lambda place: (every[place].t_s, place))
     dots = [every[place] for place in order]
@@ -84,10 +85,10 @@ def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int) -> Packed:
         _planes([dot.f for dot in dots], 1),
         _planes([dot.node if 0 <= dot.node < min(nodes, NOWHERE) else NOWHERE for dot in dots], 1),
         _planes([min(number.get(dot.error, 0), _LARGEST) for dot in dots], 2),
-        "\n".join(" ".join(dot.line.split())[:LINE] for dot in dots).encode(),
+        msgspec.json.encode({"lines": [" ".join(dot.line.split())[:LINE] for dot in dots], "logs": logs}),
     )
     return Packed(
-        blob=base64.b64encode(zlib.compress(b"".join(columns), 9)).decode() if dots else "",
+        blob=base64.b64encode(zlib.compress(b"".join(columns), 9)).decode() if dots or logs else "",
         count=len(dots),
         errors=errors,
         places=tuple(where[len(sample) + place] for place in range(len(added))),

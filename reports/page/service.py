@@ -8,7 +8,7 @@ from typing import Final
 
 from chaos.core.verdict import Availability, FaultResult, Latency, Results, Steady
 from reports import words
-from reports.model import Table
+from reports.model import Moment, Table
 from reports.terms import Terms
 
 QUEUES: Final = 8
@@ -85,7 +85,7 @@ def tables_of(results: Results | None, origin_ns: int, terms: Terms) -> tuple[Ta
             _percent(one),
             words.count(one.seconds),
             words.seconds(one.silence_s),
-            words.at(words.since(one.silence_ns, origin_ns)),
+            Moment(words.since(one.silence_ns, origin_ns)),
         )
         for one in (results.availability[0], *queues[:QUEUES])
     ]

@@ -19,6 +19,7 @@ from chaos.core.series import Series
 from chaos.core.verdict import FaultResult
 from checkers.history.timeline import fault_spans
 from reports.page.lag import lags
+from reports.page.logs import utc_origin_s
 from reports.terms import Terms
 
 SUBJECTS_NAMED: Final = 2
@@ -81,6 +82,7 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that the page's script draws, beside the packed points."""
 
     end: float
+    utc_ms: float | None
     step: float
     faults: tuple[Band, ...]
     phases: tuple[PhaseSpan, ...]
@@ -291,6 +293,7 @@ def charts(
     quantiles: Mapping[str, list[float | None]] = series.quantiles if series else {}
     drawn = Charts(
         end=end,
+        utc_ms=None if (utc_s := utc_origin_s(run)) is None else round(utc_s * 1000, 3),
         step=series.step_s if series else 1.0,
         faults=bands(faults, origin_ns, end),
         phases=phase_spans(events, origin_ns, end),

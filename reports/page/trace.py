@@ -74,7 +74,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """One picture. ``bands``: (x, width, colour); ``lanes``: (baseline, words); ``ticks``: (x, words).
+    """One picture. ``bands``: (x, width, colour); ``lanes``: (baseline, words); ``ticks``: (x, seconds, words).
 
     ``start`` to ``end`` is all of it in seconds.
     """
@@ -86,7 +86,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     bands: tuple[tuple[float, float, str], ...]
     lanes: tuple[tuple[float, str], ...]
     marks: tuple[Mark, ...]
-    ticks: tuple[tuple[float, str], ...]
+    ticks: tuple[tuple[float, float, str], ...]
     cuts: tuple[Cut, ...]
     shown: int
     of: int
@@ -287,16 +287,16 @@ def _bars(
     return bars, labels, y + _BAR_PX - _ROW_PX + 10
 
 
-def _ticks(axis: Axis) -> list[tuple[float, str]]:
+def _ticks(axis: Axis) -> list[tuple[float, float, str]]:
     """Round times at least 84 pixels apart, none inside a cut."""
     step = next((s for s in _STEPS if s * axis.scale >= 84), 600.0)  # noqa: PLR2004 - room for a label
     digits = max(1, -math.floor(math.log10(step))) if step < 1 else 1
-    ticks: list[tuple[float, str]] = []
+    ticks: list[tuple[float, float, str]] = []
     for start, end in axis.pieces:
         times = [n * step for n in range(math.ceil(start / step), math.floor(end / step) + 1)][:40]
         for time in times or [(start + end) / 2]:
             x = axis.x(time)
             clear = all(abs(x - axis.x((a + b) / 2)) >= _LABEL_PX for a, b in axis.cuts)
             if clear and (not ticks or x - ticks[-1][0] >= _LABEL_PX):
-                ticks.append((min(x, WIDTH - _LABEL_PX / 2), f"{time:.{digits}f} s"))
+                ticks.append((min(x, WIDTH - _LABEL_PX / 2), time, f"{time:.{digits}f} s"))
     return ticks

@@ -34,7 +34,7 @@ def summary(folder: Path, name: str | None = None) -> str:
     Raises:
         HistoryError: the folder has no ``run.json``, or a file in it cannot be read.
     """
-    parts = read_parts(folder)
+    parts = read_parts(folder, logs=False)
     data = report_data(parts if name is None else msgspec.structs.replace(parts, folder=name))
     report = folder / REPORT
     return "\n".join([*lines(data), *([f"report      {_near(report)}"] if report.exists() else [])])

@@ -459,6 +459,17 @@ def results(kind: str) -> Results:
     )
 
 
+def write_logs(folder: Path) -> None:
+    """What two nodes logged: b1 by the wall clock, c1 by the monotonic one."""
+    for node, lines in (
+        ("b1", ("ready", "2026-11-21T07:15:20.500Z WARN Master - cut off <script>alert('log')</script>\x07")),
+        ("c1", (f"{ORIGIN / NS_PER_S + 22.6:.3f} c1 b2 is master of epoch 2",)),
+    ):
+        home = folder / "nodes" / node
+        home.mkdir(parents=True)
+        (home / "node.log").write_text("".join(f"{line}\n" for line in lines))
+
+
 def write(folder: Path, kind: str, points: int = 6000) -> Path:
     """Make a run folder of one of ``KINDS``; returns it."""
     history = folder / "history"
@@ -497,6 +508,7 @@ def write(folder: Path, kind: str, points: int = 6000) -> Path:
         "time_limit_s: 120.0              # default\n"
     )
     write_manifest(folder)
+    write_logs(folder)
     if kind == "crashed":
         return folder
     (folder / "results.json").write_bytes(msgspec.json.encode(results(kind)))

@@ -368,3 +368,47 @@ def test_two_hundred_thousand_points(open_page: Open, tmp_path: Path) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("+")
     page.wait_for_selector(".reset:visible")
+
+
+def test_the_clock_of_the_page_is_run_seconds_or_utc(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    first, tick = "#faults + div .jump >> nth=0", "svg.trace text[data-s] >> nth=0"
+    seconds = page.text_content(tick)
+    assert page.text_content(first) == "20.0 s"
+    utc = page.get_by_role("button", name="UTC", exact=True)
+    utc.focus()
+    page.keyboard.press("Enter")
+    assert utc.get_attribute("aria-pressed") == "true"
+    assert page.text_content(first) == "07:15:20.0"
+    assert page.text_content(tick).startswith("07:15:2")
+    assert "2026-11-21 07:15:00.000 UTC" in page.text_content("#clock")
+    page.focus("#panels")
+    page.keyboard.press("n")
+    assert "at07:15:2" in page.text_content("#panels .card")
+    page.get_by_role("button", name="run seconds").click()
+    assert (page.text_content(first), page.text_content(tick)) == ("20.0 s", seconds)
+
+
+def test_node_logs_are_on_the_clock_of_the_page_and_follow_its_stretch(
+    open_page: Open, folders: dict[str, Path]
+) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    assert "2 of 3 lines" in page.text_content("#logs + p")
+    page.click("#loglist summary")
+    rows = page.locator("#loglist tr")
+    assert rows.all_text_contents()[1:] == [
+        "20.500 sb1WARN Master - cut off <script>alert('log')</script> ",
+        "22.600 sc1c1 b2 is master of epoch 2",
+    ]
+    page.get_by_role("button", name="UTC", exact=True).click()
+    assert "07:15:22.600c1" in rows.nth(2).text_content()
+    page.get_by_role("button", name="c1", exact=True).click()
+    assert rows.count() == 2
+    page.get_by_role("button", name="c1", exact=True).click()
+    page.click("#faults + div .jump >> nth=1")
+    until(page, "document.getElementById('panels').dataset.to < 100")
+    assert rows.count() == 1, "no line is of the second fault's time"
+    page.keyboard.press("Escape")
+    page.click("#loglist tr:nth-child(3) button")
+    assert page.evaluate("document.activeElement.id") == "panels"
+    assert "07:15:22.600" in page.text_content("#readout")

@@ -12,7 +12,7 @@ from chaos.core.manifest import write_manifest
 from chaos.core.verdict import Anomaly, CheckResult, Failover, Results
 from reports import words
 from reports.folder import Parts, read_parts
-from reports.model import ReportData
+from reports.model import Moment, ReportData
 from reports.page import context
 from reports.page.build import report_data
 from reports.page.findings import anomaly_views
@@ -304,7 +304,7 @@ def test_settings_in_effect_stand_among_the_assumptions_and_in_the_environment(f
 
 def test_the_service_is_told_by_queue_the_least_available_first_and_by_fault(folders: dict[str, Path]) -> None:
     available, latency = report_data(read_parts(folders["valid"])).service
-    assert available.rows[0] == ("all queues", "99.2 %", "120", "5.1 s", "21.0 s")
+    assert available.rows[0] == ("all queues", "99.2 %", "120", "5.1 s", Moment(21.0))
     assert [row[0] for row in available.rows[1:]] == ["queue 2", "queue 0", "queue 1", "queue 3"]
     assert latency.rows[1] == ("1 leader-partition", "4100", "40 ms", "2.9 s", "5.2 s", "5.4 s", "328")
     assert report_data(read_parts(folders["empty"])).service == ()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example, Results
+from reports.page.logs import LogRow
 from reports.page.marks import marks_of
 from reports.page.points import LATENCY_FLOOR_MS, LATENCY_STEPS, Dot, latency_code, packed
 from reports.page.timeline import bands
@@ -27,27 +28,27 @@ def dot(t_s: float, **more: Any) -> Dot:
     return Dot(t_s=t_s, **fields)
 
 
-def unpacked(blob: str, count: int) -> tuple[list[list[int]], list[str]]:
-    """The columns and the lines, as the page's script reads them."""
+def unpacked(blob: str, count: int) -> tuple[list[list[int]], dict[str, Any]]:
+    """The columns and the texts, as the page's script reads them."""
     raw = zlib.decompress(base64.b64decode(blob))
     columns, read = [], 0
     for width in WIDTHS:
         planes = np.frombuffer(raw, np.uint8, count * width, read).reshape(width, count).astype(np.int64)
         columns.append(sum(plane << 8 * place for place, plane in enumerate(planes)).tolist())
         read += count * width
-    return columns, raw[read:].decode().split("\n")
+    return columns, msgspec.json.decode(raw[read:])
 
 
 def test_operations_are_packed_in_order_of_time_with_their_words() -> None:
     sample = [dot(2.0, latency_ms=-1.0, type=4, client=70000, node=-1), dot(1.0, f=2, node=6, key=3, error="busy")]
-    made = packed(sample, [dot(1.5, line="send\n 1:2", client=-1), dot(0.5, error="busy")], 7)
-    (ticks, latency, client, key, kind, f, node, error), lines = unpacked(made.blob, made.count)
+    made = packed(sample, [dot(1.5, line="send\n 1:2", client=-1), dot(0.5, error="busy")], 7, [LogRow(1.5, 2, "up")])
+    (ticks, latency, client, key, kind, f, node, error), texts = unpacked(made.blob, made.count)
     assert (made.count, made.places, made.errors) == (4, (2, 0), ("busy",))
     assert np.cumsum(ticks).tolist() == [5000, 10000, 15000, 20000]
     assert latency == [latency_code(1.0)] * 3 + [0]
     assert (client, key) == ([0, 0, 65535, 65535], [0, 4, 0, 0])
     assert (kind, f, node, error) == ([2, 2, 2, 4], [1, 2, 1, 1], [0, 6, 0, 255], [1, 1, 0, 0])
-    assert lines == ["", "", "send 1:2", ""]
+    assert texts == {"lines": ["", "", "send 1:2", ""], "logs": [[1.5, 2, "up"]]}
     assert packed([], [], 7).blob == ""
 
 
