@@ -19,8 +19,8 @@ from rows import ROOT, Code, Row, about_age, counted, deciding, made, origin, re
 
 from chaos.core.matrix_results import PLAN, ROWS, CellRow, MatrixPlan, current, read_plan, read_rows
 from reports import words
+from reports.matrix.pages import page as matrix_page
 from reports.matrix.pages import pooled, view
-from reports.page.html import template
 from reports.page.spread import Spread
 
 DATA = ALL_DATA / "rocketmq-raft"
@@ -193,8 +193,7 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow], origins: Sequence[Row], now:
 
 def html(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
     """docs/results/rocketmq-raft.html, the matrix' own page without links to its runs."""
-    made, css = template("matrix.html.j2")
-    return made.render(d=view(plan, rows, linked=False), css=css)
+    return matrix_page(view(plan, rows, linked=False))
 
 
 def main() -> None:

@@ -65,7 +65,8 @@ const lagAll = lagNames.flatMap(n => D.lag[n].map(p => p[1] ?? 0)), lagMost = la
 const unreadMost = D.unread.reduce((a, b) => Math.max(a, b), 1);
 
 /* ---- state ---- */
-let from = 0, to = D.end, cursor = null, picked = -1, width = 0, height = 0, gutter = 124, panels = [], colours = {}, queued = false, printing = false;
+let from = 0, to = D.end, cursor = null, picked = -1, width = 0, height = 0, gutter = 124, panels = [], colours = {}, queued = false, printing = false, narrow = false;
+const PAGE = 703; /* pixels of an A4 page between its margins */
 const css = name => colours[name] ||= getComputedStyle(root).getPropertyValue('--' + name).trim();
 const plotWidth = () => width - gutter - 8;
 const X = t => gutter + (t - from) / (to - from) * plotWidth();

@@ -33,13 +33,13 @@ const most = v => Math.max(...v), middle = v => v.sort((a, b) => a - b)[v.length
 
 /* ---- layout and drawing ---- */
 function layout() {
-  width = Math.max(280, box.clientWidth); gutter = width < 720 ? 52 : 124;
+  width = printing ? PAGE : Math.max(280, box.clientWidth); narrow = !printing && width < 720; gutter = narrow ? 52 : printing ? 108 : 124;
   const wanted = [faultPanel, D.marks.length && markPanel, D.phases.length && phasePanel, D.strips.length && rolePanel, N && latencyPanel, steps && ratePanel, lagNames.length && lagPanel, D.unread.length && unreadPanel, axisPanel];
   let y = 0; panels = [];
-  for (const p of wanted.filter(Boolean)) { if (width < 720 && !p.bare) y += CAPTION; panels.push(Object.assign(p, {y, height: p.h()})); p.h_ = p.h(); y += p.h_ + (p.bare ? 0 : 4); }
+  for (const p of wanted.filter(Boolean)) { if (narrow && !p.bare) y += CAPTION; panels.push(Object.assign(p, {y, height: p.h()})); p.h_ = p.h(); y += p.h_ + (p.bare ? 0 : 4); }
   height = y;
-  const dpr = Math.max(1, window.devicePixelRatio || 1);
-  canvas.width = width * dpr; canvas.height = height * dpr; canvas.style.height = height + 'px';
+  const dpr = Math.max(printing ? 3 : 1, window.devicePixelRatio || 1);
+  canvas.width = width * dpr; canvas.height = height * dpr; canvas.style.height = printing ? 'auto' : height + 'px';
   g.setTransform(dpr, 0, 0, dpr, 0, 0);
 }
 function draw() {
@@ -52,7 +52,7 @@ function draw() {
   for (const p of panels) {
     const view = {y: p.y, h: p.h_};
     if (!p.bare) { g.strokeStyle = css('line'); g.lineWidth = 1; g.strokeRect(gutter + .5, p.y + .5, plotWidth() - 1, p.h_ - 1); }
-    if (p.label) width < 720 ? text(p.narrow || p.label, 0, p.y - 4) : text(p.label, 0, p.y + 13);
+    if (p.label) narrow ? text(p.narrow || p.label, 0, p.y - 4) : text(p.label, 0, p.y + 13);
     p.draw(view);
   }
   hover(); ring();

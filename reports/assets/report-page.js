@@ -78,8 +78,8 @@ document.querySelectorAll('.copy').forEach(b => b.addEventListener('click', asyn
   catch { getSelection().selectAllChildren(code); }
 }));
 let closed = [];
-window.addEventListener('beforeprint', () => { closed = [...document.querySelectorAll('details:not([open]):not(.ops)')]; closed.forEach(d => { d.open = true; }); root.dataset.print = ''; cursor = null; draw(); });
-window.addEventListener('afterprint', () => { closed.forEach(d => { d.open = false; }); delete root.dataset.print; draw(); });
+window.addEventListener('beforeprint', () => { closed = [...document.querySelectorAll('details:not([open]):not(.ops)')]; closed.forEach(d => { d.open = true; }); root.dataset.print = ''; cursor = null; picked = -1; printing = true; draw(); });
+window.addEventListener('afterprint', () => { closed.forEach(d => { d.open = false; }); delete root.dataset.print; printing = false; draw(); });
 window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 box.append(canvas, brush, rule_, time, ring_, card);
 let lastWidth = box.clientWidth;

@@ -17,7 +17,7 @@ from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, Recovery, cu
 from reports import words
 from reports.junit import as_text, printable
 from reports.model import Stamp
-from reports.page.html import template
+from reports.page.html import own_script, template
 from reports.page.spread import Spread, SpreadRow, scale_of, spread_of, spread_row
 
 TONES: Final = {"valid": "good", "invalid": "bad", "unknown": "warn", "broke": "warn"}
@@ -27,12 +27,13 @@ _SHOWN_RUNS: Final = 6
 
 
 class RunLink(msgspec.Struct, frozen=True, kw_only=True):
-    """One run in a cell of a table."""
+    """One run in a cell of a table. ``link``: its report, if that lies beside; ``anchor``: its row on this page."""
 
     id: str
     word: str
     tone: str
     link: str
+    anchor: str
 
 
 class CellView(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,10 +55,17 @@ class PairTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One job, done or not."""
+    """One job, done or not.
+
+    ``values``: of the axes, in their order. ``keys``: by what its numbers are sorted: faults proven, skipped, median of
+    sends, lost, took; empty where there is none.
+    """
 
     id: str
     link: str
+    anchor: str
+    values: tuple[str, ...]
+    keys: tuple[str, ...]
     word: str
     tone: str
     faults: str
@@ -77,6 +85,7 @@ class MatrixView(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     about: str
     facts: tuple[str, ...]
+    axes: tuple[tuple[str, tuple[str, ...]], ...]
     tables: tuple[PairTable, ...]
     spreads: tuple[SpreadRow, ...]
     scale: str
@@ -91,15 +100,20 @@ def write_pages(folder: Path) -> None:
     """
     plan, rows = read_plan(folder), read_rows(folder)
     made = view(plan, rows)
-    page, css = template("matrix.html.j2")
     for name, text in (
-        ("index.html", page.render(d=made, css=css)),
+        ("index.html", page(made)),
         ("junit.xml", junit(plan, rows)),
         ("summary.md", summary(made)),
     ):
         partial = folder / f"{name}.partial"
         partial.write_text(text, encoding="utf-8")
         partial.replace(folder / name)
+
+
+def page(made: MatrixView) -> str:
+    """The page's text."""
+    text, css = template("matrix.html.j2")
+    return text.render(d=made, css=css, js=own_script("matrix.js"))
 
 
 def view(plan: MatrixPlan, rows: Sequence[CellRow], *, linked: bool = True) -> MatrixView:
@@ -116,10 +130,11 @@ def view(plan: MatrixPlan, rows: Sequence[CellRow], *, linked: bool = True) -> M
         sentence=_sentence(plan, all_rows, counts),
         about=plan.about,
         facts=_facts(plan, all_rows),
+        axes=tuple(plan.axes.items()),
         tables=tuple(_tables(plan, all_rows, scale_s)),
         spreads=tuple(_spreads(plan, all_rows, scale_s)),
         scale=words.seconds(scale_s),
-        runs=tuple(_run(job, done.get(job.id)) for job in plan.jobs),
+        runs=tuple(_run(job, tuple(plan.axes), done.get(job.id)) for job in plan.jobs),
     )
 
 
@@ -204,7 +219,7 @@ def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None
     order = ("broke", "invalid", "unknown", "valid")
     worst_first = sorted(rows, key=lambda row: order.index(row.verdict))
     links = tuple(
-        RunLink(id=row.id, word=row.verdict, tone=TONES[row.verdict], link=_link(row))
+        RunLink(id=row.id, word=row.verdict, tone=TONES[row.verdict], link=_link(row), anchor=_anchor(row))
         for row in worst_first[:_SHOWN_RUNS]
     )
     more = len(rows) - len(links)
@@ -226,6 +241,11 @@ def _colour(rows: Sequence[CellRow], name: str) -> Colour:
     return said.pop() if len(said) == 1 else "grey"
 
 
+def _anchor(job: Planned) -> str:
+    """The row of a run on the page."""
+    return f"run-{job.id}"
+
+
 def _link(row: CellRow) -> str:
     return f"{row.run}/report.html" if row.run else ""
 
@@ -239,11 +259,15 @@ def _spreads(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Itera
                 yield spread_row(f"{axis} {name}", _colour(own, name), SENDS, spread, scale_s)
 
 
-def _run(job: Planned, row: CellRow | None) -> RunRow:
+def _run(job: Planned, axes: Sequence[str], row: CellRow | None) -> RunRow:
+    values = tuple(job.values[axis] for axis in axes)
     if row is None:
         return RunRow(
             id=job.id,
             link="",
+            anchor=_anchor(job),
+            values=values,
+            keys=("",) * 5,
             word=PENDING,
             tone="",
             faults="",
@@ -258,6 +282,11 @@ def _run(job: Planned, row: CellRow | None) -> RunRow:
     return RunRow(
         id=row.id,
         link=_link(row),
+        anchor=_anchor(job),
+        values=values,
+        keys=tuple(
+            "" if key is None else f"{key:g}" for key in (row.proven, row.skipped, spread.median, row.lost, row.took_s)
+        ),
         word=row.verdict,
         tone=TONES[row.verdict],
         faults=f"{row.proven} of {row.planned}",

@@ -73,6 +73,19 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     title: str
 
 
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the same in words: an operation, with its outcome as ``tone``, or a moment.
+
+    ``took``: whose it was and how long it took.
+    """
+
+    at: float
+    tone: str
+    guilty: bool
+    words: str
+    took: str = ""
+
+
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """One picture. ``bands``: (x, width, colour); ``lanes``: (baseline, words); ``ticks``: (x, seconds, words).
 
@@ -88,6 +101,7 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[Mark, ...]
     ticks: tuple[tuple[float, float, str], ...]
     cuts: tuple[Cut, ...]
+    steps: tuple[Step, ...]
     shown: int
     of: int
     start: float
@@ -190,11 +204,39 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
         bands=tuple((x0, round(max(1.0, x1 - x0), 1), colour) for x0, x1, colour in shaded),
         ticks=tuple(_ticks(axis)),
         cuts=tuple(_cut(axis, a, b, faults, changes) for a, b in axis.cuts),
+        steps=tuple(_steps(axis, drawn, faults, changes, example.offset)),
         shown=len(drawn),
         of=len(example.ops),
         start=round(axis.start, 4),
         end=round(axis.end, 4),
     )
+
+
+def _steps(
+    axis: Axis, drawn: Sequence[_Timed], faults: Sequence[Band], changes: Sequence[Change], around: int | None
+) -> list[Step]:
+    """The operations and what happened between them, in order of time: for where the picture has no room."""
+    steps = [
+        Step(
+            at=round(start, 4),
+            tone=str(op.get("type", "info")),
+            guilty=guilty,
+            words=op_words(op, around),
+            took=", ".join(filter(None, (_who(op), "" if end is None else f"took {words.seconds(end - start)}"))),
+        )
+        for op, (start, end), guilty in drawn
+    ]
+    steps += [
+        Step(at=time, tone="moment", guilty=False, words=label)
+        for time, label, _ in _moments(faults, changes)
+        if axis.start <= time <= axis.end
+    ]
+    return sorted(steps, key=lambda step: step.at)
+
+
+def _who(op: dict[str, Any]) -> str:
+    process = first(op, "process", "client")
+    return "" if process is None else f"process {process}"
 
 
 def _moments(faults: Sequence[Band], changes: Sequence[Change]) -> list[tuple[float, str, bool]]:
@@ -255,8 +297,8 @@ def _bars(
     bars: list[Bar] = []
     labels: list[tuple[float, str]] = []
     y = top + 4
-    for process, ops in lanes.items():
-        labels.append((y + 14, "" if process is None else f"process {process}"))
+    for ops in lanes.values():
+        labels.append((y + 14, _who(ops[0][0])))
         rows: list[float] = []
         for op, (start, end), guilty in ops:
             x0 = axis.x(start)

@@ -1,5 +1,6 @@
 """The pages of a matrix as functions of its plan and rows, and strips of recovery times."""
 
+import re
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -9,9 +10,9 @@ from hypothesis import strategies as st
 
 from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, append_row
 from chaos.core.verdict import FaultResult, Rto
+from reports.matrix import pages
 from reports.matrix.pages import junit, summary, view, write_pages
 from reports.page.faults import spread_rows
-from reports.page.html import template
 from reports.page.spread import scale_of, spread_of, spread_row
 
 JOBS = tuple(
@@ -80,8 +81,7 @@ ROWS = [
 
 
 def page(plan, rows, **more):
-    made, css = template("matrix.html.j2")
-    return made.render(d=view(plan, rows, **more), css=css)
+    return pages.page(view(plan, rows, **more))
 
 
 def test_the_page_has_a_table_a_pair_of_axes_with_links_to_the_runs():
@@ -101,9 +101,15 @@ def test_the_page_has_a_table_a_pair_of_axes_with_links_to_the_runs():
     assert '<a class="v good" href="runs/g/0/report.html" title="leader-kill.x.1">valid</a>' in text
     assert "An &lt;about&gt;." in text
     assert "2 lost &lt;b&gt;" in text
-    assert "<script" not in text
+    assert text.count("<script") == 1
     assert 'style="left:5.00%"' in text, "a second on a scale of twenty"
-    assert "href" not in page(PLAN, ROWS, linked=False).partition("<body>")[2]
+
+
+def test_a_page_without_its_runs_leads_to_its_own_rows():
+    alone = page(PLAN, ROWS, linked=False).partition("<body>")[2]
+    links = re.findall(r'href="([^"]*)"', alone)
+    assert links == [f"#run-{JOBS[n].id}" for n in (0, 1, 2)]
+    assert all(f'id="{link[1:]}"' in alone for link in links)
 
 
 def test_one_axis_is_a_table_of_one_column():
