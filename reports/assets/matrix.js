@@ -33,6 +33,12 @@ input.addEventListener('input', () => { words = input.value.trim().toLowerCase()
     table.tBodies[0].append(...rows);
   });
 });
+function target() { /* a link from a table leads to its run whatever is filtered */
+  if (!rows.find(row => '#' + row.id === location.hash)?.hidden) return;
+  chosen.clear(); words = input.value = ''; bar.querySelectorAll('select').forEach(select => { select.value = ''; }); filter();
+  document.getElementById(location.hash.slice(1)).scrollIntoView();
+}
+window.addEventListener('hashchange', target);
 filter();
 document.body.dataset.done = 1;
 })();

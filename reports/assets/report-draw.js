@@ -57,7 +57,7 @@ function draw() {
   }
   hover(); ring();
   box.dataset.panels = JSON.stringify(panels.map(p => [p.label, p.y, p.h_]));
-  box.dataset.from = from; box.dataset.to = to; box.dataset.drawn = 1 + (+box.dataset.drawn || 0);
+  box.dataset.from = from; box.dataset.to = to; box.dataset.width = width; box.dataset.drawn = 1 + (+box.dataset.drawn || 0);
 }
 function redraw() { if (!queued) { queued = true; requestAnimationFrame(draw); } }
 

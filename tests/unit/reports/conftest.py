@@ -1,12 +1,13 @@
 """Synthetic run folders, rendered once per session, and a headless browser where there is one."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import synthetic
+from pages import WIDE
 from playwright.sync_api import sync_playwright
 
 from cluster.doctor import find_chromium
@@ -54,3 +55,25 @@ def browser() -> Iterator[Any]:
         started = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield started
         started.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens a page and, at the end, fails if it logged anything or asked for anything but itself."""
+    contexts, complaints = [], []
+
+    def opened(path: Path, *, scheme: str = "light", size: dict[str, int] | None = None) -> Any:
+        context = browser.new_context(viewport=size or WIDE, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda asked: complaints.append(asked.url) if asked.url != path.as_uri() else None)
+        page.goto(path.as_uri())
+        page.wait_for_selector("body[data-done]")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []

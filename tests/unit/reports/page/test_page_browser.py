@@ -5,41 +5,17 @@ own deadline.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import synthetic
+from pages import NARROW, WIDE, broken_words, until
 
-from chaos.core.clock import Deadline
 from reports import reporter
 
-WIDE = {"width": 1180, "height": 900}
-NARROW = {"width": 390, "height": 800}
 Open = Callable[..., Any]
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    """Opens a page and, at the end, fails if it logged anything or asked for anything but itself."""
-    contexts, complaints = [], []
-
-    def opened(path: Path, *, scheme: str = "light", size: dict[str, int] | None = None) -> Any:
-        context = browser.new_context(viewport=size or WIDE, color_scheme=scheme)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda asked: complaints.append(asked.url) if asked.url != path.as_uri() else None)
-        page.goto(path.as_uri())
-        page.wait_for_selector("body[data-done]")
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert complaints == []
 
 
 def window(page: Any) -> tuple[float, float]:
@@ -58,7 +34,8 @@ def colours(page: Any, label: str) -> dict[str, int]:
     top, height = panels(page)[label]
     counted: dict[str, int] = page.evaluate(
         """([top, height]) => {
-          const canvas = document.querySelector('#panels canvas'), ratio = canvas.width / canvas.clientWidth;
+          const box = document.getElementById('panels'), canvas = box.querySelector('canvas');
+          const ratio = canvas.width / box.dataset.width;
           const copy = new OffscreenCanvas(canvas.width, canvas.height);
           const context = copy.getContext('2d', {willReadFrequently: true});
           context.drawImage(canvas, 0, 0);
@@ -83,14 +60,6 @@ def at(page: Any, seconds: float) -> float:
     start, end = window(page)
     gutter = 124 if box["width"] >= 720 else 52
     return float(box["x"] + gutter + (seconds - start) / (end - start) * (box["width"] - gutter - 8))
-
-
-def until(page: Any, condition: str) -> None:
-    """Wait for a condition in the page; its policy forbids the driver's own way, which evaluates strings."""
-    deadline = Deadline(condition, 30)
-    while not page.evaluate(condition):
-        deadline.check()
-        page.evaluate("() => new Promise(requestAnimationFrame)")
 
 
 def show_panels(page: Any) -> Any:
@@ -412,3 +381,44 @@ def test_node_logs_are_on_the_clock_of_the_page_and_follow_its_stretch(
     page.click("#loglist tr:nth-child(3) button")
     assert page.evaluate("document.activeElement.id") == "panels"
     assert "07:15:22.600" in page.text_content("#readout")
+
+
+@pytest.mark.parametrize("kind", synthetic.KINDS)
+def test_on_a_phone_no_word_is_broken_and_nothing_is_cut_off(
+    open_page: Open, folders: dict[str, Path], kind: str
+) -> None:
+    page = open_page(folders[kind] / "report.html", size=NARROW)
+    assert broken_words(page) == []
+    cut = page.evaluate(
+        "() => [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+        ".map(e => e.textContent.slice(0, 80))"
+    )
+    assert [text for text in cut if not text.strip().startswith("process")] == []
+
+
+def test_on_a_phone_an_anomalys_operations_are_a_list(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html", size=NARROW)
+    assert not page.locator("svg.trace >> nth=0").is_visible()
+    steps = page.locator(".steps >> nth=0").locator("li")
+    said = steps.all_text_contents()
+    assert any("24.302 s" in one and "send 5:233 → 1204 (b1, pinned client)" in one for one in said)
+    assert any("fault 1 ends" in one for one in said)
+    assert said.index(next(one for one in said if "5:233" in one)) < said.index(
+        next(one for one in said if "fault 1 ends" in one)
+    )
+    page.set_viewport_size(WIDE)
+    assert page.locator("svg.trace >> nth=0").is_visible()
+    assert not steps.first.is_visible()
+
+
+def test_on_paper_the_panels_keep_their_shape(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["invalid"] / "report.html")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1000})
+    drawn, shown = page.eval_on_selector(
+        "#panels canvas", "canvas => [canvas.width / canvas.height, canvas.clientWidth / canvas.clientHeight]"
+    )
+    assert shown == pytest.approx(drawn, rel=0.02), "what is drawn is squeezed"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 703
+    assert broken_words(page) == []

@@ -1,0 +1,42 @@
+"""Pages in a real browser: sizes of windows, waiting, and what a reader would trip over."""
+
+from typing import Any, Final
+
+from chaos.core.clock import Deadline
+
+WIDE: Final = {"width": 1180, "height": 900}
+NARROW: Final = {"width": 390, "height": 800}
+WORD: Final = 24
+"""A longer word may be broken: it is a path, an id or a hash."""
+
+
+def until(page: Any, condition: str) -> None:
+    """Wait for a condition in the page; its policy forbids the driver's own way, which evaluates strings."""
+    deadline = Deadline(condition, 30)
+    while not page.evaluate(condition):
+        deadline.check()
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
+def broken_words(page: Any) -> list[str]:
+    """Words of bounded length that stand on two lines."""
+    found: list[str] = page.evaluate(
+        r"""longest => {
+          const out = [], walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            const node = walker.currentNode;
+            if (!node.parentElement.checkVisibility()) continue;
+            for (const match of node.data.matchAll(/[\p{L}\p{N}.]+/gu)) {
+              if (match[0].length > longest) continue;
+              const range = document.createRange();
+              range.setStart(node, match.index); range.setEnd(node, match.index + match[0].length);
+              const seen = [...range.getClientRects()].filter(r => r.width > 0);
+              const tops = new Set(seen.map(r => Math.round(r.top / 4)));
+              if (tops.size > 1) out.push(match[0]);
+            }
+          }
+          return out;
+        }""",
+        WORD,
+    )
+    return found
