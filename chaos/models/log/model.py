@@ -62,6 +62,8 @@ class LogModel:
     name = MODEL
     words: type[Word] = F
     functions = FUNCTIONS
+    key = "queue"
+    change = "send"
     row_layout: struct.Struct | None = READ
     stores_values = False
 

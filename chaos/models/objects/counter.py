@@ -31,6 +31,8 @@ class CounterModel:
     """Sums by key; implements ``chaos.core.model.Model``."""
 
     name = MODEL
+    key = "counter"
+    change = "add"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Found, timed=True),

@@ -39,6 +39,8 @@ class RegisterModel:
     """Numbers by key; implements ``chaos.core.model.Model``."""
 
     name = MODEL
+    key = "register"
+    change = "write"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Found, timed=True),

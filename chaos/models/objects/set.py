@@ -44,6 +44,8 @@ class SetModel:
     """Sets by key; implements ``chaos.core.model.Model``."""
 
     name = MODEL
+    key = "set"
+    change = "add"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Elements, timed=True),

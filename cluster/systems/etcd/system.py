@@ -60,6 +60,7 @@ class Etcd:
     name = "etcd"
     version = program.VERSION
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
+    workload = "register"
     start_order = ((ROLE,),)
     bugs: Mapping[str, Bug] = MappingProxyType({})
     settings_help: Mapping[str, str] = MappingProxyType(
