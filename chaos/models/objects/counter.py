@@ -44,9 +44,9 @@ class CounterModel:
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import COUNTER
+        from chaos.models.objects.tables import CounterTables
 
-        return COUNTER
+        return CounterTables(read=F.READ, add=F.ADD)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """How much is added."""

@@ -53,9 +53,9 @@ class RegisterModel:
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import REGISTER
+        from chaos.models.objects.tables import RegisterTables
 
-        return REGISTER
+        return RegisterTables(read=F.READ, cas=F.CAS)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """The number to write, and the one that is expected."""

@@ -57,9 +57,9 @@ class SetModel:
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import SET
+        from chaos.models.objects.tables import SetTables
 
-        return SET
+        return SetTables(add=F.ADD)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """The element."""
