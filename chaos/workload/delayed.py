@@ -8,12 +8,13 @@ from typing import Final
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.rand import stream
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.operations import Schedule
 from chaos.models.log.words import F, Value
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads import read_whole
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 
 SHORTEST_S: Final = 2.0

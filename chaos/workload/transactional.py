@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from chaos.core.rand import stream
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.operations import Transact
 from chaos.models.log.transaction import Decision
 from chaos.models.log.words import F, Value
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads import read_whole
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 
 SHARES: Final[Mapping[Decision, float]] = {
