@@ -12,6 +12,7 @@ from typing import Any
 from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.options import bugs
+from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
 from cluster.bug import SETTING
@@ -66,6 +67,8 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     for name in values.get("reports", ()):
         if name not in (known := plugins.names("reporters")):
             raise UsageError(f"--report {name}: no such reporter{plugins.did_you_mean(name, known)}")
+    if values.get("checks"):
+        values["checks"] = check_names(values["checks"])
     workload: Any = plugins.load("workloads", values.get("workload", DEFAULTS["workload"]))
     needed = beneath(system.settings_for(workload.needs), wanted)
     experiment = resolved(values, system.resolve(needed), secrets.randbelow(2**31))

@@ -102,7 +102,7 @@ class Run:
             workload=e.workload,
             model=self.model.name,
             words=word_table(self.model),
-            checks=self.workload.checks,
+            checks=tuple(dict.fromkeys((*self.workload.checks, *e.checks))),
             nemesis=e.nemesis,
             seed=e.seed,
             settings=e.settings,
