@@ -16,7 +16,7 @@ from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
 from cluster.bug import SETTING
-from cluster.system import System
+from cluster.system import System, settings_for
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, str]:
@@ -70,7 +70,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     if values.get("checks"):
         values["checks"] = check_names(values["checks"])
     workload: Any = plugins.load("workloads", values.get("workload", DEFAULTS["workload"]))
-    needed = beneath(system.settings_for(workload.needs), wanted)
+    needed = beneath(settings_for(system, workload.needs), wanted)
     experiment = resolved(values, system.resolve(needed), secrets.randbelow(2**31))
     origins = experiment.origins
     origins.update({name: f"--bug {bug}" for name in declared if name not in said})

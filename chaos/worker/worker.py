@@ -25,7 +25,7 @@ from chaos.worker.messages import Command, End, Final, FinalDone, Load, Stats, S
 from chaos.worker.pipe import Pipe, serve
 from chaos.workload.base import Arrival, Generator, LoadSpec, PerformsItself, Workload
 from chaos.workload.final import Ask, Heard, Part, Steps, Wait
-from cluster.system import System
+from cluster.system import System, pinned_clients
 
 STATS_PERIOD_S: Constant = 1.0
 FRESH: Constant = -1
@@ -41,7 +41,7 @@ class Worker:
         self._system: System = plugins.load("systems", spec.system)()
         workload: Workload = plugins.load("workloads", spec.workload)()
         model = model_named(workload.model)
-        self._pinned = list(self._system.pinned(spec.view.settings, spec.clients))
+        self._pinned = pinned_clients(self._system, spec.view.settings, spec.clients)
         self._own = list(range(spec.worker, spec.clients, spec.workers))
         self._clients: dict[int, Client] = {n: self._client(n) for n in self._own}
         operations = self._system.operations(workload.model, spec.view.settings)

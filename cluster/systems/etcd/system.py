@@ -12,7 +12,6 @@ from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
-from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -61,7 +60,6 @@ class Etcd:
     version = program.VERSION
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     start_order = ((ROLE,),)
-    bugs: Mapping[str, Bug] = MappingProxyType({})
     settings_help: Mapping[str, str] = MappingProxyType(
         {
             **routing.CLIENT_HELP,
@@ -91,10 +89,6 @@ class Etcd:
             right = f"from {least}, {_BEATS_LEAST} times heartbeat-interval, to {_ELECTION_MOST_MS}"
             raise UsageError(f"--set election-timeout={election}: {right}")
         return resolved
-
-    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:  # noqa: ARG002 - the same for all
-        """Nothing: every operation works under all settings."""
-        return {}
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - always the same
         """Three members."""
@@ -153,10 +147,6 @@ class Etcd:
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
         """All words of registers, sets and counters."""
         return frozenset(_WORDS.get(model, ()))
-
-    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
-        """No: etcd keeps no log."""
-        return False
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """For each client number, whether it stays on one member."""
