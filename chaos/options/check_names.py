@@ -12,10 +12,12 @@ def check_names(texts: Iterable[str]) -> tuple[str, ...]:
     Raises:
         UsageError: there is no such check here, or it does not load.
     """
+    names = tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",")))
+    if not names:
+        return ()
     from checkers.engine.registry import broken, checks
 
-    names = tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",")))
-    known = checks() if names else {}
+    known = checks()
     for name in names:
         if name not in known:
             why = broken().get(name)
