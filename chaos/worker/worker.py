@@ -22,7 +22,7 @@ from chaos.core.recorder import Recorder
 from chaos.models.registry import model_named
 from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Command, End, Final, FinalDone, Load, Stats, Stop, Stopped, WorkerSpec
-from chaos.worker.pipe import Pipe, serve
+from chaos.worker.pipe import Child, Pipe, serve
 from chaos.workload.base import Arrival, Generator, LoadSpec, PerformsItself, Workload
 from chaos.workload.final import Ask, Heard, Part, Steps, Wait
 from cluster.system import System, pinned_clients
@@ -247,5 +247,7 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
     await worker.close()
 
 
+CHILD: Constant = Child(WorkerSpec, _body, lambda spec: f"{spec.folder}/logs/worker-{spec.worker}.log")
+
 if __name__ == "__main__":
-    serve(WorkerSpec, _body, lambda spec: f"{spec.folder}/logs/worker-{spec.worker}.log")
+    serve(CHILD)
