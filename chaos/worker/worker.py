@@ -231,6 +231,7 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
     decoder = msgspec.json.Decoder(Command)
     reporter = asyncio.ensure_future(worker.report())
     load: asyncio.Future[None] | None = None
+    pipe.say(worker.stats())  # the first word: ready for the load
     while (line := await pipe.line()) is not None:
         command = decoder.decode(line)
         if isinstance(command, Load):
