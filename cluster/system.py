@@ -89,13 +89,17 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Probe(Protocol):
-    """Asks the system about itself, from inside. One outstanding request per node, own connections."""
+    """Asks the system about itself, from inside. One outstanding request per node, own connections.
+
+    A class that names this one as its base need say only what differs from the defaults: nothing has to be created, no
+    setting has to be in effect, and nothing stays open between questions.
+    """
 
     async def prepare(self) -> None:
         """Create what the workload needs (topics on every replica); raises DeployError if refused."""
-        ...
+        return
 
-    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
+    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:  # noqa: ARG002 - there are none
         """Ask every node for its settings in effect.
 
         Args:
@@ -105,7 +109,7 @@ class Probe(Protocol):
         Raises:
             DeployError: one is not in effect; names node, key, wanted and found.
         """
-        ...
+        return Confirmed()
 
     async def readiness(self) -> str | None:
         """None when the cluster is complete and serves; else one line saying what is missing."""
@@ -117,11 +121,11 @@ class Probe(Protocol):
 
     async def remove(self) -> Removal:
         """Remove what ``prepare`` created, from a cluster that goes on without this run; never raises for a node."""
-        ...
+        return Removal()
 
     async def close(self) -> None:
         """Release all connections."""
-        ...
+        return
 
 
 class System(Protocol):

@@ -26,7 +26,7 @@ from chaos.testing.fake_objects import LOG_WORDS, STEPS, Step
 from cluster.host import NodeSpec
 from cluster.leaders import Leads, not_ready
 from cluster.nodes.process import PID_FILE, STDOUT
-from cluster.system import ClusterView, Confirmed, Launch, Probe, Removal, RoleKind
+from cluster.system import ClusterView, Launch, Probe, RoleKind
 
 ROLE: Final = "node"
 GROUP: Final = "fake"
@@ -171,10 +171,8 @@ class FakeSystem:
         return answer
 
 
-class FakeClient:
-    """One client; implements ``chaos.core.client.Client``."""
-
-    pinned_to: str | None = None
+class FakeClient(Client):
+    """One client."""
 
     def __init__(self, system: FakeSystem, view: ClusterView, number: int) -> None:
         self._system = system
@@ -193,26 +191,13 @@ class FakeClient:
         received.result = self._system.serve(self._run_id, op)
         await asyncio.sleep(self._system.takes_s / 2)
 
-    async def refresh(self) -> None:
-        """Nothing is kept."""
 
-    async def close(self) -> None:
-        """Nothing is open."""
-
-
-class FakeProbe:
-    """Looks at the nodes' processes; implements ``cluster.system.Probe``."""
+class FakeProbe(Probe):
+    """Looks at the nodes' processes."""
 
     def __init__(self, system: FakeSystem, view: ClusterView) -> None:
         self._system = system
         self._view = view
-
-    async def prepare(self) -> None:
-        """An object is there once it is used."""
-
-    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:  # noqa: ARG002 - no settings
-        """There are no settings."""
-        return Confirmed()
 
     async def readiness(self) -> str | None:
         """None when every node answers."""
@@ -233,10 +218,3 @@ class FakeProbe:
         return Observation(
             time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True, role=role, claims=claims or None
         )
-
-    async def remove(self) -> Removal:
-        """Nothing stays."""
-        return Removal()
-
-    async def close(self) -> None:
-        """Nothing is open."""

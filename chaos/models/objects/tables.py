@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from chaos.core.model import ModelTables
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:
-    from chaos.core.model import Column, RowFormat, Slots
+    from chaos.core.model import Column, Slots
 
 
-class RegisterTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class RegisterTables(ModelTables):
+    """The columns of a register's operations."""
 
     columns = pa.schema(
         [
@@ -26,7 +27,6 @@ class RegisterTables:
             ("answer", pa.int8()),  # read: 1 it found a value, 0 nothing is there; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
@@ -37,13 +37,9 @@ class RegisterTables:
             **_found(slots, register.F.READ),
         }
 
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
 
-
-class CounterTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class CounterTables(ModelTables):
+    """The columns of a counter's operations."""
 
     columns = pa.schema(
         [
@@ -52,20 +48,15 @@ class CounterTables:
             ("answer", pa.int8()),  # read: 1 it found a sum, 0 nothing is there; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
         adds = slots.f == counter.F.ADD
         return {"amount": np.where(adds, slots.asked_first, 0), **_found(slots, counter.F.READ)}
 
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
 
-
-class SetTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class SetTables(ModelTables):
+    """The columns of a set's operations."""
 
     columns = pa.schema(
         [
@@ -74,7 +65,6 @@ class SetTables:
             ("answer", pa.int8()),  # read: 1 it returned ``elements``; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
@@ -86,10 +76,6 @@ class SetTables:
             "elements": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(elements, pa.int64())),
             "answer": slots.second.astype(np.int8),
         }
-
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
 
 
 def _found(slots: Slots, read: int) -> dict[str, Column]:
