@@ -1,5 +1,7 @@
 """The workload ``ids``: clients draw ids from several sources, and once more from each at the end."""
 
+from collections.abc import Mapping
+
 from chaos.workload.base import Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.last_reads import LastReads
@@ -12,7 +14,7 @@ class IdsWorkload:
 
     name = "ids"
     model = "ids"
-    mix = {F.NEXT: 1.0}  # noqa: RUF012 - never changed
+    mix: Mapping[F, float] = {F.NEXT: 1.0}
     needs = frozenset({F.NEXT})
     checks = ("assumptions", "unique-ids", "recovery", "progress", "roles", "rto")
 
