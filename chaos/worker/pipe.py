@@ -58,19 +58,23 @@ class Inside:
     def _read(self) -> None:
         stdout = self._process.stdout
         assert stdout is not None
-        for line in stdout:
-            try:
-                message = self._decoder.decode(line)
-            except msgspec.DecodeError:
-                self.garbled = line[:200].decode(errors="replace")
-                continue
-            with self._changed:
-                self._latest[type(message)] = message
-                if not isinstance(message, _STATES):
-                    self._received.append(message)
-                self._changed.notify_all()
+        with stdout:
+            for line in stdout:
+                self._hear(line)
         with self._changed:
             self._ended = True
+            self._changed.notify_all()
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            message = self._decoder.decode(line)
+        except msgspec.DecodeError:
+            self.garbled = line[:200].decode(errors="replace")
+            return
+        with self._changed:
+            self._latest[type(message)] = message
+            if not isinstance(message, _STATES):
+                self._received.append(message)
             self._changed.notify_all()
 
     def send(self, command: Command) -> None:
@@ -150,15 +154,19 @@ async def speak(child: Child, source: IO[Any], out_fd: int, log_to: Callable[[Pa
     ``log_to`` is told the file of its last words, whose folder is there then.
     """
     reader = asyncio.StreamReader(limit=1 << 22)
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
-    line = await reader.readline()
-    if not line:
-        return
-    spec = msgspec.json.decode(line, type=child.spec)
-    path = Path(child.log(spec))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    log_to(path)
-    await child.body(spec, Pipe(reader, out_fd))
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+    try:
+        line = await reader.readline()
+        if not line:
+            return
+        spec = msgspec.json.decode(line, type=child.spec)
+        path = Path(child.log(spec))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        log_to(path)
+        await child.body(spec, Pipe(reader, out_fd))
+    finally:
+        transport.close()
 
 
 def serve(child: Child) -> None:
