@@ -31,7 +31,7 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     nodes: tuple[NodeInfo, ...]
     settings: dict[str, str]
-    queues: int
+    keys: int
 
     @property
     def mark(self) -> str:
@@ -134,6 +134,8 @@ class System(Protocol):
     name: str
     version: str
     roles: Mapping[str, RoleKind]
+    workload: str
+    """What clients do unless somebody asks for something else."""
     start_order: tuple[tuple[str, ...], ...]
     """Roles in the order in which their processes are started; those of one group start at once."""
 

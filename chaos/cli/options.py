@@ -104,7 +104,7 @@ _CLUSTER: Final = (
         "Let faults of nodes hit the process and its link, or the whole container (docker).",
         type=click.Choice(["process", "container"]),
     ),
-    _option("queues", "Make the topic with this many queues.", type=int),
+    _option("keys", "Use this many queues, registers or whatever the workload needs, which says a default.", type=int),
     _option("ready_deadline_s", "Give up a cluster that is not ready after this many seconds.", type=float),
     _option("seed", "Repeat the plan and load of this seed; by default drawn and printed.", type=int),
     _option("store", "Put run folders here.", "--output-dir"),

@@ -130,6 +130,10 @@ class Model(Protocol):
     name: str
     words: type[Word]
     functions: Mapping[Word, Function]
+    key: str
+    """What one key is called, for people: ``queue``, ``register``."""
+    change: str
+    """What it is called to change one, for people: ``send`` to a queue, ``write`` to a register."""
     row_layout: struct.Struct | None = None
     """The bytes of a row that a completion may bring; it begins with the checksum and the operation, each u32."""
     stores_values: bool = False

@@ -103,7 +103,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     settings: dict[str, str]
     nodes: tuple[NodeInfo, ...]
     roles: dict[str, str]  # role → what it is: "replica" (keeps the log), "controller", "other"
-    queues: int
+    keys: int
     rate: float
     clients: int
     workers: int

@@ -132,7 +132,7 @@ def run_of(plan: Plan, name: str, argv: tuple[str, ...]) -> RunInfo:
         settings={},
         nodes=nodes,
         roles={"broker": "replica", "controller": "controller"},
-        queues=plan.keys,
+        keys=plan.keys,
         rate=sends / seconds,
         clients=CLIENTS * plan.workers,
         workers=plan.workers,

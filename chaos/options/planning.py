@@ -50,7 +50,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     if e.nemesis.strip() == ALL:
         missing = missing_here(faults_on(e.kill), backend.lacks, here=backend.on_this_machine)
     if e.sequence is None:
-        for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.queues)):
+        for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.keys)):
             say(f"nemesis  {line}")
     rows = drawn(e, system, missing)
     _check(rows, e, backend)
@@ -63,7 +63,7 @@ def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -
     Raises:
         UsageError: a nemesis, role or time that cannot be.
     """
-    nodes, subjects = system.topology(e.settings), subjects_of(system, e.settings, e.queues)
+    nodes, subjects = system.topology(e.settings), subjects_of(system, e.settings, e.keys)
     if e.sequence is not None:
         return plan_steps(
             e.sequence,

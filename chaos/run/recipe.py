@@ -109,7 +109,7 @@ class Run:
             settings=e.settings,
             nodes=(),
             roles=dict(self.system.roles),
-            queues=e.queues,
+            keys=e.keys,
             rate=e.rate,
             clients=e.clients,
             workers=e.workers,
@@ -126,7 +126,7 @@ class Run:
             machine=machine_facts(),
             quiet=quiet_stretches(self.plan),
             send_deadline_s=self.send_deadline_s,
-            subjects=subjects_of(self.system, e.settings, e.queues),
+            subjects=subjects_of(self.system, e.settings, e.keys),
         )
 
     def note(self, **changes: Any) -> None:
@@ -313,9 +313,8 @@ class Run:
                 self.say,
                 absent=bool(absent),
             )
-        perform_final_phases(
-            phases, workers, absent, e.drain_deadline_s, self.phase, self.stopper.check_insisted, self.say
-        )
+        insisted, noun = self.stopper.check_insisted, self.model.key
+        perform_final_phases(phases, noun, workers, absent, e.drain_deadline_s, self.phase, insisted, self.say)
         recovery.look_for_ended()
         workers.end()
         with self.phase("collect"):

@@ -63,6 +63,7 @@ class FakeSystem:
     name = "fake"
     version = "1"
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
+    workload = "register"
     start_order = ((ROLE,),)
 
     def __init__(
@@ -202,7 +203,7 @@ class FakeProbe(Probe):
     async def readiness(self) -> str | None:
         """None when every node answers."""
         seen = {node.name: await self.observe(node, 0.0) for node in self._view.nodes}
-        return not_ready(seen, self._system.subjects({}, self._view.queues))
+        return not_ready(seen, self._system.subjects({}, self._view.keys))
 
     async def observe(self, node: NodeInfo, timeout_s: float) -> Observation:
         """Look at a node; a suspended one lets the time run out."""

@@ -285,7 +285,7 @@ def run_info(
         settings={},
         nodes=NODES,
         roles={"broker": "replica", "controller": "controller"},
-        queues=run.queues,
+        keys=run.keys,
         rate=run.rate,
         clients=1,
         workers=run.workers or workers,

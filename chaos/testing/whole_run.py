@@ -14,12 +14,11 @@ from chaos.testing.fake_system import FakeSystem
 from chaos.testing.offering import offered
 
 SHORT: Final[dict[str, Any]] = {
-    "workload": "register",
     "nemesis": "noop",
     "rate": 200.0,
     "clients": 4,
     "workers": 2,
-    "queues": 2,
+    "keys": 2,
     "op_timeout_s": 2.0,
     "time_limit_s": 0.5,
     "fault_interval_s": 0.1,

@@ -46,7 +46,7 @@ class Worker:
         self._clients: dict[int, Client] = {n: self._client(n) for n in self._own}
         operations = self._system.operations(workload.model, spec.view.settings)
         load = LoadSpec(
-            queues=spec.view.queues,
+            keys=spec.view.keys,
             clients=spec.clients,
             seed=spec.seed,
             body_bytes=spec.body_bytes,

@@ -30,6 +30,7 @@ class DelayedWorkload:
     name = "delayed"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 0.5, F.SCHEDULE: 0.5, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    keys = 4
     needs = frozenset({F.SEND, F.SCHEDULE, F.POLL, F.DRAIN})
     checks = CHECKS
 

@@ -96,7 +96,7 @@ class GroupLoad:
         """The open loop of everybody, and for each queue the moments at which its member may take a step."""
         if rate <= 0 or not clients:
             return
-        queues, share = self._spec.queues, self._spec.clients / len(clients)
+        queues, share = self._spec.keys, self._spec.clients / len(clients)
         steps = self._steps_per_send * rate * share / queues
         own = frozenset(clients)
         yield from heapq.merge(
@@ -175,6 +175,7 @@ class GroupWorkload:
     name = "group"
     model = "log"
     mix = MIX
+    keys = 4
     needs = frozenset({F.SEND, F.DRAIN, *MEMBERS_DO})
     checks = CHECKS
 

@@ -89,6 +89,7 @@ class IdempotentWorkload:
     name = "idempotent"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    keys = 4
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     checks = CHECKS
     send_deadline_s = 15.0

@@ -42,7 +42,7 @@ class ShardedLoad:
 
     def queue_of(self, shard: int) -> int:
         """The queue that a shard's key leads to."""
-        return stream(self._spec.seed, "queue of shard", shard).randrange(self._spec.queues)
+        return stream(self._spec.seed, "queue of shard", shard).randrange(self._spec.keys)
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """As in ``queue``; which queue a send goes to its shard decides."""
@@ -76,6 +76,7 @@ class OrderedWorkload:
     name = "ordered"
     model = "log"
     mix = MIX
+    keys = 4
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     checks = CHECKS
 

@@ -155,6 +155,7 @@ class PopWorkload:
     name = "pop"
     model = "log"
     mix = MIX
+    keys = 4
     needs = frozenset({F.SEND, F.DRAIN, F.POP, F.ACK, F.EXTEND})
     checks = CHECKS
 

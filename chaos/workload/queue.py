@@ -21,6 +21,7 @@ class QueueWorkload:
     name = "queue"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    keys = 4
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     checks = CHECKS
 

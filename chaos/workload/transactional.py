@@ -35,6 +35,7 @@ class TransactionalWorkload:
     name = "transactional"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 0.5, F.TRANSACT: 0.5, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    keys = 4
     needs = frozenset({F.SEND, F.TRANSACT, F.POLL, F.DRAIN})
     checks = CHECKS
 

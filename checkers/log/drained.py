@@ -42,7 +42,7 @@ class FinalReadsCheck(OfEachKey):
     def conclude(self, summary: Drains | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
         reasons = summary.reasons if summary is not None else {}
-        queues = range(context.run.queues)
+        queues = range(context.run.keys)
         undrained = {key: why for key in queues if (why := reasons.get(key, "no final read"))}
         texts = incomplete(undrained)
         if not texts and not context.timeline.drain_ended:
@@ -55,6 +55,6 @@ class FinalReadsCheck(OfEachKey):
             valid=UNKNOWN if texts else True,
             found=INCOMPLETE if texts else "complete",
             reason="; ".join(texts),
-            examined=counted(context.run.queues, "queue"),
+            examined=counted(context.run.keys, "queue"),
             anomalies={INCOMPLETE: anomaly(INCOMPLETE, found, context)} if texts else {},
         )

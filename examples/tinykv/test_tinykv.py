@@ -14,5 +14,5 @@ def test_nothing_is_lost_when_servers_are_killed(tmp_path: Path) -> None:
 
 def test_what_is_only_in_memory_is_lost(tmp_path: Path) -> None:
     """The check must find it: of so many keys one is read before it is written again."""
-    done = run(tmp_path, "tinykv", nemesis="all-kill", pairs=("durable=false",), queues=30)
+    done = run(tmp_path, "tinykv", nemesis="all-kill", pairs=("durable=false",), keys=30)
     assert done.check("register").valid is False

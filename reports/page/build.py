@@ -7,6 +7,7 @@ import shlex
 
 from chaos.core.events import LEFT_BEHIND, Note
 from chaos.core.verdict import exit_code
+from checkers.history.words import words_of
 from reports import words
 from reports.folder import Parts
 from reports.model import ReportData
@@ -80,7 +81,7 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
         run.id,
         f"seed {run.seed}",
         f"{words.given(run.time_limit_s)} of load",
-        f"{run.rate:g} sends/s · {words.plural(run.clients, 'client')} · {words.plural(run.queues, 'queue')}",
+        f"{run.rate:g} sends/s · {words.plural(run.clients, 'client')} · {words.plural(run.keys, words_of(run).key)}",
         "" if operations is None else words.plural(operations, "operation"),
         run.backend,
         f"checked by {results.engine}" if results is not None else "",

@@ -159,7 +159,7 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         ("rate", f"{run.rate:g} sends/s"),
         ("clients", str(run.clients)),
         ("workers", str(run.workers)),
-        ("queues", str(run.queues)),
+        ("keys", str(run.keys)),
         ("message body", words.size(run.body_bytes)),
         ("operation deadline", words.given(run.op_timeout_s)),
         ("time limit", words.given(run.time_limit_s)),

@@ -282,7 +282,7 @@ def lags(
     for event in events:
         if isinstance(event, Observation) and event.node in out and event.time_ns >= origin_ns:
             at = round((event.time_ns - origin_ns) / NS_PER_S, 3)
-            known = event.max_offsets is not None and len(event.max_offsets) >= run.queues
+            known = event.max_offsets is not None and len(event.max_offsets) >= run.keys
             stored = sum((event.max_offsets or {}).values())
             out[event.node].append((at, round(float(np.interp(at, steps, acked))) - stored if known else None))
     return {name: rows for name, rows in out.items() if any(value is not None for _, value in rows)}

@@ -30,7 +30,7 @@ def run(site: Path, folder: Path, *argv: str):
 def test_the_system_is_killed_and_cut_off_and_loses_nothing(tmp_path):
     site = install("tinykv", tmp_path)
     asked = ("--system", "tinykv", "--workload", "register", "--nemesis", "random-kill,random-partition")
-    done, folder = run(site, tmp_path, *asked, "--time-limit", "10", "--fault-duration", "3", "--queues", "12")
+    done, folder = run(site, tmp_path, *asked, "--time-limit", "10", "--fault-duration", "3", "--keys", "12")
     check_verdict(done.returncode, folder, done.stdout + done.stderr)
     faults = results_of(folder).faults
     assert {fault.name for fault in faults} == {"random-kill", "random-partition"}
@@ -40,7 +40,7 @@ def test_the_system_is_killed_and_cut_off_and_loses_nothing(tmp_path):
 def test_what_it_keeps_in_memory_only_is_found_to_be_lost(tmp_path):
     site = install("tinykv", tmp_path)
     asked = ("--system", "tinykv", "--workload", "register", "--nemesis", "all-kill", "--set", "durable=false")
-    done, folder = run(site, tmp_path, *asked, "--time-limit", "5", "--fault-duration", "1", "--queues", "30")
+    done, folder = run(site, tmp_path, *asked, "--time-limit", "5", "--fault-duration", "1", "--keys", "30")
     assert done.returncode == 1, done.stdout + done.stderr
     assert set(results_of(folder).anomalies) >= {"nonlinearizable"}
 

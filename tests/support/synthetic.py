@@ -85,7 +85,7 @@ def run_info(kind: str) -> RunInfo:
         },
         nodes=NODES,
         roles={"namesrv": "other", "controller": "controller", "broker": "replica"},
-        queues=4,
+        keys=4,
         rate=0.0 if kind == "empty" else 400.0,
         clients=8,
         workers=2,

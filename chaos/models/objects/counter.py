@@ -30,6 +30,8 @@ class CounterModel(Model):
     """Sums by key."""
 
     name = MODEL
+    key = "counter"
+    change = "add"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Found, timed=True),
@@ -39,9 +41,9 @@ class CounterModel(Model):
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import COUNTER
+        from chaos.models.objects.tables import CounterTables
 
-        return COUNTER
+        return CounterTables(read=F.READ, add=F.ADD)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """How much is added."""

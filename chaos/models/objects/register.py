@@ -38,6 +38,8 @@ class RegisterModel(Model):
     """Numbers by key."""
 
     name = MODEL
+    key = "register"
+    change = "write"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Found, timed=True),
@@ -48,9 +50,9 @@ class RegisterModel(Model):
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import REGISTER
+        from chaos.models.objects.tables import RegisterTables
 
-        return REGISTER
+        return RegisterTables(read=F.READ, cas=F.CAS)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """The number to write, and the one that is expected."""

@@ -43,6 +43,8 @@ class SetModel(Model):
     """Sets by key."""
 
     name = MODEL
+    key = "set"
+    change = "add"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Elements, timed=True),
@@ -53,9 +55,9 @@ class SetModel(Model):
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import SET
+        from chaos.models.objects.tables import SetTables
 
-        return SET
+        return SetTables(add=F.ADD)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """The element."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from chaos.core.model import ModelTables
-from chaos.models.objects import counter, register
-from chaos.models.objects import set as sets
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:
     from chaos.core.model import Column, Slots
+    from chaos.core.op import Word
 
 
 class RegisterTables(ModelTables):
@@ -28,13 +27,16 @@ class RegisterTables(ModelTables):
         ]
     )
 
+    def __init__(self, *, read: Word, cas: Word) -> None:
+        self._read, self._cas = read, cas
+
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        writes = slots.f != register.F.READ
+        writes = slots.f != self._read
         return {
             "value": np.where(writes, slots.asked_first, 0),
-            "expected": np.where(slots.f == register.F.CAS, slots.asked_second, 0),
-            **_found(slots, register.F.READ),
+            "expected": np.where(slots.f == self._cas, slots.asked_second, 0),
+            **_found(slots, self._read),
         }
 
 
@@ -49,10 +51,13 @@ class CounterTables(ModelTables):
         ]
     )
 
+    def __init__(self, *, read: Word, add: Word) -> None:
+        self._read, self._add = read, add
+
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        adds = slots.f == counter.F.ADD
-        return {"amount": np.where(adds, slots.asked_first, 0), **_found(slots, counter.F.READ)}
+        adds = slots.f == self._add
+        return {"amount": np.where(adds, slots.asked_first, 0), **_found(slots, self._read)}
 
 
 class SetTables(ModelTables):
@@ -66,13 +71,16 @@ class SetTables(ModelTables):
         ]
     )
 
+    def __init__(self, *, add: Word) -> None:
+        self._add = add
+
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
         returned = [one or b"" for one in slots.result_values or [None] * len(slots.f)]
         ends = np.cumsum([0, *(len(one) // 8 for one in returned)])
         elements = np.frombuffer(b"".join(returned), dtype="<i8")
         return {
-            "element": np.where(slots.f == sets.F.ADD, slots.asked_first, 0),
+            "element": np.where(slots.f == self._add, slots.asked_first, 0),
             "elements": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(elements, pa.int64())),
             "answer": slots.second.astype(np.int8),
         }
@@ -82,8 +90,3 @@ def _found(slots: Slots, read: int) -> dict[str, Column]:
     """What reads of a number found."""
     answer = np.where(slots.f == read, slots.second, -1).astype(np.int8)
     return {"found": np.where(answer == TOLD, slots.first, 0), "answer": answer}
-
-
-REGISTER: Final = RegisterTables()
-COUNTER: Final = CounterTables()
-SET: Final = SetTables()

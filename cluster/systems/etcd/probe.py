@@ -17,7 +17,7 @@ from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.members import Members
-from cluster.systems.etcd.system import FLAGS, GROUP, Etcd
+from cluster.systems.etcd.settings import FLAGS, GROUP, promises
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
@@ -124,7 +124,7 @@ def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:
     """What holds of members of somebody else's cluster; how soon is known only where each shows its timeout."""
     if not all("election-timeout" in flags for flags in shown.values()):
         return Promises(not_taken=("to serve again in time (not every command line shows election-timeout)",))
-    return least(Etcd().promises({**FLAGS, **flags}) for flags in shown.values())
+    return least(promises({**FLAGS, **flags}) for flags in shown.values())
 
 
 def _soon(timeout_s: float) -> int:

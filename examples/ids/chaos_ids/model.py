@@ -27,6 +27,8 @@ class IdsModel(Model):
     """Sources of ids by key."""
 
     name = "ids"
+    key = "source"
+    change = "draw"
     words = F
     functions: Mapping[Word, Function] = {F.NEXT: Function(result=Id, mutates=True, timed=True)}
 

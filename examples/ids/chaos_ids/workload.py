@@ -15,6 +15,7 @@ class IdsWorkload:
     name = "ids"
     model = "ids"
     mix: Mapping[F, float] = {F.NEXT: 1.0}
+    keys = 4
     needs = frozenset({F.NEXT})
     checks = ("assumptions", "unique-ids", "recovery", "progress", "roles", "rto")
 

@@ -20,6 +20,7 @@ class TinyKv:
     name = "tinykv"
     version = "1"
     roles: Mapping[str, RoleKind] = {"server": "replica"}
+    workload = "register"
     start_order = (("server",),)
     settings_help: Mapping[str, str] = {
         "durable": "false: a server forgets all it had when its process ends (default true)"

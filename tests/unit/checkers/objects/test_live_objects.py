@@ -167,7 +167,7 @@ def run_folder(folder, name, *ops):
     (folder / "history").mkdir(parents=True)
     written(folder / "history", name, *ops)
     info = msgspec.structs.replace(run_info(RunLiteral(), "run"), model=name, words=word_table(model), workload=name)
-    write_run(folder, msgspec.structs.replace(info, checks=load("workloads", name).checks, queues=5, origin_ns=10**9))
+    write_run(folder, msgspec.structs.replace(info, checks=load("workloads", name).checks, keys=5, origin_ns=10**9))
     log = EventLog(folder / "history" / RUN_EVENTS)
     for at_ns, phase, edge in ((1, "load", "start"), (2, "load", "end"), (3, "drain", "start"), (4, "drain", "end")):
         log.emit(Phase(time_ns=10**9 + at_ns, name=phase, edge=edge))
@@ -203,7 +203,7 @@ def test_a_whole_run_of_registers_is_judged(tmp_path):
     code, out, said = chaos("check", folder, "--engine", "local")
     assert (code, said) == (0, "")
     told = " ".join(out.split())
-    assert "All answers of 1 key fit the 2 changes that were acknowledged; no fault was asked for." in told
+    assert "All answers of 1 register fit the 2 writes that were acknowledged; no fault was asked for." in told
     assert "register true every key has an order that agrees with real time 3 operations of 1 key" in told
     assert (tmp_path / "run" / "report.html").exists()
 
