@@ -97,7 +97,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     workload: str
     model: str
     words: dict[str, int]  # word of the model → its number in streams and tables
-    checks: tuple[str, ...] = ()  # who judges it, as the workload says; empty: every check of the model
+    checks: tuple[str, ...] = ()  # who judges it: the workload's, then --check's; empty: every check of logs
     nemesis: str
     seed: int
     settings: dict[str, str]

@@ -32,6 +32,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "drain_deadline_s": 180.0,
     "ready_deadline_s": 180.0,
     "engine": "auto",
+    "checks": (),
     "reports": ("html",),
     "store": "store",
 }
@@ -41,8 +42,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
-    ``sequence``: the steps, if the nemesis is one. ``settings`` are the system's, resolved; ``backend_options`` the
-    backend's, as given; ``origins`` says for each field who decided it.
+    ``checks``: those beside the workload's own. ``sequence``: the steps, if the nemesis is one. ``settings`` are the
+    system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each field who decided it.
     """
 
     system: str
@@ -64,6 +65,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     ready_deadline_s: float
     rto_budget_s: float | None
     engine: Literal["auto", "spark", "local"]
+    checks: tuple[str, ...]
     reports: tuple[str, ...]
     seed: int
     store: str

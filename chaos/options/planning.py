@@ -19,7 +19,7 @@ from chaos.workload.base import Workload, check_suited
 from chaos.workload.base import mix_of as mix_on
 from cluster.host import Backend
 from cluster.leaders import subjects_of
-from cluster.system import System
+from cluster.system import System, takes_sends_once
 from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
 from nemesis.plan.catalog import ALL
@@ -109,7 +109,7 @@ def mix_of(experiment: Experiment, system: System) -> dict[Word, float]:
     """
     workload = workload_of(experiment)
     operations = system.operations(workload.model, experiment.settings)
-    idempotent_sends = system.idempotent_sends(experiment.settings)
+    idempotent_sends = takes_sends_once(system, experiment.settings)
     check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
     return mix_on(workload, operations)
 

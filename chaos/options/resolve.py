@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.options import bugs
+from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
 from cluster.bug import SETTING
-from cluster.system import System
+from cluster.system import System, settings_for
 
 if TYPE_CHECKING:
     from chaos.workload.base import Workload
@@ -69,9 +70,11 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     for name in values.get("reports", ()):
         if name not in (known := plugins.names("reporters")):
             raise UsageError(f"--report {name}: no such reporter{plugins.did_you_mean(name, known)}")
+    if values.get("checks"):
+        values["checks"] = check_names(values["checks"])
     workload_name = values.get("workload", system.workload)
     workload: Workload = plugins.load("workloads", workload_name)
-    needed = beneath(system.settings_for(workload.needs), wanted)
+    needed = beneath(settings_for(system, workload.needs), wanted)
     settings, seed = system.resolve(needed), secrets.randbelow(2**31)
     experiment = resolved(values, settings, seed, workload=workload_name, keys=workload.keys)
     origins = experiment.origins

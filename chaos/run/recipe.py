@@ -52,6 +52,7 @@ DEPLOY_ATTEMPTS = 2
 """A cluster that does not come up is replaced once; both attempts share ``--ready-deadline``."""
 
 BEAT_S = 1.0
+TICK_S = 0.2
 Say = Callable[[str], None]
 
 
@@ -102,7 +103,7 @@ class Run:
             workload=e.workload,
             model=self.model.name,
             words=word_table(self.model),
-            checks=self.workload.checks,
+            checks=tuple(dict.fromkeys((*self.workload.checks, *e.checks))),
             nemesis=e.nemesis,
             seed=e.seed,
             settings=e.settings,
@@ -251,7 +252,7 @@ class Run:
 
         kinds = faults_on(e.kill)
         check_hosts(self.plan, deployed.cluster, kinds)  # before the load's time begins: it may take a while
-        origin_ns = now_ns() + NS_PER_S // 2
+        origin_ns = workers.await_start(self.stopper.check_asked)
         self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(
             self.plan,
@@ -332,7 +333,9 @@ class Run:
         ``waits``: whether to go on although the time is up.
         """
         told_ns, dead = now_ns(), set[str]()
-        while (now_ns() < until_ns or waits()) and not self.stopper.asked.wait(0.2):
+        while (left_s := (until_ns - now_ns()) / NS_PER_S) > 0 or waits():
+            if self.stopper.asked.wait(min(TICK_S, left_s) if left_s > 0 else TICK_S):
+                return
             self._keep_notes()
             self.backend.check()
             for name in set(workers.dead()) - dead:

@@ -1,12 +1,11 @@
 """The model ``counter``: one sum per key, to be added to and read."""
 
-import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from chaos.core.model import Function, ModelTables, PackedArgument, PackedResult
+from chaos.core.model import Function, Model, ModelTables, PackedArgument, PackedResult
 from chaos.core.op import Word
 from chaos.models.objects.answers import NO_ARGUMENT, NO_RESULT, Found, found_text, packed_found
 
@@ -27,8 +26,8 @@ class Add(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
 
 
-class CounterModel:
-    """Sums by key; implements ``chaos.core.model.Model``."""
+class CounterModel(Model):
+    """Sums by key."""
 
     name = MODEL
     key = "counter"
@@ -38,8 +37,6 @@ class CounterModel:
         F.READ: Function(result=Found, timed=True),
         F.ADD: Function(argument=Add, mutates=True, timed=True),
     }
-    row_layout: struct.Struct | None = None
-    stores_values = False
 
     @property
     def tables(self) -> ModelTables:

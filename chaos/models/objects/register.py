@@ -1,12 +1,11 @@
 """The model ``register``: one number per key, to be read, written, and compared and set."""
 
-import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from chaos.core.model import Function, ModelTables, PackedArgument, PackedResult
+from chaos.core.model import Function, Model, ModelTables, PackedArgument, PackedResult
 from chaos.core.op import Word
 from chaos.models.objects.answers import NO_ARGUMENT, NO_RESULT, Found, found_text, packed_found
 
@@ -35,8 +34,8 @@ class Cas(msgspec.Struct, frozen=True, kw_only=True):
     value: int
 
 
-class RegisterModel:
-    """Numbers by key; implements ``chaos.core.model.Model``."""
+class RegisterModel(Model):
+    """Numbers by key."""
 
     name = MODEL
     key = "register"
@@ -47,8 +46,6 @@ class RegisterModel:
         F.WRITE: Function(argument=Write, mutates=True, timed=True),
         F.CAS: Function(argument=Cas, mutates=True, timed=True),
     }
-    row_layout: struct.Struct | None = None
-    stores_values = False
 
     @property
     def tables(self) -> ModelTables:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from chaos.core.model import ModelTables
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:
-    from chaos.core.model import Column, RowFormat, Slots
+    from chaos.core.model import Column, Slots
     from chaos.core.op import Word
 
 
-class RegisterTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class RegisterTables(ModelTables):
+    """The columns of a register's operations."""
 
     columns = pa.schema(
         [
@@ -25,7 +26,6 @@ class RegisterTables:
             ("answer", pa.int8()),  # read: 1 it found a value, 0 nothing is there; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
 
     def __init__(self, *, read: Word, cas: Word) -> None:
         self._read, self._cas = read, cas
@@ -39,13 +39,9 @@ class RegisterTables:
             **_found(slots, self._read),
         }
 
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
 
-
-class CounterTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class CounterTables(ModelTables):
+    """The columns of a counter's operations."""
 
     columns = pa.schema(
         [
@@ -54,7 +50,6 @@ class CounterTables:
             ("answer", pa.int8()),  # read: 1 it found a sum, 0 nothing is there; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
 
     def __init__(self, *, read: Word, add: Word) -> None:
         self._read, self._add = read, add
@@ -64,13 +59,9 @@ class CounterTables:
         adds = slots.f == self._add
         return {"amount": np.where(adds, slots.asked_first, 0), **_found(slots, self._read)}
 
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
 
-
-class SetTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class SetTables(ModelTables):
+    """The columns of a set's operations."""
 
     columns = pa.schema(
         [
@@ -79,7 +70,6 @@ class SetTables:
             ("answer", pa.int8()),  # read: 1 it returned ``elements``; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
 
     def __init__(self, *, add: Word) -> None:
         self._add = add
@@ -94,10 +84,6 @@ class SetTables:
             "elements": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(elements, pa.int64())),
             "answer": slots.second.astype(np.int8),
         }
-
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
 
 
 def _found(slots: Slots, read: int) -> dict[str, Column]:

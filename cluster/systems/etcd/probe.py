@@ -13,7 +13,7 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from cluster.leaders import not_ready
-from cluster.system import ClusterView, Confirmed, Removal
+from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.members import Members
@@ -32,17 +32,14 @@ class _Done(msgspec.Struct):
     pass
 
 
-class EtcdProbe:
-    """Implements ``cluster.system.Probe``."""
+class EtcdProbe(Probe):
+    """Asks the members themselves; nothing has to be created, because a key is there once it is written."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
         self._gateways = {node.name: Gateway(node.address) for node in view.nodes}
         self._members = Members(self._gateways)
         self._subjects = (Subject(name=GROUP, nodes=tuple(self._gateways)),)
-
-    async def prepare(self) -> None:
-        """Nothing: a key is there once it is written."""
 
     async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
         """Compare the command line of every member's process, as it shows it itself, with the settings.

@@ -10,7 +10,6 @@ from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
-from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -38,16 +37,11 @@ class Etcd:
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "register"
     start_order = ((ROLE,),)
-    bugs: Mapping[str, Bug] = MappingProxyType({})
     settings_help: Mapping[str, str] = settings_of.HELP
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""
         return settings_of.resolve(settings)
-
-    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:  # noqa: ARG002 - the same for all
-        """Nothing: every operation works under all settings."""
-        return {}
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - always the same
         """Three members."""
@@ -104,10 +98,6 @@ class Etcd:
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
         """All words of registers, sets and counters."""
         return frozenset(_WORDS.get(model, ()))
-
-    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - the same under all settings
-        """No: etcd keeps no log."""
-        return False
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """For each client number, whether it stays on one member."""
