@@ -32,9 +32,10 @@ ABLE: Final = frozenset({Capability.SIGNALS, Capability.RESTART})
 _ONE_NETWORK: Final = "hosts of tests share one network; --backend netns has hosts with networks of their own"
 _END_TIMEOUT_S: Final = 10.0
 
-# Standard input closes when the harness is done or dead. $1: what the environment of every process of the run holds.
+# A line comes when the harness is done, the end of input when it died: a command may then still be on its way to exec.
+# $1: what the environment of every process of the run holds.
 _KEEPER: Final = """\
-cat > /dev/null
+read -r _ || sleep 0.3
 while found=$(grep -lszxF -e "$1" /proc/[0-9]*/environ); [ -n "$found" ]; do
   for path in $found; do
     path=${path#/proc/}
@@ -101,9 +102,7 @@ class FakeBackend:
         """End every process of the run; homes stay for who looks at them."""
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
-            assert keeper.stdin is not None
-            keeper.stdin.close()
-            keeper.wait(_END_TIMEOUT_S)
+            keeper.communicate(b"\n", timeout=_END_TIMEOUT_S)
         if self._record is not None:
             self._record.unlink(missing_ok=True)
 

@@ -38,6 +38,7 @@ def test_every_example_is_tried_and_small():
         assert (EXAMPLES / name / "README.md").is_file()
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_found_by_name_and_passes_its_own_tests(name, tmp_path):
     site = install(name, tmp_path)

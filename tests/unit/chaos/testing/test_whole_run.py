@@ -140,7 +140,7 @@ def test_another_check_judges_beside_those_of_the_workload_and_is_kept(tmp_path)
 
 def test_nothing_is_left_of_a_run_whose_process_was_killed(tmp_path):
     code = f"from pathlib import Path; from chaos.testing import run; run(Path({str(tmp_path)!r}), time_limit_s=60.0)"
-    process = subprocess.Popen([sys.executable, "-c", code])
+    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "CHAOS_CACHE": str(tmp_path / "cache")})
     try:
         begun = Deadline("the run to begin", 30)
         while not ((tmp_path / "current").exists() and len(of_run((tmp_path / "current").resolve().name)) >= 3):
