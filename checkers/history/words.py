@@ -43,13 +43,13 @@ def _of_model(name: str) -> Words:
     model = model_named(name)
     functions = {int(word): (word.word, function) for word, function in model.functions.items()}
     changes = tuple(number for number, (_, one) in functions.items() if one.mutates)
-    others = tuple(number for number, (_, one) in functions.items() if one.timed and not one.mutates)
+    timed = [number for number, (_, one) in functions.items() if one.timed]
     return Words(
         key=model.key,
         change=model.change,
         named={number: word for number, (word, _) in functions.items()},
         changes=changes,
-        timed=(*changes, *others),
+        timed=tuple(sorted(timed, key=lambda number: number not in changes)),
         budgeted=frozenset(word for word, one in functions.values() if one.timed and one.budgeted),
         final=tuple(number for number, (_, one) in functions.items() if one.final),
     )
