@@ -35,7 +35,7 @@ def unpacked(package: Package, say: Callable[[str], None], environment: Mapping[
         environment: the variables that place the cache and find the tools (default: this process').
 
     Raises:
-        CapabilityError: this machine has no apt, or its package lists have no such version.
+        CapabilityError: this machine has no apt, or its sources have no such version.
         DeployError: the package cannot be unpacked, or the cache cannot be written.
     """
     environment = os.environ if environment is None else environment
@@ -61,12 +61,26 @@ def unpacked(package: Package, say: Callable[[str], None], environment: Mapping[
 
 def _unpack(package: Package, partial: Path, environment: Mapping[str, str]) -> None:
     wanted, program = f"{package.name}={package.version}*", package.program
-    if (said := _failed(["apt-get", "download", wanted], partial, environment)) is not None:
-        hint = f"apt-get update, on {package.release}"
-        raise CapabilityError(f"{program}: apt-get download {wanted}: {said}; {hint}")
+    plain = _failed(["apt-get", "download", wanted], partial, environment)
+    said = plain and _download_with_own_lists(wanted, partial, environment)
+    if said is not None:
+        where = f"{program}: apt-get download {wanted}: {said}"
+        raise CapabilityError(f"{where}; the sources of {package.release} have it")
     for file in partial.glob("*.deb"):
         if (said := _failed(["dpkg-deb", "-x", str(file), "x"], partial, environment)) is not None:
             raise DeployError(f"{program}: {file.name} cannot be unpacked: {said}")
+
+
+def _download_with_own_lists(wanted: str, partial: Path, environment: Mapping[str, str]) -> str | None:
+    """What failed at last; None if nothing did. The machine's lists may be absent or old, and not ours to renew."""
+    own = []
+    for name, folder in (("Dir::State::Lists", "lists"), ("Dir::Cache", "archives")):
+        (partial / folder / "partial").mkdir(parents=True)
+        own += ["-o", f"{name}={partial / folder}"]
+    own += ["-o", "APT::Sandbox::User="]  # nobody else could write here
+    if (said := _failed(["apt-get", *own, "update"], partial, environment)) is not None:
+        return said
+    return _failed(["apt-get", *own, "download", wanted], partial, environment)
 
 
 def _failed(argv: list[str], folder: Path, environment: Mapping[str, str]) -> str | None:

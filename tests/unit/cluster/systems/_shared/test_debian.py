@@ -51,9 +51,21 @@ def test_the_package_is_unpacked_once(place):
     assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nothing half-done stays"
 
 
+def test_without_lists_of_its_own_the_machine_gives_the_package_all_the_same(place):
+    apt(place, 'case "$*" in *Dir::State::Lists*) cp "$MADE" etcd-server_3.4.23-4_all.deb;; *) exit 100;; esac')
+    folder = unpacked(ETCD, print, place)
+    assert (folder / "etcd").exists()
+    plain, update, download = Path(place["CALLS"]).read_text().splitlines()
+    assert plain == "download etcd-server=3.4.23*"
+    assert update.startswith("-o Dir::State::Lists=")
+    assert update.endswith(" update")
+    assert download.endswith(" download etcd-server=3.4.23*")
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nor do the lists stay"
+
+
 def test_a_version_that_apt_does_not_know(place):
     apt(place, "echo \"E: Version '3.4.23*' for 'etcd-server' was not found\" >&2; exit 100")
-    with pytest.raises(CapabilityError, match="was not found; apt-get update, on Debian 12"):
+    with pytest.raises(CapabilityError, match="was not found; the sources of Debian 12 have it"):
         unpacked(ETCD, print, place)
     assert [*Path(place["CHAOS_CACHE"]).iterdir()] == []
 
