@@ -252,6 +252,9 @@ class Run:
 
         kinds = faults_on(e.kill)
         check_hosts(self.plan, deployed.cluster, kinds)  # before the load's time begins: it may take a while
+        operations = self.system.operations(self.model.name, e.settings)
+        phases = self.workload.final(final_spec(deployed.view, self.system, operations, e.op_timeout_s))
+        self.note(required_phases=tuple(phase.name for phase in phases if phase.required))
         origin_ns = workers.await_start(self.stopper.check_asked)
         self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(
@@ -299,8 +302,6 @@ class Run:
                 recovery.look()
                 absent = recovery.absent(workers.totals(), latest(), leads())
         workers.stop()
-        operations = self.system.operations(self.model.name, e.settings)
-        phases = self.workload.final(final_spec(deployed.view, self.system, operations, e.op_timeout_s))
         self.stopper.check_insisted()
         with self.phase("settle"):
             settle(

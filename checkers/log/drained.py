@@ -45,7 +45,7 @@ class FinalReadsCheck(OfEachKey):
         queues = range(context.run.keys)
         undrained = {key: why for key in queues if (why := reasons.get(key, "no final read"))}
         texts = incomplete(undrained)
-        if not texts and not context.timeline.drain_ended:
+        if not texts and not context.timeline.final_phases_ended:
             texts = ["the phase of the final drain did not end well"]
         found = Finding(
             count=max(len(undrained), len(texts)), examples=examples(Example(sentence=text) for text in texts)
