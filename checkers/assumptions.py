@@ -133,7 +133,7 @@ def ended(context: Context) -> str:
     if context.run.status in UNFINISHED:
         return "the run was killed, or goes on"
     if not context.timeline.final_phases_ended:
-        return f"the run has no ended {' and '.join(context.run.required_phases)}"
+        return f"the run has no ended {' and '.join(context.run.required_phases or ('final reads',))}"
     cut = [stream.worker for stream in context.streams if not stream.ended]
     if cut or len(context.streams) < context.run.workers:
         return "the record of a worker did not end" if cut else "the record of a worker is missing"

@@ -126,6 +126,7 @@ def run_of(plan: Plan, name: str, argv: tuple[str, ...]) -> RunInfo:
         backend="none",
         workload="queue",
         model=LOG.name,
+        required_phases=("drain",),
         words=word_table(LOG),
         nemesis="noop",
         seed=plan.seed,

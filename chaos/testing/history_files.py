@@ -279,6 +279,7 @@ def run_info(
         backend="none",
         workload=run.workload,
         model=LOG.name,
+        required_phases=("drain",),
         words=word_table(LOG),
         seed=1,
         nemesis=",".join(dict.fromkeys(fault.name for fault in faults)) or "noop",

@@ -241,7 +241,8 @@ def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
     return Timeline(
         origin_ns=run.origin_ns,
         end_ns=max((event.time_ns for event in events), default=run.origin_ns),
-        final_phases_ended=all(_ended(events, name) for name in run.required_phases),
+        final_phases_ended=run.required_phases is not None
+        and all(_ended(events, name) for name in run.required_phases),
         faults=fault_spans(events),
         reigns=reigns_of(speeches, run),
         statements=statements_of(speeches, run),

@@ -75,6 +75,7 @@ def run_info(kind: str) -> RunInfo:
         backend="netns",
         workload="queue",
         model=LOG.name,
+        required_phases=("drain",),
         words=word_table(LOG),
         nemesis="leader-partition,major-suspend@controller,random-loss",
         seed=9133702,
