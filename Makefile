@@ -26,7 +26,8 @@ lint: $(VENV)/.ready-test
 # The unit part first: what can fail in a minute should.
 test: lint
 	$(BIN)/python -m pytest -n auto -m "not e2e and not spark and not controls and not backends and not longer"
-	$(BIN)/python -m pytest -m "(e2e or spark) and not controls and not backends and not longer"
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "e2e" tests/e2e_hosts
+	$(BIN)/python -m pytest -m "(e2e or spark) and not controls and not backends and not longer" --ignore tests/e2e_hosts
 
 # Real systems on Docker under each kind of fault; the engine: .ci/engine, where none runs.
 test-backends: $(VENV)/.ready-test

@@ -55,7 +55,7 @@ def started(rounds: int) -> dict[str, list[float]]:
         provided = backend.provide(system.fetch(print))
         with hosts_up(backend, run_id, specs, Path(work)) as hosts:
             infos = tuple(NodeInfo(name=s.name, role=s.role, address=hosts[s.name].address) for s in specs)
-            view = ClusterView(run_id=run_id, nodes=infos, settings=settings, queues=4)
+            view = ClusterView(run_id=run_id, nodes=infos, settings=settings, keys=4)
             for _ in range(rounds):
                 for info in infos:
                     host = hosts[info.name]

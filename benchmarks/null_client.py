@@ -112,7 +112,7 @@ def _one(number: int, workload: str, seconds: float, folder: str) -> float:
         workers=WORKERS,
         system="null",
         workload=workload,
-        view=ClusterView(run_id="null", nodes=(node,), settings={"model": model}, queues=4),
+        view=ClusterView(run_id="null", nodes=(node,), settings={"model": model}, keys=4),
         clients=8,
         rate=DUE_AT_ONCE,
         seed=1,

@@ -21,11 +21,11 @@ DATA = ROOT / "docs" / "data"
 SYSTEMS = "cluster/systems"
 CHECKS = ("*.py", "history", "anomalies", "engine", "log", "consumers", "cluster", "recovery")
 SOURCES = {
-    "minimq": (f"{SYSTEMS}/minimq", f"{SYSTEMS}/_shared"),
-    "rocketmq": (f"{SYSTEMS}/rocketmq", f"{SYSTEMS}/_shared"),
+    **{system: (f"{SYSTEMS}/{system}", f"{SYSTEMS}/_shared") for system in ("minimq", "rocketmq", "etcd")},
     "nemesis": ("nemesis",),
     "workload": ("chaos/workload",),
     "checks": tuple(f"checkers/{room}" for room in CHECKS),
+    "objects": ("checkers/objects",),
     "hosts": tuple(f"cluster/{room}" for room in ("*.py", "agent", "hosts", "network", "nodes")),
     "engines": ("checkers", "spark_checkers", "chaos/core"),
 }
@@ -73,9 +73,9 @@ def today() -> Code:
     return {name: fingerprint(patterns) for name, patterns in SOURCES.items()}
 
 
-def deciding(system: str) -> tuple[str, ...]:
-    """The sources that decide what a run on a system comes to."""
-    return (system, "nemesis", "workload", "checks")
+def deciding(system: str, model: str = "log") -> tuple[str, ...]:
+    """The sources that decide what a run on a system comes to; ``model`` is what its clients work on."""
+    return (system, "nemesis", "workload", "checks", *(() if model == "log" else ("objects",)))
 
 
 def git(*argv: str) -> str:

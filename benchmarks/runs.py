@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -63,7 +63,7 @@ def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row
     path = folder / "results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     return {
-        **origin(deciding(system), command),
+        **origin(deciding(system, info["model"]), command),
         "exit": code,
         "valid": results.get("valid"),
         "reason": results.get("reason", "") or info.get("error") or "",
@@ -175,9 +175,9 @@ def seconds(rto: dict[str, Any]) -> float | None:
     return float(rto["seconds"]) if rto["recovered"] else float("inf")
 
 
-def outage_cells(faults: list[dict[str, Any]]) -> tuple[int, str, str]:
-    """How many faults stopped no send, and the median and the longest outage of the others as they are shown."""
-    found = [seconds(rto) for fault in faults for rto in fault["rto"] if rto["f"] == "send"]
+def outage_cells(faults: list[dict[str, Any]], words: Collection[str] = ("send",)) -> tuple[int, str, str]:
+    """How many faults stopped none of these words, and the median and the longest outage of the others as shown."""
+    found = [seconds(rto) for fault in faults for rto in fault["rto"] if rto["f"] in words]
     outages = [rto for rto in found if rto is not None]
     if not outages:
         return len(found), "-", "-"

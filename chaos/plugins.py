@@ -1,12 +1,16 @@
-"""Systems, backends, workloads, faults, checks and reporters by name, through entry points: the door that plugins use.
+"""Systems, backends, workloads, models, faults, checks and reporters by name: the door that plugins use.
+
+Packages bring them through entry points; a test may offer one of its own process (``offered``).
 
 A name is loaded only when it is asked for, so ``--help`` stays fast and a broken plugin harms nobody
 else. The module refuses to guess: an unknown name is an error with the nearest known one.
 """
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import Distribution, EntryPoint, entry_points
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -28,9 +32,42 @@ class Listed(msgspec.Struct, frozen=True):
     error: str | None = None
 
 
-def _found(group: str) -> dict[str, EntryPoint]:
-    points: dict[str, EntryPoint] = {}
-    for point in entry_points(group=f"chaos.{group}"):
+class Offer(NamedTuple):
+    """A plugin that this process has and no package brought. ``value``: where it is, ``module:name``."""
+
+    name: str
+    value: str
+    thing: Any
+    dist: None = None
+
+    @property
+    def module(self) -> str:
+        """The module that holds it."""
+        return self.value.partition(":")[0]
+
+    def load(self) -> Any:
+        """It is there."""
+        return self.thing
+
+
+_OFFERS: Final[dict[str, tuple[Offer, ...]]] = {}
+
+
+@contextmanager
+def offered(group: str, name: str, thing: Any) -> Iterator[None]:
+    """Let an object of this process be found by its name while inside, as if a package had brought it."""
+    before = _OFFERS.get(group, ())
+    kind = thing if hasattr(thing, "__qualname__") else type(thing)
+    _OFFERS[group] = (*before, Offer(name, f"{kind.__module__}:{kind.__qualname__}", thing))
+    try:
+        yield
+    finally:
+        _OFFERS[group] = before
+
+
+def _found(group: str) -> dict[str, EntryPoint | Offer]:
+    points: dict[str, EntryPoint | Offer] = {}
+    for point in (*entry_points(group=f"chaos.{group}"), *_OFFERS.get(group, ())):
         other = points.get(point.name)
         if other is not None and other.value != point.value:
             names = sorted({str(p.dist.name) if p.dist else p.value for p in (other, point)})

@@ -129,11 +129,11 @@ def _unrecorded(context: Context) -> tuple[list[str], int]:
 
 
 def ended(context: Context) -> str:
-    """Why the run has no ended drain (SEMANTICS 11); empty if it has."""
+    """Why the run did not end as it should (SEMANTICS 11); empty if it did."""
     if context.run.status in UNFINISHED:
         return "the run was killed, or goes on"
-    if not context.timeline.drain_ended:
-        return "the run has no ended drain"
+    if not context.timeline.final_phases_ended:
+        return f"the run has no ended {' and '.join(context.run.required_phases or ('final reads',))}"
     cut = [stream.worker for stream in context.streams if not stream.ended]
     if cut or len(context.streams) < context.run.workers:
         return "the record of a worker did not end" if cut else "the record of a worker is missing"

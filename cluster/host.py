@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from subprocess import Popen
-from typing import Final, Protocol
+from typing import IO, Final, Protocol
 
 import msgspec
 
@@ -163,6 +162,25 @@ class Host(Protocol):
         ...
 
 
+class Inmate(Protocol):
+    """A process of ours in the client's network, as ``subprocess.Popen`` is one."""
+
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; returns its exit status.
+
+        Raises:
+            Exception: it did not end within ``timeout`` seconds.
+        """
+        ...
+
+    def kill(self) -> None:
+        """End it at once; fine if it has ended."""
+        ...
+
+
 class Backend(Protocol):
     """Makes hosts and a network between them, and takes them away again.
 
@@ -201,7 +219,7 @@ class Backend(Protocol):
         """Make a local folder visible, to be read only, on every host; returns its path there. Before ``up``."""
         ...
 
-    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> "Popen[bytes]":
+    def popen_inside(self, argv: Sequence[str], env: Mapping[str, str]) -> Inmate:
         """Start a local Python-side process (worker, observer) in the client's network.
 
         Its standard input and output are pipes to the caller; it sees the local file system.

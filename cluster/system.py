@@ -2,13 +2,15 @@
 
 A system decides in pure functions (``topology``, ``launch``, ``promises``); start, kill, pause, resume and alive are
 not its business but ``cluster.nodes.process``'. ``Probe`` and ``Client`` run inside the client host's network, in
-worker and observer processes, and know nodes by address only. What has a leader in a system says
-``cluster.leaders.HasLeaders``.
+worker and observer processes, and know nodes by address only.
+
+What only some systems have is a protocol of its own: ``HasBugs``, ``HasSettings``, ``NeedsSettings``,
+``PinsClients``, ``TakesSendsOnce``, and ``cluster.leaders.HasLeaders``. A system that lacks one says nothing of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
@@ -29,7 +31,7 @@ class ClusterView(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     nodes: tuple[NodeInfo, ...]
     settings: dict[str, str]
-    queues: int
+    keys: int
 
     @property
     def mark(self) -> str:
@@ -87,13 +89,17 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Probe(Protocol):
-    """Asks the system about itself, from inside. One outstanding request per node, own connections."""
+    """Asks the system about itself, from inside. One outstanding request per node, own connections.
+
+    A class that names this one as its base need say only what differs from the defaults: nothing has to be created, no
+    setting has to be in effect, and nothing stays open between questions.
+    """
 
     async def prepare(self) -> None:
         """Create what the workload needs (topics on every replica); raises DeployError if refused."""
-        ...
+        return
 
-    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
+    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:  # noqa: ARG002 - there are none
         """Ask every node for its settings in effect.
 
         Args:
@@ -103,7 +109,7 @@ class Probe(Protocol):
         Raises:
             DeployError: one is not in effect; names node, key, wanted and found.
         """
-        ...
+        return Confirmed()
 
     async def readiness(self) -> str | None:
         """None when the cluster is complete and serves; else one line saying what is missing."""
@@ -115,11 +121,11 @@ class Probe(Protocol):
 
     async def remove(self) -> Removal:
         """Remove what ``prepare`` created, from a cluster that goes on without this run; never raises for a node."""
-        ...
+        return Removal()
 
     async def close(self) -> None:
         """Release all connections."""
-        ...
+        return
 
 
 class System(Protocol):
@@ -128,12 +134,10 @@ class System(Protocol):
     name: str
     version: str
     roles: Mapping[str, RoleKind]
+    workload: str
+    """What clients do unless somebody asks for something else."""
     start_order: tuple[tuple[str, ...], ...]
     """Roles in the order in which their processes are started; those of one group start at once."""
-    bugs: Mapping[str, Bug]
-    """The bugs that the setting ``bug`` can switch on, by name; empty for a system that carries none."""
-    settings_help: Mapping[str, str]
-    """Settings of the harness' own for this system (``client.…``) with a line of help each."""
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """Check settings and fill in defaults.
@@ -141,10 +145,6 @@ class System(Protocol):
         Raises:
             UsageError: unknown or impossible setting, with a guess at what was meant.
         """
-        ...
-
-    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:
-        """Pure: what has to be set for clients to make these operations, by full name; the user's go before."""
         ...
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
@@ -174,7 +174,7 @@ class System(Protocol):
         ...
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
-        """Client ``number`` of ``clients``; the settings decide which of them are pinned."""
+        """Client ``number`` of ``clients``; any other number asks for one beside them, which is not pinned."""
         ...
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
@@ -184,10 +184,70 @@ class System(Protocol):
         """
         ...
 
-    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:
-        """Pure: whether a send under a producer's name and sequence takes effect once however often it is tried."""
+
+@runtime_checkable
+class HasBugs(Protocol):
+    """A system that carries bugs as switches."""
+
+    bugs: Mapping[str, Bug]
+    """The bugs that the setting ``bug`` can switch on, by name."""
+
+
+@runtime_checkable
+class HasSettings(Protocol):
+    """A system that lists its settings (``chaos list settings``)."""
+
+    settings_help: Mapping[str, str]
+    """Settings of the harness' own for this system (``client.…``) with a line of help each."""
+
+
+@runtime_checkable
+class NeedsSettings(Protocol):
+    """A system that must be set up for some operations."""
+
+    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:
+        """Pure: what has to be set for clients to make these operations, by full name; the user's go before."""
         ...
+
+
+@runtime_checkable
+class PinsClients(Protocol):
+    """A system some of whose clients stay on one node whatever the route says."""
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """Pure: for each client number, whether it stays on one node."""
         ...
+
+
+@runtime_checkable
+class TakesSendsOnce(Protocol):
+    """A system that may take a repeated send only once."""
+
+    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:
+        """Pure: whether a send under a producer's name and sequence takes effect once however often it is tried."""
+        ...
+
+
+def bugs_of(system: object) -> Mapping[str, Bug]:
+    """The bugs that a system carries, by name."""
+    return system.bugs if isinstance(system, HasBugs) else {}
+
+
+def settings_help_of(system: object) -> Mapping[str, str]:
+    """The settings that a system lists, with a line of help each."""
+    return system.settings_help if isinstance(system, HasSettings) else {}
+
+
+def settings_for(system: object, operations: frozenset[Word]) -> Mapping[str, str]:
+    """What has to be set in a system for clients to make these operations, by full name."""
+    return system.settings_for(operations) if isinstance(system, NeedsSettings) else {}
+
+
+def pinned_clients(system: object, settings: Mapping[str, str], clients: int) -> list[bool]:
+    """For each client number, whether it stays on one node."""
+    return list(system.pinned(settings, clients)) if isinstance(system, PinsClients) else [False] * clients
+
+
+def takes_sends_once(system: object, settings: Mapping[str, str]) -> bool:
+    """Whether a send under a producer's name and sequence takes effect once however often it is tried."""
+    return isinstance(system, TakesSendsOnce) and system.idempotent_sends(settings)

@@ -16,8 +16,8 @@ class Terms(NamedTuple):
     """The terms of one run.
 
     ``words``: number to word, as tables and points have them. ``changes``: the words of which an ok answer promises
-    that the object was changed, as far as clients used them. ``change``: one of them as a noun. ``key``: what a key
-    names. ``is_log``: whether there are messages, offsets and readers.
+    that the object was changed, as far as clients used them. ``change``: what it is called to change a key. ``key``:
+    what a key is called. ``is_log``: whether there are messages, offsets and readers.
     """
 
     words: Mapping[int, str]
@@ -30,15 +30,14 @@ class Terms(NamedTuple):
 def terms_of(run: RunInfo) -> Terms:
     """The terms of a run."""
     try:
-        changing = words_of(run).changing
+        words = words_of(run)
+        changing, key, change = words.changing, words.key, words.change
     except UsageError:
-        changing = frozenset()
-    asked = {word for word in changing if run.mix.get(word, 0) > 0}
-    is_log = run.model == LOG_MODEL
+        changing, key, change = frozenset(), "key", "change"
     return Terms(
         words={number: word for word, number in run.words.items()},
-        changes=frozenset(asked or changing),
-        change=next(iter(asked)) if len(asked) == 1 else "change",
-        key="queue" if is_log else "key",
-        is_log=is_log,
+        changes=frozenset(word for word in changing if run.mix.get(word, 0) > 0) or changing,
+        change=change,
+        key=key,
+        is_log=run.model == LOG_MODEL,
     )

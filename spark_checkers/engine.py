@@ -116,7 +116,7 @@ def _judged(each: Sequence[Evidence], only: tuple[str, ...], note: str) -> list[
                 continue
             duty, groups = Duty.of(context, panels[i]), grouped(keys)
             shared = [pickle.dumps((duty, group)) for group in groups]
-            tasks += [Task("queues", each[i].history, 0, one) for one in shared]
+            tasks += [Task("keys", each[i].history, 0, one) for one in shared]
             owner += [i] * len(groups)
     answers = _run(tasks)
     out: list[Judged | ChaosError] = []

@@ -138,6 +138,7 @@ def check_command(
     A path that cannot be judged gets one line; the others are judged. The exit code is the first of these that any
     path has: 1 invalid, 255 a check broke, 254 it cannot be read, 2 unknown, 130 interrupted, 0 valid.
     """
+    from chaos.options.check_names import check_names
     from chaos.run.judging import aim
 
     master = _meant(master, engine)
@@ -148,7 +149,7 @@ def check_command(
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
             others = ", ".join(FORMATS[1:])
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
-        codes = _runs(paths, engine, store, scratch, master, _asked(checks), as_json=as_json)
+        codes = _runs(paths, engine, store, scratch, master, frozenset(check_names(checks)), as_json=as_json)
     elif checks:
         raise UsageError("--check: only for run folders; leave it out, a file is judged by its --model")
     else:
@@ -168,21 +169,6 @@ def _refused(text: str, error: ChaosError) -> int:
     """Say in a line why a path could not be judged."""
     click.echo(f"chaos: {'' if text in str(error) else f'{text}: '}{error}", err=True)
     return error.exit_code
-
-
-def _asked(texts: tuple[str, ...]) -> frozenset[str]:
-    """The checks that are named."""
-    if not texts:
-        return frozenset()
-    from chaos.plugins import did_you_mean
-    from checkers.engine.registry import checks
-
-    known = checks()
-    names = [name.strip() for text in texts for name in text.split(",")]
-    for name in names:
-        if name not in known:
-            raise UsageError(f"--check {name}: no such check{did_you_mean(name, known)}")
-    return frozenset(names)
 
 
 class _Run(NamedTuple):

@@ -66,12 +66,13 @@ def _reporters() -> Rows:
 def _settings() -> Rows:
     """The settings of the harness' own for each system that loads; a system's own keys are for its documentation."""
     from chaos import plugins
+    from cluster.system import settings_help_of
 
     return [
         {"name": name, "system": row.name, "help": text}
         for row in plugins.listed("systems")
         if row.error is None
-        for name, text in plugins.load("systems", row.name)().settings_help.items()
+        for name, text in settings_help_of(plugins.load("systems", row.name)()).items()
     ]
 
 

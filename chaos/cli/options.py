@@ -29,6 +29,11 @@ def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
     return None if value is None else tuple(name.strip() for name in value.replace(";", ",").split(",") if name.strip())
 
 
+def _each(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The values of an option that is repeated; None if it is not given."""
+    return values or None
+
+
 def _gone(*names: str, instead: str, takes_value: bool = False) -> Callable[[Command], Command]:
     """An option of OpenChaos that means nothing here: refused with what to do instead."""
 
@@ -99,7 +104,7 @@ _CLUSTER: Final = (
         "Let faults of nodes hit the process and its link, or the whole container (docker).",
         type=click.Choice(["process", "container"]),
     ),
-    _option("queues", "Make the topic with this many queues.", type=int),
+    _option("keys", "Use this many queues, registers or whatever the workload needs, which says a default.", type=int),
     _option("ready_deadline_s", "Give up a cluster that is not ready after this many seconds.", type=float),
     _option("seed", "Repeat the plan and load of this seed; by default drawn and printed.", type=int),
     _option("store", "Put run folders here.", "--output-dir"),
@@ -138,6 +143,14 @@ _LOAD: Final = (
         "engine",
         "Judge with this engine; auto: Spark for long histories.",
         type=click.Choice(["auto", "spark", "local"]),
+    ),
+    click.option(
+        "--check",
+        "checks",
+        multiple=True,
+        callback=_each,
+        metavar="NAME",
+        help="Also judge by this check, beside those of the workload (chaos list checks); repeatable.",
     ),
     _option("reports", "Write these reports, e.g. html,junit (chaos list reporters).", callback=_names),
     _gone("--rto", instead="recovery times are always measured; leave it out, or judge them with --rto-budget S"),

@@ -30,7 +30,8 @@ def plan_command(as_json: bool, **options: Any) -> int:
     """Show every fault that `chaos run` with these options would do; do nothing."""
     from chaos import plugins
     from chaos.backends import chosen
-    from chaos.options.planning import mix_of, plan_of
+    from chaos.models.registry import model_named
+    from chaos.options.planning import mix_of, plan_of, workload_of
     from cluster.leaders import subjects_of
     from nemesis.targets.choice import choose
     from nemesis.targets.topology import Topology
@@ -42,7 +43,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
     mix = mix_of(experiment, system)
     rows = plan_of(experiment, system, backend, told.append)
     specs = system.topology(experiment.settings)
-    topology = Topology.of(specs, system.roles, subjects_of(system, experiment.settings, experiment.queues))
+    topology = Topology.of(specs, system.roles, subjects_of(system, experiment.settings, experiment.keys))
     known = [choose(row, topology, {}) for row in rows]
     if as_json:
         listed = [
@@ -56,7 +57,8 @@ def plan_command(as_json: bool, **options: Any) -> int:
     click.echo(f"system    {e.system} {system.version}: {roles}")
     click.echo(f"backend   {backend.name}{why}")
     load = ", ".join(f"{f.word} {e.rate * share:g}/s" for f, share in mix.items())
-    click.echo(f"workload  {e.workload}: {load}; {e.clients} clients, {e.queues} queues, {e.time_limit_s:g} s")
+    noun = model_named(workload_of(e).model).key + ("" if e.keys == 1 else "s")
+    click.echo(f"workload  {e.workload}: {load}; {e.clients} clients, {e.keys} {noun}, {e.time_limit_s:g} s")
     click.echo(f"faults    {len(rows)} of {e.nemesis}, seed {e.seed} ({e.origins['seed']})")
     for line in told:
         click.echo(line)

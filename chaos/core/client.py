@@ -41,9 +41,13 @@ class Received(msgspec.Struct):
 
 
 class Client(Protocol):
-    """One logical client of a system: its connections and its idea of the route."""
+    """One logical client of a system: its connections and its idea of the route.
 
-    pinned_to: str | None
+    A class that names this one as its base need say only what differs from the defaults: it follows the route, and
+    nothing stays open between operations.
+    """
+
+    pinned_to: str | None = None
     """The node this client stays on whatever the route says, or None if it follows the route."""
 
     async def invoke(self, op: Invocation, received: Received) -> None:
@@ -59,11 +63,11 @@ class Client(Protocol):
 
     async def refresh(self) -> None:
         """Drop every connection and learned route: the next operation starts from nothing."""
-        ...
+        return
 
     async def close(self) -> None:
         """Release everything; safe to call twice."""
-        ...
+        return
 
 
 async def settled(client: Client, op: Invocation) -> Completion:

@@ -103,30 +103,40 @@ class RowFormat(NamedTuple):
 
 
 class ModelTables(Protocol):
-    """How a model's operations look in the tables, and how they are read from a stream."""
+    """How a model's operations look in the tables, and how they are read from a stream.
+
+    A class that names this one as its base need say only what differs from the defaults.
+    """
 
     columns: pa.Schema
     """The model's own columns of the table ``operations``."""
-    rows: RowFormat | None
+    rows: RowFormat | None = None
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns ``columns``, each as long as the slots. Vectorised: there are millions of operations."""
         ...
 
-    def last_sequences(self, slots: Slots) -> dict[int, int]:
+    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
         """Writer → the highest sequence number that was invoked, where a model's values are numbered; else empty."""
-        ...
+        return {}
 
 
 class Model(Protocol):
-    """A kind of object; found by name in the entry-point group ``chaos.models``."""
+    """A kind of object; found by name in the entry-point group ``chaos.models``.
+
+    A class that names this one as its base need say only what differs from the defaults.
+    """
 
     name: str
     words: type[Word]
     functions: Mapping[Word, Function]
-    row_layout: struct.Struct | None
+    key: str
+    """What one key is called, for people: ``queue``, ``register``."""
+    change: str
+    """What it is called to change one, for people: ``send`` to a queue, ``write`` to a register."""
+    row_layout: struct.Struct | None = None
     """The bytes of a row that a completion may bring; it begins with the checksum and the operation, each u32."""
-    stores_values: bool
+    stores_values: bool = False
     """Whether some arguments or results do not fit into the slots: a worker then has a file ``w<n>.values``."""
 
     @property

@@ -97,13 +97,14 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     workload: str
     model: str
     words: dict[str, int]  # word of the model → its number in streams and tables
-    checks: tuple[str, ...] = ()  # who judges it, as the workload says; empty: every check of the model
+    checks: tuple[str, ...] = ()  # who judges it: the workload's, then --check's; empty: every check of logs
+    required_phases: tuple[str, ...] | None = None  # after the load, each must end well; None: it did not come so far
     nemesis: str
     seed: int
     settings: dict[str, str]
     nodes: tuple[NodeInfo, ...]
     roles: dict[str, str]  # role → what it is: "replica" (keeps the log), "controller", "other"
-    queues: int
+    keys: int
     rate: float
     clients: int
     workers: int

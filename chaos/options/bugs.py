@@ -10,7 +10,7 @@ from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.options.experiment import beneath
 from cluster.bug import SETTING, Bug
-from cluster.system import System
+from cluster.system import System, bugs_of
 
 
 def find(system: System, name: str) -> Bug:
@@ -19,11 +19,12 @@ def find(system: System, name: str) -> Bug:
     Raises:
         UsageError: the system has none, or none of this name, with a guess at what was meant.
     """
-    if not system.bugs:
+    bugs = bugs_of(system)
+    if not bugs:
         raise UsageError(f"--bug {name}: {system.name} carries no bugs to switch on; see chaos list bugs")
-    if name not in system.bugs:
-        raise UsageError(f"--bug {name}: {system.name} has no such bug{plugins.did_you_mean(name, system.bugs)}")
-    return system.bugs[name]
+    if name not in bugs:
+        raise UsageError(f"--bug {name}: {system.name} has no such bug{plugins.did_you_mean(name, bugs)}")
+    return bugs[name]
 
 
 def settings_with(bug: Bug, asked: Mapping[str, str]) -> dict[str, str]:
@@ -48,7 +49,7 @@ def listed() -> list[dict[str, str]]:
     for row in plugins.listed("systems"):
         if row.error is not None:
             continue
-        for bug in plugins.load("systems", row.name)().bugs.values():
+        for bug in bugs_of(plugins.load("systems", row.name)()).values():
             waits = f"; waits for {bug.waits_for}" if bug.waits_for else ""
             rows.append(
                 {

@@ -40,6 +40,7 @@ _NAMED: Final = {
     "clients": "concurrency",
     "body_bytes": "message-size",
     "recovery_s": "recovery-time",
+    "checks": "check",
     "reports": "report",
 }
 """Fields whose long option is not the field without its unit."""

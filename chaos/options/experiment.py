@@ -18,13 +18,11 @@ from nemesis.plan.sequence import SEQUENCE, Steps
 DEFAULTS: Final[dict[str, Any]] = {
     "system": "minimq",
     "backend": "auto",
-    "workload": "queue",
     "nemesis": "random-partition",
     "kill": "process",
     "rate": 200.0,
     "clients": 8,
     "workers": 2,
-    "queues": 4,
     "body_bytes": 128,
     "op_timeout_s": 3.0,
     "time_limit_s": 60.0,
@@ -34,6 +32,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "drain_deadline_s": 180.0,
     "ready_deadline_s": 180.0,
     "engine": "auto",
+    "checks": (),
     "reports": ("html",),
     "store": "store",
 }
@@ -43,8 +42,8 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
-    ``sequence``: the steps, if the nemesis is one. ``settings`` are the system's, resolved; ``backend_options`` the
-    backend's, as given; ``origins`` says for each field who decided it.
+    ``checks``: those beside the workload's own. ``sequence``: the steps, if the nemesis is one. ``settings`` are the
+    system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each field who decided it.
     """
 
     system: str
@@ -54,7 +53,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     rate: float
     clients: int
     workers: int
-    queues: int
+    keys: int
     body_bytes: int
     op_timeout_s: float
     time_limit_s: float
@@ -66,6 +65,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     ready_deadline_s: float
     rto_budget_s: float | None
     engine: Literal["auto", "spark", "local"]
+    checks: tuple[str, ...]
     reports: tuple[str, ...]
     seed: int
     store: str
@@ -94,13 +94,17 @@ def beneath(defaults: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, 
     return {**{name: value for name, value in defaults.items() if name.rpartition(".")[2] not in asked}, **asked}
 
 
-def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Experiment:
+def resolved(
+    given: Mapping[str, Any], settings: dict[str, str], seed: int, *, workload: str = "queue", keys: int = 4
+) -> Experiment:
     """Fill in defaults and check what can be checked without the system.
 
     Args:
         given: the options that somebody set, by field name.
         settings: the system's settings as given.
         seed: used if ``given`` has none.
+        workload: that of the system, used likewise.
+        keys: of the workload, used likewise.
 
     Raises:
         UsageError: an impossible value.
@@ -114,7 +118,7 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
         "reuse": None,
         "sequence": None,
     }
-    values = {**DEFAULTS, **unset, "seed": seed, **given}
+    values = {**DEFAULTS, **unset, "seed": seed, "workload": workload, "keys": keys, **given}
     if values["nemesis"] != SEQUENCE:
         values["sequence"] = None  # the command line named another nemesis
     values.setdefault("fault_duration_s", values["fault_interval_s"])
@@ -126,7 +130,7 @@ def resolved(given: dict[str, Any], settings: dict[str, str], seed: int) -> Expe
     for name in ("time_limit_s", "fault_interval_s", "fault_duration_s", "op_timeout_s"):
         if not values[name] > 0:
             raise UsageError(f"--{name.removesuffix('_s').replace('_', '-')} must be above 0, not {values[name]:g}")
-    for name in ("clients", "workers", "queues"):
+    for name in ("clients", "workers", "keys"):
         if values[name] < 1:
             raise UsageError(f"--{name} must be at least 1, not {values[name]}")
     if values["pin"] and values["plan"] is None:

@@ -19,7 +19,7 @@ from chaos.workload.base import Workload, check_suited
 from chaos.workload.base import mix_of as mix_on
 from cluster.host import Backend
 from cluster.leaders import subjects_of
-from cluster.system import System
+from cluster.system import System, takes_sends_once
 from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
 from nemesis.plan.catalog import ALL
@@ -50,7 +50,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
     if e.nemesis.strip() == ALL:
         missing = missing_here(faults_on(e.kill), backend.lacks, here=backend.on_this_machine)
     if e.sequence is None:
-        for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.queues)):
+        for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.keys)):
             say(f"nemesis  {line}")
     rows = drawn(e, system, missing)
     _check(rows, e, backend)
@@ -63,7 +63,7 @@ def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -
     Raises:
         UsageError: a nemesis, role or time that cannot be.
     """
-    nodes, subjects = system.topology(e.settings), subjects_of(system, e.settings, e.queues)
+    nodes, subjects = system.topology(e.settings), subjects_of(system, e.settings, e.keys)
     if e.sequence is not None:
         return plan_steps(
             e.sequence,
@@ -109,7 +109,7 @@ def mix_of(experiment: Experiment, system: System) -> dict[Word, float]:
     """
     workload = workload_of(experiment)
     operations = system.operations(workload.model, experiment.settings)
-    idempotent_sends = system.idempotent_sends(experiment.settings)
+    idempotent_sends = takes_sends_once(system, experiment.settings)
     check_suited(workload, experiment.system, operations, idempotent_sends=idempotent_sends)
     return mix_on(workload, operations)
 

@@ -7,15 +7,19 @@ module refuses to begin anything.
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.options import bugs
+from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
 from cluster.bug import SETTING
-from cluster.system import System
+from cluster.system import System, settings_for
+
+if TYPE_CHECKING:
+    from chaos.workload.base import Workload
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, str]:
@@ -66,9 +70,13 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     for name in values.get("reports", ()):
         if name not in (known := plugins.names("reporters")):
             raise UsageError(f"--report {name}: no such reporter{plugins.did_you_mean(name, known)}")
-    workload: Any = plugins.load("workloads", values.get("workload", DEFAULTS["workload"]))
-    needed = beneath(system.settings_for(workload.needs), wanted)
-    experiment = resolved(values, system.resolve(needed), secrets.randbelow(2**31))
+    if values.get("checks"):
+        values["checks"] = check_names(values["checks"])
+    workload_name = values.get("workload", system.workload)
+    workload: Workload = plugins.load("workloads", workload_name)
+    needed = beneath(settings_for(system, workload.needs), wanted)
+    settings, seed = system.resolve(needed), secrets.randbelow(2**31)
+    experiment = resolved(values, settings, seed, workload=workload_name, keys=workload.keys)
     origins = experiment.origins
     origins.update({name: f"--bug {bug}" for name in declared if name not in said})
     origins.update({name: config.origins[name] for name in config.values if name not in given})

@@ -70,10 +70,10 @@ def bring_up(
     if not experiment.reuse:
         check_hosts(specs, hosts, backend.name)
     infos = tuple(NodeInfo(name=s.name, role=s.role, address=hosts[s.name].address) for s in specs)
-    view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, queues=experiment.queues)
+    view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, keys=experiment.keys)
     launches = _launches(experiment, system, hosts, view, provided)
     nodes = {info.name: Node(info, hosts[info.name], launches[info.name]) for info in infos}
-    cluster = Cluster(run_id, nodes, dict(system.roles), subjects_of(system, experiment.settings, experiment.queues))
+    cluster = Cluster(run_id, nodes, dict(system.roles), subjects_of(system, experiment.settings, experiment.keys))
     if not experiment.reuse:
         undo.callback(remove_data, cluster)
     deadline = Deadline("every node's process to come up", experiment.ready_deadline_s)
@@ -150,7 +150,7 @@ def prepare(experiment: Experiment, observer: Inside, timeout_s: float, interrup
     deadline = Deadline("the cluster to be ready", timeout_s)
     _await_readiness(observer, deadline, interrupted)
     observer.send(Prepare(asked=asked_settings(experiment) if experiment.reuse else None))
-    answer = observer.take(Answer, Deadline("the queues to be created", deadline.remaining_s()))
+    answer = observer.take(Answer, Deadline("what the load needs to be made", deadline.remaining_s()))
     if answer.text:
         raise DeployError(answer.text)
     _await_readiness(observer, deadline, interrupted)

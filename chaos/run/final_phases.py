@@ -18,6 +18,7 @@ Say = Callable[[str], None]
 
 def perform_final_phases(
     phases: tuple[FinalPhase, ...],
+    noun: str,
     workers: Workers,
     absent: Absent,
     timeout_s: float,
@@ -29,6 +30,7 @@ def perform_final_phases(
 
     Args:
         phases: in their order.
+        noun: what one key is called.
         workers: who ask.
         absent: what did not come back after the last fault.
         timeout_s: for each phase.
@@ -54,7 +56,7 @@ def perform_final_phases(
         try:
             with phase_in_history(phase.name):
                 unended = workers.final(number, parts, limits, check_insisted)
-                _check_end(phase, unended)
+                _check_end(phase, unended, noun)
         except RunInterrupted:
             raise
         except DeadlineError as error:
@@ -65,18 +67,18 @@ def perform_final_phases(
             say(f"warning  {phase.name} is not complete: {error}")
         else:
             if unended:
-                say(f"warning  {phase.name} is not complete: {missing_words(unended)}")
+                say(f"warning  {phase.name} is not complete: {missing_words(unended, noun)}")
             say(f"{phase.name:<8} {len(parts) - len(unended)} of {len(parts)} {phase.what}")
 
 
-def _check_end(phase: FinalPhase, unended: dict[Part, str]) -> None:
+def _check_end(phase: FinalPhase, unended: dict[Part, str], noun: str) -> None:
     """Let a phase end badly that must be complete and is not."""
     if unended and phase.required:
-        raise DeadlineError(missing_words(unended))
+        raise DeadlineError(missing_words(unended, noun))
 
 
-def missing_words(unended: dict[Part, str]) -> str:
+def missing_words(unended: dict[Part, str], noun: str) -> str:
     """The first part that did not reach its end, and how many others there are."""
     part, why = min(unended.items())
     more = f", and {len(unended) - 1} more" if len(unended) > 1 else ""
-    return f"queue {part.key}: {why}{more}"
+    return f"{noun} {part.key}: {why}{more}"

@@ -52,6 +52,7 @@ DEPLOY_ATTEMPTS = 2
 """A cluster that does not come up is replaced once; both attempts share ``--ready-deadline``."""
 
 BEAT_S = 1.0
+TICK_S = 0.2
 Say = Callable[[str], None]
 
 
@@ -102,13 +103,13 @@ class Run:
             workload=e.workload,
             model=self.model.name,
             words=word_table(self.model),
-            checks=self.workload.checks,
+            checks=tuple(dict.fromkeys((*self.workload.checks, *e.checks))),
             nemesis=e.nemesis,
             seed=e.seed,
             settings=e.settings,
             nodes=(),
             roles=dict(self.system.roles),
-            queues=e.queues,
+            keys=e.keys,
             rate=e.rate,
             clients=e.clients,
             workers=e.workers,
@@ -125,7 +126,7 @@ class Run:
             machine=machine_facts(),
             quiet=quiet_stretches(self.plan),
             send_deadline_s=self.send_deadline_s,
-            subjects=subjects_of(self.system, e.settings, e.queues),
+            subjects=subjects_of(self.system, e.settings, e.keys),
         )
 
     def note(self, **changes: Any) -> None:
@@ -251,7 +252,10 @@ class Run:
 
         kinds = faults_on(e.kill)
         check_hosts(self.plan, deployed.cluster, kinds)  # before the load's time begins: it may take a while
-        origin_ns = now_ns() + NS_PER_S // 2
+        operations = self.system.operations(self.model.name, e.settings)
+        phases = self.workload.final(final_spec(deployed.view, self.system, operations, e.op_timeout_s))
+        self.note(required_phases=tuple(phase.name for phase in phases if phase.required))
+        origin_ns = workers.await_start(self.stopper.check_asked)
         self.note(origin_ns=origin_ns, origin_utc=utc_of(origin_ns))
         nemesis = Nemesis(
             self.plan,
@@ -298,8 +302,6 @@ class Run:
                 recovery.look()
                 absent = recovery.absent(workers.totals(), latest(), leads())
         workers.stop()
-        operations = self.system.operations(self.model.name, e.settings)
-        phases = self.workload.final(final_spec(deployed.view, self.system, operations, e.op_timeout_s))
         self.stopper.check_insisted()
         with self.phase("settle"):
             settle(
@@ -312,9 +314,8 @@ class Run:
                 self.say,
                 absent=bool(absent),
             )
-        perform_final_phases(
-            phases, workers, absent, e.drain_deadline_s, self.phase, self.stopper.check_insisted, self.say
-        )
+        insisted, noun = self.stopper.check_insisted, self.model.key
+        perform_final_phases(phases, noun, workers, absent, e.drain_deadline_s, self.phase, insisted, self.say)
         recovery.look_for_ended()
         workers.end()
         with self.phase("collect"):
@@ -333,7 +334,9 @@ class Run:
         ``waits``: whether to go on although the time is up.
         """
         told_ns, dead = now_ns(), set[str]()
-        while (now_ns() < until_ns or waits()) and not self.stopper.asked.wait(0.2):
+        while (left_s := (until_ns - now_ns()) / NS_PER_S) > 0 or waits():
+            if self.stopper.asked.wait(min(TICK_S, left_s) if left_s > 0 else TICK_S):
+                return
             self._keep_notes()
             self.backend.check()
             for name in set(workers.dead()) - dead:

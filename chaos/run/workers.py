@@ -18,6 +18,12 @@ from chaos.worker.messages import FinalDone, Load, Stats, Stop, Stopped, WorkerS
 from chaos.worker.pipe import Inside
 from chaos.workload.final import Limits, Part, notes_of
 
+START_S: Final = 60.0
+"""The longest that a worker may take to start, on a machine that is busy with other things."""
+
+LEAD_NS: Final = NS_PER_S // 4
+"""So long before it begins the load is announced, so that every worker knows in time."""
+
 PART_S: Final = 130.0
 """The longest that a part may go on behind its limit: two questions of a minute each, and some time around them."""
 
@@ -63,6 +69,22 @@ class Workers:
             )
             argv = python_inside("chaos.worker.worker")
             self._workers.append(Inside(deployed.backend, f"worker {number}", argv, env, spec))
+
+    def await_start(self, check_asked: Callable[[], None]) -> int:
+        """Wait until every worker is ready for the load, or has ended; returns when the load may begin, in ns.
+
+        Args:
+            check_asked: raises if somebody wants to leave.
+
+        Raises:
+            DeadlineError: one is not.
+        """
+        deadline = Deadline("the workers to start", START_S)
+        while any(worker.latest(Stats) is None for worker in self._alive()):
+            check_asked()
+            deadline.check()
+            Deadline("a moment", 0.01).wait()
+        return now_ns() + LEAD_NS
 
     def load(self, origin_ns: int) -> None:
         """Begin the load at ``origin_ns``."""

@@ -189,7 +189,7 @@ class DrainLiteral(_Strict, frozen=True, kw_only=True):
 class RunLiteral(_Strict, frozen=True, kw_only=True):
     """What differs from the settings of the literal's run."""
 
-    queues: int = 1
+    keys: int = 1
     rate: float = 2.0
     mix: dict[str, float] = {}
     promises: dict[str, str] = {}

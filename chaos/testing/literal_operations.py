@@ -207,7 +207,7 @@ def final_reads(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], b
     """The final reads."""
     out = []
     for number in range(drain.passes):
-        for key in range(literal.run.queues):
+        for key in range(literal.run.keys):
             if key in drain.skip:
                 continue
             text = " ".join(f"{offset}={value}" for offset, value in sorted(_known_content(acts, key).items()))
@@ -240,7 +240,7 @@ def last_pops(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act], beg
     if drain.pops_end_s is None or not any(act.invocation.f is F.POP for act in acts):
         return []
     at = begin_s + drain.pops_end_s
-    ops = (OpLiteral(at=(at, at + 0.02), pop="", to=key, client=DRAIN_CLIENT) for key in range(literal.run.queues))
+    ops = (OpLiteral(at=(at, at + 0.02), pop="", to=key, client=DRAIN_CLIENT) for key in range(literal.run.keys))
     return [_act(op, 300_000 + op.to) for op in ops]
 
 
@@ -249,7 +249,7 @@ def replica_copies(literal: HistoryLiteral, drain: DrainLiteral, acts: list[Act]
     out = []
     for number, (node, contents) in enumerate(drain.replicas.items()):
         position = [one.name for one in NODES].index(node)
-        for key in range(literal.run.queues):
+        for key in range(literal.run.keys):
             known = " ".join(f"{offset}={value}" for offset, value in sorted(_known_content(acts, key).items()))
             at = begin_s + number * 0.1 + key * 0.01
             base = OpLiteral(at=(at, at + 0.005), to=key, client=DRAIN_CLIENT, node=node, drain=Range())

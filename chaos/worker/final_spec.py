@@ -16,18 +16,18 @@ def final_spec(view: ClusterView, system: System, operations: frozenset[Word], o
         op_timeout_s: the deadline of one operation of the load.
     """
     return FinalSpec(
-        queues=view.queues,
+        keys=view.keys,
         op_timeout_s=op_timeout_s,
         operations=operations,
         promises=system.promises(view.settings),
-        copies=tuple(_copies_of(key, view, system) for key in range(view.queues)),
+        copies=tuple(_copies_of(key, view, system) for key in range(view.keys)),
     )
 
 
 def _copies_of(key: int, view: ClusterView, system: System) -> tuple[int, ...]:
     """The positions of the nodes that may keep a key: those of its subject, else all that keep anything."""
     position = {node.name: i for i, node in enumerate(view.nodes)}
-    keeping = [one for one in subjects_of(system, view.settings, view.queues) if one.kind == "replica"]
+    keeping = [one for one in subjects_of(system, view.settings, view.keys) if one.kind == "replica"]
     own = next((one for one in keeping if one.keys is not None and key in one.keys), None)
     own = own or next((one for one in keeping if one.keys is None), None)
     if own is not None and own.nodes:

@@ -8,6 +8,7 @@ It refuses to judge: two leaders are written down like one.
 
 import asyncio
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -17,7 +18,7 @@ from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import EventLog, Observation
 from chaos.worker.messages import Answer, AskReady, Command, Observe, ObserverSpec, Prepare, Remove, Removed, Seen
-from chaos.worker.pipe import Pipe, answered, serve
+from chaos.worker.pipe import Child, Pipe, answered, serve
 from cluster.system import Probe
 
 
@@ -39,12 +40,16 @@ async def _rounds(spec: ObserverSpec, pipe: Pipe, probe: Probe, log: EventLog) -
         log.emit(writer.shortened(seen))
         latest[name] = seen
 
-    due = loop.time()
+    due, first = loop.time(), True
     while True:
         for node in spec.view.nodes:
             if node.name not in busy or busy[node.name].done():
                 busy[node.name] = asyncio.ensure_future(ask(node.name))
         due += spec.period_s
+        if first:  # a cluster serves once every node was heard: nobody need wait for the period's end
+            await asyncio.wait(busy.values(), timeout=spec.period_s)
+            pipe.say(Seen(observations=tuple(latest.values())))
+            first = False
         await asyncio.sleep(max(0.0, due - loop.time()))
         pipe.say(Seen(observations=tuple(latest.values())))
 
@@ -79,5 +84,7 @@ async def _body(spec: ObserverSpec, pipe: Pipe) -> None:
     log.close()
 
 
+CHILD: Final = Child(ObserverSpec, _body, lambda spec: f"{spec.folder}/logs/observer.log")
+
 if __name__ == "__main__":
-    serve(ObserverSpec, _body, lambda spec: f"{spec.folder}/logs/observer.log")
+    serve(CHILD)

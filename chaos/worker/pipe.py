@@ -1,8 +1,8 @@
 """Both ends of the pipe between the main process and a process inside the cluster's network.
 
 ``Inside`` is the main process' end: it starts the child, sends commands, keeps what it says and
-notices when it ends. ``serve`` is the child's end. A child whose standard input closes leaves at once:
-the harness is gone. The module refuses to know what the messages mean.
+notices when it ends. ``serve`` is the child's end. A child whose input closes leaves at once: the harness is
+gone. The module refuses to know what the messages mean.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import IO, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,8 +26,6 @@ Message = TypeVar("Message", bound=Report)
 
 _STATES: Final = (Stats, Seen)
 """Messages of which only the newest counts; all others wait until they are taken."""
-
-_OUT_FD: Final = 1
 
 
 class Inside:
@@ -60,19 +58,23 @@ class Inside:
     def _read(self) -> None:
         stdout = self._process.stdout
         assert stdout is not None
-        for line in stdout:
-            try:
-                message = self._decoder.decode(line)
-            except msgspec.DecodeError:
-                self.garbled = line[:200].decode(errors="replace")
-                continue
-            with self._changed:
-                self._latest[type(message)] = message
-                if not isinstance(message, _STATES):
-                    self._received.append(message)
-                self._changed.notify_all()
+        with stdout:
+            for line in stdout:
+                self._hear(line)
         with self._changed:
             self._ended = True
+            self._changed.notify_all()
+
+    def _hear(self, line: bytes) -> None:
+        try:
+            message = self._decoder.decode(line)
+        except msgspec.DecodeError:
+            self.garbled = line[:200].decode(errors="replace")
+            return
+        with self._changed:
+            self._latest[type(message)] = message
+            if not isinstance(message, _STATES):
+                self._received.append(message)
             self._changed.notify_all()
 
     def send(self, command: Command) -> None:
@@ -124,8 +126,9 @@ class Inside:
 class Pipe:
     """The child's end: lines in, lines out."""
 
-    def __init__(self, reader: asyncio.StreamReader) -> None:
+    def __init__(self, reader: asyncio.StreamReader, out_fd: int) -> None:
         self._reader = reader
+        self._out_fd = out_fd
         self._encoder = msgspec.json.Encoder()
 
     async def line(self) -> bytes | None:
@@ -134,28 +137,46 @@ class Pipe:
 
     def say(self, message: Report) -> None:
         """Send a message to the main process."""
-        os.write(_OUT_FD, self._encoder.encode(message) + b"\n")
+        os.write(self._out_fd, self._encoder.encode(message) + b"\n")
 
 
-def serve(spec_type: type[Any], body: Callable[[Any, Pipe], Awaitable[None]], log: Callable[[Any], str]) -> None:
-    """Run a child: read its specification, then ``body``; standard error goes to its log file."""
-    take_precedence()
+class Child(NamedTuple):
+    """What runs inside: the type of its specification, what it does, and where its last words go."""
 
-    async def start() -> None:
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=1 << 22)
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    spec: type[Any]
+    body: Callable[[Any, Pipe], Awaitable[None]]
+    log: Callable[[Any], str]
+
+
+async def speak(child: Child, source: IO[Any], out_fd: int, log_to: Callable[[Path], None]) -> None:
+    """Be the child: read its specification from ``source``, then do what it does until that ends.
+
+    ``log_to`` is told the file of its last words, whose folder is there then.
+    """
+    reader = asyncio.StreamReader(limit=1 << 22)
+    loop = asyncio.get_running_loop()
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+    try:
         line = await reader.readline()
         if not line:
             return
-        spec = msgspec.json.decode(line, type=spec_type)
-        path = Path(log(spec))
+        spec = msgspec.json.decode(line, type=child.spec)
+        path = Path(child.log(spec))
         path.parent.mkdir(parents=True, exist_ok=True)
-        target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        os.dup2(target, 2)
-        await body(spec, Pipe(reader))
+        log_to(path)
+        await child.body(spec, Pipe(reader, out_fd))
+    finally:
+        transport.close()
 
-    asyncio.run(start())
+
+def serve(child: Child) -> None:
+    """Be the child in a process of its own: standard error goes to its log file."""
+    take_precedence()
+
+    def log_to(path: Path) -> None:
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
+
+    asyncio.run(speak(child, sys.stdin, 1, log_to))
 
 
 def answered(error: str | None) -> Answer:

@@ -22,10 +22,10 @@ from chaos.core.recorder import Recorder
 from chaos.models.registry import model_named
 from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Command, End, Final, FinalDone, Load, Stats, Stop, Stopped, WorkerSpec
-from chaos.worker.pipe import Pipe, serve
+from chaos.worker.pipe import Child, Pipe, serve
 from chaos.workload.base import Arrival, Generator, LoadSpec, PerformsItself, Workload
 from chaos.workload.final import Ask, Heard, Part, Steps, Wait
-from cluster.system import System
+from cluster.system import System, pinned_clients
 
 STATS_PERIOD_S: Constant = 1.0
 FRESH: Constant = -1
@@ -41,12 +41,12 @@ class Worker:
         self._system: System = plugins.load("systems", spec.system)()
         workload: Workload = plugins.load("workloads", spec.workload)()
         model = model_named(workload.model)
-        self._pinned = list(self._system.pinned(spec.view.settings, spec.clients))
+        self._pinned = pinned_clients(self._system, spec.view.settings, spec.clients)
         self._own = list(range(spec.worker, spec.clients, spec.workers))
         self._clients: dict[int, Client] = {n: self._client(n) for n in self._own}
         operations = self._system.operations(workload.model, spec.view.settings)
         load = LoadSpec(
-            queues=spec.view.queues,
+            keys=spec.view.keys,
             clients=spec.clients,
             seed=spec.seed,
             body_bytes=spec.body_bytes,
@@ -231,6 +231,7 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
     decoder = msgspec.json.Decoder(Command)
     reporter = asyncio.ensure_future(worker.report())
     load: asyncio.Future[None] | None = None
+    pipe.say(worker.stats())  # the first word: ready for the load
     while (line := await pipe.line()) is not None:
         command = decoder.decode(line)
         if isinstance(command, Load):
@@ -247,5 +248,7 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
     await worker.close()
 
 
+CHILD: Constant = Child(WorkerSpec, _body, lambda spec: f"{spec.folder}/logs/worker-{spec.worker}.log")
+
 if __name__ == "__main__":
-    serve(WorkerSpec, _body, lambda spec: f"{spec.folder}/logs/worker-{spec.worker}.log")
+    serve(CHILD)

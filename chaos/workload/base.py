@@ -39,7 +39,7 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     operation. ``quiet``: when a tenth of the changes is due: (from, until) in seconds after the load's start.
     """
 
-    queues: int
+    keys: int
     clients: int
     seed: int
     body_bytes: int
@@ -92,6 +92,8 @@ class Workload(Protocol):
     model: str
     mix: Mapping[Any, float]
     """Operations of each word, in proportion to what ``--rate`` counts, as far as the system's clients know them."""
+    keys: int
+    """How many keys the load uses unless somebody asks for another number."""
     needs: frozenset[Any]
     """Words without which the workload is not what its name says."""
     checks: tuple[str, ...]
@@ -178,7 +180,7 @@ class OpenLoop:
         when = stream(self._spec.seed, "when", f.word, label)
         who = stream(self._spec.seed, "who", f.word, label)
         for number, at_ns in enumerate(staggered(when, per_s)):
-            arrival = Arrival(at_ns, f, who.choice(clients), who.randrange(self._spec.queues))
+            arrival = Arrival(at_ns, f, who.choice(clients), who.randrange(self._spec.keys))
             if f not in self._quietened or number % QUIET_OF == 0 or not self._is_quiet(at_ns):
                 yield arrival
 

@@ -22,6 +22,7 @@ class CounterWorkload:
     name = "counter"
     model = MODEL
     mix: Mapping[F, float] = {F.ADD: 1.0, F.READ: 0.5}
+    keys = 8
     needs = frozenset({F.ADD, F.READ})
     checks = ("assumptions", "counter", "recovery", "progress", "roles", "rto")
 

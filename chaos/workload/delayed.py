@@ -8,12 +8,13 @@ from typing import Final
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.rand import stream
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.operations import Schedule
 from chaos.models.log.words import F, Value
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads import read_whole
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 
 SHORTEST_S: Final = 2.0
@@ -30,6 +31,7 @@ class DelayedWorkload:
     name = "delayed"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 0.5, F.SCHEDULE: 0.5, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    keys = 4
     needs = frozenset({F.SEND, F.SCHEDULE, F.POLL, F.DRAIN})
     checks = CHECKS
 

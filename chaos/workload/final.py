@@ -22,7 +22,7 @@ class FinalSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``operations``: the words that the system's clients know. ``copies``: by key, the positions of nodes that keep it.
     """
 
-    queues: int
+    keys: int
     op_timeout_s: float
     operations: frozenset[Word]
     promises: Promises
@@ -102,7 +102,7 @@ class FinalPhase(Protocol):
 
 def keys_of(spec: FinalSpec) -> tuple[Part, ...]:
     """A part for each key."""
-    return tuple(map(Part, range(spec.queues)))
+    return tuple(map(Part, range(spec.keys)))
 
 
 def notes_of(parts: Sequence[Part], notes: Mapping[int, Sequence[Any]]) -> dict[int, tuple[Any, ...]]:

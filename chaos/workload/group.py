@@ -15,12 +15,13 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.rand import stream
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.operations import Commit, ReadFrom, given, goes_on
 from chaos.models.log.words import F
 from chaos.workload.base import Arrival, Generator, LoadSpec, staggered
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads import read_whole
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 from chaos.workload.unread_values import LogNote
 
@@ -96,7 +97,7 @@ class GroupLoad:
         """The open loop of everybody, and for each queue the moments at which its member may take a step."""
         if rate <= 0 or not clients:
             return
-        queues, share = self._spec.queues, self._spec.clients / len(clients)
+        queues, share = self._spec.keys, self._spec.clients / len(clients)
         steps = self._steps_per_send * rate * share / queues
         own = frozenset(clients)
         yield from heapq.merge(
@@ -175,6 +176,7 @@ class GroupWorkload:
     name = "group"
     model = "log"
     mix = MIX
+    keys = 4
     needs = frozenset({F.SEND, F.DRAIN, *MEMBERS_DO})
     checks = CHECKS
 

@@ -14,13 +14,14 @@ import msgspec
 from chaos.core.client import Client, settled
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Invocation, Type
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.operations import Send
 from chaos.models.log.words import F
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads import read_whole
 from chaos.workload.idempotent_sends import ProducerQueue
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 from chaos.workload.unread_values import LogNote
 
@@ -89,6 +90,7 @@ class IdempotentWorkload:
     name = "idempotent"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    keys = 4
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     checks = CHECKS
     send_deadline_s = 15.0

@@ -16,30 +16,6 @@ from chaos.workload.unread_values import LogNote, Unread
 STRONG_READ_WINDOW: Final = 64
 """A strong read during the load begins this many offsets below the last end its client saw."""
 
-CHECKS: Final = (
-    "assumptions",
-    "final-reads",
-    "no-loss",
-    "duplicates",
-    "phantom",
-    "failed-read",
-    "offsets",
-    "linearizable-offsets",
-    "order",
-    "shard-order",
-    "group",
-    "pop",
-    "early",
-    "replicas",
-    "min-in-sync",
-    "recovery",
-    "progress",
-    "roles",
-    "rto",
-    "rpo",
-)
-"""Who judges a workload on a log; a check that finds nothing of its own in the history says nothing."""
-
 Argue = Callable[[Arrival, Value, int], Any]
 """The argument of a send: of this arrival, with this value, at this time."""
 

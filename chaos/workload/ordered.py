@@ -11,12 +11,13 @@ from typing import Final
 
 from chaos.core.op import Completion, Invocation
 from chaos.core.rand import stream
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.operations import Send
 from chaos.models.log.words import F
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads import read_whole
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 from chaos.workload.unread_values import LogNote
 
@@ -42,7 +43,7 @@ class ShardedLoad:
 
     def queue_of(self, shard: int) -> int:
         """The queue that a shard's key leads to."""
-        return stream(self._spec.seed, "queue of shard", shard).randrange(self._spec.queues)
+        return stream(self._spec.seed, "queue of shard", shard).randrange(self._spec.keys)
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """As in ``queue``; which queue a send goes to its shard decides."""
@@ -76,6 +77,7 @@ class OrderedWorkload:
     name = "ordered"
     model = "log"
     mix = MIX
+    keys = 4
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     checks = CHECKS
 

@@ -15,13 +15,14 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.rand import stream
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.operations import Ack, Extend, Pop, given
 from chaos.models.log.words import HOLDS, F, Record, Value
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_pops import FinalPops
 from chaos.workload.final_reads import read_whole
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 from chaos.workload.unread_values import LogNote
 
@@ -155,6 +156,7 @@ class PopWorkload:
     name = "pop"
     model = "log"
     mix = MIX
+    keys = 4
     needs = frozenset({F.SEND, F.DRAIN, F.POP, F.ACK, F.EXTEND})
     checks = CHECKS
 

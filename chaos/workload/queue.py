@@ -7,11 +7,12 @@ to it.
 
 from collections.abc import Mapping
 
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.words import F
 from chaos.workload.base import Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads import read_whole
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 
 
@@ -21,6 +22,7 @@ class QueueWorkload:
     name = "queue"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 1.0, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    keys = 4
     needs = frozenset({F.SEND, F.POLL, F.DRAIN})
     checks = CHECKS
 

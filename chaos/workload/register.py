@@ -73,6 +73,7 @@ class RegisterWorkload:
     name = "register"
     model = MODEL
     mix: Mapping[F, float] = {F.WRITE: 1.0, F.READ: 1.0, F.CAS: 0.5}
+    keys = 24
     needs = frozenset({F.WRITE, F.READ})
     checks = ("assumptions", "register", "recovery", "progress", "roles", "rto")
 

@@ -18,6 +18,7 @@ class SetWorkload:
     name = "set"
     model = MODEL
     mix: Mapping[F, float] = {F.ADD: 1.0, F.READ: 0.1}
+    keys = 8
     needs = frozenset({F.ADD, F.READ})
     checks = ("assumptions", "set", "recovery", "progress", "roles", "rto")
 

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from typing import Final
 
 from chaos.core.rand import stream
+from chaos.models.log.checks import CHECKS
 from chaos.models.log.operations import Transact
 from chaos.models.log.transaction import Decision
 from chaos.models.log.words import F, Value
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads import read_whole
-from chaos.workload.log_clients import CHECKS, LogLoad
+from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 
 SHARES: Final[Mapping[Decision, float]] = {
@@ -35,6 +36,7 @@ class TransactionalWorkload:
     name = "transactional"
     model = "log"
     mix: Mapping[F, float] = {F.SEND: 0.5, F.TRANSACT: 0.5, F.POLL: 0.25, F.READ: 0.08, F.SLAVE_READ: 0.08}
+    keys = 4
     needs = frozenset({F.SEND, F.TRANSACT, F.POLL, F.DRAIN})
     checks = CHECKS
 

@@ -32,6 +32,7 @@ from checkers.anomalies.findings import (
 from checkers.history.check import OfEachKey
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
+from checkers.history.words import words_of
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns
 from checkers.recovery.service import Sent, sent_of, silences
 
@@ -120,7 +121,7 @@ def _lagged(shard: QueueShard, from_ns: int, to_ns: int) -> bool:
 
 
 def _example(shard: QueueShard, context: Context, sent: Sent, one: Silence) -> Example:
-    log, margin_s = shard.ops, context.run.promises.progress_margin_s
+    log, margin_s, words = shard.ops, context.run.promises.progress_margin_s, words_of(context.run)
     start_ns = int(sent.invoke[one.send])
     acked = sent.ops[sent.ok]
     ender = int(acked[np.argmin(np.abs(log.complete[acked] - (start_ns + one.length_ns)))]) if one.acked else -1
@@ -129,7 +130,7 @@ def _example(shard: QueueShard, context: Context, sent: Sent, one: Silence) -> E
     return Example(
         sentence=(
             f"{fault_name(one.fault)} at {seconds_text(context, one.fault.inject_ns or 0)} hit controllers alone, and "
-            f"no send to queue {shard.key} was acknowledged for {one.length_ns / NS_PER_S:.1f} s from "
+            f"no {words.change} to {words.key} {shard.key} was acknowledged for {one.length_ns / NS_PER_S:.1f} s from "
             f"{seconds_text(context, start_ns)}, {end}; the margin is {margin_s:g} s"
         ),
         key=shard.key,

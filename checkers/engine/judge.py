@@ -24,6 +24,7 @@ from checkers.engine.registry import Panel
 from checkers.history.check import Check, Examiner, HasHeadline, Held, TellsWhatHeld
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
+from checkers.history.words import words_of
 from checkers.recovery.rpo import RpoSummary, Toll
 from checkers.recovery.rto import RtoKernel, RtoSummary
 from checkers.recovery.series import SeriesKernel
@@ -72,7 +73,7 @@ def examine(shard: QueueShard, context: Context, examiners: Iterable[Examiner[An
         except HistoryError:
             raise  # what is read when it is asked for cannot be read: the history is at fault, not the check
         except Exception as error:  # noqa: BLE001 - whatever a check raises, its row says so
-            summaries[one.name] = Broken(f"queue {shard.key}: {_why(error)}")
+            summaries[one.name] = Broken(f"{words_of(context.run).key} {shard.key}: {_why(error)}")
         took_s[one.name] = time.perf_counter() - began
     return Part(summaries, took_s)
 

@@ -13,31 +13,11 @@ from typing import Any, Final, NamedTuple, cast
 from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import RunInfo
+from chaos.models.log.checks import CHECKS
 from checkers.history.check import Check, Examiner
 from checkers.history.kernel import Context
 
-OF_LOGS: Final = (
-    "assumptions",
-    "final-reads",
-    "no-loss",
-    "duplicates",
-    "phantom",
-    "failed-read",
-    "offsets",
-    "linearizable-offsets",
-    "order",
-    "shard-order",
-    "group",
-    "pop",
-    "early",
-    "replicas",
-    "min-in-sync",
-    "recovery",
-    "progress",
-    "roles",
-    "rto",
-    "rpo",
-)
+OF_LOGS: Final = CHECKS
 """Who judges a run whose ``run.json`` names no checks, in the order of the verdict table."""
 
 ALWAYS: Final = frozenset({"assumptions", "final-reads"})

@@ -93,14 +93,14 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     ``reigns``: who led what, in order of time. ``statements``: see there. ``words``: node → what it called itself.
     ``in_sync``: who was in sync, by speaker and time. ``clocks``: node → each comparison of its wall clock with the
-    control host's, as (ns ahead, error in ns). ``drain_ended``: the phase of the final reads ended well.
+    control host's, as (ns ahead, error in ns). ``final_phases_ended``: all that the run requires ended well.
     ``loaded``: the load began.
     ``nodes``: what is known of each node's process and answers.
     """
 
     origin_ns: int
     end_ns: int
-    drain_ended: bool
+    final_phases_ended: bool
     faults: tuple[FaultSpan, ...]
     reigns: tuple[Reign, ...]
     statements: Statements
@@ -226,17 +226,23 @@ def _clocks(events: Iterable[Event]) -> dict[str, tuple[tuple[int, int], ...]]:
     return out
 
 
+def _ended(events: list[Event], name: str) -> bool:
+    """Whether a phase ended, and well."""
+    edges = [event for event in events if isinstance(event, Phase) and event.name == name]
+    return bool(edges) and edges[-1].edge == "end" and edges[-1].ok
+
+
 def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
     """Sum up the events of a run, which are in order of time."""
     observations = sorted(
         (event for event in events if isinstance(event, Observation)), key=lambda event: (event.time_ns, event.node)
     )
     speeches = speeches_of(observations)
-    drain = [event for event in events if isinstance(event, Phase) and event.name == "drain"]
     return Timeline(
         origin_ns=run.origin_ns,
         end_ns=max((event.time_ns for event in events), default=run.origin_ns),
-        drain_ended=bool(drain) and drain[-1].edge == "end" and drain[-1].ok,
+        final_phases_ended=run.required_phases is not None
+        and all(_ended(events, name) for name in run.required_phases),
         faults=fault_spans(events),
         reigns=reigns_of(speeches, run),
         statements=statements_of(speeches, run),

@@ -15,11 +15,13 @@ from chaos.models.registry import model_named
 class Words(NamedTuple):
     """The words of a model by their numbers.
 
-    ``named``: number to word. ``changes``: an ok answer promises that the object was changed. ``timed``: recovery times
-    are measured of these, changes first. ``budgeted``: of those, what a budget of recovery times counts. ``final``:
-    asked only after the load.
+    ``key``: what one key is called. ``change``: what it is called to change one. ``named``: number to word.
+    ``changes``: an ok answer promises that the object was changed. ``timed``: recovery times are measured of these,
+    changes first. ``budgeted``: of those, what a budget of recovery times counts. ``final``: asked only after the load.
     """
 
+    key: str
+    change: str
     named: Mapping[int, str]
     changes: tuple[int, ...]
     timed: tuple[int, ...]
@@ -32,20 +34,22 @@ class Words(NamedTuple):
         return frozenset(self.named[number] for number in self.changes)
 
     def changes_of(self, number: int) -> str:
-        """``3 sends``; ``3 changes`` where several words change the object."""
-        noun = self.named[self.changes[0]] if len(self.changes) == 1 else "change"
-        return f"{number} {noun}{'' if number == 1 else 's'}"
+        """``3 sends``."""
+        return f"{number} {self.change}{'' if number == 1 else 's'}"
 
 
 @cache
 def _of_model(name: str) -> Words:
-    functions = {int(word): (word.word, function) for word, function in model_named(name).functions.items()}
+    model = model_named(name)
+    functions = {int(word): (word.word, function) for word, function in model.functions.items()}
     changes = tuple(number for number, (_, one) in functions.items() if one.mutates)
-    others = tuple(number for number, (_, one) in functions.items() if one.timed and not one.mutates)
+    timed = [number for number, (_, one) in functions.items() if one.timed]
     return Words(
+        key=model.key,
+        change=model.change,
         named={number: word for number, (word, _) in functions.items()},
         changes=changes,
-        timed=(*changes, *others),
+        timed=tuple(sorted(timed, key=lambda number: number not in changes)),
         budgeted=frozenset(word for word, one in functions.values() if one.timed and one.budgeted),
         final=tuple(number for number, (_, one) in functions.items() if one.final),
     )

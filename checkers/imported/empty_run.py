@@ -37,7 +37,7 @@ def nowhere(queues: int, *, rate: float = 0.0, mix: Mapping[str, float] | None =
         settings={},
         nodes=(),
         roles={},
-        queues=queues,
+        keys=queues,
         rate=rate,
         clients=0,
         workers=0,

@@ -162,7 +162,7 @@ def _context(load: Load, faults: Faults, seconds: float, span: tuple[int, int]) 
     timeline = Timeline(
         origin_ns=span[0],
         end_ns=span[1],
-        drain_ended=False,
+        final_phases_ended=False,
         faults=faults.spans,
         reigns=(),
         statements={},

@@ -42,10 +42,10 @@ class FinalReadsCheck(OfEachKey):
     def conclude(self, summary: Drains | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
         reasons = summary.reasons if summary is not None else {}
-        queues = range(context.run.queues)
+        queues = range(context.run.keys)
         undrained = {key: why for key in queues if (why := reasons.get(key, "no final read"))}
         texts = incomplete(undrained)
-        if not texts and not context.timeline.drain_ended:
+        if not texts and not context.timeline.final_phases_ended:
             texts = ["the phase of the final drain did not end well"]
         found = Finding(
             count=max(len(undrained), len(texts)), examples=examples(Example(sentence=text) for text in texts)
@@ -55,6 +55,6 @@ class FinalReadsCheck(OfEachKey):
             valid=UNKNOWN if texts else True,
             found=INCOMPLETE if texts else "complete",
             reason="; ".join(texts),
-            examined=counted(context.run.queues, "queue"),
+            examined=counted(context.run.keys, "queue"),
             anomalies={INCOMPLETE: anomaly(INCOMPLETE, found, context)} if texts else {},
         )

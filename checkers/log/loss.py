@@ -230,7 +230,7 @@ class LossKernel(OfEachKey):
         order = " in order" if DISORDERED.isdisjoint(anomalies) else ""
         twice = " or given twice" if "duplicate" not in anomalies else ""
         were = "was" if acked == 1 else "were"
-        queues = counted(context.run.queues, "queue")
+        queues = counted(context.run.keys, "queue")
         first = f"All {counted(acked, 'acknowledged message')} of {queues} {were} read back{order}"
         return Held(first=first, then=f"nothing was lost{twice}")
 

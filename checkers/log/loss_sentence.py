@@ -86,7 +86,7 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
         twice_ns=0,
     )
     verb = "message was lost" if count == 1 else "messages were lost"
-    where = f" of queue {whole.key}" if context.run.queues > 1 else ""
+    where = f" of queue {whole.key}" if context.run.keys > 1 else ""
     at = f" at offset {whole.first_offset}" if whole.first_offset >= 0 else ""
     rest = count - whole.count
     others = listed(sorted({group[0].node for group in groups[1:]}))

@@ -223,7 +223,7 @@ class ReplicasKernel(OfEachKey):
 
     def applies(self, context: Context) -> str | None:
         """Where a queue has more than one replica."""
-        most = max((len(context.run.replicas_of(key)) for key in range(context.run.queues)), default=0)
+        most = max((len(context.run.replicas_of(key)) for key in range(context.run.keys)), default=0)
         return None if most >= _TWO else "there is one replica"
 
     def examine(self, shard: QueueShard, context: Context) -> ReplicaSummary:

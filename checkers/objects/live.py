@@ -161,8 +161,9 @@ class _ObjectCheck(OfEachKey):
     ) -> Held:
         """How many changes were acknowledged, and that the answers fit them."""
         acked, keys = (summary.acked, summary.keys) if isinstance(summary, ObjectAnswers) else (0, 0)
-        changes = words_of(context.run).changes_of(acked)
-        return Held(first=f"All answers of {counted(keys, 'key')} fit the {changes} that were acknowledged")
+        words = words_of(context.run)
+        fit = f"All answers of {counted(keys, words.key)} fit the {words.changes_of(acked)}"
+        return Held(first=f"{fit} that were acknowledged")
 
     def conclude(self, summary: ObjectAnswers | None, context: Context) -> CheckResult:
         """The row of the verdict table."""

@@ -52,16 +52,16 @@ class Silence(msgspec.Struct, frozen=True, kw_only=True):
 class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
     """One or more queues since the last heal.
 
-    ``silent``: queue → its silence that is over the promise. ``queues``: to how many sends were due, ``unserved``:
-    how many of them had no acknowledgement; ``sends``: how many were due. ``load`` and ``late``: operations, and those
+    ``silent``: key → its silence that is over the promise. ``keys``: of how many changes were due, ``unserved``: how
+    many of them had no acknowledgement; ``changes``: how many were due. ``load`` and ``late``: operations, and those
     that left more than 250 ms late or never. ``slowest_ns``: the longest time from the heal to a queue's next
     acknowledgement.
     """
 
     silent: dict[int, Silence] = {}
-    queues: int = 0
+    keys: int = 0
     unserved: int = 0
-    sends: int = 0
+    changes: int = 0
     load: int = 0
     late: int = 0
     slowest_ns: int = 0
@@ -154,9 +154,9 @@ class RecoveryKernel(OfEachKey):
         first_ack = sent.acks[np.searchsorted(sent.acks, since.healed_ns)] if served else since.healed_ns
         return RecoverySummary(
             silent=silent,
-            queues=int(len(sent.ops) > 0),
+            keys=int(len(sent.ops) > 0),
             unserved=int(len(sent.ops) > 0 and not served),
-            sends=len(sent.ops),
+            changes=len(sent.ops),
             load=int(load.sum()),
             late=int(late.sum()),
             slowest_ns=int(first_ack) - since.healed_ns,
@@ -166,9 +166,9 @@ class RecoveryKernel(OfEachKey):
         """Add two queues."""
         return RecoverySummary(
             silent={**left.silent, **right.silent},
-            queues=left.queues + right.queues,
+            keys=left.keys + right.keys,
             unserved=left.unserved + right.unserved,
-            sends=left.sends + right.sends,
+            changes=left.changes + right.changes,
             load=left.load + right.load,
             late=left.late + right.late,
             slowest_ns=max(left.slowest_ns, right.slowest_ns),
@@ -176,17 +176,17 @@ class RecoveryKernel(OfEachKey):
 
     def conclude(self, summary: RecoverySummary | None, context: Context) -> CheckResult:
         """The row of the verdict table."""
-        within_s = context.run.promises.recovers_within_s
+        within_s, words = context.run.promises.recovers_within_s, words_of(context.run)
         summary = summary if summary is not None else RecoverySummary()
         missing = missing_nodes(context)
         found = {
             "did-not-come-back": [one.example for one in missing],
             "no-recovery": [] if any(one.how == ENDED for one in missing) else list(_unrecovered(summary, context)),
         }
-        examined = counted(summary.sends, "send")
+        examined = words.changes_of(summary.changes)
         excuses = doubts(summary, missing, context) if any(found.values()) else []
         if excuses:
-            what = f"{counted(len(missing), 'node')} missing" if missing else "silent queues"
+            what = f"{counted(len(missing), 'node')} missing" if missing else f"silent {words.key}s"
             return CheckResult(
                 name=self.name,
                 valid=UNKNOWN,
@@ -200,9 +200,9 @@ class RecoveryKernel(OfEachKey):
             if every
         }
         text = ", ".join(f"{one.count} {name}{' (allowed)' if one.allowed else ''}" for name, one in anomalies.items())
-        clean = f"every queue took sends again within {summary.slowest_ns / NS_PER_S:.1f} s"
+        clean = f"every {words.key} took {words.change}s again within {summary.slowest_ns / NS_PER_S:.1f} s"
         if summary.unserved:
-            clean = f"{counted(summary.unserved, 'queue')} not served again before the load ended"
+            clean = f"{counted(summary.unserved, words.key)} not served again before the load ended"
         return CheckResult(
             name=self.name,
             valid=all(one.allowed for one in anomalies.values()),
@@ -245,14 +245,14 @@ def doubts(summary: RecoverySummary, missing: tuple[Missing, ...], context: Cont
 def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example]:
     """An example for each silent queue."""
     within_s, fault = context.run.promises.recovers_within_s, last_healed(context)
-    served = summary.queues - len(summary.silent)
-    beside = f" while {counted(served, 'other queue')} took sends" if served else ""
+    served, words = summary.keys - len(summary.silent), words_of(context.run)
+    beside = f" while {counted(served, f'other {words.key}')} took {words.change}s" if served else ""
     for key, one in sorted(summary.silent.items()):
         until = "one was again" if one.acked else "the load ended"
         leader = _leader(context, key, one.end_ns)
         led = f"{leader.node} was {reign_words(leader, context)}, " if leader is not None else _nobody_led(context, key)
         sentence = (
-            f"no send to queue {key} was acknowledged from {seconds_text(context, one.start_ns)} to "
+            f"no {words.change} to {words.key} {key} was acknowledged from {seconds_text(context, one.start_ns)} to "
             f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {healed_words(context, fault)}; {led}every "
             f"process ran, every link passed, and {within_s:g} s are promised"
         )

@@ -151,7 +151,7 @@ def not_ok_under(bad: Ints, context: Context) -> dict[int, int]:
 
 def _resolution_s(context: Context, f: str, lag_ns: int) -> float:
     run = context.run
-    per_queue = run.rate * run.mix.get(f, 1.0) / max(1, run.queues)
+    per_queue = run.rate * run.mix.get(f, 1.0) / max(1, run.keys)
     per_queue *= QUIET_RATE if run.quiet and f in words_of(run).changing else 1.0
     return max(1 / per_queue if per_queue > 0 else 0.0, run.op_timeout_s, lag_ns / NS_PER_S)
 

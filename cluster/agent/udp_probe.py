@@ -4,7 +4,7 @@ Why datagrams of our own: idle nodes leave packet counters at 0, and the kernel 
 completes TCP handshakes (SEMANTICS 26). Plain standard library, fed to ``python3 -I -S -`` by
 ``cluster.network.probe_matrix``; it binds a socket per source, prints their ports and goes on in the background::
 
-    arguments   folder hold_s nonce source-address...
+    arguments   folder hold_s nonce own-address source-address...
     stdout      {"198.18.0.11": 40123, ...}                     source -> port that counts it
 
 Then it obeys lines that are written to ``folder/in`` and answers on ``folder/out`` (two FIFOs)::
@@ -12,7 +12,8 @@ Then it obeys lines that are written to ``folder/in`` and answers on ``folder/ou
     {"send": [["198.18.0.11", 41877], ...], "count": 20, "pause_s": 0.0005}   -> {"sent": 20}
     {"report": 20}    -> {"198.18.0.11": 20, ...}  once 20 came from each, or nothing came for a while; then it ends
 
-Each source has a socket, hence a receive buffer, of its own, so that no probe is lost to another's burst.
+Each source has a socket, hence a receive buffer, of its own, so that no probe is lost to another's burst. Probes leave
+from the host's own address where it has several, because they are counted by where they come from.
 The module refuses to judge, to answer datagrams, and to outlive ``hold_s``.
 """
 
@@ -34,11 +35,15 @@ _SETTLE_S = 0.05
 class Echo:
     """The counting end of all links into this host and the sending end of all links out of it."""
 
-    def __init__(self, nonce: int, sources: list[str]) -> None:
+    def __init__(self, nonce: int, own: str, sources: list[str]) -> None:
         self._nonce = nonce
         self._sockets = {source: self._bound() for source in sources}
         self._seen: dict[str, set[int]] = {source: set() for source in sources}
         self._out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:  # noqa: SIM105 - contextlib would slow the start down
+            self._out.bind((own, 0))
+        except OSError:  # a translation lies between: others know it by an address that it does not have
+            pass
 
     @staticmethod
     def _bound() -> socket.socket:
@@ -102,12 +107,12 @@ def _serve(echo: Echo, folder: str) -> None:
             return
 
 
-def main(folder: str, hold_s: int, nonce: int, sources: list[str]) -> None:
+def main(folder: str, hold_s: int, nonce: int, own: str, sources: list[str]) -> None:
     """Bind, say where, go into the background, serve."""
     os.mkdir(folder, 0o700)  # noqa: PTH102
     os.mkfifo(f"{folder}/in")
     os.mkfifo(f"{folder}/out")
-    echo = Echo(nonce, sources)
+    echo = Echo(nonce, own, sources)
     print(json.dumps(echo.ports()), flush=True)
     if os.fork():
         os._exit(0)
@@ -129,4 +134,4 @@ def main(folder: str, hold_s: int, nonce: int, sources: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5:])

@@ -1,7 +1,7 @@
 """The machine of the harness as a host: where load and observers run if the nodes are machines of their own.
 
-It reaches the nodes over whatever network there is; nothing is made and nothing is cut here. The module
-refuses packet filter rules and rights of root: its only host is ``client``, which faults leave alone.
+It reaches the nodes over whatever network there is; nothing is made and nothing is cut here: no packet filter rules, no
+rights of root. A test may have hosts of the same kind as nodes (``chaos.testing``).
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from chaos.core.clock import Deadline
@@ -39,14 +40,23 @@ def address_towards(address: str) -> str:
 class LocalHost:
     """See the module; safe to use from several threads at once."""
 
-    name = CLIENT
-    capabilities: frozenset[Capability] = frozenset()
     control: ControlLink | None = None
     machine: Machine | None = None
 
-    def __init__(self, address: str, home: Path) -> None:
+    def __init__(
+        self,
+        address: str,
+        home: Path,
+        name: str = CLIENT,
+        capabilities: frozenset[Capability] = frozenset(),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """A host. ``environment``: what its commands see beside PATH, LANG and HOME."""
         self.address = address
         self.home = str(home)
+        self.name = name
+        self.capabilities = capabilities
+        self._environment = dict(environment or {})
 
     def run(self, *argv: str, stdin: bytes = b"", timeout_s: float) -> Completed:
         """See ``Host.run``. The command has ended when its process has, whatever it left in the background."""
@@ -55,7 +65,7 @@ class LocalHost:
             source.write(stdin)
             source.seek(0)
             path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
-            env = {"PATH": path, "LANG": "C.UTF-8", "HOME": self.home}
+            env = {**self._environment, "PATH": path, "LANG": "C.UTF-8", "HOME": self.home}
             try:
                 process = subprocess.Popen(
                     argv, stdin=source, stdout=out, stderr=errors, cwd=self.home, env=env, start_new_session=True

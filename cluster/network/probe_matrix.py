@@ -132,7 +132,8 @@ class _Echo:
 
     def start(self, sources: list[str]) -> dict[str, int]:
         """Start it; returns the port that counts each source."""
-        command = ("python3", "-I", "-S", "-", self._folder, str(_HOLD_S), str(self._nonce), *sources)
+        own = self._host.address
+        command = ("python3", "-I", "-S", "-", self._folder, str(_HOLD_S), str(self._nonce), own, *sources)
         done = self._host.run(*command, stdin=_ECHO.read_bytes(), timeout_s=_TIMEOUT_S)
         done.check(f"{self._host.name}: starting the probe program")
         return self._decoded(done.stdout, dict[str, int])

@@ -114,7 +114,7 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
     load = (
         f"{run.rate:g} {terms.change}s/s",
         words.plural(run.clients, "client"),
-        words.plural(run.queues, terms.key),
+        words.plural(run.keys, terms.key),
     )
     facts = [
         run.id,

@@ -160,7 +160,7 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         ("rate", f"{run.rate:g} {terms.change}s/s"),
         ("clients", str(run.clients)),
         ("workers", str(run.workers)),
-        (f"{terms.key}s", str(run.queues)),
+        (f"{terms.key}s", str(run.keys)),
         ("message body", words.size(run.body_bytes)),
         ("operation deadline", words.given(run.op_timeout_s)),
         ("time limit", words.given(run.time_limit_s)),

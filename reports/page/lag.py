@@ -55,7 +55,7 @@ class _Led(NamedTuple):
 def lags(events: Iterable[Event], run: RunInfo, origin_ns: int) -> Lags:
     """How far each replica is behind, over all keys that it keeps; nothing of a system that has no leaders."""
     keys: dict[str, list[str]] = {}
-    for key in range(run.queues):
+    for key in range(run.keys):
         subject = run.subject_of(key)
         if subject is not None:
             keys.setdefault(subject.name, []).append(str(key))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from chaos.core.op import Type
 from chaos.core.recorder import OP, OP_SIZE
-from chaos.models.log.model import READ, READ_SIZE
+from chaos.models.log.layout import READ, READ_SIZE
 from chaos.models.log.words import READS, F
 
 # Positions in chaos.core.recorder.OP and chaos.models.log.model.READ.

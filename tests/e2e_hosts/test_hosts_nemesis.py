@@ -46,7 +46,7 @@ SPECS = [
     ]
 ]
 LEADERS = leads("b2", "c1", epoch=3)
-RUN = "nemesis-e2e"
+RUN = f"nemesis-e2e-{os.getpid()}"
 SERVER = b"""
 import socket, sys, threading
 listener = socket.create_server(("", 7000), backlog=64)

@@ -15,7 +15,8 @@ from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from cluster.leaders import leads_of
 from cluster.system import ClusterView
-from cluster.systems.etcd.system import GROUP, Etcd
+from cluster.systems.etcd.settings import GROUP
+from cluster.systems.etcd.system import Etcd
 
 OPERATIONS = (
     (register.F.READ, None),

@@ -54,7 +54,7 @@ def running(tmp_path):
     specs = system.topology(settings)
     with hosts_up(backend, "e2e-etcd", specs, tmp_path) as hosts:
         infos = tuple(NodeInfo(name=spec.name, role=spec.role, address=hosts[spec.name].address) for spec in specs)
-        view = ClusterView(run_id="e2e", nodes=infos, settings=settings, queues=2)
+        view = ClusterView(run_id="e2e", nodes=infos, settings=settings, keys=2)
         provided = backend.provide(program)
         launches = {info.name: system.launch(info, hosts[info.name].home, provided, view) for info in infos}
         nodes = {info.name: Node(info, hosts[info.name], launches[info.name]) for info in infos}
@@ -110,4 +110,4 @@ def test_the_leader_is_killed_and_comes_back_with_its_data(running):
 
 
 def mark():
-    return ClusterView(run_id="e2e", nodes=(), settings={}, queues=2).mark
+    return ClusterView(run_id="e2e", nodes=(), settings={}, keys=2).mark

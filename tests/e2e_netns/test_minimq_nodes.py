@@ -108,7 +108,7 @@ def test_a_master_that_is_deposed_between_two_pages_leaves_the_first_with_the_re
     view = ClusterView(
         run_id="run",
         settings=MiniMQ().resolve({"client.routing": "follow"}),
-        queues=QUEUES,
+        keys=QUEUES,
         nodes=tuple(
             NodeInfo(name=name, role="controller" if name in CONTROLLERS else "broker", address=address)
             for name, address in nodes.addresses.items()

@@ -78,7 +78,7 @@ def running(tmp_path_factory):
             NodeInfo(name=spec.name, role=spec.role, address=hosts[spec.name].address)
             for spec in system.topology(settings)
         )
-        view = ClusterView(run_id="e2e", nodes=infos, settings=settings, queues=QUEUES)
+        view = ClusterView(run_id="e2e", nodes=infos, settings=settings, keys=QUEUES)
         provided = backend.provide(jars)
         nodes = {
             info.name: Node(info, hosts[info.name], system.launch(info, hosts[info.name].home, provided, view))

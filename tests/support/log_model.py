@@ -96,7 +96,7 @@ def model(seed, *, retention=False):
         ops=tuple(ops),
         masters=masters,
         faults=() if failover_s is None else (FaultLiteral(inject=1.5, heal=3.0),),
-        run=RunLiteral(queues=queues, replicas_read=True),
+        run=RunLiteral(keys=queues, replicas_read=True),
         expect=Expected(valid="unknown", anomalies={"unseen": unseen}) if unseen else Expected(valid=True),
         drain=DrainLiteral(
             min=minimum,

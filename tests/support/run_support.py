@@ -1,6 +1,7 @@
 """What the tests of whole runs on real systems share."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import pairwise
@@ -20,6 +21,8 @@ acknowledged in between.
 
 DATA = ROOT / "docs" / "data"
 FOLLOWING = "client.routing=follow"
+WHOLE = re.compile(r"drain +(\d+) of \1 queues read whole, twice alike")
+"""What a run says whose final reads are complete."""
 
 
 class Seen(NamedTuple):
@@ -135,7 +138,7 @@ def check_run(store: Path, backend: str, code: int, said: str) -> dict[str, Any]
     assert (info["backend"], info["status"]) == (backend, "checked")
     assert results["faults"]
     assert all(fault["proven"] and fault["healed"] for fault in results["faults"])
-    assert " queues in " in said
+    assert WHOLE.search(said), said
     assert unexplained(info, results) == [], said
     red = any(not anomaly["allowed"] for anomaly in results["anomalies"].values())
     assert results["valid"] is (not red), said

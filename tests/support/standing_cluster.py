@@ -33,7 +33,7 @@ def cluster_that_is_there(
         NodeInfo(name=spec.name, role=spec.role, address=made.machines[spec.name].address)
         for spec in system.topology(resolved)
     )
-    view = ClusterView(run_id="before", nodes=infos, settings=resolved, queues=4)
+    view = ClusterView(run_id="before", nodes=infos, settings=resolved, keys=4)
     artefacts = made.netns.provide(system.fetch(lambda _: None))
     starts = {info.name: by_hand(made, system, info, view, artefacts) for info in infos}
     for roles in system.start_order:

@@ -10,4 +10,4 @@ def view_of(system, **settings):
         NodeInfo(name=spec.name, role=spec.role, address=f"198.18.0.{10 + position}")
         for position, spec in enumerate(system.topology(resolved))
     )
-    return ClusterView(run_id="run", nodes=nodes, settings=resolved, queues=4)
+    return ClusterView(run_id="run", nodes=nodes, settings=resolved, keys=4)

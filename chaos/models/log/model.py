@@ -9,18 +9,9 @@ from typing import Any, Final
 
 from chaos.core.model import ModelTables, PackedArgument, PackedResult
 from chaos.core.op import Type, Word
+from chaos.models.log.layout import ATTEMPT_SHIFT, FLAG_DAMAGED, NO_WRITER, NONE, READ
 from chaos.models.log.operations import FUNCTIONS, Given
 from chaos.models.log.words import MODEL, VALUED, F, Record
-
-NONE: Final = -1
-NO_WRITER: Final = 0xFFFFFFFF
-ATTEMPT_SHIFT: Final = 16
-"""The flags of a row hold the attempt above this bit."""
-FLAG_DAMAGED: Final = 1
-
-# crc, op, offset, writer, flags, sequence
-READ: Final = struct.Struct("<IIqiIq")
-READ_SIZE: Final = 32
 
 
 def _row(record: Record) -> tuple[int, int, int, int]:
@@ -62,6 +53,8 @@ class LogModel:
     name = MODEL
     words: type[Word] = F
     functions = FUNCTIONS
+    key = "queue"
+    change = "send"
     row_layout: struct.Struct | None = READ
     stores_values = False
 

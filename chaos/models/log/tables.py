@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from chaos.core.model import RowFormat
-from chaos.models.log.model import ATTEMPT_SHIFT, FLAG_DAMAGED, NONE, READ_SIZE
+from chaos.models.log.layout import ATTEMPT_SHIFT, FLAG_DAMAGED, NONE, READ_SIZE
 from chaos.models.log.words import SENDS, VALUED
 
 if TYPE_CHECKING:

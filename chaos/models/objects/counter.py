@@ -1,12 +1,11 @@
 """The model ``counter``: one sum per key, to be added to and read."""
 
-import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from chaos.core.model import Function, ModelTables, PackedArgument, PackedResult
+from chaos.core.model import Function, Model, ModelTables, PackedArgument, PackedResult
 from chaos.core.op import Word
 from chaos.models.objects.answers import NO_ARGUMENT, NO_RESULT, Found, found_text, packed_found
 
@@ -27,24 +26,24 @@ class Add(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
 
 
-class CounterModel:
-    """Sums by key; implements ``chaos.core.model.Model``."""
+class CounterModel(Model):
+    """Sums by key."""
 
     name = MODEL
+    key = "counter"
+    change = "add"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Found, timed=True),
         F.ADD: Function(argument=Add, mutates=True, timed=True),
     }
-    row_layout: struct.Struct | None = None
-    stores_values = False
 
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import COUNTER
+        from chaos.models.objects.tables import CounterTables
 
-        return COUNTER
+        return CounterTables(read=F.READ, add=F.ADD)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """How much is added."""

@@ -1,12 +1,11 @@
 """The model ``register``: one number per key, to be read, written, and compared and set."""
 
-import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from chaos.core.model import Function, ModelTables, PackedArgument, PackedResult
+from chaos.core.model import Function, Model, ModelTables, PackedArgument, PackedResult
 from chaos.core.op import Word
 from chaos.models.objects.answers import NO_ARGUMENT, NO_RESULT, Found, found_text, packed_found
 
@@ -35,25 +34,25 @@ class Cas(msgspec.Struct, frozen=True, kw_only=True):
     value: int
 
 
-class RegisterModel:
-    """Numbers by key; implements ``chaos.core.model.Model``."""
+class RegisterModel(Model):
+    """Numbers by key."""
 
     name = MODEL
+    key = "register"
+    change = "write"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Found, timed=True),
         F.WRITE: Function(argument=Write, mutates=True, timed=True),
-        F.CAS: Function(argument=Cas, mutates=True, timed=True),
+        F.CAS: Function(argument=Cas, mutates=True),  # not timed: that nothing was expected here is an answer too
     }
-    row_layout: struct.Struct | None = None
-    stores_values = False
 
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import REGISTER
+        from chaos.models.objects.tables import RegisterTables
 
-        return REGISTER
+        return RegisterTables(read=F.READ, cas=F.CAS)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """The number to write, and the one that is expected."""

@@ -3,14 +3,13 @@
 What a read returned has any length, so it goes to the worker's file of values.
 """
 
-import struct
 from array import array
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from chaos.core.model import Function, ModelTables, PackedArgument, PackedResult
+from chaos.core.model import Function, Model, ModelTables, PackedArgument, PackedResult
 from chaos.core.op import Word
 from chaos.models.objects.answers import NO_ARGUMENT, NO_RESULT, TOLD, UNTOLD
 
@@ -40,24 +39,25 @@ class Elements(msgspec.Struct):
     elements: list[int] = []
 
 
-class SetModel:
-    """Sets by key; implements ``chaos.core.model.Model``."""
+class SetModel(Model):
+    """Sets by key."""
 
     name = MODEL
+    key = "set"
+    change = "add"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
         F.READ: Function(result=Elements, timed=True),
         F.ADD: Function(argument=Add, mutates=True, timed=True),
     }
-    row_layout: struct.Struct | None = None
     stores_values = True
 
     @property
     def tables(self) -> ModelTables:
         """See ``chaos.models.objects.tables``."""
-        from chaos.models.objects.tables import SET
+        from chaos.models.objects.tables import SetTables
 
-        return SET
+        return SetTables(add=F.ADD)
 
     def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
         """The element."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from chaos.models.objects import counter, register
-from chaos.models.objects import set as sets
+from chaos.core.model import ModelTables
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:
-    from chaos.core.model import Column, RowFormat, Slots
+    from chaos.core.model import Column, Slots
+    from chaos.core.op import Word
 
 
-class RegisterTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class RegisterTables(ModelTables):
+    """The columns of a register's operations."""
 
     columns = pa.schema(
         [
@@ -26,24 +26,22 @@ class RegisterTables:
             ("answer", pa.int8()),  # read: 1 it found a value, 0 nothing is there; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
+
+    def __init__(self, *, read: Word, cas: Word) -> None:
+        self._read, self._cas = read, cas
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        writes = slots.f != register.F.READ
+        writes = slots.f != self._read
         return {
             "value": np.where(writes, slots.asked_first, 0),
-            "expected": np.where(slots.f == register.F.CAS, slots.asked_second, 0),
-            **_found(slots, register.F.READ),
+            "expected": np.where(slots.f == self._cas, slots.asked_second, 0),
+            **_found(slots, self._read),
         }
 
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
 
-
-class CounterTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class CounterTables(ModelTables):
+    """The columns of a counter's operations."""
 
     columns = pa.schema(
         [
@@ -52,20 +50,18 @@ class CounterTables:
             ("answer", pa.int8()),  # read: 1 it found a sum, 0 nothing is there; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
+
+    def __init__(self, *, read: Word, add: Word) -> None:
+        self._read, self._add = read, add
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        adds = slots.f == counter.F.ADD
-        return {"amount": np.where(adds, slots.asked_first, 0), **_found(slots, counter.F.READ)}
-
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
+        adds = slots.f == self._add
+        return {"amount": np.where(adds, slots.asked_first, 0), **_found(slots, self._read)}
 
 
-class SetTables:
-    """Implements ``chaos.core.model.ModelTables``."""
+class SetTables(ModelTables):
+    """The columns of a set's operations."""
 
     columns = pa.schema(
         [
@@ -74,7 +70,9 @@ class SetTables:
             ("answer", pa.int8()),  # read: 1 it returned ``elements``; -1 it was told nothing
         ]
     )
-    rows: RowFormat | None = None
+
+    def __init__(self, *, add: Word) -> None:
+        self._add = add
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
@@ -82,22 +80,13 @@ class SetTables:
         ends = np.cumsum([0, *(len(one) // 8 for one in returned)])
         elements = np.frombuffer(b"".join(returned), dtype="<i8")
         return {
-            "element": np.where(slots.f == sets.F.ADD, slots.asked_first, 0),
+            "element": np.where(slots.f == self._add, slots.asked_first, 0),
             "elements": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(elements, pa.int64())),
             "answer": slots.second.astype(np.int8),
         }
-
-    def last_sequences(self, slots: Slots) -> dict[int, int]:  # noqa: ARG002 - values are not numbered
-        """None."""
-        return {}
 
 
 def _found(slots: Slots, read: int) -> dict[str, Column]:
     """What reads of a number found."""
     answer = np.where(slots.f == read, slots.second, -1).astype(np.int8)
     return {"found": np.where(answer == TOLD, slots.first, 0), "answer": answer}
-
-
-REGISTER: Final = RegisterTables()
-COUNTER: Final = CounterTables()
-SET: Final = SetTables()

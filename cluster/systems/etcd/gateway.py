@@ -1,90 +1,24 @@
-"""The way to a member: its JSON gateway, over HTTP/1.1 connections that carry one request at a time."""
+"""The way to a member: its JSON gateway."""
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from cluster.systems._shared.link import Link, Malformed
+from cluster.systems._shared.http import OK, HttpLinks, Request
 from cluster.systems.etcd.outcomes import outcome
 
 CLIENT_PORT: Final = 2379
-_OK: Final = 200
-_LINE: Final = b"\r\n"
-_HEX: Final = 16
 
 AnswerT = TypeVar("AnswerT")
 
 
-class Request(NamedTuple):
-    """A path, and the JSON to post there; without any it is fetched."""
-
-    path: str
-    body: bytes = b""
-
-
-class Answer(NamedTuple):
-    """The HTTP status, and what came with it."""
-
-    status: int
-    body: bytes
-
-
-class Http:
-    """One connection's HTTP; implements ``cluster.systems._shared.link.Codec``."""
-
-    greeting = b""
-
-    def __init__(self, host: str) -> None:
-        self._host = host
-        self._number = 0
-        self._data = bytearray()
-
-    def encode(self, number: int, request: Request) -> bytes:
-        """The request; its answer is the next one."""
-        self._number = number
-        head = f"{'POST' if request.body else 'GET'} {request.path} HTTP/1.1\r\nHost: {self._host}\r\n"
-        return f"{head}Content-Length: {len(request.body)}\r\n\r\n".encode() + request.body
-
-    def feed(self, data: bytes) -> list[tuple[int, Answer]]:
-        """The answer if it is whole now."""
-        self._data += data
-        head, blank, rest = bytes(self._data).partition(2 * _LINE)
-        if not blank:
-            return []
-        try:
-            first, *lines = head.decode().lower().split("\r\n")
-            status = int(first.split()[1])
-            length = dict(line.split(": ", 1) for line in lines).get("content-length")
-            body = _joined(rest) if length is None else rest if len(rest) >= int(length) else None
-        except (ValueError, LookupError) as error:
-            raise Malformed(f"no HTTP: {error}") from None
-        if body is None:
-            return []
-        self._data.clear()
-        return [(self._number, Answer(status, body))]
-
-
-def _joined(rest: bytes) -> bytes | None:
-    """The body that came in chunks; None if there is more to come."""
-    body = b""
-    while _LINE in rest:
-        size, _, rest = rest.partition(_LINE)
-        length = int(size, _HEX)
-        if length == 0:  # behind the last chunk: trailers, if any, and an empty line
-            return body if (_LINE + rest).endswith(2 * _LINE) else None
-        body, rest = body + rest[:length], rest[length + len(_LINE) :]
-    return None
-
-
 class Gateway:
-    """A member's gateway. A request has a connection of its own, and leaves it to the next one if it was answered."""
+    """A member's gateway."""
 
     def __init__(self, host: str, port: int = CLIENT_PORT) -> None:
-        self._new = partial(Link[Request, Answer], host, port, partial(Http, host))
-        self._idle: list[Link[Request, Answer]] = []
+        self._links = HttpLinks(host, port)
 
     async def call(
         self, path: str, body: Mapping[str, Any] | None, kind: type[AnswerT], deadline_ns: int, *, write: bool = False
@@ -94,14 +28,9 @@ class Gateway:
         Raises:
             Definite: nothing was changed. Indefinite: nobody knows.
         """
-        link = self._idle.pop() if self._idle else self._new()
-        try:
-            answer = await link.ask(Request(path, b"" if body is None else msgspec.json.encode(body)), deadline_ns)
-        except BaseException:  # its answer may still come, and must not be taken for another's
-            link.close()
-            raise
-        self._idle.append(link)
-        if answer.status != _OK:
+        request = Request(path, b"" if body is None else msgspec.json.encode(body))
+        answer = await self._links.ask(request, deadline_ns)
+        if answer.status != OK:
             raise outcome(answer.body, write=write)
         try:
             return msgspec.json.decode(answer.body, type=kind, strict=False)  # int64 come as strings
@@ -110,5 +39,4 @@ class Gateway:
 
     def close(self) -> None:
         """Drop every connection that is not in use; safe to call twice."""
-        while self._idle:
-            self._idle.pop().close()
+        self._links.close()

@@ -13,11 +13,11 @@ from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from cluster.leaders import not_ready
-from cluster.system import ClusterView, Confirmed, Removal
+from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.members import Members
-from cluster.systems.etcd.system import FLAGS, GROUP, Etcd
+from cluster.systems.etcd.settings import FLAGS, GROUP, promises
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
@@ -32,17 +32,14 @@ class _Done(msgspec.Struct):
     pass
 
 
-class EtcdProbe:
-    """Implements ``cluster.system.Probe``."""
+class EtcdProbe(Probe):
+    """Asks the members themselves; nothing has to be created, because a key is there once it is written."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view
         self._gateways = {node.name: Gateway(node.address) for node in view.nodes}
         self._members = Members(self._gateways)
         self._subjects = (Subject(name=GROUP, nodes=tuple(self._gateways)),)
-
-    async def prepare(self) -> None:
-        """Nothing: a key is there once it is written."""
 
     async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
         """Compare the command line of every member's process, as it shows it itself, with the settings.
@@ -127,7 +124,7 @@ def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:
     """What holds of members of somebody else's cluster; how soon is known only where each shows its timeout."""
     if not all("election-timeout" in flags for flags in shown.values()):
         return Promises(not_taken=("to serve again in time (not every command line shows election-timeout)",))
-    return least(Etcd().promises({**FLAGS, **flags}) for flags in shown.values())
+    return least(promises({**FLAGS, **flags}) for flags in shown.values())
 
 
 def _soon(timeout_s: float) -> int:

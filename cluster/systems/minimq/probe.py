@@ -37,7 +37,7 @@ class MiniMQProbe:
     def __init__(self, view: ClusterView) -> None:
         self._view = view
         self._topic = view.mark
-        self._subjects = config.subjects(view.settings, view.queues)
+        self._subjects = config.subjects(view.settings, view.keys)
         self._links = {node.name: Link(node.address) for node in view.nodes}
         self._prepared = False
 
@@ -48,7 +48,7 @@ class MiniMQProbe:
             DeployError: the controllers refused it, or none led until the deadline.
         """
         controllers = Controllers({node.name: self._links[node.name] for node in self._view.of_role("controller")})
-        request = CreateTopic(topic=self._topic, queues=self._view.queues)
+        request = CreateTopic(topic=self._topic, queues=self._view.keys)
         what = f"topic {self._topic}"
         deadline = Deadline(f"{what} to be created", _PREPARE_TIMEOUT_S)
         while True:
@@ -56,7 +56,7 @@ class MiniMQProbe:
             if isinstance(answer, Accepted):
                 break
             if isinstance(answer, Refused) and answer.reason in ("topic-exists", "bad-topic"):
-                raise DeployError(f"{what} with {self._view.queues} queues was not created: {answer.reason}")
+                raise DeployError(f"{what} with {self._view.keys} queues was not created: {answer.reason}")
             if deadline.expired():
                 raise DeployError(f"{what} was not created in {_PREPARE_TIMEOUT_S:g} s: no controller leads")
             await asyncio.sleep(_RETRY_S)
@@ -92,7 +92,7 @@ class MiniMQProbe:
             return missing
         leads = leads_of(seen, self._subjects)
         for subject in (one for one in self._subjects if one.kind == "replica"):
-            queues = self._view.queues if subject.keys is None else len(subject.keys)
+            queues = self._view.keys if subject.keys is None else len(subject.keys)
             for name in subject.nodes:
                 if seen[name].role != ("master" if name == leads[subject.name].leader else "slave"):
                     return f"{name} does not know its place yet"

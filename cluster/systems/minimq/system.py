@@ -26,6 +26,7 @@ class MiniMQ:
     name = "minimq"
     version = config.VERSION
     roles: Mapping[str, RoleKind] = config.ROLES
+    workload = "queue"
     start_order = (("controller", "broker"),)
     bugs: Mapping[str, Bug] = BUGS
     settings_help: Mapping[str, str] = keys.HELP

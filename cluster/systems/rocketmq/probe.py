@@ -51,7 +51,7 @@ class RocketMQProbe:
         self._terms: dict[str, dledger.Member | jraft.Member] = {**dledger.controllers(view), **jraft.controllers(view)}
         self._run_names = names_of(view)
         pops = view.settings.get("broker.timerWheelEnable") == "true"
-        self._popped = range(view.queues) if pops else range(0)
+        self._popped = range(view.keys) if pops else range(0)
         self._prepared = False
 
     async def prepare(self) -> None:
@@ -118,7 +118,7 @@ class RocketMQProbe:
         return effects.Shown(effects.parse_config(answer), pool)
 
     async def _create_topic(self, node: NodeInfo, topic: str, deadline: Deadline) -> None:
-        link, fields = self._links[node.name], topic_of(topic, self._view.queues)
+        link, fields = self._links[node.name], topic_of(topic, self._view.keys)
         await require(link, node.name, f"topic {topic}", Request.UPDATE_AND_CREATE_TOPIC, fields, deadline)
 
     async def _slaves_just_asked(self, master: NodeInfo, deadline: Deadline) -> None:
@@ -158,7 +158,7 @@ class RocketMQProbe:
                 return f"{name} does not route topic {topic} to every broker yet"
         for broker in await self._keepers():
             try:
-                for key in range(self._view.queues):
+                for key in range(self._view.keys):
                     link, deadline_ns = self._links[broker.name], _soon(_ASK_TIMEOUT_S)
                     await offset_of(link, Request.GET_MAX_OFFSET, topic, key, deadline_ns)
             except (Definite, Indefinite) as error:
@@ -189,7 +189,7 @@ class RocketMQProbe:
             if broker.master and self._shape.mode == "master-slave":
                 answer = await self._ask(node, Request.GET_BROKER_HA_STATUS, {}, deadline_ns)
                 with_it = tuple(sorted({node.name, *parse_connected(answer, self._brokers)}))
-            for key in range(self._view.queues if self._prepared else 0):
+            for key in range(self._view.keys if self._prepared else 0):
                 offsets[str(key)] = await offset_of(
                     link, Request.GET_MAX_OFFSET, self._run_names.topic, key, deadline_ns
                 )

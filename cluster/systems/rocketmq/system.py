@@ -30,6 +30,7 @@ class RocketMQ:
     roles: Mapping[str, RoleKind] = nodes.ROLES
     # Seven JVMs that start at once starve each other: a broker elected meanwhile misses its heartbeats, is
     # replaced in an epoch that is as empty as its own, and 5.5.0 then never lets it back in (docs/results/findings.md).
+    workload = "queue"
     start_order = (("namesrv", "controller"), ("broker",))
     bugs: Mapping[str, Bug] = MappingProxyType({})
     settings_help: Mapping[str, str] = keys.HELP

@@ -40,7 +40,7 @@ def run_of(tmp_path, faults, anomalies=None, system="rocketmq", valid=None, reas
     return tmp_path
 
 
-SAID = "drained  4 queues in 2 passes"
+SAID = "drain    4 of 4 queues read whole, twice alike"
 
 
 @pytest.mark.parametrize(

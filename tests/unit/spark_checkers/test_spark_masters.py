@@ -209,7 +209,7 @@ def test_a_part_of_a_run_is_no_run(tmp_path):
     facts = tuple(perform("stream", history, worker, ("log", None)).facts for worker in workers_in(history))
     context = Context(run=run, streams=facts, timeline=perform("events", history, 0, (run, None)))
     duty = Duty.of(context, panel(context))
-    assert perform("queues", history, 0, (duty, [0])) is not None
+    assert perform("keys", history, 0, (duty, [0])) is not None
     more = msgspec.structs.replace(duty, context=msgspec.structs.replace(context, streams=(*facts, facts[0])))
     with pytest.raises(HistoryError, match="is it on a file system that all executors share"):
-        perform("queues", history, 0, (more, [0]))
+        perform("keys", history, 0, (more, [0]))

@@ -92,8 +92,9 @@ def test_a_file_that_is_not_there_disturbs_no_other(tmp_path: Path, kinds: list[
 def loaded(*argv: str) -> set[str]:
     """The modules that a process of its own has at its end."""
     code = (
-        "import json, sys; sys.argv[0] = 'chaos'\nfrom chaos.cli.main import run\nrun()\n"
-        "print('\\n' + json.dumps(list(sys.modules)))"
+        "import json, os, sys; sys.argv[0] = 'chaos'\nfrom chaos.cli.main import run\nrun()\n"
+        "print('\\n' + json.dumps(list(sys.modules)), flush=True)\n"
+        "os._exit(0)"  # as the command ends: a thread of Arrow's may abort a process that ends in another way
     )
     done = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, timeout=120, check=True)
     return set(json.loads(done.stdout.splitlines()[-1]))

@@ -126,11 +126,11 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_bug(tmp_path:
     assert made.settings["client.routing"] == "follow"
     assert made.settings["bug"] == "unclean-election"
     assert made.backend_options == {"image": "x", "cpus": "1"}
-    assert {name: made.origins[name] for name in ("rate", "clients", "nemesis", "queues", "backend_options")} == {
+    assert {name: made.origins[name] for name in ("rate", "clients", "nemesis", "keys", "backend_options")} == {
         "rate": "option",
         "clients": f"{file}:2",
         "nemesis": f"{file}:3",
-        "queues": "default",
+        "keys": "default",
         "backend_options": f"option, {file}:5",
     }
     assert made.origins["time_limit_s"] == "--bug unclean-election"

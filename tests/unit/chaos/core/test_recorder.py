@@ -13,7 +13,8 @@ from chaos.core.errors import HistoryError
 from chaos.core.history import NEVER_NS, materialise_stream, read_stream
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import OP_SIZE, Recorder
-from chaos.models.log.model import LOG, READ_SIZE
+from chaos.models.log.layout import READ_SIZE
+from chaos.models.log.model import LOG
 from chaos.models.log.words import F
 
 

@@ -70,7 +70,7 @@ def test_every_bug_is_bent_and_declares_what_can_be_run():
             duration_s=made.fault_duration_s,
             time_limit_s=made.time_limit_s,
             seed=secrets.randbelow(1000),
-            subjects=system.subjects(made.settings, made.queues),
+            subjects=system.subjects(made.settings, made.keys),
         )
         assert rows
 

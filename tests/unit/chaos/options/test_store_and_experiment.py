@@ -70,7 +70,7 @@ def test_the_resolved_experiment_round_trips_as_yaml_with_origins() -> None:
     assert line["nemesis"] == "option"
     assert line["fault_duration_s"] == "--fault-interval"
     assert line["seed"] == "drawn for this run"
-    assert line["queues"] == "default"
+    assert line["keys"] == "default"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ CHILD = """
 import sys
 from pathlib import Path
 import msgspec
-from chaos.worker.pipe import answered, serve
+from chaos.worker.pipe import Child, answered, serve
 from chaos.worker.messages import AskReady, Command, Load, Prepare, Stats
 
 class Spec(msgspec.Struct):
@@ -34,7 +34,7 @@ async def body(spec, pipe):
         elif isinstance(command, Prepare):
             raise RuntimeError("broke on purpose")
 
-serve(Spec, body, lambda spec: spec.log)
+serve(Child(Spec, body, lambda spec: spec.log))
 """
 
 

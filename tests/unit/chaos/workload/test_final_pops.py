@@ -13,9 +13,7 @@ from chaos.workload.final_pops import TIMEOUT_S, FinalPops
 INVISIBLE_S, AGAIN_WITHIN_S = 2.0, 3.0
 ALL_CAME_S = TIMEOUT_S + INVISIBLE_S + AGAIN_WITHIN_S
 PHASE = FinalPops(
-    FinalSpec(
-        queues=2, op_timeout_s=3, operations=frozenset(F), promises=Promises(redelivered_within_s=AGAIN_WITHIN_S)
-    ),
+    FinalSpec(keys=2, op_timeout_s=3, operations=frozenset(F), promises=Promises(redelivered_within_s=AGAIN_WITHIN_S)),
     INVISIBLE_S,
 )
 

@@ -14,7 +14,7 @@ from chaos.workload.last_reads import LastReads
 from chaos.workload.replica_copies import ReplicaCopies
 from chaos.workload.unread_values import LogNote
 
-SPEC = FinalSpec(queues=2, op_timeout_s=3, operations=frozenset(F), promises=Promises(), copies=((2, 3, 4), (2, 3)))
+SPEC = FinalSpec(keys=2, op_timeout_s=3, operations=frozenset(F), promises=Promises(), copies=((2, 3, 4), (2, 3)))
 TWO = gave((0, (1, 0)), (1, (1, 1)), next_offset=2, max_offset=2, min_offset=0)
 ONE = gave((0, (1, 0)), next_offset=1, max_offset=1, min_offset=0)
 SHORT = gave((0, (1, 0)), next_offset=1, max_offset=2, min_offset=0)

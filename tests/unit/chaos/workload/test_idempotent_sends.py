@@ -66,7 +66,7 @@ class Broker:
 
 
 def workload() -> IdempotentLoad:
-    spec = LoadSpec(queues=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F))
+    spec = LoadSpec(keys=1, clients=1, seed=1, body_bytes=64, op_timeout_s=3, operations=frozenset(F))
     load = IdempotentWorkload().generator(spec)
     assert isinstance(load, IdempotentLoad)
     return load

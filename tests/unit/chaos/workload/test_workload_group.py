@@ -17,9 +17,9 @@ from chaos.workload.queue import QueueWorkload
 OK = Type.OK
 
 
-def workload(clients: int = 4, seed: int = 3, queues: int = 3) -> GroupLoad:
+def workload(clients: int = 4, seed: int = 3, keys: int = 3) -> GroupLoad:
     return GroupLoad(
-        LoadSpec(queues=queues, clients=clients, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+        LoadSpec(keys=keys, clients=clients, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
     )
 
 
@@ -125,7 +125,7 @@ def test_a_member_goes_on_only_from_what_it_was_told() -> None:
 
 
 def test_it_asks_one_thing_at_a_time_and_a_new_hold_forgets_the_old_answers() -> None:
-    it = workload(clients=2, queues=1)
+    it = workload(clients=2, keys=1)
     slots = [it.owner(0, slot) for slot in range(50)]
     back = next(i for i in range(2, 50) if slots[i] == slots[i - 2] != slots[i - 1])
     here, later = (Arrival(beginning(it, slot), F.POLL, slots[back], 0) for slot in (back - 2, back))
@@ -141,7 +141,7 @@ def test_it_asks_one_thing_at_a_time_and_a_new_hold_forgets_the_old_answers() ->
 
 
 def test_who_keeps_a_queue_goes_on_without_asking() -> None:
-    it = workload(clients=1, queues=1)
+    it = workload(clients=1, keys=1)
     first, second = (Arrival(beginning(it, slot), F.POLL, 0, 0) for slot in (0, 3))
     it.learn(asked(it, first), goes_on_at(5))
     assert (asked(it, second).f, it.invocation(second, 2, 0)) == (F.POLL, None)

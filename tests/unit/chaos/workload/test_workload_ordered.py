@@ -9,9 +9,9 @@ from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.ordered import SHARDS, OrderedWorkload
 
 
-def workload(seed=1, clients=3, queues=4):
+def workload(seed=1, clients=3, keys=4):
     return OrderedWorkload().generator(
-        LoadSpec(queues=queues, clients=clients, seed=seed, body_bytes=64, op_timeout_s=3, operations=frozenset(F))
+        LoadSpec(keys=keys, clients=clients, seed=seed, body_bytes=64, op_timeout_s=3, operations=frozenset(F))
     )
 
 

@@ -20,7 +20,7 @@ LATE_NS = T - int((3 + MARGIN_S) * NS_PER_S)
 
 def workload(seed: int = 1, op_timeout_s: float = 3) -> PopLoad:
     return PopLoad(
-        LoadSpec(queues=3, clients=2, seed=seed, body_bytes=64, op_timeout_s=op_timeout_s, operations=frozenset(F))
+        LoadSpec(keys=3, clients=2, seed=seed, body_bytes=64, op_timeout_s=op_timeout_s, operations=frozenset(F))
     )
 
 

@@ -12,7 +12,7 @@ from chaos.workload.queue import QueueWorkload
 
 
 def workload(seed: int = 1) -> Generator:
-    spec = LoadSpec(queues=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+    spec = LoadSpec(keys=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
     return QueueWorkload().generator(spec)
 
 
@@ -47,7 +47,7 @@ def test_arrivals_ascend_and_keep_the_rate_of_every_kind() -> None:
 def test_in_a_quiet_stretch_a_tenth_of_the_sends_is_due_and_every_other_arrival_stays() -> None:
     def arrivals(*quiet: tuple[float, float]) -> list[Arrival]:
         operations = frozenset(F)
-        spec = LoadSpec(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations, quiet=quiet)
+        spec = LoadSpec(keys=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations, quiet=quiet)
         return list(
             takewhile(lambda one: one.at_ns < 20 * 10**9, QueueWorkload().generator(spec).arrivals([0, 1], 100))
         )
@@ -64,7 +64,7 @@ def test_in_a_quiet_stretch_a_tenth_of_the_sends_is_due_and_every_other_arrival_
 
 def test_kinds_that_the_system_does_not_serve_are_left_out() -> None:
     operations = frozenset(F) - {F.SLAVE_READ}
-    spec = LoadSpec(queues=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations)
+    spec = LoadSpec(keys=4, clients=2, seed=1, body_bytes=100, op_timeout_s=3, operations=operations)
     it = QueueWorkload().generator(spec)
     kinds = {arrival.f for arrival in islice(it.arrivals([0, 1], 50), 400)}
     assert kinds == {F.SEND, F.POLL, F.READ}

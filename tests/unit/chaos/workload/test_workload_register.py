@@ -9,7 +9,7 @@ from chaos.models.objects.register import F
 from chaos.workload.base import LoadSpec
 from chaos.workload.register import RegisterWorkload
 
-SPEC = LoadSpec(queues=3, clients=4, seed=5, body_bytes=0, op_timeout_s=3.0, operations=frozenset(F))
+SPEC = LoadSpec(keys=3, clients=4, seed=5, body_bytes=0, op_timeout_s=3.0, operations=frozenset(F))
 
 
 def asked(number, answers=None):

@@ -24,7 +24,7 @@ NOW = 5 * NS_PER_S
 
 
 def drawn(kind: type[Workload], f: F, seed: int = 1, count: int = 4000) -> list[Invocation]:
-    spec = LoadSpec(queues=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
+    spec = LoadSpec(keys=4, clients=3, seed=seed, body_bytes=100, op_timeout_s=3, operations=frozenset(F))
     it = kind().generator(spec)
     ops = [it.invocation(arrival, 0, NOW) for arrival in islice(it.arrivals([0, 1, 2], 100), count)]
     values = [op.argument.value for op in ops if op is not None and hasattr(op.argument, "value")]
@@ -38,7 +38,7 @@ def test_delays_are_drawn_from_the_seed_and_keep_their_bounds() -> None:
     waits_s = [(op.argument.not_before_ns - NOW) / NS_PER_S for op in first]
     assert SHORTEST_S <= min(waits_s) < SHORTEST_S + 0.5
     assert LONGEST_S - 0.5 < max(waits_s) <= LONGEST_S
-    spec = FinalSpec(queues=4, op_timeout_s=3, operations=frozenset(F), promises=Promises())
+    spec = FinalSpec(keys=4, op_timeout_s=3, operations=frozenset(F), promises=Promises())
     assert DelayedWorkload().final(spec)[0].after_s > LONGEST_S
 
 

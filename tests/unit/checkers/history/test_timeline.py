@@ -5,7 +5,7 @@ import pytest
 from leading import said as heard
 
 from chaos.core.clock import NS_PER_S
-from chaos.core.events import DID_NOT_LAST, Claim, Evidence, Fault, Observation
+from chaos.core.events import DID_NOT_LAST, Claim, Evidence, Fault, Observation, Phase
 from chaos.core.history import NEVER_NS
 from chaos.testing.history_files import ORIGIN_NS, RunLiteral, run_info
 from checkers.history.leadership import speeches_of
@@ -222,3 +222,29 @@ def test_a_thousand_subjects_cost_their_changes_alone():
     found = timeline(*events, *same)
     assert len(found.reigns) == 1000
     assert {reign.last_ns for reign in found.reigns} == {at(599)}
+
+
+def phase(name, *edges):
+    return [Phase(time_ns=at(number), name=name, edge=edge, ok=ok) for number, (edge, ok) in enumerate(edges)]
+
+
+WELL = (("start", True), ("end", True))
+BADLY = (("start", True), ("end", False))
+
+
+@pytest.mark.parametrize(
+    ("required", "events", "ended"),
+    [
+        (("drain",), phase("drain", *WELL), True),
+        (("drain",), phase("drain", *BADLY), False),
+        (("drain",), phase("drain", ("start", True)), False),
+        (("drain",), phase("sweep", *WELL), False),
+        (("sweep",), phase("sweep", *WELL), True),
+        (("sweep", "drain"), phase("sweep", *WELL), False),
+        (("sweep", "drain"), [*phase("sweep", *WELL), *phase("drain", *WELL)], True),
+        ((), phase("drain", *BADLY), True),
+    ],
+)
+def test_a_run_has_ended_once_every_phase_that_it_requires_ended_well(required, events, ended):
+    run = msgspec.structs.replace(run_info(RunLiteral(), "x"), required_phases=required)
+    assert timeline_of(events, run).final_phases_ended is ended

@@ -1,24 +1,21 @@
-"""Registers, sets and counters from generator to verdict: the real worker, recorder, streams, tables and checks.
+"""Registers, sets and counters from the recorder to the verdict: real streams, tables and checks.
 
-The system is in this process (tests/support/memory_objects.py).
+tests/unit/chaos/testing has whole runs on them.
 """
 
-import asyncio
 import itertools
 import subprocess
 import sys
 
 import msgspec
 import pytest
-from memory_objects import Memory, Objects, with_memory
 
-from chaos.core.clock import now_ns
 from chaos.core.events import RUN_EVENTS, EventLog, Phase
 from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import Recorder
-from chaos.core.runinfo import NodeInfo, read_run, write_run
+from chaos.core.runinfo import read_run, write_run
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -26,16 +23,11 @@ from chaos.models.registry import model_named
 from chaos.plugins import load
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
-from chaos.worker.messages import Final, FinalDone, WorkerSpec
-from chaos.worker.worker import Worker
-from chaos.workload.final import Limits
 from checkers.engine.registry import check_named
 from checkers.history.kernel import Context
 from checkers.history.shards import load_shard, materialise, tables_of
 from checkers.history.timeline import timeline_of
-from cluster.system import ClusterView
 
-NODE = NodeInfo(name="m1", role="store", address="127.0.0.1")
 OK, FAIL, INFO = Type.OK, Type.FAIL, Type.INFO
 
 
@@ -52,50 +44,6 @@ def verdict(history, name):
     for summary in summaries[1:]:
         total = kernel.merge(total, summary)
     return kernel.conclude(total, context)
-
-
-class Spoken:
-    """Keeps what a worker says to the main process."""
-
-    def __init__(self):
-        self.said = []
-
-    def say(self, message):
-        self.said.append(message)
-
-
-async def recorded(folder, name, operations):
-    """Let a worker do so many operations at least, then the final phase."""
-    view = ClusterView(run_id="run", nodes=(NODE,), settings={"model": name}, queues=3)
-    spec = WorkerSpec(
-        folder=str(folder), worker=0, workers=1, system="memory", workload=name, view=view, clients=4, rate=2000.0,
-        seed=5, op_timeout_s=3.0, max_in_flight=64, body_bytes=0,
-    )  # fmt: skip
-    (folder / "history").mkdir()
-    pipe = Spoken()
-    worker = Worker(spec, pipe)
-    load = asyncio.ensure_future(worker.load(now_ns()))
-    while sum(sum(kinds.values()) for kinds in worker.stats().counts.values()) < operations:  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
-    await worker.stop()
-    await load
-    (phase,) = worker._final
-    await worker.final(Final(phase=0, parts=tuple(phase.parts()), limits=Limits(until_ns=now_ns() + 10**10)))
-    await worker.close()
-    assert [said.unended for said in pipe.said if isinstance(said, FinalDone)] == [()]
-    return worker.stats().counts
-
-
-@pytest.mark.parametrize("doubtful", [0, 20])
-@pytest.mark.parametrize("name", ["register", "set", "counter"])
-def test_a_correct_object_is_valid_whatever_became_of_doubtful_changes(name, doubtful, tmp_path, monkeypatch):
-    with_memory(monkeypatch)
-    monkeypatch.setattr(Memory, "objects", Objects(doubtful))
-    counts = asyncio.run(recorded(tmp_path, name, 400))
-    row = verdict(tmp_path / "history", name)
-    assert (row.valid, row.anomalies, row.reason) == (True, {}, "")
-    assert row.examined.endswith(" of 3 keys")
-    assert bool(sum(kinds.get("info", 0) for kinds in counts.values())) is bool(doubtful)
 
 
 def written(folder, name, *ops):
@@ -219,7 +167,7 @@ def run_folder(folder, name, *ops):
     (folder / "history").mkdir(parents=True)
     written(folder / "history", name, *ops)
     info = msgspec.structs.replace(run_info(RunLiteral(), "run"), model=name, words=word_table(model), workload=name)
-    write_run(folder, msgspec.structs.replace(info, checks=load("workloads", name).checks, queues=5, origin_ns=10**9))
+    write_run(folder, msgspec.structs.replace(info, checks=load("workloads", name).checks, keys=5, origin_ns=10**9))
     log = EventLog(folder / "history" / RUN_EVENTS)
     for at_ns, phase, edge in ((1, "load", "start"), (2, "load", "end"), (3, "drain", "start"), (4, "drain", "end")):
         log.emit(Phase(time_ns=10**9 + at_ns, name=phase, edge=edge))
@@ -255,7 +203,7 @@ def test_a_whole_run_of_registers_is_judged(tmp_path):
     code, out, said = chaos("check", folder, "--engine", "local")
     assert (code, said) == (0, "")
     told = " ".join(out.split())
-    assert "All answers of 1 key fit the 2 changes that were acknowledged; no fault was asked for." in told
+    assert "All answers of 1 register fit the 2 writes that were acknowledged; no fault was asked for." in told
     assert "register true every key has an order that agrees with real time 3 operations of 1 key" in told
     assert (tmp_path / "run" / "report.html").exists()
 

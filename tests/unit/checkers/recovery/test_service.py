@@ -14,14 +14,14 @@ def row(start, count, every_s=0.1, **facts):
     return OpLiteral(sends=Sends(start=start, count=count, every_s=every_s, **facts))
 
 
-def judged(tmp_path, *ops, faults=(), queues=1, quiet=()):
+def judged(tmp_path, *ops, faults=(), keys=1, quiet=()):
     literal = HistoryLiteral(
         name="x",
         rules=(1,),
         about="",
         ops=ops,
         faults=faults,
-        run=RunLiteral(queues=queues, quiet=quiet),
+        run=RunLiteral(keys=keys, quiet=quiet),
         expect=Expected(valid=True),
     )
     write_run_folder(literal, tmp_path / "run")
@@ -134,7 +134,7 @@ def test_what_a_client_that_stays_on_a_slave_is_refused_is_no_silence(tmp_path):
 
 def test_a_second_is_served_over_all_queues_if_any_queue_was(tmp_path):
     other = OpLiteral(sends=Sends(start=0.05, count=100, every_s=0.1, outcome="fail", first=300), to=1)
-    results = judged(tmp_path, row(0.05, 100, offset=0), other, queues=2)
+    results = judged(tmp_path, row(0.05, 100, offset=0), other, keys=2)
     assert [(one.key, one.share) for one in results.availability] == [(-1, 1.0), (0, 1.0), (1, 0.0)]
 
 

@@ -1,4 +1,4 @@
-"""The cache of the program: complete or absent. A script named apt-get stands in for apt; dpkg-deb is the real one."""
+"""The cache of programs: complete or absent. A script named apt-get stands in for apt; dpkg-deb is the real one."""
 
 import subprocess
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from chaos.core.errors import CapabilityError, DeployError
-from cluster.systems.etcd import artefacts
+from cluster.systems._shared.debian import Package, unpacked
 
+ETCD = Package("etcd", "etcd-server", "3.4.23", "8 MB")
 APT = '#!/bin/sh\necho "$@" >> "$CALLS"\n'
 
 
@@ -42,33 +43,45 @@ def apt(place, does):
 
 def test_the_package_is_unpacked_once(place):
     said = []
-    folder = artefacts.fetch(said.append, place)
+    folder = unpacked(ETCD, said.append, place)
     assert (folder / "etcd").stat().st_mode & 0o111
-    assert artefacts.fetch(said.append, place) == folder
+    assert unpacked(ETCD, said.append, place) == folder
     assert len(said) == 1
-    assert Path(place["CALLS"]).read_text() == f"download etcd-server={artefacts.VERSION}*\n"
+    assert Path(place["CALLS"]).read_text() == f"download etcd-server={ETCD.version}*\n"
     assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nothing half-done stays"
+
+
+def test_without_lists_of_its_own_the_machine_gives_the_package_all_the_same(place):
+    apt(place, 'case "$*" in *Dir::State::Lists*) cp "$MADE" etcd-server_3.4.23-4_all.deb;; *) exit 100;; esac')
+    folder = unpacked(ETCD, print, place)
+    assert (folder / "etcd").exists()
+    plain, update, download = Path(place["CALLS"]).read_text().splitlines()
+    assert plain == "download etcd-server=3.4.23*"
+    assert update.startswith("-o Dir::State::Lists=")
+    assert update.endswith(" update")
+    assert download.endswith(" download etcd-server=3.4.23*")
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nor do the lists stay"
 
 
 def test_a_version_that_apt_does_not_know(place):
     apt(place, "echo \"E: Version '3.4.23*' for 'etcd-server' was not found\" >&2; exit 100")
-    with pytest.raises(CapabilityError, match="was not found; apt-get update, on Debian 12"):
-        artefacts.fetch(print, place)
+    with pytest.raises(CapabilityError, match="was not found; the sources of Debian 12 have it"):
+        unpacked(ETCD, print, place)
     assert [*Path(place["CHAOS_CACHE"]).iterdir()] == []
 
 
 def test_a_package_that_cannot_be_unpacked(place):
     apt(place, "echo nonsense > etcd-server_3.4.23-4_all.deb")
     with pytest.raises(DeployError, match="cannot be unpacked"):
-        artefacts.fetch(print, place)
+        unpacked(ETCD, print, place)
 
 
 def test_a_machine_without_apt(place):
     with pytest.raises(CapabilityError, match="here is no apt-get; use Debian 12"):
-        artefacts.fetch(print, {**place, "PATH": "/nowhere"})
+        unpacked(ETCD, print, {**place, "PATH": "/nowhere"})
 
 
 def test_a_cache_that_cannot_be_written(place, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DeployError, match="make it writable or set CHAOS_CACHE"):
-        artefacts.fetch(print, {**place, "CHAOS_CACHE": str(tmp_path / "file")})
+        unpacked(ETCD, print, {**place, "CHAOS_CACHE": str(tmp_path / "file")})

@@ -1,0 +1,1 @@
+"""The fault ``file-limit``: processes may open no more files and connections."""

@@ -1,0 +1,1 @@
+"""The reporter ``markdown``: a verdict that fits into a comment."""
