@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from chaos.cli.bar import Bar
 from chaos.cli.examples import examples
+from chaos.cli.output import complain, tell
 from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place
@@ -167,7 +168,7 @@ def _meant(master: str | None, engine: str) -> str | None:
 
 def _refused(text: str, error: ChaosError) -> int:
     """Say in a line why a path could not be judged."""
-    click.echo(f"chaos: {'' if text in str(error) else f'{text}: '}{error}", err=True)
+    complain(f"{'' if text in str(error) else f'{text}: '}{error}")
     return error.exit_code
 
 
@@ -235,7 +236,7 @@ def _far_run(text: str, where: Remote, scratch: Path | None, master: str | None,
     if not there:
         fetch_streams(where, home)
     how = "read where it is" if there else "streams without whole tables, fetched to be judged here"
-    click.echo(f"chaos: {text}: {how}; the verdict is printed, not written there", err=True)
+    complain(f"{text}: {how}; the verdict is printed, not written there")
     return _Run(where if there else home, home)
 
 
@@ -264,18 +265,18 @@ def _runs_at_hand(
         told = read_run(run.home)
         codes.append(exit_code(results.valid, interrupted=told.interrupted, broke=told.broke))
         if as_json:
-            click.echo(msgspec.json.encode(as_object(text, results)).decode())
+            tell(msgspec.json.encode(as_object(text, results)).decode())
         elif only:
-            click.echo(rows_of(text, results))
+            tell(rows_of(text, results))
         elif isinstance(place(text), Remote):
-            click.echo(summary(run.home, text))
+            tell(summary(run.home, text))
         else:
             try:
                 write(run.home)
             except HistoryError as error:  # the verdict does not need what the page does
                 codes[-1] = _refused(text, error)
             else:
-                click.echo(summary(run.home))
+                tell(summary(run.home))
     return codes
 
 
@@ -330,5 +331,5 @@ def _files(
             continue
         codes.append(exit_code(results.valid))
         whole = {**as_object(text, results), "figures": figures_object(results)}
-        click.echo(msgspec.json.encode(whole).decode() if as_json else summary(text, results))
+        tell(msgspec.json.encode(whole).decode() if as_json else summary(text, results))
     return codes

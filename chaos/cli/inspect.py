@@ -91,10 +91,13 @@ GROUPS: Final[Mapping[str, Callable[[], Rows]]] = {
 
 
 @click.command("list")
-@click.argument("group", type=click.Choice(list(GROUPS)))
+@click.argument("group", type=click.Choice(list(GROUPS)), metavar="GROUP")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(group: str, as_json: bool) -> int:
-    """List one group, a line each: `chaos list nemeses`."""
+    """List one group, a line each: `chaos list nemeses`.
+
+    GROUP is one of systems, backends, workloads, models, nemeses, checks, anomalies, reporters, bugs and settings.
+    """
     rows = rows_of(group)
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())

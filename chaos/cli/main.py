@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import importlib
 import importlib.util
+import io
 import os
 import sys
 from pathlib import Path
@@ -16,7 +17,8 @@ from typing import Final
 import click
 
 from chaos import __version__
-from chaos.core.errors import ChaosError
+from chaos.cli.output import CLOSED_PIPE, complain, discard
+from chaos.core.errors import ChaosError, RunInterrupted, UsageError
 
 PACKAGES: Final = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
 COMMANDS: Final = {
@@ -118,31 +120,37 @@ def run() -> int:
     try:
         check_one_home()
         code = cli.main(standalone_mode=False)
-    except click.UsageError as error:
-        error.show()
-        code = 254
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        code = UsageError.exit_code
     except click.ClickException as error:
-        error.show()
-        code = 254
+        from chaos.cli.errors import line_of
+
+        complain(line_of(error))
+        code = UsageError.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        code = 130
+        complain("interrupted")
+        code = RunInterrupted.exit_code
     except ChaosError as error:
-        click.echo(f"chaos: {error}", err=True)
+        complain(" ".join(str(error).split()))
         code = error.exit_code
-    except (BrokenPipeError, SystemExit):  # click's own end for a broken pipe is 1, which says "invalid" here
-        sys.stderr.close()
-        code = 255
-    except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say "invalid"
+    except (BrokenPipeError, SystemExit):  # click's own end for a broken pipe is 1, which says "FAIL" here
+        discard(1)
+        discard(2)
+        code = CLOSED_PIPE
+    except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say "FAIL"
         import traceback
 
         traceback.print_exc()
-        code = 255
+        code = ChaosError.exit_code
     return code if isinstance(code, int) else 0
 
 
 def main() -> None:
     """Entry point; ends the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our letters still takes the line
     ended: list[int] = []
     atexit.register(_leave, ended)  # before any other function is registered, so it is called after all of them
     ended.append(run())

@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from chaos.cli.options import STORE_OPTION, cluster_options
+from chaos.cli.output import complain
 from chaos.cli.plan import aligned
 from chaos.core.errors import UsageError
 from chaos.manual.control_socket import Ask, Done, answers_there, asked
@@ -80,7 +81,7 @@ def _in_background(folder: Path) -> int:
             position += len(text)
             click.echo(text.decode(errors="replace"), nl=False)
             if ended is not None:
-                click.echo(f"chaos: the cluster did not come up; read why in {log}", err=True)
+                complain(f"the cluster did not come up; read why in {log}")
                 return ended if ended > 0 else 255
             if serves:
                 click.echo(str(folder))
@@ -112,7 +113,7 @@ def _put(store: str, question: Ask, timeout_s: float) -> Done:
     for answer in _answers(store, question, timeout_s):
         if isinstance(answer, Done):
             if answer.error:
-                click.echo(f"chaos: {answer.error}", err=True)
+                complain(answer.error)
             return answer
         click.echo(answer.text)
     raise AssertionError("an answer ends with Done or raises")

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from chaos.cli.examples import examples
+from chaos.cli.output import tell
 from chaos.core.errors import UsageError
 
 
@@ -66,8 +67,8 @@ def matrix_command(
     wanted: Sequence[Job] = matching(jobs, only)
     folder = Path(store).absolute() / f"matrix-{matrix.name}"
     if judge_again:
-        code = judged_again(wanted, folder, click.echo)
-        click.echo(str(folder / "index.html"))
+        code = judged_again(wanted, folder, tell)
+        tell(str(folder / "index.html"))
         return code
     faults = [_checked(job) for job in wanted]
     plan = plan_of(matrix, jobs, scale)
@@ -75,12 +76,12 @@ def matrix_command(
     total_s = sum(expected_s for _, expected_s in due)
     if dry_run:
         for (job, expected_s), number in zip(due, faults, strict=True):
-            click.echo(f"{f'{expected_s:.0f} s' if expected_s else 'done':>7}  {number:>3} faults  {job.planned.id}")
-    click.echo(f"{len(wanted)} runs, {sum(faults)} faults, about {clock(total_s)}; {folder}")
+            tell(f"{f'{expected_s:.0f} s' if expected_s else 'done':>7}  {number:>3} faults  {job.planned.id}")
+    tell(f"{len(wanted)} runs, {sum(faults)} faults, about {clock(total_s)}; {folder}")
     if dry_run:
         return 0
-    code = conduct(plan, jobs, wanted, folder, click.echo, stop_on_invalid=stop_on_invalid, unknown=unknown_again)
-    click.echo(str(folder / "index.html"))
+    code = conduct(plan, jobs, wanted, folder, tell, stop_on_invalid=stop_on_invalid, unknown=unknown_again)
+    tell(str(folder / "index.html"))
     return code
 
 

@@ -11,6 +11,7 @@ import click
 
 from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, run_options
+from chaos.cli.output import tell
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of
 
@@ -63,14 +64,6 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     report = folder / "report.html"
     tell(_relative(report if report.exists() else folder))
     return code
-
-
-def tell(text: str) -> None:
-    """A line of a run's end: a terminal that has gone away must not change the verdict's exit code."""
-    try:
-        print(text, flush=True)
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter fails to flush what is left, and says 120
 
 
 def _relative(path: Path) -> str:
