@@ -10,6 +10,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from chaos.cli.amount_type import AmountType
 from chaos.cli.bar import Bar
 from chaos.cli.examples import examples
 from chaos.cli.output import complain, tell
@@ -17,6 +18,7 @@ from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place
 from chaos.core.verdict import Results, exit_code
+from chaos.options.amounts import DAY_S, Amount
 
 FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl")
 
@@ -103,8 +105,8 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
 @click.option(
     "--budget",
     "budget_s",
-    type=click.FloatRange(min=0.001),
-    help="Search for at most this many seconds a file.  [default: 60]",
+    type=AmountType(Amount("duration", 0.001, DAY_S)),
+    help="Search for at most so long a file.  [default: 1m]",
 )
 @click.option(
     "--scratch",

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import click
 
+from chaos.cli.amount_type import AmountType
+
 
 def line_of(error: click.ClickException) -> str:
     """The line that says a refusal of click's, without ``chaos:`` before it."""
@@ -35,6 +37,8 @@ def option_name(param: click.Parameter) -> str:
 def _wrong_value(error: click.BadParameter) -> str:
     """What was given and what may be."""
     kind = error.param.type if error.param is not None else None
+    if isinstance(kind, AmountType):
+        return f" {_plain(error.message)}"
     found = re.match(r"'(.*)' is not one of ", error.message)
     if not isinstance(kind, click.Choice) or found is None:
         return f": {_plain(error.message)}"

@@ -15,11 +15,13 @@ from typing import Any, Final
 import click
 import msgspec
 
+from chaos.cli.amount_type import AmountType
 from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
 from chaos.cli.plan import aligned
 from chaos.core.errors import UsageError
 from chaos.manual.control_socket import Ask, Done, answers_there, asked
+from chaos.options.amounts import BOUNDS, SEED
 from chaos.options.resolve import experiment_of
 
 GROUP: Final = "up"
@@ -158,9 +160,14 @@ def _leads(subjects: Sequence[str]) -> str:
 @click.command("inject")
 @click.argument("nemesis")
 @STORE_OPTION
-@click.option("--duration", type=float, default=None, help="Heal it after this many seconds.")
+@click.option(
+    "--duration",
+    type=AmountType(BOUNDS["fault_duration_s"]),
+    default=None,
+    help="Heal it after so long, e.g. 20 or 1m.",
+)
 @click.option("--fault-nodes", "-n", default="", help="Hit these nodes with a fixed- nemesis, e.g. b1,b2.")
-@click.option("--seed", type=int, default=None, help="Draw the targets from this seed.")
+@click.option("--seed", type=AmountType(SEED), default=None, help="Draw the targets from this seed.")
 def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes: str, seed: int | None) -> int:
     """Do one fault to the cluster, prove it, and leave it in force, e.g. leader-partition.
 
@@ -170,8 +177,6 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
 
     if len(words(nemesis)) > 1 or nemesis.strip() == "all":
         raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")
-    if duration is not None and not duration > 0:
-        raise UsageError(f"--duration {duration:g}: give a number of seconds above 0")
     names = tuple(name.strip() for name in fault_nodes.replace(";", ",").split(",") if name.strip())
     question = Ask(
         verb="inject",

@@ -7,9 +7,11 @@ from typing import Any
 import click
 import msgspec
 
+from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
 from chaos.cli.output import tell
 from chaos.core.errors import UsageError
+from chaos.options.amounts import SEED, Amount
 
 
 @click.command(
@@ -26,10 +28,10 @@ from chaos.core.errors import UsageError
 @click.option(
     "--scale",
     default=1.0,
-    type=click.FloatRange(0, 1, min_open=True),
+    type=AmountType(Amount("number", 0, 1, above=True)),
     help="Shrink the times of faults and recovery (not below 10 s), one repeat, e.g. 0.05.  [default: 1]",
 )
-@click.option("--seed", type=int, default=None, help="Use this seed, not the file's.")
+@click.option("--seed", type=AmountType(SEED), default=None, help="Use this seed, not the file's.")
 @click.option("--store", default="store", help="Put the folder matrix-NAME here.  [default: store]")
 @click.option("--stop-on-invalid", is_flag=True, help="Begin nothing more after an invalid run.")
 @click.option("--unknown-again", is_flag=True, help="Run again what ended unknown, as on a busy machine.")

@@ -9,19 +9,28 @@ from typing import Any, Final
 
 import click
 
+from chaos.cli.amount_type import AmountType
 from chaos.core.errors import UsageError
-from chaos.options.config_file import long_option
+from chaos.options.amounts import BOUNDS, duration
 from chaos.options.experiment import DEFAULTS
+from chaos.options.option_names import long_option
 
 Command = Callable[..., int]
 
 
 def _option(field: str, help_text: str, *also: str, **more: Any) -> Callable[[Command], Command]:
     """The option of one field; ``also``: its other names. It is None unless it is given."""
-    default = DEFAULTS.get(field)
-    default = ",".join(default) if isinstance(default, tuple) else default
-    shown = "" if default is None else f"  [default: {default}]"
+    shown = "" if DEFAULTS.get(field) is None else f"  [default: {_said(field, DEFAULTS[field])}]"
+    if field in BOUNDS:
+        more["type"] = AmountType(BOUNDS[field])
     return click.option(f"--{long_option(field)}", *also, field, default=None, help=help_text + shown, **more)
+
+
+def _said(field: str, value: Any) -> str:
+    """A value as somebody would type it."""
+    if field in BOUNDS:
+        return duration(value) if BOUNDS[field].kind == "duration" else f"{value:g}"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -85,16 +94,14 @@ _CLUSTER: Final = (
     _option("backend", "Run the nodes there: auto, or one of `chaos list backends`."),
     _option("nodes_file", "Take the machines from this file: YAML, or one [user@]host[:port] a line (ssh)."),
     _option("user", "Log in as this user where the file names none (ssh).", "-u", "--username"),
-    _option("port", "Connect to this port where the file names none (ssh).", type=click.IntRange(1, 65535)),
+    _option("port", "Connect to this port where the file names none (ssh)."),
     _option("key", "Log in with this private key; else with the agent and the usual files (ssh)."),
     _option("known_hosts", "Check host keys against this file (ssh).  [default: ~/.ssh/known_hosts]"),
     _option("accept_new", "Learn host keys that are not known yet (ssh).", is_flag=True),
     _option("ask_password", "Ask for a password; else take it from CHAOS_SSH_PASSWORD (ssh).", is_flag=True),
     _option("install", "Install the system on machines that lack it (ssh).", is_flag=True),
     _option("no_sudo", "Do without sudo where the user is not root (ssh).", is_flag=True),
-    _option(
-        "watchdog_s", "Let a machine heal itself after this many seconds without us (ssh).  [default: 30]", type=float
-    ),
+    _option("watchdog_s", "Let a machine heal itself after so long without us (ssh).  [default: 30s]"),
     _option("reuse", "Use a cluster that is already there; this file has its commands, by role (ssh)."),
     _option("image", "Use this image instead of that of `chaos image build` (docker)."),
     _option("cpus", "Limit each node to this many cores, e.g. 0.5 (docker)."),
@@ -104,9 +111,9 @@ _CLUSTER: Final = (
         "Let faults of nodes hit the process and its link, or the whole container (docker).",
         type=click.Choice(["process", "container"]),
     ),
-    _option("keys", "Use this many queues, registers or whatever the workload needs, which says a default.", type=int),
-    _option("ready_deadline_s", "Give up a cluster that is not ready after this many seconds.", type=float),
-    _option("seed", "Repeat the plan and load of this seed; by default drawn and printed.", type=int),
+    _option("keys", "Use this many queues, registers or whatever the workload needs, which says a default."),
+    _option("ready_deadline_s", "Give up a cluster that is not ready after so long."),
+    _option("seed", "Repeat the plan and load of this seed; by default drawn and printed."),
     _option("store", "Put run folders here.", "--output-dir"),
 )
 """What decides a cluster, with or without load."""
@@ -122,23 +129,23 @@ _LOAD: Final = (
     _option("plan", "Take the faults from this plan.jsonl of a run folder."),
     _option("pin", "With --plan: hit the nodes that that run hit.", is_flag=True),
     _option("workload", "Let clients do this (chaos list workloads).", "-m", "--model"),
-    _option("rate", "Send this many messages a second; reads come on top.", "-r", type=float),
-    _option("clients", "Use this many clients, each with connections of its own.", "-c", type=int),
-    _option("workers", "Spread the clients over this many processes.", type=int),
-    _option("body_bytes", "Make message bodies this many bytes long.", type=int),
-    _option("op_timeout_s", "Give up an operation after this many seconds.", type=float),
-    _option("time_limit_s", "Load and break the cluster for this many seconds.", "-t", "--limit-time", type=float),
-    _option("fault_interval_s", "Wait this many healthy seconds before each fault.", "-i", type=float),
-    _option("fault_duration_s", "Heal each fault after this many seconds; by default the interval.", type=float),
+    _option("rate", "Send this many messages a second; reads come on top.", "-r"),
+    _option("clients", "Use this many clients, each with connections of its own.", "-c", "--concurrency"),
+    _option("workers", "Spread the clients over this many processes."),
+    _option("body_bytes", "Make message bodies this many bytes long."),
+    _option("op_timeout_s", "Give up an operation after so long."),
+    _option("time_limit_s", "Load and break the cluster for so long, e.g. 90, 10m or 1h30m.", "-t", "--limit-time"),
+    _option("fault_interval_s", "Wait so long without a fault before each one.", "-i"),
+    _option("fault_duration_s", "Heal each fault after so long; by default the interval."),
     _option(
         "rhythm",
         "Draw the lengths of a mix of faults from 0.5, 2, 8 s and --fault-duration, let some overlap, and send little"
         " before some (mixed); or give all one length, one after the other (even).",
         type=click.Choice(["mixed", "even"]),
     ),
-    _option("recovery_s", "Load for at least this many seconds after the last heal.", type=float),
-    _option("drain_deadline_s", "Give up the final reads after this many seconds, at least 120.", type=float),
-    _option("rto_budget_s", "Call the run invalid if a recovery takes longer, in seconds.", type=float),
+    _option("recovery_s", "Load for at least so long after the last heal."),
+    _option("drain_deadline_s", "Give up the final reads after so long, at least 2m."),
+    _option("rto_budget_s", "Call the run invalid if a recovery takes longer."),
     _option(
         "engine",
         "Judge with this engine; auto: Spark for long histories.",
@@ -153,8 +160,8 @@ _LOAD: Final = (
         help="Also judge by this check, beside those of the workload (chaos list checks); repeatable.",
     ),
     _option("reports", "Write these reports, e.g. html,junit (chaos list reporters).", callback=_names),
-    _gone("--rto", instead="recovery times are always measured; leave it out, or judge them with --rto-budget S"),
-    _gone("--recovery", instead="recovery is always measured; leave it out, or set --recovery-time S"),
+    _gone("--rto", instead="recovery times are always measured; leave it out, or judge them with --rto-budget TIME"),
+    _gone("--recovery", instead="recovery is always measured; leave it out, or set --recovery-time TIME"),
     _gone("--order", instead="order is always checked; leave it out"),
     _gone("--pull", instead="clients read by explicit offset and by group; choose with --workload"),
     _gone("--restart", instead="each run starts its own cluster; leave it out, or name a cluster with --reuse FILE"),
