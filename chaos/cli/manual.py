@@ -19,6 +19,7 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
 from chaos.cli.plan import aligned
+from chaos.cli.sections import SectionCommand
 from chaos.core.errors import UsageError
 from chaos.manual.control_socket import Ask, Done, answers_there, asked
 from chaos.options.amounts import BOUNDS, SEED
@@ -35,7 +36,7 @@ _POLL_S: Final = 0.2
 _END_TIMEOUT_S: Final = 120.0
 
 
-@click.command("up")
+@click.command("up", cls=SectionCommand)
 @cluster_options
 @click.option("--foreground", is_flag=True, help="Keep the cluster up in this process until Ctrl-C.")
 def up_command(foreground: bool, **options: Any) -> int:

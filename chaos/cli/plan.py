@@ -8,7 +8,8 @@ import click
 import msgspec
 
 from chaos.cli.examples import examples
-from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
+from chaos.cli.options import DECIDES_PLAN, LIVE_OPTION, as_argv, override_options, run_options
+from chaos.cli.sections import SectionCommand
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS, Experiment
 from chaos.options.resolve import experiment_of
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """Of more subjects than this only the number is shown."""
-_DECIDES_PLAN = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s", "rhythm")
 
 
-@click.command("plan")
+@click.command("plan", cls=SectionCommand)
 @run_options
 @click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON array of rows, as plan.jsonl has them, with targets."
@@ -97,6 +97,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 @click.command(
     "replay",
+    cls=SectionCommand,
     context_settings={"ignore_unknown_options": True},
     epilog=examples(
         "chaos replay -1 --pin --set minInSyncReplicas=2",
@@ -129,7 +130,7 @@ def replayed(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
     store = options.get("store") or DEFAULTS["store"]
     folder = find_run(run, Path(store))
     plan, file = folder / "plan.jsonl", folder / "config.yaml"
-    decided = [name for name in _DECIDES_PLAN if options.get(name) is not None]
+    decided = [name for name in DECIDES_PLAN if options.get(name) is not None]
     if decided:
         [word, *_] = as_argv({decided[0]: options[decided[0]]})
         raise UsageError(f"{word}: replay repeats the plan of that run; to draw another: chaos run -d {file} {word} …")

@@ -12,6 +12,7 @@ import click
 from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, run_options
 from chaos.cli.output import tell
+from chaos.cli.sections import SectionCommand
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of
 
@@ -29,10 +30,13 @@ def progress() -> Callable[[str], None]:
 
 @click.command(
     "run",
+    cls=SectionCommand,
     epilog=examples(
-        "chaos run --nemesis leader-kill",
-        "chaos run --nemesis random-suspend@controller --rate 500",
-        "chaos run --system rocketmq --workload pop --set client.routing=follow",
+        "chaos run --nemesis leader-kill --time-limit 5m",
+        "chaos run --nemesis random-loss:probability=0.3@broker,leader-suspend",
+        "chaos run --bug truncate-acked --seed 7",
+        "chaos run --system etcd --workload register --rate 1k",
+        "chaos run --system rocketmq --set client.routing=follow --backend docker --memory 1g",
     ),
 )
 @run_options
@@ -40,7 +44,7 @@ def progress() -> Callable[[str], None]:
 def run_command(live: str, **options: Any) -> int:
     """Start a cluster, load it, break it, heal it, read it back, judge it, report.
 
-    The last line printed is the report's path; the exit code is the verdict.
+    The last line printed is the report's path; the exit code is the verdict. OpenChaos' names of options work too.
     """
     return do_run(experiment_of(options), sys.argv, live)
 
