@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from chaos.cli.amount_type import AmountType
 from chaos.cli.bar import Bar
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
 from chaos.cli.output import complain, tell
 from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
@@ -54,7 +55,7 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
         "chaos check log.jsonl --format jsonl --model log --json",
     ),
 )
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, shell_complete=offer("runs or files"))
 @click.option(
     "--format",
     "format_name",
@@ -63,7 +64,12 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     show_default=True,
     help="Read histories of this tool; all but chaos are files.",
 )
-@click.option("--model", help="Judge by this model: kafka, log, register, mutex, set, … (not for chaos).")
+@click.option(
+    "--model",
+    metavar="NAME",
+    shell_complete=offer("models"),
+    help="Judge by this model: kafka, log, register, mutex, set, … (not for chaos).",
+)
 @click.option(
     "--engine",
     type=click.Choice(["auto", "spark", "local"]),
@@ -119,6 +125,7 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     "checks",
     multiple=True,
     metavar="NAME,…",
+    shell_complete=offer("checks with commas"),
     help="Judge only these checks and the assumptions; leave the run folder as it is (chaos).",
 )
 @click.option("--store", default="store", show_default=True, help="Look for runs in this folder.")

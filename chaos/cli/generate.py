@@ -9,6 +9,7 @@ import click
 
 from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
 from chaos.core.errors import UsageError
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
 from chaos.options.amounts import Amount
@@ -48,6 +49,7 @@ LONGEST_TXN = 64
     "anomalies",
     multiple=True,
     metavar="NAME=COUNT,…",
+    shell_complete=offer("anomalies"),
     help="Plant this anomaly, this often; all else is valid.",
 )
 @click.option(

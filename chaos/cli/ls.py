@@ -35,6 +35,11 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     valid: Valid | None = None
     sentence: str = ""
 
+    @property
+    def word(self) -> str:
+        """The verdict, or how far the run got without one."""
+        return self.status if self.valid is None else _WORDS[self.valid]
+
 
 def listed(folder: Path, back: int) -> Listed:
     """One run; if it cannot be read, its line says why."""
@@ -95,7 +100,7 @@ def ls_command(store: str, as_json: bool) -> int:
             row.system,
             row.workload,
             row.nemesis,
-            row.status if row.valid is None else _WORDS[row.valid],
+            row.word,
             " ".join(row.sentence.split()),
         )
         for row in rows

@@ -12,7 +12,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "report": ("chaos.cli.report", "Write the reports of stored runs again."),
     "list": ("chaos.cli.inspect", "List systems, backends, workloads, nemeses, bugs, …"),
     "image": ("chaos.cli.image", "Make the image for hosts in Docker containers."),
+    "completion": ("chaos.cli.completion", "Print the script for tab completion in bash, zsh or fish."),
     "doctor": ("chaos.cli.inspect", "Say what this machine can do, and how to get the rest."),
     "clean": ("chaos.cli.inspect", "Remove what dead runs left behind."),
 }
@@ -47,7 +48,7 @@ SECTIONS: Final = {
     "Run": ("run", "plan", "replay", "matrix"),
     "Look": ("ls", "show", "check", "report", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
-    "Machine": ("list", "doctor", "image", "clean"),
+    "Machine": ("list", "doctor", "image", "clean", "completion"),
 }
 """The commands as ``--help`` groups them, in the order in which a newcomer needs them."""
 
@@ -59,15 +60,21 @@ class LazyGroup(click.Group):
         """The commands in the order in which a newcomer needs them."""
         return [name for names in SECTIONS.values() for name in names]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import a command's module on first use."""
         if cmd_name not in COMMANDS:
-            return None
-        if ctx.resilient_parsing:
             return None
         module = importlib.import_module(COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """The commands and options that begin as typed, without importing any."""
+        from click.shell_completion import CompletionItem
+
+        commands = [(name, COMMANDS[name][1]) for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=text) for name, text in commands]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing any."""
@@ -119,6 +126,11 @@ def run() -> int:
     """Do what the command line says; gives the exit code."""
     try:
         check_one_home()
+        if asked := os.environ.get("_CHAOS_COMPLETE"):
+            from chaos.cli.completion import answer
+
+            click.echo(answer(cli, asked))
+            return 0
         code = cli.main(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)

@@ -16,6 +16,7 @@ import click
 import msgspec
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
 from chaos.cli.plan import aligned
@@ -159,7 +160,7 @@ def _leads(subjects: Sequence[str]) -> str:
 
 
 @click.command("inject")
-@click.argument("nemesis")
+@click.argument("nemesis", shell_complete=offer("one nemesis"))
 @STORE_OPTION
 @click.option(
     "--duration",

@@ -9,6 +9,7 @@ import msgspec
 
 from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
 from chaos.cli.output import tell
 from chaos.core.errors import UsageError
 from chaos.options.amounts import SEED, Amount
@@ -20,7 +21,7 @@ from chaos.options.amounts import SEED, Amount
         "chaos matrix rocketmq-raft --scale 0.05 --dry-run",
     ),
 )
-@click.argument("file")
+@click.argument("file", shell_complete=offer("matrices"))
 @click.option(
     "--only", default=None, metavar="PATTERN", help="Make only the runs whose name has this; * and ? are wildcards."
 )

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.offers import offer
 from chaos.cli.sections import CHECKS, CLUSTER, COMMON, DOCKER, FAULTS, LOAD, SSH, SectionOption
 from chaos.core.errors import UsageError
 from chaos.options.amounts import ASKED, duration
@@ -96,10 +97,16 @@ SETTINGS_OPTION: Final = click.option(
     section=CLUSTER,
     multiple=True,
     metavar="KEY=VALUE",
+    shell_complete=offer("settings"),
     help="Set a key of the system, e.g. minInSyncReplicas=1 (chaos list settings); repeatable.",
 )
 STORE_OPTION: Final = click.option(
-    "--store", default=DEFAULTS["store"], show_default=True, metavar="FOLDER", help="Look for runs in this folder."
+    "--store",
+    default=DEFAULTS["store"],
+    show_default=True,
+    metavar="FOLDER",
+    shell_complete=offer("folders"),
+    help="Look for runs in this folder.",
 )
 LIVE_OPTION: Final = click.option(
     "--live",
@@ -118,6 +125,7 @@ _FILE: Final = click.option(
     section=COMMON,
     default=None,
     metavar="FILE",
+    shell_complete=offer("files"),
     help="Take options from this YAML file, e.g. a run's config.yaml; what you type wins.",
 )
 _BUG: Final = click.option(
@@ -127,6 +135,7 @@ _BUG: Final = click.option(
     section=COMMON,
     default=None,
     metavar="NAME",
+    shell_complete=offer("bugs"),
     help="Switch on a bug of the system with the options that it declares (chaos list bugs).",
 )
 
@@ -137,6 +146,7 @@ _COMMON_OF_LOAD: Final = (
         "Let clients do this (chaos list workloads).  [default: the system's]",
         "-m",
         "--model",
+        shell_complete=offer("workloads"),
         metavar="NAME",
     ),
     _option(
@@ -145,12 +155,15 @@ _COMMON_OF_LOAD: Final = (
         "Do these faults: NAME[:PARAM=VALUE][@ROLE], several with commas, or all (chaos list nemeses).",
         "-f",
         "--fault",
+        shell_complete=offer("nemeses"),
         metavar="NEMESIS",
     ),
     _option(COMMON, "time_limit_s", "Load and break the cluster for so long, e.g. 90 or 1h30m.", "-t", "--limit-time"),
     _option(COMMON, "rate", "Send this many messages a second; reads come on top.", "-r"),
 )
-_SYSTEM: Final = _option(COMMON, "system", "Test this system (chaos list systems).", metavar="NAME")
+_SYSTEM: Final = _option(
+    COMMON, "system", "Test this system (chaos list systems).", shell_complete=offer("systems"), metavar="NAME"
+)
 _COMMON_OF_CLUSTER: Final = (
     _option(
         COMMON,
@@ -158,13 +171,20 @@ _COMMON_OF_CLUSTER: Final = (
         "Repeat the plan and load of this seed; by default drawn and printed.",
         replayed="Draw the load from this seed, not the run's.",
     ),
-    _option(COMMON, "backend", "Run the nodes there: auto, or one of `chaos list backends`.", metavar="NAME"),
+    _option(
+        COMMON,
+        "backend",
+        "Run the nodes there: auto, or one of `chaos list backends`.",
+        shell_complete=offer("backends"),
+        metavar="NAME",
+    ),
     _option(
         COMMON,
         "store",
         "Put run folders here.",
         "--output-dir",
         replayed="Look for the run here, and put the new one here.  [default: store]",
+        shell_complete=offer("folders"),
         metavar="FOLDER",
     ),
 )
@@ -184,10 +204,17 @@ _FAULTS: Final = (
         "Hit these nodes with a fixed- nemesis, e.g. b1,b2.",
         "-n",
         callback=_names,
+        shell_complete=offer("nodes"),
         metavar="NODES",
     ),
     _option(FAULTS, "recovery_s", "Load for at least so long after the last heal."),
-    _option(FAULTS, "plan", "Take the faults from this plan.jsonl of a run folder.", metavar="FILE"),
+    _option(
+        FAULTS,
+        "plan",
+        "Take the faults from this plan.jsonl of a run folder.",
+        shell_complete=offer("files"),
+        metavar="FILE",
+    ),
     _option(
         FAULTS,
         "pin",
@@ -229,6 +256,7 @@ _CHECKS: Final = (
         "reports",
         "Write these reports, e.g. html,junit (chaos list reporters).",
         callback=_names,
+        shell_complete=offer("reporters with commas"),
         metavar="NAMES",
     ),
 )
@@ -238,6 +266,7 @@ _HOSTS: Final = (
         CLUSTER,
         "reuse",
         "Use a cluster that is already there; this file has its commands, by role (SSH).",
+        shell_complete=offer("files"),
         metavar="FILE",
     ),
     _option(DOCKER, "image", "Use this image instead of that of `chaos image build`.", metavar="NAME"),
@@ -250,12 +279,28 @@ _HOSTS: Final = (
         type=click.Choice(["process", "container"]),
     ),
     _option(
-        SSH, "nodes_file", "Take the machines from this file: YAML, or one [user@]host[:port] a line.", metavar="FILE"
+        SSH,
+        "nodes_file",
+        "Take the machines from this file: YAML, or one [user@]host[:port] a line.",
+        shell_complete=offer("files"),
+        metavar="FILE",
     ),
     _option(SSH, "user", "Log in as this user where the file names none.", "-u", "--username", metavar="NAME"),
     _option(SSH, "port", "Connect to this port where the file names none."),
-    _option(SSH, "key", "Log in with this private key; else with the agent and the usual files.", metavar="FILE"),
-    _option(SSH, "known_hosts", "Check host keys against this file.  [default: ~/.ssh/known_hosts]", metavar="FILE"),
+    _option(
+        SSH,
+        "key",
+        "Log in with this private key; else with the agent and the usual files.",
+        shell_complete=offer("files"),
+        metavar="FILE",
+    ),
+    _option(
+        SSH,
+        "known_hosts",
+        "Check host keys against this file.  [default: ~/.ssh/known_hosts]",
+        shell_complete=offer("files"),
+        metavar="FILE",
+    ),
     _option(SSH, "accept_new", "Learn host keys that are not known yet.", is_flag=True),
     _option(SSH, "ask_password", "Ask for a password; else take it from CHAOS_SSH_PASSWORD.", is_flag=True),
     _option(SSH, "install", "Install the system on machines that lack it.", is_flag=True),

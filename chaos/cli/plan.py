@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
 from chaos.cli.options import DECIDES_PLAN, LIVE_OPTION, as_argv, override_options, run_options
 from chaos.cli.sections import SectionCommand
 from chaos.core.errors import UsageError
@@ -103,7 +104,7 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         "chaos replay -1 --pin --set minInSyncReplicas=2",
     ),
 )
-@click.argument("run")
+@click.argument("run", shell_complete=offer("runs"))
 @override_options
 @LIVE_OPTION
 def replay_command(run: str, live: str, **options: Any) -> int:

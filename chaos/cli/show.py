@@ -11,6 +11,7 @@ import msgspec
 
 from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
 from chaos.core.errors import UsageError
 from chaos.core.op import Type
@@ -74,22 +75,39 @@ def sought(text: str, folder: Path, key: int | None) -> Sought:
         "chaos show -1 --node b1 --from 10 --to 20",
     ),
 )
-@click.argument("run")
+@click.argument("run", shell_complete=offer("runs"))
 @STORE_OPTION
 @click.option("--key", "keys", multiple=True, type=_NUMBER, help="Show only operations on this queue; repeatable.")
 @click.option(
     "--process", "processes", multiple=True, type=_NUMBER, help="Show only those of this process; repeatable."
 )
 @click.option(
-    "--f", "kinds", multiple=True, metavar="WORD", help="Show only those of this kind, such as `send`; repeatable."
+    "--f",
+    "kinds",
+    multiple=True,
+    metavar="WORD",
+    shell_complete=offer("words of the run"),
+    help="Show only those of this kind, such as `send`; repeatable.",
 )
 @click.option(
     "--type", "types", multiple=True, type=click.Choice(list(_TYPES)), help="Show only those with this outcome."
 )
-@click.option("--node", default=None, help="Show only what concerns this node.")
+@click.option(
+    "--node",
+    default=None,
+    metavar="NAME",
+    shell_complete=offer("nodes of the run"),
+    help="Show only what concerns this node.",
+)
 @click.option("--from", "from_s", type=_TIME, default=None, help="Begin at this time of the load, e.g. 10 or 1m30s.")
 @click.option("--to", "to_s", type=_TIME, default=None, help="End at this time of the load.")
-@click.option("--around", default=None, metavar="OFFSET|VALUE|ANOMALY", help="Show only the lines around this.")
+@click.option(
+    "--around",
+    default=None,
+    metavar="OFFSET|VALUE|ANOMALY",
+    shell_complete=offer("anomalies of the run"),
+    help="Show only the lines around this.",
+)
 @click.option("--context", type=_NUMBER, default=5, show_default=True, help="Show this many lines around each.")
 def show_command(run: str, store: str, around: str | None, context: int, **filters: Any) -> int:
     """Print the history of a run in time order: operations, faults, and what nodes said of themselves.

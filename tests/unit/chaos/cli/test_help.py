@@ -27,7 +27,7 @@ def help_of(name: str) -> str:
 
 
 def examples_of(name: str) -> list[str]:
-    return re.findall(r"^  (chaos .*)$", command_of(name).epilog or "", re.MULTILINE)
+    return re.findall(r"^  (\S.*)$", command_of(name).epilog or "", re.MULTILINE)
 
 
 EXAMPLES = [(name, line) for name in COMMANDS for line in examples_of(name)]
@@ -66,7 +66,7 @@ def test_run_has_five_examples_and_each_can_be_planned() -> None:
 
 @pytest.mark.parametrize(("name", "line"), EXAMPLES, ids=[line for _, line in EXAMPLES])
 def test_an_example_can_be_typed(name: str, line: str) -> None:
-    words = shlex.split(line)
+    words = shlex.split(line.removeprefix("source <(").removesuffix(")").partition(" > ")[0])
     assert words[:2] == ["chaos", name]
     command_of(name).make_context(name, words[2:])
 
