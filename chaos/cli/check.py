@@ -44,7 +44,7 @@ def as_object(path: str, results: Results) -> dict[str, object]:
 
 
 WORST_FIRST = (1, 255, 254, 2, 130, 0)
-"""An anomaly is one whatever else went wrong. What could not be judged comes before what was judged and is unknown."""
+"""An anomaly is one whatever else went wrong. What could not be judged comes before what was judged and is UNKNOWN."""
 
 
 @click.command(
@@ -146,7 +146,7 @@ def check_command(
 
     PATHS are run folders, beginnings of run ids, `latest`, files, or URIs (s3://, gs://, hdfs://, abfs://, file://).
     A path that cannot be judged gets one line; the others are judged. The exit code is the first of these that any
-    path has: 1 invalid, 255 a check broke, 254 it cannot be read, 2 unknown, 130 interrupted, 0 valid.
+    path has: 1 FAIL, 255 a check broke, 254 it cannot be read, 2 UNKNOWN, 130 interrupted, 0 PASS.
     """
     from chaos.options.check_names import check_names
     from chaos.run.judging import aim

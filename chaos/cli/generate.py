@@ -50,7 +50,7 @@ LONGEST_TXN = 64
     multiple=True,
     metavar="NAME=COUNT,…",
     shell_complete=offer("anomalies"),
-    help="Plant this anomaly, this often; all else is valid.",
+    help="Plant this anomaly, this often; nothing else is wrong.",
 )
 @click.option(
     "--seed", type=AmountType(Amount("count", 0, MAX_SEED)), default=1, show_default=True, help="Draw from this seed."
@@ -72,7 +72,7 @@ LONGEST_TXN = 64
     help="Write this run folder (log), or this file, .edn or .json (kafka).",
 )
 def generate_command(model: str, output: Path, **options: Any) -> int:
-    """Write a history that is valid but for the anomalies that you ask for.
+    """Write a history in which nothing is wrong but the anomalies that you ask for.
 
     `chaos check` judges it like a recorded one; one of kafka with `--format jepsen --model kafka`. The same options
     give the same rows.

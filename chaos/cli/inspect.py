@@ -102,12 +102,20 @@ def list_command(group: str, as_json: bool) -> int:
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
         return 0
+    rows = [_for_people(row) for row in rows]
     columns = [name for name in rows[0] if name not in ("help", "error")] if rows else []
     widths = {name: max(len(row[name]) for row in rows) for name in columns}
     for row in rows:
         cells = [f"{row[name]:<{widths[name]}}" for name in columns]
         click.echo("  ".join([*cells, row.get("error") or row["help"]]))
     return 0
+
+
+def _for_people(row: dict[str, str]) -> dict[str, str]:
+    """A row with the verdict that it names in capitals, as everywhere else."""
+    from reports.words import VERDICTS
+
+    return {**row, "makes it": VERDICTS[row["makes it"]]} if "makes it" in row else row
 
 
 @click.command("doctor")

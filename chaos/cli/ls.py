@@ -1,7 +1,6 @@
 """``chaos ls``: the runs of a store, a line each."""
 
 from pathlib import Path
-from typing import Final
 
 import click
 import msgspec
@@ -10,8 +9,6 @@ from chaos.cli.options import STORE_OPTION
 from chaos.cli.plan import aligned
 from chaos.core.errors import HistoryError
 from chaos.core.verdict import Valid
-
-_WORDS: Final = {True: "valid", False: "INVALID", "unknown": "unknown"}
 
 
 class _Verdict(msgspec.Struct, frozen=True):
@@ -38,7 +35,9 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def word(self) -> str:
         """The verdict, or how far the run got without one."""
-        return self.status if self.valid is None else _WORDS[self.valid]
+        from reports.words import verdict
+
+        return self.status if self.valid is None else verdict(self.valid)
 
 
 def listed(folder: Path, back: int) -> Listed:

@@ -1,6 +1,6 @@
 """The console script: lazy commands, and exit codes that never collide with verdicts.
 
-click ends usage errors with 2 and aborts with 1, which mean "unknown" and "invalid" here; both are
+click ends usage errors with 2 and aborts with 1, which mean UNKNOWN and FAIL here; both are
 remapped in this one place. Imports a command only when it is typed.
 """
 
@@ -92,7 +92,7 @@ Examples:
   chaos COMMAND --help
 
 \b
-Exit codes: 0 valid, 1 invalid, 2 unknown, 130 interrupted,
+Exit codes: 0 PASS, 1 FAIL, 2 UNKNOWN, 130 interrupted,
 254 bad arguments or configuration, 255 the harness or the deployment broke.
 """
 
@@ -146,11 +146,11 @@ def run() -> int:
     except ChaosError as error:
         complain(" ".join(str(error).split()))
         code = error.exit_code
-    except (BrokenPipeError, SystemExit):  # click's own end for a broken pipe is 1, which says "FAIL" here
+    except (BrokenPipeError, SystemExit):  # click's own end for a broken pipe is 1, which says FAIL here
         discard(1)
         discard(2)
         code = CLOSED_PIPE
-    except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say "FAIL"
+    except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say FAIL
         import traceback
 
         traceback.print_exc()

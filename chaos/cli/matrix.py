@@ -11,6 +11,7 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
 from chaos.cli.offers import offer
 from chaos.cli.output import tell
+from chaos.cli.sections import SectionOption
 from chaos.core.errors import UsageError
 from chaos.options.amounts import SEED, Amount
 
@@ -34,8 +35,15 @@ from chaos.options.amounts import SEED, Amount
 )
 @click.option("--seed", type=AmountType(SEED), default=None, help="Use this seed, not the file's.")
 @click.option("--store", default="store", help="Put the folder matrix-NAME here.  [default: store]")
-@click.option("--stop-on-invalid", is_flag=True, help="Begin nothing more after an invalid run.")
-@click.option("--unknown-again", is_flag=True, help="Run again what ended unknown, as on a busy machine.")
+@click.option(
+    "--stop-on-fail",
+    "--stop-on-invalid",
+    "stop_on_fail",
+    cls=SectionOption,
+    is_flag=True,
+    help="Begin nothing more after a run that is FAIL.",
+)
+@click.option("--unknown-again", is_flag=True, help="Run again what ended UNKNOWN, as on a busy machine.")
 @click.option("--judge-again", is_flag=True, help="Run nothing; judge the stored runs again.")
 def matrix_command(
     file: str,
@@ -45,14 +53,14 @@ def matrix_command(
     scale: float,
     seed: int | None,
     store: str,
-    stop_on_invalid: bool,
+    stop_on_fail: bool,
     unknown_again: bool,
     judge_again: bool,
 ) -> int:
     """Make one run for each combination of values in FILE, or in a shipped matrix.
 
-    If it is cut off, give the same command again: it goes on. Exit code: 255 if a run broke, else 1 if one is invalid,
-    else 2 if one is unknown, else 0.
+    If it is cut off, give the same command again: it goes on. Exit code: 255 if a run broke, else 1 if one is FAIL,
+    else 2 if one is UNKNOWN, else 0.
     """
     from chaos.core.matrix_results import current, read_rows
     from chaos.matrix.conduct import clock, conduct, forecast
@@ -83,7 +91,7 @@ def matrix_command(
     tell(f"{len(wanted)} runs, {sum(faults)} faults, about {clock(total_s)}; {folder}")
     if dry_run:
         return 0
-    code = conduct(plan, jobs, wanted, folder, tell, stop_on_invalid=stop_on_invalid, unknown=unknown_again)
+    code = conduct(plan, jobs, wanted, folder, tell, stop_on_invalid=stop_on_fail, unknown=unknown_again)
     tell(str(folder / "index.html"))
     return code
 

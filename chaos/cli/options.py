@@ -235,7 +235,7 @@ _LOAD: Final = (
     _option(LOAD, "op_timeout_s", "Give up an operation after so long."),
 )
 _CHECKS: Final = (
-    _option(CHECKS, "rto_budget_s", "Call the run invalid if a recovery takes longer."),
+    _option(CHECKS, "rto_budget_s", "Call the run FAIL if a recovery takes longer."),
     _option(CHECKS, "drain_deadline_s", "Give up the final reads after so long, at least 2m."),
     _option(
         CHECKS,

@@ -342,7 +342,7 @@ class Run:
             for name in set(workers.dead()) - dead:
                 dead.add(name)
                 self.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))
-                self.say(f"warning  {name} ended by itself; the verdict cannot be valid")
+                self.say(f"warning  {name} ended by itself; the verdict cannot be PASS")
             if now_ns() - told_ns >= BEAT_S * NS_PER_S:
                 told_ns = now_ns()
                 self.watcher.beat(Beat(now_ns=told_ns, totals=workers.totals(), leads=leads(), silent=silent()))

@@ -13,7 +13,7 @@ from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.page.faults import rto_lines, rto_words, worst_rto
 from reports.page.service import lines_of, milliseconds, steady_line
-from reports.summary.terminal import MAX_FAULTS, WIDTH, cut, table, word, wrapped
+from reports.summary.terminal import MAX_FAULTS, WIDTH, cut, table, wrapped
 
 RPO: Final = RpoKernel.name
 MAX_ROWS: Final = 12
@@ -29,7 +29,7 @@ _UNSAID: Final = ("proven", "healed", "skipped", "targets", "evidence", "heal_ev
 def summary(path: str, results: Results) -> str:
     """The answer, the reason, each anomaly with its first sentence and rows; then the figures."""
     examined = results.checks[0].examined if results.checks else ""
-    out = ["", f"{word(results.valid)}  {path}  {results.model}, {examined}"]
+    out = ["", f"{words.verdict(results.valid)}  {path}  {results.model}, {examined}"]
     if results.engine_note:
         out += wrapped(results.engine_note)
     if results.reason:

@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.verdict import UNKNOWN, Results, Valid
+from chaos.core.verdict import Results
+from reports import words
 from reports.folder import read_parts
 from reports.model import FaultRow, ReportData
 from reports.page.build import report_data
@@ -46,14 +47,14 @@ def lines(data: ReportData) -> list[str]:
     out += wrapped(data.sentence)
     for names, reason in data.why:
         if reason not in data.sentence:
-            out += wrapped(f"unknown: {reason}" + (f" ({names})" if names else ""))
+            out += wrapped(f"{words.UNKNOWN}: {reason}" + (f" ({names})" if names else ""))
     for notice in data.notices:
         out += wrapped(notice)
     if data.checks:
         out += [
             "",
             *table(
-                [("check", "valid", "found", "examined")],
+                [("check", "verdict", "found", "examined")],
                 [(check.name, check.word, cut(check.found, 60), check.examined) for check in data.checks],
             ),
         ]
@@ -69,17 +70,12 @@ def lines(data: ReportData) -> list[str]:
     return out
 
 
-def word(valid: Valid) -> str:
-    """A verdict as people read it."""
-    return "unknown" if valid == UNKNOWN else "valid" if valid else "invalid"
-
-
 def rows_of(path: str, results: Results) -> str:
     """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
-    out = ["", f"{word(results.valid)}  {path}", *wrapped(results.sentence), *wrapped(results.engine_note), ""]
-    rows = [(row.name, word(row.valid), cut(row.found, 60), row.examined) for row in results.checks]
+    out = ["", f"{words.verdict(results.valid)}  {path}", *wrapped(results.sentence), *wrapped(results.engine_note), ""]
+    rows = [(row.name, words.verdict(row.valid), cut(row.found, 60), row.examined) for row in results.checks]
     silent = [line for name, why in results.declined.items() for line in wrapped(f"{name}: not judged, {why}")]
-    return "\n".join([*out, *table([("check", "valid", "found", "examined")], rows), *silent])
+    return "\n".join([*out, *table([("check", "verdict", "found", "examined")], rows), *silent])
 
 
 def _fault(fault: FaultRow) -> tuple[str, ...]:

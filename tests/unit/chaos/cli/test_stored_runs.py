@@ -48,7 +48,7 @@ def test_ls_shows_the_newest_first_with_verdict_and_sentence(store: Path) -> Non
     head, *lines = said("ls", "--store", str(store)).splitlines()
     assert head.split() == ["ID", "BEGAN", "(UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT"]
     assert [line.split()[0] for line in lines] == ["-1", "-2", "-3"]
-    assert "INVALID" in lines[2]
+    assert "FAIL" in lines[2]
     assert "  ran" in lines[0]
 
 

@@ -13,18 +13,18 @@ from reports.summary.terminal import MAX_FAULTS, lines, summary
 
 GOLDEN = """\
 
-INVALID  rocketmq 5.5.0 · 1 namesrv, 3 controllers, 3 brokers · queue · NEMESIS
+FAIL  rocketmq 5.5.0 · 1 namesrv, 3 controllers, 3 brokers · queue · NEMESIS
 328 acknowledged messages were lost: b1, master of epoch 1, cut off by fault 1 (leader-partition) at 20.0 s,
 went on acknowledging alone until 40.0 s; b2, master of epoch 2 from 22.6 s, gave offsets 1204-1531 of queue 2
 again.
 
-check                 valid  found                                            examined
-assumptions           true   3 of 3 faults proven and healed, drain complete  3 faults
-no-loss               false  328 acknowledged messages lost                   27 600 acknowledged sends
-offsets               false  328 offsets given twice                          4 queues
-linearizable-offsets  true   37 stale tails, allowed here                     4 queues
-rto                   true   worst 2.9 s (fault 3)                            3 faults
-rpo                   false  per fault                                        3 faults
+check                 verdict  found                                            examined
+assumptions           PASS     3 of 3 faults proven and healed, drain complete  3 faults
+no-loss               FAIL     328 acknowledged messages lost                   27 600 acknowledged sends
+offsets               FAIL     328 offsets given twice                          4 queues
+linearizable-offsets  PASS     37 stale tails, allowed here                     4 queues
+rto                   PASS     worst 2.9 s (fault 3)                            3 faults
+rpo                   FAIL     per fault                                        3 faults
 
 #  fault                        from       to    RTO  lost  evidence
 1  leader-partition           20.0 s   40.0 s  3.0 s   328  12 of 12 links across the cut dropped all 20 …
@@ -52,7 +52,7 @@ def test_golden(folders: dict[str, Path]) -> None:
 
 def test_the_reason_of_an_unknown_comes_before_the_checks(folders: dict[str, Path]) -> None:
     said = summary(folders["unknown"])
-    assert said.index("unknown: fault 3 (random-loss) is unproven") < said.index("\ncheck ")
+    assert said.index("UNKNOWN: fault 3 (random-loss) is unproven") < said.index("\ncheck ")
 
 
 def test_a_run_that_broke_says_so_and_what_helps(folders: dict[str, Path]) -> None:
