@@ -14,7 +14,8 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.bar import Bar
 from chaos.cli.examples import examples
 from chaos.cli.offers import offer
-from chaos.cli.output import complain, tell
+from chaos.cli.output import complain, look, tell
+from chaos.cli.sections import RunCommand
 from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place
@@ -49,6 +50,7 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
 
 @click.command(
     "check",
+    cls=RunCommand,
     epilog=examples(
         "chaos check latest --check no-loss,order",
         "chaos check history.edn --format jepsen --model kafka",
@@ -276,16 +278,16 @@ def _runs_at_hand(
         if as_json:
             tell(msgspec.json.encode(as_object(text, results)).decode())
         elif only:
-            tell(rows_of(text, results))
+            tell(rows_of(text, results, look()))
         elif isinstance(place(text), Remote):
-            tell(summary(run.home, text))
+            tell(summary(run.home, text, look()))
         else:
             try:
                 write(run.home)
             except HistoryError as error:  # the verdict does not need what the page does
                 codes[-1] = _refused(text, error)
             else:
-                tell(summary(run.home))
+                tell(summary(run.home, look=look()))
     return codes
 
 
@@ -340,5 +342,5 @@ def _files(
             continue
         codes.append(exit_code(results.valid))
         whole = {**as_object(text, results), "figures": figures_object(results)}
-        tell(msgspec.json.encode(whole).decode() if as_json else summary(text, results))
+        tell(msgspec.json.encode(whole).decode() if as_json else summary(text, results, look()))
     return codes

@@ -19,7 +19,6 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
-from chaos.cli.plan import aligned
 from chaos.cli.sections import SectionCommand
 from chaos.core.errors import UsageError
 from chaos.manual.control_socket import Ask, Done, answers_there, asked
@@ -132,6 +131,8 @@ def _answers(store: str, question: Ask, timeout_s: float) -> Iterator[Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object per node.")
 def status_command(store: str, as_json: bool) -> int:
     """Show every node: role, address, state, who leads, and the fault in force."""
+    from reports.summary.look import PIPED
+
     done = _put(store, Ask(verb="status"), _STATUS_TIMEOUT_S)
     if as_json:
         click.echo(msgspec.json.encode(done.nodes).decode())
@@ -149,7 +150,7 @@ def status_command(store: str, as_json: bool) -> int:
         )
         for node in done.nodes
     ]
-    for line in aligned([head, *cells]):
+    for line in PIPED.table(head, cells):
         click.echo(line)
     return done.code
 

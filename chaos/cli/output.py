@@ -3,7 +3,10 @@
 import contextlib
 import os
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from reports.summary.look import Look
 
 CLOSED_PIPE: Final = 141
 """The exit code of a command whose reader went away: what shells show of any program that SIGPIPE ended."""
@@ -29,3 +32,10 @@ def discard(descriptor: int) -> None:
     """Let a stream lead nowhere, else the interpreter fails to flush what is left of it and ends with 120."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
+def look() -> "Look":
+    """How to write on the standard output."""
+    from reports.summary.look import look_of
+
+    return look_of(sys.stdout)

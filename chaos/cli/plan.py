@@ -1,6 +1,5 @@
 """``chaos plan`` shows the faults of a run before it; ``chaos replay`` repeats a stored run."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import msgspec
 from chaos.cli.examples import examples
 from chaos.cli.offers import offer
 from chaos.cli.options import DECIDES_PLAN, LIVE_OPTION, as_argv, override_options, run_options
-from chaos.cli.sections import SectionCommand
+from chaos.cli.sections import RunCommand, SectionCommand
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS, Experiment
 from chaos.options.resolve import experiment_of
@@ -36,6 +35,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
     from cluster.leaders import subjects_of
     from nemesis.targets.choice import choose
     from nemesis.targets.topology import Topology
+    from reports.summary.look import PIPED
 
     experiment = experiment_of(options)
     backend, why = chosen(experiment.backend, experiment.backend_options)
@@ -75,7 +75,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
         for row, targets in zip(rows, known, strict=True)
     ]
     if cells:
-        for line in aligned([("ROW", "QUIET FROM s", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), *cells]):
+        for line in PIPED.table(("ROW", "QUIET FROM s", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), cells):
             click.echo(line)
     return 0
 
@@ -90,16 +90,9 @@ def _later(row: "Row") -> str:
     return f"the leader{'s' if len(led) > 1 else ''} of {' and '.join(led)}, as observed then"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines with columns of equal width, two blanks apart."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
 @click.command(
     "replay",
-    cls=SectionCommand,
-    context_settings={"ignore_unknown_options": True},
+    cls=RunCommand,
     epilog=examples(
         "chaos replay -1 --pin --set minInSyncReplicas=2",
     ),

@@ -6,9 +6,10 @@ import click
 
 from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
+from chaos.cli.sections import RunCommand
 
 
-@click.command("report", context_settings={"ignore_unknown_options": True})
+@click.command("report", cls=RunCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="RUN...", shell_complete=offer("runs"))
 @click.option(
     "--as",

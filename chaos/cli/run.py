@@ -11,7 +11,7 @@ import click
 
 from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, run_options
-from chaos.cli.output import tell
+from chaos.cli.output import look, tell
 from chaos.cli.sections import SectionCommand
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of
@@ -64,7 +64,7 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     finally:
         display.close()
     if results is not None:
-        tell(summary(folder))
+        tell(summary(folder, look=look()))
     report = folder / "report.html"
     tell(_relative(report if report.exists() else folder))
     return code

@@ -1,5 +1,6 @@
 """Help whose options stand in groups with a heading each, in one order for all commands."""
 
+import re
 from typing import Any, Final
 
 import click
@@ -12,6 +13,7 @@ CLUSTER: Final = "Cluster"
 DOCKER: Final = "Nodes in Docker containers (--backend docker)"
 SSH: Final = "Nodes on machines (--backend ssh)"
 OTHER: Final = "Options"
+_FROM_NEWEST: Final = re.compile(r"-\d+")
 _ORDER: Final = (COMMON, FAULTS, LOAD, CHECKS, CLUSTER, DOCKER, SSH, OTHER)
 
 
@@ -46,3 +48,31 @@ class SectionCommand(click.Command):
         for name in sorted(sections, key=_ORDER.index):
             with formatter.section(name):
                 formatter.write_dl(sections[name])
+
+
+class RunCommand(SectionCommand):
+    """A command that takes a RUN: -1, -2, … are runs and no options; all else that looks like an option must be one."""
+
+    ignore_unknown_options = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line.
+
+        Raises:
+            click.NoSuchOption: a word that begins with a dash and is neither an option nor a number.
+        """
+        options = {name: param for param in self.get_params(ctx) for name in param.opts}
+        value_of = None
+        for word in args if not ctx.resilient_parsing else ():
+            if word == "--":
+                break
+            if value_of is None and word.startswith("-") and not _FROM_NEWEST.fullmatch(word):
+                name = word.partition("=")[0] if word.startswith("--") else word[:2]
+                if name not in options:
+                    raise click.NoSuchOption(name, ctx=ctx)
+                param = options[name]
+                takes_value = isinstance(param, click.Option) and not param.is_flag
+                value_of = name if takes_value and word == name else None
+            else:
+                value_of = None
+        return super().parse_args(ctx, args)

@@ -13,6 +13,7 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
 from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
+from chaos.cli.sections import RunCommand
 from chaos.core.errors import UsageError
 from chaos.core.op import Type
 from chaos.options.amounts import DAY_S, Amount, duration
@@ -69,7 +70,7 @@ def sought(text: str, folder: Path, key: int | None) -> Sought:
 
 @click.command(
     "show",
-    context_settings={"ignore_unknown_options": True},
+    cls=RunCommand,
     epilog=examples(
         "chaos show latest --around lost-write --context 10",
         "chaos show -1 --node b1 --from 10 --to 20",

@@ -84,6 +84,11 @@ def test_help_texts_are_sentences_and_the_list_says_what_the_command_says() -> N
         (["generate", "--ops", "999", "--output", "made", "--anomaly", "lost-wirte=1"], "did you mean lost-write?"),
         (["generate", "--ops", "999", "--output", "made", "--model", "kafka"], "ends in .edn or .json"),
         (["check"], "PATHS"),
+        (["check", "-1"], "-1: there are 0 runs in store"),
+        (["report", "-1"], "-1: there are 0 runs in store"),
+        (["show", "-1", "--bogus"], "--bogus: no such option"),
+        (["replay", "--bogus"], "--bogus: no such option"),
+        (["check", "-1", "--modle", "x"], "--modle: no such option; did you mean --model?"),
     ],
 )
 def test_bad_arguments_end_in_254_with_one_clear_line(argv: list[str], says: str, tmp_path: Path) -> None:
