@@ -112,10 +112,11 @@ LIVE_OPTION: Final = click.option(
     "--live",
     cls=SectionOption,
     section=COMMON,
-    type=click.Choice(["auto", "rich", "plain"]),
+    type=click.Choice(["auto", "rich", "plain", "json"]),
     default="auto",
     show_default=True,
-    help="Show a live picture (rich), or a line per event and one per 30 s (plain); auto: by the terminal.",
+    help="Show a live picture (rich), a line per event and one per 30 s (plain), or JSON lines (json); auto: by the"
+    " terminal.",
 )
 _FILE: Final = click.option(
     "-d",

@@ -52,6 +52,7 @@ def run_command(live: str, **options: Any) -> int:
 def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     """One whole run, shown while it goes; returns the exit code."""
     from chaos.backends import chosen
+    from chaos.cli import live_json
     from chaos.cli.live import chosen as display_of
     from chaos.run.recipe import run
     from reports.summary.terminal import summary
@@ -63,6 +64,9 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
         folder, results, code = run(experiment, backend, tuple(argv), display)
     finally:
         display.close()
+    if display.form == "json":
+        tell(live_json.line_of(live_json.end(folder, results, code), {}))
+        return code
     if results is not None:
         tell(summary(folder, look=look()))
     report = folder / "report.html"

@@ -19,7 +19,7 @@ from reports.summary.look import PIPED, Look, Tone
 
 MAX_FAULTS: Final = 12
 """Faults listed; the summary says of how many."""
-_CHECKS: Final = ("check", "verdict", "found", "examined")
+_CHECKS: Final = ("check", "verdict", "examined", "found")
 _FAULTS: Final = ("#", "fault", "from", "to", "RTO", "lost", "evidence")
 _LOST: Final = _FAULTS.index("lost")
 _EVIDENCE: Final = _FAULTS.index("evidence")
@@ -54,7 +54,7 @@ def lines(data: ReportData, look: Look = PIPED) -> list[str]:
     for notice in data.notices:
         out += look.wrapped(notice)
     if data.checks:
-        out += ["", *checks([(check.name, check.word, check.found, check.examined) for check in data.checks], look)]
+        out += ["", *checks([(check.name, check.word, check.examined, check.found) for check in data.checks], look)]
     if data.faults:
         out += ["", *_faults(data.faults[:MAX_FAULTS], look)]
         if len(data.faults) > MAX_FAULTS:
@@ -78,9 +78,9 @@ def stamp(valid: Valid, look: Look) -> str:
 
 
 def checks(rows: list[tuple[str, str, str, str]], look: Look) -> list[str]:
-    """The table of the checks: name, verdict, what was found, what was examined."""
+    """The table of the checks: name, verdict, what was examined, and, as it may be long, last what was found."""
     return look.table(
-        _CHECKS, rows, elastic=(2, 3), tone=lambda row, column: tone_of(rows[row][1]) if column == 1 else ""
+        _CHECKS, rows, elastic=(3, 2), tone=lambda row, column: tone_of(rows[row][1]) if column == 1 else ""
     )
 
 
@@ -88,7 +88,7 @@ def rows_of(path: str, results: Results, look: Look = PIPED) -> str:
     """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
     out = ["", f"{stamp(results.valid, look)}  {path}"]
     out += [*look.wrapped(results.sentence), *look.wrapped(results.engine_note), ""]
-    rows = [(row.name, words.verdict(row.valid), row.found, row.examined) for row in results.checks]
+    rows = [(row.name, words.verdict(row.valid), row.examined, row.found) for row in results.checks]
     silent = [line for name, why in results.declined.items() for line in look.wrapped(f"{name}: not judged, {why}")]
     return "\n".join([*out, *checks(rows, look), *silent])
 
