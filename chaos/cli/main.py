@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "run": ("chaos.cli.run", "Start a cluster, load it, break it, and judge what it lost."),
     "matrix": ("chaos.cli.matrix", "Make one run for each combination of values in a file."),
     "plan": ("chaos.cli.plan", "Show every fault that a run would do; do nothing."),
+    "init": ("chaos.cli.init", "Write a file with every option and setting, to change and run."),
     "replay": ("chaos.cli.plan", "Repeat a stored run: its faults and its load."),
     "ls": ("chaos.cli.ls", "List the stored runs with their verdicts."),
     "show": ("chaos.cli.show", "Print the history of a run as text."),
@@ -45,7 +46,7 @@ COMMANDS: Final = {
 
 
 SECTIONS: Final = {
-    "Run": ("run", "plan", "replay", "matrix"),
+    "Run": ("run", "plan", "init", "replay", "matrix"),
     "Look": ("ls", "show", "check", "report", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean", "completion"),

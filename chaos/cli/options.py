@@ -37,7 +37,7 @@ class _Declared(NamedTuple):
     def made(self) -> Decorator:
         """The option; it is None unless it is given."""
         default = DEFAULTS.get(self.field)
-        shown = "" if default in (None, ()) else f"  [default: {_said(self.field, default)}]"
+        shown = "" if default in (None, ()) else f"  [default: {shown_default(self.field, default)}]"
         return self._option(self.help + shown)
 
     def made_for_replay(self) -> Decorator:
@@ -61,7 +61,7 @@ DECIDES_PLAN: Final = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fa
 """The fields that a plan has decided: who repeats it cannot ask for others."""
 
 
-def _said(field: str, value: Any) -> str:
+def shown_default(field: str, value: Any) -> str:
     """A value as somebody would type it."""
     if field in ASKED:
         return duration(value) if ASKED[field].kind == "duration" else f"{value:g}"
@@ -250,6 +250,7 @@ _CHECKS: Final = (
         "Also judge by this check, beside those of the workload (chaos list checks); repeatable.",
         multiple=True,
         callback=_each,
+        shell_complete=offer("checks"),
         metavar="NAME",
     ),
     _option(

@@ -14,7 +14,8 @@ DOCKER: Final = "Nodes in Docker containers (--backend docker)"
 SSH: Final = "Nodes on machines (--backend ssh)"
 OTHER: Final = "Options"
 _FROM_NEWEST: Final = re.compile(r"-\d+")
-_ORDER: Final = (COMMON, FAULTS, LOAD, CHECKS, CLUSTER, DOCKER, SSH, OTHER)
+ORDER: Final = (COMMON, FAULTS, LOAD, CHECKS, CLUSTER, DOCKER, SSH, OTHER)
+"""The headings as help shows them."""
 
 
 class SectionOption(click.Option):
@@ -45,7 +46,7 @@ class SectionCommand(click.Command):
             record = param.get_help_record(ctx)
             if record is not None:
                 sections.setdefault(getattr(param, "section", OTHER), []).append(record)
-        for name in sorted(sections, key=_ORDER.index):
+        for name in sorted(sections, key=ORDER.index):
             with formatter.section(name):
                 formatter.write_dl(sections[name])
 
