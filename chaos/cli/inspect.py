@@ -1,10 +1,13 @@
 """``chaos list``, ``chaos doctor`` and ``chaos clean``."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
+
+if TYPE_CHECKING:
+    from cluster.doctor import Fact
 
 Rows = list[dict[str, str]]
 
@@ -125,7 +128,7 @@ def doctor_command(as_json: bool) -> int:
     from cluster.doctor import facts
     from nemesis.plan.capabilities import tries
 
-    found = facts(tries())
+    found = [*facts(tries()), *_systems()]
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return 0
@@ -136,6 +139,20 @@ def doctor_command(as_json: bool) -> int:
         if not fact.ok and fact.help:
             click.echo(f"{'':<{width + 11}}{fact.help}")
     return 0
+
+
+def _systems() -> list["Fact"]:
+    """A fact for each system that loads: whether what it needs is there or can be had."""
+    from chaos import plugins
+    from cluster.doctor import Fact
+    from cluster.needs import need_of
+
+    found = []
+    for row in plugins.listed("systems"):
+        if row.error is None:
+            need = need_of(plugins.load("systems", row.name)())
+            found.append(Fact(f"system {row.name}", need.met, need.detail, need.help, optional=True))
+    return found
 
 
 @click.command("clean")
