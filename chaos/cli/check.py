@@ -14,6 +14,7 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.bar import Bar
 from chaos.cli.examples import examples
 from chaos.cli.offers import offer
+from chaos.cli.options import STORE_OPTION
 from chaos.cli.output import complain, look, tell
 from chaos.cli.sections import RunCommand
 from chaos.core import progress
@@ -82,10 +83,15 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
 @click.option(
     "--master",
     envvar="CHAOS_SPARK_MASTER",
+    metavar="MASTER",
     show_envvar=True,
     help="Use Spark there, e.g. local[4], spark://HOST:7077 or yarn; means --engine spark.  [default: local[2]]",
 )
-@click.option("--driver-host", help="Let executors reach us at this address.  [default: on the route to the master]")
+@click.option(
+    "--driver-host",
+    metavar="HOST",
+    help="Let executors reach us at this address.  [default: on the route to the master]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per path, a line each.")
 @click.option("--strict", is_flag=True, default=None, help="Count as errors also what the format's own checker misses.")
 @click.option(
@@ -104,7 +110,7 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     default=None,
     help="Count stale reads as errors (set-full); hold to real time (set, queue).",
 )
-@click.option("--init", help="Let a register hold this at first.  [default: nil]")
+@click.option("--init", metavar="VALUE", help="Let a register hold this at first.  [default: nil]")
 @click.option(
     "--nil-means",
     type=click.Choice(["any", "absent"]),
@@ -130,7 +136,7 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     shell_complete=offer("checks with commas"),
     help="Judge only these checks and the assumptions; leave the run folder as it is (chaos).",
 )
-@click.option("--store", default="store", show_default=True, help="Look for runs in this folder.")
+@STORE_OPTION
 def check_command(
     *,
     paths: tuple[str, ...],

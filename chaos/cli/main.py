@@ -123,6 +123,11 @@ def check_one_home() -> None:
             )
 
 
+def _program() -> str:
+    """What was typed: another tool may be named ``chaos`` too, so ``python -m chaos`` is said back as it is."""
+    return "python -m chaos" if Path(sys.argv[0]).name == "__main__.py" else "chaos"
+
+
 def run() -> int:
     """Do what the command line says; gives the exit code."""
     try:
@@ -132,7 +137,7 @@ def run() -> int:
 
             click.echo(answer(cli, asked))
             return 0
-        code = cli.main(standalone_mode=False)
+        code = cli.main(prog_name=_program(), standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         code = UsageError.exit_code

@@ -169,7 +169,9 @@ def _leads(subjects: Sequence[str]) -> str:
     default=None,
     help="Heal it after so long, e.g. 20 or 1m.",
 )
-@click.option("--fault-nodes", "-n", default="", help="Hit these nodes with a fixed- nemesis, e.g. b1,b2.")
+@click.option(
+    "--fault-nodes", "-n", default="", metavar="NODES", help="Hit these nodes with a fixed- nemesis, e.g. b1,b2."
+)
 @click.option("--seed", type=AmountType(SEED), default=None, help="Draw the targets from this seed.")
 def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes: str, seed: int | None) -> int:
     """Do one fault to the cluster, prove it, and leave it in force, e.g. leader-partition.

@@ -34,7 +34,13 @@ from chaos.options.amounts import SEED, Amount
     help="Shrink the times of faults and recovery (not below 10 s), one repeat, e.g. 0.05.  [default: 1]",
 )
 @click.option("--seed", type=AmountType(SEED), default=None, help="Use this seed, not the file's.")
-@click.option("--store", default="store", help="Put the folder matrix-NAME here.  [default: store]")
+@click.option(
+    "--store",
+    default="store",
+    metavar="FOLDER",
+    shell_complete=offer("folders"),
+    help="Put the folder matrix-NAME here.  [default: store]",
+)
 @click.option(
     "--stop-on-fail",
     "--stop-on-invalid",

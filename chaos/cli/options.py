@@ -73,6 +73,15 @@ def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
     return None if value is None else tuple(name.strip() for name in value.replace(";", ",").split(",") if name.strip())
 
 
+def _nemesis(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Names with commas, none of them empty."""
+    if value is not None and not all(name.strip() for name in value.split(",")):
+        raise UsageError(
+            f"--nemesis {value!r}: a name is missing; write one of chaos list nemeses, or noop for no fault"
+        )
+    return value
+
+
 def _each(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
     """The values of an option that is repeated; None if it is not given."""
     return values or None
@@ -156,6 +165,7 @@ _COMMON_OF_LOAD: Final = (
         "Do these faults: NAME[:PARAM=VALUE][@ROLE], several with commas, or all (chaos list nemeses).",
         "-f",
         "--fault",
+        callback=_nemesis,
         shell_complete=offer("nemeses"),
         metavar="NEMESIS",
     ),

@@ -60,8 +60,7 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     backend, why = chosen(experiment.backend, experiment.backend_options)
     display = display_of(live)
     try:
-        display.say(f"backend  {backend.name}{why}")
-        folder, results, code = run(experiment, backend, tuple(argv), display)
+        folder, results, code = run(experiment, backend, tuple(argv), display, why)
     finally:
         display.close()
     if display.form == "json":

@@ -43,7 +43,7 @@ class SectionCommand(click.Command):
         """Write every section."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if record is not None:
                 sections.setdefault(getattr(param, "section", OTHER), []).append(record)
         for name in sorted(sections, key=ORDER.index):

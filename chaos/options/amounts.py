@@ -55,7 +55,9 @@ class Amount(msgspec.Struct, frozen=True):
         return (value > self.least if self.above else value >= self.least) and value <= self.most
 
     def _said(self, value: float) -> str:
-        return duration(value) if self.kind == "duration" and value else f"{value:.15g}"
+        if self.kind == "duration" and value:
+            return duration(value)
+        return str(value) if isinstance(value, int) else f"{value:.15g}"
 
 
 def _signed(text: str, kind: Kind) -> float | int | None:

@@ -43,6 +43,7 @@ from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
 from chaos.workload.base import send_deadline_s
+from cluster import existing_cluster
 from cluster.leaders import LeadKeeper, Leads
 from cluster.system import System
 from nemesis.faults.fault import READY_TIMEOUT_S
@@ -76,7 +77,10 @@ class Run:
         self.changes = next((f"{f.word}s" for f in self.mix if f.word in self.changing), "changes")
         self.send_deadline_s = send_deadline_s(self.workload)
         self.topology = self.system.topology(experiment.settings)
-        self.plan = plan_of(experiment, self.system, backend, say)
+        if experiment.reuse:
+            existing_cluster.read(Path(experiment.reuse), self.system.roles)  # refused before anything is made
+        self.left_out: list[str] = []
+        self.plan = plan_of(experiment, self.system, backend, self.left_out.append)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
         group = f"{experiment.system}-{experiment.workload}-{faults}"
         self.folder = make_run_folder(Path(experiment.store), group)
@@ -328,11 +332,23 @@ class Run:
 
 
 def run(
-    experiment: Experiment, backend: Any, argv: tuple[str, ...], watcher: Watcher
+    experiment: Experiment, backend: Any, argv: tuple[str, ...], watcher: Watcher, why: str = ""
 ) -> tuple[Path, Results | None, int]:
-    """Do the whole run; returns its folder, the results if there are any, and the exit code."""
+    """Do the whole run; returns its folder, the results if there are any, and the exit code.
+
+    Args:
+        experiment: what was asked for.
+        backend: makes the hosts.
+        argv: the command line that asked for it.
+        watcher: looks on; it hears nothing of a run that cannot begin.
+        why: a clause that says why this backend was chosen.
+
+    Raises:
+        UsageError: the run cannot begin; nothing was made.
+    """
     this, say = Run(experiment, backend, argv, watcher), watcher.say
-    say(f"run      {this.folder}")
+    for line in (f"backend  {backend.name}{why}", f"run      {this.folder}", *this.left_out):
+        say(line)
     with this.stopper.listening():
         ending: dict[str, Any] = {"status": "crashed", "error": "ended from outside"}
         try:

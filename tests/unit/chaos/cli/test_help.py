@@ -5,6 +5,7 @@ import shlex
 from typing import Any
 
 import click
+import help_texts
 import pytest
 
 from chaos import plugins
@@ -80,3 +81,19 @@ def test_replay_shows_no_default_that_it_does_not_use() -> None:
     for word in ("--nemesis", "--fault-interval", "--rhythm"):
         assert word not in help_of("replay"), "the plan of the run decides it"
     assert "[default: 1m]" in help_of("run")
+
+
+@pytest.mark.parametrize("name", sorted(help_texts.texts()))
+def test_help_is_as_it_was_meant(name: str) -> None:
+    again = "if it is meant: .venv/bin/python tests/support/help_texts.py"
+    assert help_texts.texts()[name] == (help_texts.FOLDER / f"{name}.txt").read_text(), again
+
+
+def test_no_help_text_is_left_of_a_command_that_is_gone() -> None:
+    assert {path.stem for path in help_texts.FOLDER.iterdir()} == set(help_texts.texts())
+
+
+@pytest.mark.parametrize(("name", "text"), help_texts.texts().items())
+def test_help_fits_a_terminal_but_for_examples(name: str, text: str) -> None:
+    lines = text.partition("  Examples:\n")[0].splitlines()
+    assert [line for line in lines if len(line) > help_texts.WIDTH] == []
