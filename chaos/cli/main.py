@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 
 from chaos import __version__
-from chaos.cli.output import CLOSED_PIPE, complain, discard
+from chaos.cli.output import CLOSED_PIPE, complain, discard, refusal
 from chaos.core.errors import ChaosError, RunInterrupted, UsageError
 
 PACKAGES: Final = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
@@ -156,12 +156,20 @@ def run() -> int:
         discard(1)
         discard(2)
         code = CLOSED_PIPE
-    except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say FAIL
-        import traceback
-
-        traceback.print_exc()
-        code = ChaosError.exit_code
+    except Exception as error:  # noqa: BLE001 - whatever broke is the harness, and 1 would say FAIL
+        code = _broke(error)
     return code if isinstance(code, int) else 0
+
+
+def _broke(error: Exception) -> int:
+    """Say what nobody expected: a file or stream that the machine refuses in one line, all else with where it was."""
+    if isinstance(error, OSError) and (text := refusal(error)):
+        complain(text)
+        return UsageError.exit_code
+    import traceback
+
+    traceback.print_exc()
+    return ChaosError.exit_code
 
 
 def main() -> None:
@@ -184,6 +192,6 @@ def _leave(ended: list[int]) -> None:
     if not ended:
         return
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # None if it was closed before we began
             stream.flush()
     os._exit(ended[0])

@@ -1,9 +1,12 @@
 """Bad inputs of every kind: each gets one clear line on the error stream and exit code 254, and leaves nothing."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from chaos.cli import main
 
@@ -200,6 +203,66 @@ def test_it_is_refused_in_one_line(
     assert said.err.count("\n") == 1, said.err
     assert says in said.err
     assert sorted(place.rglob("*")) == before, "nothing is left behind"
+
+
+def unprivileged(*argv: str) -> list[str]:
+    """The command line that runs chaos as who has no right to read everything; root loses it for this process."""
+    chaos = [sys.executable, "-m", "chaos", *argv]
+    return ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *chaos] if os.geteuid() == 0 else chaos
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run -d locked/x.yaml",
+        "run --plan locked/plan.jsonl",
+        "run --store locked/store",
+        "run --nodes-file locked/nodes",
+        "init minimq --output locked/x.yaml",
+        "generate --ops 1k --output locked/x",
+        "matrix locked/m.yaml",
+        "check locked/run",
+        "check locked/x.edn --format jepsen --model set",
+        "show locked/run",
+        "ls --store locked",
+        "replay -1 --store locked",
+        "report locked/run",
+    ],
+)
+def test_what_may_not_be_read_or_written_is_named(line: str, tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        unprivileged(*line.split()), capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path, env=env
+    )
+    locked.chmod(0o700)
+    assert done.returncode == 254, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "locked" in done.stderr
+    assert "Permission denied" in done.stderr
+
+
+@pytest.mark.parametrize("argv", [["show"], ["check"], ["run", "-d"], ["run", "--store"], ["matrix"]], ids=" ".join)
+def test_a_name_that_is_too_long_is_one_line_and_not_longer(
+    argv: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["chaos", *argv, "x" * 5000])
+    assert main.run() == 254
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "File name too long" in said
+
+
+def test_a_full_disk_is_said() -> None:
+    with Path("/dev/full").open("w") as full:
+        argv = [sys.executable, "-m", "chaos", "list", "nemeses"]
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (
+        254,
+        "chaos: the output: No space left on device; make room, or write elsewhere\n",
+    )
 
 
 def test_there_are_many_and_each_is_another() -> None:
