@@ -42,6 +42,7 @@ _SSHD: Final = {
     "openssl": "openssl",
     "pkill": "procps",
 }
+_LOGIN_HELP: Final = "ssh-keygen -t ed25519 && ssh-copy-id USER@MACHINE; or give --key FILE or CHAOS_SSH_PASSWORD"
 _JAVA_HELP: Final = "apt-get install openjdk-17-jre-headless"
 _STEPS: Final = {
     "user namespace": "user namespaces",
@@ -237,14 +238,24 @@ def _chromium() -> list[Fact]:
     return [Fact("chromium", True, program, optional=True)]
 
 
+def _agent() -> bool | None:
+    """Whether an agent is there and holds keys; None: there is none."""
+    if not os.environ.get("SSH_AUTH_SOCK"):
+        return None
+    return _said("ssh-add", "-l") is not None
+
+
 def machines() -> list[Fact]:
     """What reaching machines takes here, and what only tests of it need."""
     known = Path("~/.ssh/known_hosts").expanduser()
     keys = [path.name for path in sorted(known.parent.glob("id_*")) if path.suffix != ".pub"]
+    agent, password = _agent(), bool(os.environ.get("CHAOS_SSH_PASSWORD"))
     have = [f"keys {', '.join(keys)}" if keys else "no key of the usual names"]
-    have.append("an agent" if os.environ.get("SSH_AUTH_SOCK") else "no agent")
-    have.append(f"{known} is there" if known.exists() else f"no {known}")
-    found = [Fact("ssh", True, ", ".join(have), optional=True)]
+    have.append("an agent with keys" if agent else "an agent without keys" if agent is not None else "no agent")
+    have += ["a password"] if password else []
+    have.append(f"{known} is there" if known.exists() else f"no {known}, so --accept-new has to learn host keys")
+    can = bool(keys or agent or password)
+    found = [Fact("ssh", can, ", ".join(have), "" if can else _LOGIN_HELP, optional=True)]
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     missing = [package for program, package in _SSHD.items() if shutil.which(program, path=path) is None]
     if missing:

@@ -8,12 +8,25 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from chaos.core.clock import NS_PER_S
+from chaos.core.verdict import Valid
 
 THIN: Final = "\u202f"
 """Narrow no-break space between groups of three digits."""
 
+PASS: Final = "PASS"  # noqa: S105 - a verdict
+FAIL: Final = "FAIL"
+UNKNOWN: Final = "UNKNOWN"
+BROKE: Final = "BROKE"
+VERDICTS: Final[dict[str, str]] = {"valid": PASS, "invalid": FAIL, "unknown": UNKNOWN, "broke": BROKE}
+"""The verdict of a run of a matrix, as its files have it, and as people read it."""
+
 _TEN_THOUSAND: Final = 10_000
 _MINUTES_FROM_S: Final = 600
+
+
+def verdict(valid: Valid) -> str:
+    """A verdict as people read it: PASS, FAIL or UNKNOWN; files have true, false and "unknown"."""
+    return PASS if valid is True else FAIL if valid is False else UNKNOWN
 
 
 def count(number: int) -> str:

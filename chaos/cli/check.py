@@ -10,12 +10,18 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from chaos.cli.amount_type import AmountType
 from chaos.cli.bar import Bar
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
+from chaos.cli.options import STORE_OPTION
+from chaos.cli.output import complain, look, tell
+from chaos.cli.sections import RunCommand
 from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
 from chaos.core.storage_path import Place, Remote, place
 from chaos.core.verdict import Results, exit_code
+from chaos.options.amounts import DAY_S, Amount
 
 FORMATS = ("chaos", "jepsen", "openchaos", "porcupine", "jsonl")
 
@@ -40,18 +46,19 @@ def as_object(path: str, results: Results) -> dict[str, object]:
 
 
 WORST_FIRST = (1, 255, 254, 2, 130, 0)
-"""An anomaly is one whatever else went wrong. What could not be judged comes before what was judged and is unknown."""
+"""An anomaly is one whatever else went wrong. What could not be judged comes before what was judged and is UNKNOWN."""
 
 
 @click.command(
     "check",
+    cls=RunCommand,
     epilog=examples(
         "chaos check latest --check no-loss,order",
         "chaos check history.edn --format jepsen --model kafka",
         "chaos check log.jsonl --format jsonl --model log --json",
     ),
 )
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1, required=True, shell_complete=offer("runs or files"))
 @click.option(
     "--format",
     "format_name",
@@ -60,7 +67,12 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     show_default=True,
     help="Read histories of this tool; all but chaos are files.",
 )
-@click.option("--model", help="Judge by this model: kafka, log, register, mutex, set, … (not for chaos).")
+@click.option(
+    "--model",
+    metavar="NAME",
+    shell_complete=offer("models"),
+    help="Judge by this model: kafka, log, register, mutex, set, … (not for chaos).",
+)
 @click.option(
     "--engine",
     type=click.Choice(["auto", "spark", "local"]),
@@ -71,10 +83,15 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
 @click.option(
     "--master",
     envvar="CHAOS_SPARK_MASTER",
+    metavar="MASTER",
     show_envvar=True,
     help="Use Spark there, e.g. local[4], spark://HOST:7077 or yarn; means --engine spark.  [default: local[2]]",
 )
-@click.option("--driver-host", help="Let executors reach us at this address.  [default: on the route to the master]")
+@click.option(
+    "--driver-host",
+    metavar="HOST",
+    help="Let executors reach us at this address.  [default: on the route to the master]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per path, a line each.")
 @click.option("--strict", is_flag=True, default=None, help="Count as errors also what the format's own checker misses.")
 @click.option(
@@ -93,7 +110,7 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     default=None,
     help="Count stale reads as errors (set-full); hold to real time (set, queue).",
 )
-@click.option("--init", help="Let a register hold this at first.  [default: nil]")
+@click.option("--init", metavar="VALUE", help="Let a register hold this at first.  [default: nil]")
 @click.option(
     "--nil-means",
     type=click.Choice(["any", "absent"]),
@@ -102,8 +119,8 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
 @click.option(
     "--budget",
     "budget_s",
-    type=click.FloatRange(min=0.001),
-    help="Search for at most this many seconds a file.  [default: 60]",
+    type=AmountType(Amount("duration", 0.001, DAY_S)),
+    help="Search for at most so long a file.  [default: 1m]",
 )
 @click.option(
     "--scratch",
@@ -116,9 +133,10 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     "checks",
     multiple=True,
     metavar="NAME,…",
+    shell_complete=offer("checks with commas"),
     help="Judge only these checks and the assumptions; leave the run folder as it is (chaos).",
 )
-@click.option("--store", default="store", show_default=True, help="Look for runs in this folder.")
+@STORE_OPTION
 def check_command(
     *,
     paths: tuple[str, ...],
@@ -136,7 +154,7 @@ def check_command(
 
     PATHS are run folders, beginnings of run ids, `latest`, files, or URIs (s3://, gs://, hdfs://, abfs://, file://).
     A path that cannot be judged gets one line; the others are judged. The exit code is the first of these that any
-    path has: 1 invalid, 255 a check broke, 254 it cannot be read, 2 unknown, 130 interrupted, 0 valid.
+    path has: 1 FAIL, 255 a check broke, 254 it cannot be read, 2 UNKNOWN, 130 interrupted, 0 PASS.
     """
     from chaos.options.check_names import check_names
     from chaos.run.judging import aim
@@ -167,7 +185,7 @@ def _meant(master: str | None, engine: str) -> str | None:
 
 def _refused(text: str, error: ChaosError) -> int:
     """Say in a line why a path could not be judged."""
-    click.echo(f"chaos: {'' if text in str(error) else f'{text}: '}{error}", err=True)
+    complain(f"{'' if text in str(error) else f'{text}: '}{error}")
     return error.exit_code
 
 
@@ -235,7 +253,7 @@ def _far_run(text: str, where: Remote, scratch: Path | None, master: str | None,
     if not there:
         fetch_streams(where, home)
     how = "read where it is" if there else "streams without whole tables, fetched to be judged here"
-    click.echo(f"chaos: {text}: {how}; the verdict is printed, not written there", err=True)
+    complain(f"{text}: {how}; the verdict is printed, not written there")
     return _Run(where if there else home, home)
 
 
@@ -264,18 +282,18 @@ def _runs_at_hand(
         told = read_run(run.home)
         codes.append(exit_code(results.valid, interrupted=told.interrupted, broke=told.broke))
         if as_json:
-            click.echo(msgspec.json.encode(as_object(text, results)).decode())
+            tell(msgspec.json.encode(as_object(text, results)).decode())
         elif only:
-            click.echo(rows_of(text, results))
+            tell(rows_of(text, results, look()))
         elif isinstance(place(text), Remote):
-            click.echo(summary(run.home, text))
+            tell(summary(run.home, text, look()))
         else:
             try:
                 write(run.home)
             except HistoryError as error:  # the verdict does not need what the page does
                 codes[-1] = _refused(text, error)
             else:
-                click.echo(summary(run.home))
+                tell(summary(run.home, look=look()))
     return codes
 
 
@@ -330,5 +348,5 @@ def _files(
             continue
         codes.append(exit_code(results.valid))
         whole = {**as_object(text, results), "figures": figures_object(results)}
-        click.echo(msgspec.json.encode(whole).decode() if as_json else summary(text, results))
+        tell(msgspec.json.encode(whole).decode() if as_json else summary(text, results, look()))
     return codes

@@ -7,9 +7,12 @@ from typing import Any
 
 import click
 
+from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
 from chaos.core.errors import UsageError
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
+from chaos.options.amounts import Amount
 
 LONGEST_TXN = 64
 
@@ -30,13 +33,13 @@ LONGEST_TXN = 64
 )
 @click.option(
     "--ops",
-    type=click.IntRange(min=1, max=MAX_OPS),
+    type=AmountType(Amount("count", 1, MAX_OPS)),
     required=True,
-    help="Write this many operations, the last reads among them.",
+    help="Write this many operations, the last reads among them, e.g. 20k or 1e6.",
 )
 @click.option(
     "--keys",
-    type=click.IntRange(min=1, max=MAX_KEYS),
+    type=AmountType(Amount("count", 1, MAX_KEYS)),
     default=4,
     show_default=True,
     help="Use this many queues, or logs.",
@@ -46,14 +49,15 @@ LONGEST_TXN = 64
     "anomalies",
     multiple=True,
     metavar="NAME=COUNT,…",
-    help="Plant this anomaly, this often; all else is valid.",
+    shell_complete=offer("anomalies"),
+    help="Plant this anomaly, this often; nothing else is wrong.",
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0, max=MAX_SEED), default=1, show_default=True, help="Draw from this seed."
+    "--seed", type=AmountType(Amount("count", 0, MAX_SEED)), default=1, show_default=True, help="Draw from this seed."
 )
 @click.option(
     "--txn-length",
-    type=click.IntRange(min=1, max=LONGEST_TXN),
+    type=AmountType(Amount("count", 1, LONGEST_TXN)),
     help="Put at most this many sends and polls into a transaction (kafka).  [default: 1]",
 )
 @click.option(
@@ -68,7 +72,7 @@ LONGEST_TXN = 64
     help="Write this run folder (log), or this file, .edn or .json (kafka).",
 )
 def generate_command(model: str, output: Path, **options: Any) -> int:
-    """Write a history that is valid but for the anomalies that you ask for.
+    """Write a history in which nothing is wrong but the anomalies that you ask for.
 
     `chaos check` judges it like a recorded one; one of kafka with `--format jepsen --model kafka`. The same options
     give the same rows.

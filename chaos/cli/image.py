@@ -3,6 +3,7 @@
 import click
 
 from chaos import plugins
+from chaos.cli.offers import offer
 from chaos.cli.options import SETTINGS_OPTION
 from chaos.cli.run import progress
 from chaos.options.experiment import DEFAULTS
@@ -15,7 +16,14 @@ def image_command() -> None:
 
 
 @image_command.command("build")
-@click.option("--system", default=DEFAULTS["system"], show_default=True, help="Add what this system needs on a host.")
+@click.option(
+    "--system",
+    default=DEFAULTS["system"],
+    show_default=True,
+    metavar="NAME",
+    shell_complete=offer("systems"),
+    help="Add what this system needs on a host.",
+)
 @SETTINGS_OPTION
 @click.option(
     "--from",

@@ -1,10 +1,13 @@
 """``chaos list``, ``chaos doctor`` and ``chaos clean``."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
+
+if TYPE_CHECKING:
+    from cluster.doctor import Fact
 
 Rows = list[dict[str, str]]
 
@@ -91,20 +94,31 @@ GROUPS: Final[Mapping[str, Callable[[], Rows]]] = {
 
 
 @click.command("list")
-@click.argument("group", type=click.Choice(list(GROUPS)))
+@click.argument("group", type=click.Choice(list(GROUPS)), metavar="GROUP")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(group: str, as_json: bool) -> int:
-    """List one group, a line each: `chaos list nemeses`."""
+    """List one group, a line each: `chaos list nemeses`.
+
+    GROUP is one of systems, backends, workloads, models, nemeses, checks, anomalies, reporters, bugs and settings.
+    """
     rows = rows_of(group)
     if as_json:
         click.echo(msgspec.json.encode(rows).decode())
         return 0
+    rows = [_for_people(row) for row in rows]
     columns = [name for name in rows[0] if name not in ("help", "error")] if rows else []
     widths = {name: max(len(row[name]) for row in rows) for name in columns}
     for row in rows:
         cells = [f"{row[name]:<{widths[name]}}" for name in columns]
         click.echo("  ".join([*cells, row.get("error") or row["help"]]))
     return 0
+
+
+def _for_people(row: dict[str, str]) -> dict[str, str]:
+    """A row with the verdict that it names in capitals, as everywhere else."""
+    from reports.words import VERDICTS
+
+    return {**row, "makes it": VERDICTS[row["makes it"]]} if "makes it" in row else row
 
 
 @click.command("doctor")
@@ -114,7 +128,7 @@ def doctor_command(as_json: bool) -> int:
     from cluster.doctor import facts
     from nemesis.plan.capabilities import tries
 
-    found = facts(tries())
+    found = [*facts(tries()), *_systems()]
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return 0
@@ -125,6 +139,20 @@ def doctor_command(as_json: bool) -> int:
         if not fact.ok and fact.help:
             click.echo(f"{'':<{width + 11}}{fact.help}")
     return 0
+
+
+def _systems() -> list["Fact"]:
+    """A fact for each system that loads: whether what it needs is there or can be had."""
+    from chaos import plugins
+    from cluster.doctor import Fact
+    from cluster.needs import need_of
+
+    found = []
+    for row in plugins.listed("systems"):
+        if row.error is None:
+            need = need_of(plugins.load("systems", row.name)())
+            found.append(Fact(f"system {row.name}", need.met, need.detail, need.help, optional=True))
+    return found
 
 
 @click.command("clean")

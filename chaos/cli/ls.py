@@ -1,17 +1,21 @@
 """``chaos ls``: the runs of a store, a line each."""
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
 
 from chaos.cli.options import STORE_OPTION
-from chaos.cli.plan import aligned
+from chaos.cli.output import look
 from chaos.core.errors import HistoryError
 from chaos.core.verdict import Valid
 
-_WORDS: Final = {True: "valid", False: "INVALID", "unknown": "unknown"}
+if TYPE_CHECKING:
+    from reports.summary.look import Tone
+
+_HEAD: Final = ("", "ID", "BEGAN (UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT", "")
+_VERDICT: Final = _HEAD.index("VERDICT")
 
 
 class _Verdict(msgspec.Struct, frozen=True):
@@ -34,6 +38,18 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     nemesis: str = ""
     valid: Valid | None = None
     sentence: str = ""
+
+    @property
+    def tone(self) -> "Tone":
+        """The colour of its word; a run that has no verdict has none."""
+        return "" if self.valid is None else "good" if self.valid is True else "bad" if self.valid is False else "warn"
+
+    @property
+    def word(self) -> str:
+        """The verdict, or how far the run got without one."""
+        from reports.words import verdict
+
+        return self.status if self.valid is None else verdict(self.valid)
 
 
 def listed(folder: Path, back: int) -> Listed:
@@ -86,7 +102,6 @@ def ls_command(store: str, as_json: bool) -> int:
     if not rows:
         click.echo(f"no runs in {store}; make one with chaos run, or look elsewhere with --store")
         return 0
-    head = ("", "ID", "BEGAN (UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT", "")
     cells = [
         (
             str(row.back),
@@ -95,11 +110,15 @@ def ls_command(store: str, as_json: bool) -> int:
             row.system,
             row.workload,
             row.nemesis,
-            row.status if row.valid is None else _WORDS[row.valid],
-            " ".join(row.sentence.split()),
+            row.word,
+            row.sentence,
         )
         for row in rows
     ]
-    for line in aligned([head, *cells]):
-        click.echo(line)
+    shown = look()
+    table = shown.table(
+        _HEAD, cells, elastic=(7,), tone=lambda row, column: rows[row].tone if column == _VERDICT else ""
+    )
+    for line in table:
+        print(line)
     return 0

@@ -1,6 +1,6 @@
 """The console script: lazy commands, and exit codes that never collide with verdicts.
 
-click ends usage errors with 2 and aborts with 1, which mean "unknown" and "invalid" here; both are
+click ends usage errors with 2 and aborts with 1, which mean UNKNOWN and FAIL here; both are
 remapped in this one place. Imports a command only when it is typed.
 """
 
@@ -8,21 +8,24 @@ import atexit
 import contextlib
 import importlib
 import importlib.util
+import io
 import os
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from chaos import __version__
-from chaos.core.errors import ChaosError
+from chaos.cli.output import CLOSED_PIPE, complain, discard, refusal
+from chaos.core.errors import ChaosError, RunInterrupted, UsageError
 
 PACKAGES: Final = ("chaos", "cluster", "nemesis", "checkers", "spark_checkers", "reports")
 COMMANDS: Final = {
     "run": ("chaos.cli.run", "Start a cluster, load it, break it, and judge what it lost."),
     "matrix": ("chaos.cli.matrix", "Make one run for each combination of values in a file."),
     "plan": ("chaos.cli.plan", "Show every fault that a run would do; do nothing."),
+    "init": ("chaos.cli.init", "Write a file with every option and setting, to change and run."),
     "replay": ("chaos.cli.plan", "Repeat a stored run: its faults and its load."),
     "ls": ("chaos.cli.ls", "List the stored runs with their verdicts."),
     "show": ("chaos.cli.show", "Print the history of a run as text."),
@@ -36,16 +39,17 @@ COMMANDS: Final = {
     "report": ("chaos.cli.report", "Write the reports of stored runs again."),
     "list": ("chaos.cli.inspect", "List systems, backends, workloads, nemeses, bugs, …"),
     "image": ("chaos.cli.image", "Make the image for hosts in Docker containers."),
+    "completion": ("chaos.cli.completion", "Print the script for tab completion in bash, zsh or fish."),
     "doctor": ("chaos.cli.inspect", "Say what this machine can do, and how to get the rest."),
     "clean": ("chaos.cli.inspect", "Remove what dead runs left behind."),
 }
 
 
 SECTIONS: Final = {
-    "Run": ("run", "plan", "replay", "matrix"),
+    "Run": ("run", "plan", "init", "replay", "matrix"),
     "Look": ("ls", "show", "check", "report", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
-    "Machine": ("list", "doctor", "image", "clean"),
+    "Machine": ("list", "doctor", "image", "clean", "completion"),
 }
 """The commands as ``--help`` groups them, in the order in which a newcomer needs them."""
 
@@ -57,15 +61,21 @@ class LazyGroup(click.Group):
         """The commands in the order in which a newcomer needs them."""
         return [name for names in SECTIONS.values() for name in names]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import a command's module on first use."""
         if cmd_name not in COMMANDS:
-            return None
-        if ctx.resilient_parsing:
             return None
         module = importlib.import_module(COMMANDS[cmd_name][0])
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """The commands and options that begin as typed, without importing any."""
+        from click.shell_completion import CompletionItem
+
+        commands = [(name, COMMANDS[name][1]) for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=text) for name, text in commands]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing any."""
@@ -83,7 +93,7 @@ Examples:
   chaos COMMAND --help
 
 \b
-Exit codes: 0 valid, 1 invalid, 2 unknown, 130 interrupted,
+Exit codes: 0 PASS, 1 FAIL, 2 UNKNOWN, 130 interrupted,
 254 bad arguments or configuration, 255 the harness or the deployment broke.
 """
 
@@ -113,36 +123,60 @@ def check_one_home() -> None:
             )
 
 
+def _program() -> str:
+    """What was typed: another tool may be named ``chaos`` too, so ``python -m chaos`` is said back as it is."""
+    return "python -m chaos" if Path(sys.argv[0]).name == "__main__.py" else "chaos"
+
+
 def run() -> int:
     """Do what the command line says; gives the exit code."""
     try:
         check_one_home()
-        code = cli.main(standalone_mode=False)
-    except click.UsageError as error:
-        error.show()
-        code = 254
-    except click.ClickException as error:
-        error.show()
-        code = 254
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        code = 130
-    except ChaosError as error:
-        click.echo(f"chaos: {error}", err=True)
-        code = error.exit_code
-    except (BrokenPipeError, SystemExit):  # click's own end for a broken pipe is 1, which says "invalid" here
-        sys.stderr.close()
-        code = 255
-    except Exception:  # noqa: BLE001 - whatever broke is the harness, and 1 would say "invalid"
-        import traceback
+        if asked := os.environ.get("_CHAOS_COMPLETE"):
+            from chaos.cli.completion import answer
 
-        traceback.print_exc()
-        code = 255
+            click.echo(answer(cli, asked))
+            return 0
+        code = cli.main(prog_name=_program(), standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        code = UsageError.exit_code
+    except click.ClickException as error:
+        from chaos.cli.errors import line_of
+
+        complain(line_of(error))
+        code = UsageError.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        complain("interrupted")
+        code = RunInterrupted.exit_code
+    except ChaosError as error:
+        complain(" ".join(str(error).split()))
+        code = error.exit_code
+    except (BrokenPipeError, SystemExit):  # click's own end for a broken pipe is 1, which says FAIL here
+        discard(1)
+        discard(2)
+        code = CLOSED_PIPE
+    except Exception as error:  # noqa: BLE001 - whatever broke is the harness, and 1 would say FAIL
+        code = _broke(error)
     return code if isinstance(code, int) else 0
+
+
+def _broke(error: Exception) -> int:
+    """Say what nobody expected: a file or stream that the machine refuses in one line, all else with where it was."""
+    if isinstance(error, OSError) and (text := refusal(error)):
+        complain(text)
+        return UsageError.exit_code
+    import traceback
+
+    traceback.print_exc()
+    return ChaosError.exit_code
 
 
 def main() -> None:
     """Entry point; ends the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our letters still takes the line
     ended: list[int] = []
     atexit.register(_leave, ended)  # before any other function is registered, so it is called after all of them
     ended.append(run())
@@ -158,6 +192,6 @@ def _leave(ended: list[int]) -> None:
     if not ended:
         return
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # None if it was closed before we began
             stream.flush()
     os._exit(ended[0])

@@ -15,10 +15,14 @@ from typing import Any, Final
 import click
 import msgspec
 
+from chaos.cli.amount_type import AmountType
+from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION, cluster_options
-from chaos.cli.plan import aligned
+from chaos.cli.output import complain
+from chaos.cli.sections import SectionCommand
 from chaos.core.errors import UsageError
 from chaos.manual.control_socket import Ask, Done, answers_there, asked
+from chaos.options.amounts import BOUNDS, SEED
 from chaos.options.resolve import experiment_of
 
 GROUP: Final = "up"
@@ -32,7 +36,7 @@ _POLL_S: Final = 0.2
 _END_TIMEOUT_S: Final = 120.0
 
 
-@click.command("up")
+@click.command("up", cls=SectionCommand)
 @cluster_options
 @click.option("--foreground", is_flag=True, help="Keep the cluster up in this process until Ctrl-C.")
 def up_command(foreground: bool, **options: Any) -> int:
@@ -80,7 +84,7 @@ def _in_background(folder: Path) -> int:
             position += len(text)
             click.echo(text.decode(errors="replace"), nl=False)
             if ended is not None:
-                click.echo(f"chaos: the cluster did not come up; read why in {log}", err=True)
+                complain(f"the cluster did not come up; read why in {log}")
                 return ended if ended > 0 else 255
             if serves:
                 click.echo(str(folder))
@@ -112,7 +116,7 @@ def _put(store: str, question: Ask, timeout_s: float) -> Done:
     for answer in _answers(store, question, timeout_s):
         if isinstance(answer, Done):
             if answer.error:
-                click.echo(f"chaos: {answer.error}", err=True)
+                complain(answer.error)
             return answer
         click.echo(answer.text)
     raise AssertionError("an answer ends with Done or raises")
@@ -127,6 +131,8 @@ def _answers(store: str, question: Ask, timeout_s: float) -> Iterator[Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object per node.")
 def status_command(store: str, as_json: bool) -> int:
     """Show every node: role, address, state, who leads, and the fault in force."""
+    from reports.summary.look import PIPED
+
     done = _put(store, Ask(verb="status"), _STATUS_TIMEOUT_S)
     if as_json:
         click.echo(msgspec.json.encode(done.nodes).decode())
@@ -144,7 +150,7 @@ def status_command(store: str, as_json: bool) -> int:
         )
         for node in done.nodes
     ]
-    for line in aligned([head, *cells]):
+    for line in PIPED.table(head, cells):
         click.echo(line)
     return done.code
 
@@ -155,11 +161,18 @@ def _leads(subjects: Sequence[str]) -> str:
 
 
 @click.command("inject")
-@click.argument("nemesis")
+@click.argument("nemesis", shell_complete=offer("one nemesis"))
 @STORE_OPTION
-@click.option("--duration", type=float, default=None, help="Heal it after this many seconds.")
-@click.option("--fault-nodes", "-n", default="", help="Hit these nodes with a fixed- nemesis, e.g. b1,b2.")
-@click.option("--seed", type=int, default=None, help="Draw the targets from this seed.")
+@click.option(
+    "--duration",
+    type=AmountType(BOUNDS["fault_duration_s"]),
+    default=None,
+    help="Heal it after so long, e.g. 20 or 1m.",
+)
+@click.option(
+    "--fault-nodes", "-n", default="", metavar="NODES", help="Hit these nodes with a fixed- nemesis, e.g. b1,b2."
+)
+@click.option("--seed", type=AmountType(SEED), default=None, help="Draw the targets from this seed.")
 def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes: str, seed: int | None) -> int:
     """Do one fault to the cluster, prove it, and leave it in force, e.g. leader-partition.
 
@@ -169,8 +182,6 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
 
     if len(words(nemesis)) > 1 or nemesis.strip() == "all":
         raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")
-    if duration is not None and not duration > 0:
-        raise UsageError(f"--duration {duration:g}: give a number of seconds above 0")
     names = tuple(name.strip() for name in fault_nodes.replace(";", ",").split(",") if name.strip())
     question = Ask(
         verb="inject",

@@ -7,8 +7,13 @@ from typing import Any
 import click
 import msgspec
 
+from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
+from chaos.cli.output import tell
+from chaos.cli.sections import SectionOption
 from chaos.core.errors import UsageError
+from chaos.options.amounts import SEED, Amount
 
 
 @click.command(
@@ -17,7 +22,7 @@ from chaos.core.errors import UsageError
         "chaos matrix rocketmq-raft --scale 0.05 --dry-run",
     ),
 )
-@click.argument("file")
+@click.argument("file", shell_complete=offer("matrices"))
 @click.option(
     "--only", default=None, metavar="PATTERN", help="Make only the runs whose name has this; * and ? are wildcards."
 )
@@ -25,13 +30,26 @@ from chaos.core.errors import UsageError
 @click.option(
     "--scale",
     default=1.0,
-    type=click.FloatRange(0, 1, min_open=True),
+    type=AmountType(Amount("number", 0, 1, above=True)),
     help="Shrink the times of faults and recovery (not below 10 s), one repeat, e.g. 0.05.  [default: 1]",
 )
-@click.option("--seed", type=int, default=None, help="Use this seed, not the file's.")
-@click.option("--store", default="store", help="Put the folder matrix-NAME here.  [default: store]")
-@click.option("--stop-on-invalid", is_flag=True, help="Begin nothing more after an invalid run.")
-@click.option("--unknown-again", is_flag=True, help="Run again what ended unknown, as on a busy machine.")
+@click.option("--seed", type=AmountType(SEED), default=None, help="Use this seed, not the file's.")
+@click.option(
+    "--store",
+    default="store",
+    metavar="FOLDER",
+    shell_complete=offer("folders"),
+    help="Put the folder matrix-NAME here.  [default: store]",
+)
+@click.option(
+    "--stop-on-fail",
+    "--stop-on-invalid",
+    "stop_on_fail",
+    cls=SectionOption,
+    is_flag=True,
+    help="Begin nothing more after a run that is FAIL.",
+)
+@click.option("--unknown-again", is_flag=True, help="Run again what ended UNKNOWN, as on a busy machine.")
 @click.option("--judge-again", is_flag=True, help="Run nothing; judge the stored runs again.")
 def matrix_command(
     file: str,
@@ -41,14 +59,14 @@ def matrix_command(
     scale: float,
     seed: int | None,
     store: str,
-    stop_on_invalid: bool,
+    stop_on_fail: bool,
     unknown_again: bool,
     judge_again: bool,
 ) -> int:
     """Make one run for each combination of values in FILE, or in a shipped matrix.
 
-    If it is cut off, give the same command again: it goes on. Exit code: 255 if a run broke, else 1 if one is invalid,
-    else 2 if one is unknown, else 0.
+    If it is cut off, give the same command again: it goes on. Exit code: 255 if a run broke, else 1 if one is FAIL,
+    else 2 if one is UNKNOWN, else 0.
     """
     from chaos.core.matrix_results import current, read_rows
     from chaos.matrix.conduct import clock, conduct, forecast
@@ -66,8 +84,8 @@ def matrix_command(
     wanted: Sequence[Job] = matching(jobs, only)
     folder = Path(store).absolute() / f"matrix-{matrix.name}"
     if judge_again:
-        code = judged_again(wanted, folder, click.echo)
-        click.echo(str(folder / "index.html"))
+        code = judged_again(wanted, folder, tell)
+        tell(str(folder / "index.html"))
         return code
     faults = [_checked(job) for job in wanted]
     plan = plan_of(matrix, jobs, scale)
@@ -75,12 +93,12 @@ def matrix_command(
     total_s = sum(expected_s for _, expected_s in due)
     if dry_run:
         for (job, expected_s), number in zip(due, faults, strict=True):
-            click.echo(f"{f'{expected_s:.0f} s' if expected_s else 'done':>7}  {number:>3} faults  {job.planned.id}")
-    click.echo(f"{len(wanted)} runs, {sum(faults)} faults, about {clock(total_s)}; {folder}")
+            tell(f"{f'{expected_s:.0f} s' if expected_s else 'done':>7}  {number:>3} faults  {job.planned.id}")
+    tell(f"{len(wanted)} runs, {sum(faults)} faults, about {clock(total_s)}; {folder}")
     if dry_run:
         return 0
-    code = conduct(plan, jobs, wanted, folder, click.echo, stop_on_invalid=stop_on_invalid, unknown=unknown_again)
-    click.echo(str(folder / "index.html"))
+    code = conduct(plan, jobs, wanted, folder, tell, stop_on_invalid=stop_on_fail, unknown=unknown_again)
+    tell(str(folder / "index.html"))
     return code
 
 

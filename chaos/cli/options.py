@@ -5,28 +5,81 @@ instead. ``chaos.options.resolve`` makes an experiment of the values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
+from chaos.cli.amount_type import AmountType
+from chaos.cli.offers import offer
+from chaos.cli.sections import CHECKS, CLUSTER, COMMON, DOCKER, FAULTS, LOAD, SSH, SectionOption
 from chaos.core.errors import UsageError
-from chaos.options.config_file import long_option
+from chaos.options.amounts import ASKED, duration
 from chaos.options.experiment import DEFAULTS
+from chaos.options.option_names import long_option
 
 Command = Callable[..., int]
+Decorator = Callable[[Command], Command]
 
 
-def _option(field: str, help_text: str, *also: str, **more: Any) -> Callable[[Command], Command]:
-    """The option of one field; ``also``: its other names. It is None unless it is given."""
-    default = DEFAULTS.get(field)
-    default = ",".join(default) if isinstance(default, tuple) else default
-    shown = "" if default is None else f"  [default: {default}]"
-    return click.option(f"--{long_option(field)}", *also, field, default=None, help=help_text + shown, **more)
+class _Declared(NamedTuple):
+    """The option of one field. ``also``: its other names; ``more``: what else click is told of it.
+
+    ``replayed``: its help where a stored run says what holds unless it is given; empty: as ever, but no default.
+    """
+
+    section: str
+    field: str
+    help: str
+    also: tuple[str, ...]
+    more: dict[str, Any]
+    replayed: str
+
+    def made(self) -> Decorator:
+        """The option; it is None unless it is given."""
+        default = DEFAULTS.get(self.field)
+        shown = "" if default in (None, ()) else f"  [default: {shown_default(self.field, default)}]"
+        return self._option(self.help + shown)
+
+    def made_for_replay(self) -> Decorator:
+        """The option of a command that has all defaults from a stored run; out of sight if its plan decides it."""
+        hidden = self.field in DECIDES_PLAN
+        return self._option(self.replayed or self.help.partition("  [")[0], hidden=hidden)
+
+    def _option(self, help_text: str, *, hidden: bool = False) -> Decorator:
+        more = {"type": AmountType(ASKED[self.field]), **self.more} if self.field in ASKED else self.more
+        names = (f"--{long_option(self.field)}", *self.also, self.field)
+        return click.option(
+            *names, cls=SectionOption, section=self.section, default=None, help=help_text, hidden=hidden, **more
+        )
+
+
+def _option(section: str, field: str, help_text: str, *also: str, replayed: str = "", **more: Any) -> _Declared:
+    return _Declared(section, field, help_text, also, more, replayed)
+
+
+DECIDES_PLAN: Final = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s", "rhythm")
+"""The fields that a plan has decided: who repeats it cannot ask for others."""
+
+
+def shown_default(field: str, value: Any) -> str:
+    """A value as somebody would type it."""
+    if field in ASKED:
+        return duration(value) if ASKED[field].kind == "duration" else f"{value:g}"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     """Names with commas or, as OpenChaos had them, semicolons between them."""
     return None if value is None else tuple(name.strip() for name in value.replace(";", ",").split(",") if name.strip())
+
+
+def _nemesis(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Names with commas, none of them empty."""
+    if value is not None and not all(name.strip() for name in value.split(",")):
+        raise UsageError(
+            f"--nemesis {value!r}: a name is missing; write one of chaos list nemeses, or noop for no fault"
+        )
+    return value
 
 
 def _each(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -49,112 +102,242 @@ def _gone(*names: str, instead: str, takes_value: bool = False) -> Callable[[Com
 SETTINGS_OPTION: Final = click.option(
     "--set",
     "pairs",
+    cls=SectionOption,
+    section=CLUSTER,
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set a key of the system, e.g. minInSyncReplicas=1; repeatable.",
+    shell_complete=offer("settings"),
+    help="Set a key of the system, e.g. minInSyncReplicas=1 (chaos list settings); repeatable.",
 )
 STORE_OPTION: Final = click.option(
-    "--store", default=DEFAULTS["store"], show_default=True, help="Look for runs in this folder."
+    "--store",
+    default=DEFAULTS["store"],
+    show_default=True,
+    metavar="FOLDER",
+    shell_complete=offer("folders"),
+    help="Look for runs in this folder.",
 )
 LIVE_OPTION: Final = click.option(
     "--live",
-    type=click.Choice(["auto", "rich", "plain"]),
+    cls=SectionOption,
+    section=COMMON,
+    type=click.Choice(["auto", "rich", "plain", "json"]),
     default="auto",
     show_default=True,
-    help="Show a live picture (rich), or a line per event and one per 30 s (plain); auto: by the terminal.",
+    help="Show a live picture (rich), a line per event and one per 30 s (plain), or JSON lines (json); auto: by the"
+    " terminal.",
 )
 _FILE: Final = click.option(
     "-d",
     "--driver",
     "driver",
+    cls=SectionOption,
+    section=COMMON,
     default=None,
     metavar="FILE",
+    shell_complete=offer("files"),
     help="Take options from this YAML file, e.g. a run's config.yaml; what you type wins.",
 )
 _BUG: Final = click.option(
     "--bug",
     "bug",
+    cls=SectionOption,
+    section=COMMON,
     default=None,
+    metavar="NAME",
+    shell_complete=offer("bugs"),
     help="Switch on a bug of the system with the options that it declares (chaos list bugs).",
 )
 
-_CLUSTER: Final = (
-    _option("system", "Test this system (chaos list systems)."),
-    SETTINGS_OPTION,
-    _BUG,
-    _option("backend", "Run the nodes there: auto, or one of `chaos list backends`."),
-    _option("nodes_file", "Take the machines from this file: YAML, or one [user@]host[:port] a line (ssh)."),
-    _option("user", "Log in as this user where the file names none (ssh).", "-u", "--username"),
-    _option("port", "Connect to this port where the file names none (ssh).", type=click.IntRange(1, 65535)),
-    _option("key", "Log in with this private key; else with the agent and the usual files (ssh)."),
-    _option("known_hosts", "Check host keys against this file (ssh).  [default: ~/.ssh/known_hosts]"),
-    _option("accept_new", "Learn host keys that are not known yet (ssh).", is_flag=True),
-    _option("ask_password", "Ask for a password; else take it from CHAOS_SSH_PASSWORD (ssh).", is_flag=True),
-    _option("install", "Install the system on machines that lack it (ssh).", is_flag=True),
-    _option("no_sudo", "Do without sudo where the user is not root (ssh).", is_flag=True),
+_COMMON_OF_LOAD: Final = (
     _option(
-        "watchdog_s", "Let a machine heal itself after this many seconds without us (ssh).  [default: 30]", type=float
+        COMMON,
+        "workload",
+        "Let clients do this (chaos list workloads).  [default: the system's]",
+        "-m",
+        "--model",
+        shell_complete=offer("workloads"),
+        metavar="NAME",
     ),
-    _option("reuse", "Use a cluster that is already there; this file has its commands, by role (ssh)."),
-    _option("image", "Use this image instead of that of `chaos image build` (docker)."),
-    _option("cpus", "Limit each node to this many cores, e.g. 0.5 (docker)."),
-    _option("memory", "Limit each node's memory, e.g. 512m (docker)."),
     _option(
-        "kill",
-        "Let faults of nodes hit the process and its link, or the whole container (docker).",
-        type=click.Choice(["process", "container"]),
-    ),
-    _option("keys", "Use this many queues, registers or whatever the workload needs, which says a default.", type=int),
-    _option("ready_deadline_s", "Give up a cluster that is not ready after this many seconds.", type=float),
-    _option("seed", "Repeat the plan and load of this seed; by default drawn and printed.", type=int),
-    _option("store", "Put run folders here.", "--output-dir"),
-)
-"""What decides a cluster, with or without load."""
-
-_LOAD: Final = (
-    _option(
+        COMMON,
         "nemesis",
-        "NAME[:PARAM=VALUE][@ROLE or, of a leader, @SUBJECT], several with commas, or all (chaos list nemeses).",
+        "Do these faults: NAME[:PARAM=VALUE][@ROLE], several with commas, or all (chaos list nemeses).",
         "-f",
         "--fault",
+        callback=_nemesis,
+        shell_complete=offer("nemeses"),
+        metavar="NEMESIS",
     ),
-    _option("fault_nodes", "Whom fixed- nemeses hit, e.g. b1,b2.", "-n", callback=_names),
-    _option("plan", "Take the faults from this plan.jsonl of a run folder."),
-    _option("pin", "With --plan: hit the nodes that that run hit.", is_flag=True),
-    _option("workload", "Let clients do this (chaos list workloads).", "-m", "--model"),
-    _option("rate", "Send this many messages a second; reads come on top.", "-r", type=float),
-    _option("clients", "Use this many clients, each with connections of its own.", "-c", type=int),
-    _option("workers", "Spread the clients over this many processes.", type=int),
-    _option("body_bytes", "Make message bodies this many bytes long.", type=int),
-    _option("op_timeout_s", "Give up an operation after this many seconds.", type=float),
-    _option("time_limit_s", "Load and break the cluster for this many seconds.", "-t", "--limit-time", type=float),
-    _option("fault_interval_s", "Wait this many healthy seconds before each fault.", "-i", type=float),
-    _option("fault_duration_s", "Heal each fault after this many seconds; by default the interval.", type=float),
+    _option(COMMON, "time_limit_s", "Load and break the cluster for so long, e.g. 90 or 1h30m.", "-t", "--limit-time"),
+    _option(COMMON, "rate", "Send this many messages a second; reads come on top.", "-r"),
+)
+_SYSTEM: Final = _option(
+    COMMON, "system", "Test this system (chaos list systems).", shell_complete=offer("systems"), metavar="NAME"
+)
+_COMMON_OF_CLUSTER: Final = (
     _option(
+        COMMON,
+        "seed",
+        "Repeat the plan and load of this seed; by default drawn and printed.",
+        replayed="Draw the load from this seed, not the run's.",
+    ),
+    _option(
+        COMMON,
+        "backend",
+        "Run the nodes there: auto, or one of `chaos list backends`.",
+        shell_complete=offer("backends"),
+        metavar="NAME",
+    ),
+    _option(
+        COMMON,
+        "store",
+        "Put run folders here.",
+        "--output-dir",
+        replayed="Look for the run here, and put the new one here.  [default: store]",
+        shell_complete=offer("folders"),
+        metavar="FOLDER",
+    ),
+)
+_FAULTS: Final = (
+    _option(FAULTS, "fault_interval_s", "Wait so long without a fault before each one.", "-i"),
+    _option(FAULTS, "fault_duration_s", "Heal each fault after so long; by default the interval."),
+    _option(
+        FAULTS,
         "rhythm",
         "Draw the lengths of a mix of faults from 0.5, 2, 8 s and --fault-duration, let some overlap, and send little"
         " before some (mixed); or give all one length, one after the other (even).",
         type=click.Choice(["mixed", "even"]),
     ),
-    _option("recovery_s", "Load for at least this many seconds after the last heal.", type=float),
-    _option("drain_deadline_s", "Give up the final reads after this many seconds, at least 120.", type=float),
-    _option("rto_budget_s", "Call the run invalid if a recovery takes longer, in seconds.", type=float),
     _option(
+        FAULTS,
+        "fault_nodes",
+        "Hit these nodes with a fixed- nemesis, e.g. b1,b2.",
+        "-n",
+        callback=_names,
+        shell_complete=offer("nodes"),
+        metavar="NODES",
+    ),
+    _option(FAULTS, "recovery_s", "Load for at least so long after the last heal."),
+    _option(
+        FAULTS,
+        "plan",
+        "Take the faults from this plan.jsonl of a run folder.",
+        shell_complete=offer("files"),
+        metavar="FILE",
+    ),
+    _option(
+        FAULTS,
+        "pin",
+        "With --plan: hit the nodes that that run hit.",
+        is_flag=True,
+        replayed="Hit the nodes that the run hit.",
+    ),
+)
+_KEYS: Final = _option(
+    LOAD,
+    "keys",
+    "Use this many queues, registers or whatever the workload needs.  [default: the workload's]",
+)
+_LOAD: Final = (
+    _option(LOAD, "clients", "Use this many clients, each with connections of its own.", "-c", "--concurrency"),
+    _option(LOAD, "workers", "Spread the clients over this many processes."),
+    _option(LOAD, "body_bytes", "Make message bodies this many bytes long."),
+    _option(LOAD, "op_timeout_s", "Give up an operation after so long."),
+)
+_CHECKS: Final = (
+    _option(CHECKS, "rto_budget_s", "Call the run FAIL if a recovery takes longer."),
+    _option(CHECKS, "drain_deadline_s", "Give up the final reads after so long, at least 2m."),
+    _option(
+        CHECKS,
         "engine",
         "Judge with this engine; auto: Spark for long histories.",
         type=click.Choice(["auto", "spark", "local"]),
     ),
-    click.option(
-        "--check",
+    _option(
+        CHECKS,
         "checks",
+        "Also judge by this check, beside those of the workload (chaos list checks); repeatable.",
         multiple=True,
         callback=_each,
+        shell_complete=offer("checks"),
         metavar="NAME",
-        help="Also judge by this check, beside those of the workload (chaos list checks); repeatable.",
     ),
-    _option("reports", "Write these reports, e.g. html,junit (chaos list reporters).", callback=_names),
-    _gone("--rto", instead="recovery times are always measured; leave it out, or judge them with --rto-budget S"),
-    _gone("--recovery", instead="recovery is always measured; leave it out, or set --recovery-time S"),
+    _option(
+        CHECKS,
+        "reports",
+        "Write these reports, e.g. html,junit (chaos list reporters).",
+        callback=_names,
+        shell_complete=offer("reporters with commas"),
+        metavar="NAMES",
+    ),
+)
+_HOSTS: Final = (
+    _option(CLUSTER, "ready_deadline_s", "Give up a cluster that is not ready after so long."),
+    _option(
+        CLUSTER,
+        "reuse",
+        "Use a cluster that is already there; this file has its commands, by role (SSH).",
+        shell_complete=offer("files"),
+        metavar="FILE",
+    ),
+    _option(DOCKER, "image", "Use this image instead of that of `chaos image build`.", metavar="NAME"),
+    _option(DOCKER, "cpus", "Limit each node to this many cores, e.g. 0.5.", metavar="NUMBER"),
+    _option(DOCKER, "memory", "Limit each node's memory, e.g. 512m.", metavar="SIZE"),
+    _option(
+        DOCKER,
+        "kill",
+        "Let faults of nodes hit the process and its link, or the whole container.",
+        type=click.Choice(["process", "container"]),
+    ),
+    _option(
+        SSH,
+        "nodes_file",
+        "Take the machines from this file: YAML, or one [user@]host[:port] a line.",
+        shell_complete=offer("files"),
+        metavar="FILE",
+    ),
+    _option(SSH, "user", "Log in as this user where the file names none.", "-u", "--username", metavar="NAME"),
+    _option(SSH, "port", "Connect to this port where the file names none."),
+    _option(
+        SSH,
+        "key",
+        "Log in with this private key; else with the agent and the usual files.",
+        shell_complete=offer("files"),
+        metavar="FILE",
+    ),
+    _option(
+        SSH,
+        "known_hosts",
+        "Check host keys against this file.  [default: ~/.ssh/known_hosts]",
+        shell_complete=offer("files"),
+        metavar="FILE",
+    ),
+    _option(SSH, "accept_new", "Learn host keys that are not known yet.", is_flag=True),
+    _option(SSH, "ask_password", "Ask for a password; else take it from CHAOS_SSH_PASSWORD.", is_flag=True),
+    _option(SSH, "install", "Install the system on machines that lack it.", is_flag=True),
+    _option(SSH, "no_sudo", "Do without sudo where the user is not root.", is_flag=True),
+    _option(SSH, "watchdog_s", "Let a machine heal itself after so long without us.  [default: 30s]"),
+)
+
+_CLUSTER: Final = (_SYSTEM, *_COMMON_OF_CLUSTER, _KEYS, *_HOSTS)
+"""What decides a cluster, with or without load."""
+
+_ALL: Final = (
+    _SYSTEM,
+    *_COMMON_OF_LOAD,
+    *_COMMON_OF_CLUSTER,
+    *_FAULTS,
+    *_LOAD,
+    _KEYS,
+    *_CHECKS,
+    *_HOSTS,
+)
+"""What decides a run, in the order of help."""
+
+_GONE: Final = (
+    _gone("--rto", instead="recovery times are always measured; leave it out, or judge them with --rto-budget TIME"),
+    _gone("--recovery", instead="recovery is always measured; leave it out, or set --recovery-time TIME"),
     _gone("--order", instead="order is always checked; leave it out"),
     _gone("--pull", instead="clients read by explicit offset and by group; choose with --workload"),
     _gone("--restart", instead="each run starts its own cluster; leave it out, or name a cluster with --reuse FILE"),
@@ -162,10 +345,10 @@ _LOAD: Final = (
     _gone("-p", instead="there is no agent to listen; --port is that of the machines' sshd", takes_value=True),
     _gone("--password", instead="no passwords in command lines; CHAOS_SSH_PASSWORD holds one", takes_value=True),
 )
-"""What decides the load, the faults and the verdict, and what OpenChaos had beside."""
+"""What OpenChaos had beside."""
 
 
-def _decorated(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+def _decorated(command: Command, options: Sequence[Decorator]) -> Command:
     for option in reversed(options):
         command = option(command)
     return command
@@ -173,17 +356,17 @@ def _decorated(command: Command, options: Sequence[Callable[[Command], Command]]
 
 def run_options(command: Command) -> Command:
     """Every option of a run, and ``-d``."""
-    return _decorated(command, (_FILE, *_CLUSTER, *_LOAD))
+    return _decorated(command, (*(one.made() for one in _ALL), _BUG, _FILE, SETTINGS_OPTION, *_GONE))
 
 
 def override_options(command: Command) -> Command:
     """Every option of a run, for a command that has the run's file from elsewhere."""
-    return _decorated(command, (*_CLUSTER, *_LOAD))
+    return _decorated(command, (*(one.made_for_replay() for one in _ALL), _BUG, SETTINGS_OPTION, *_GONE))
 
 
 def cluster_options(command: Command) -> Command:
     """The options that decide a cluster, and ``-d``."""
-    return _decorated(command, (_FILE, *_CLUSTER))
+    return _decorated(command, (*(one.made() for one in _CLUSTER), _BUG, _FILE, SETTINGS_OPTION))
 
 
 def as_argv(options: Mapping[str, Any]) -> list[str]:

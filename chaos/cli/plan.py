@@ -1,6 +1,5 @@
 """``chaos plan`` shows the faults of a run before it; ``chaos replay`` repeats a stored run."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,9 @@ import click
 import msgspec
 
 from chaos.cli.examples import examples
-from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
+from chaos.cli.offers import offer
+from chaos.cli.options import DECIDES_PLAN, LIVE_OPTION, as_argv, override_options, run_options
+from chaos.cli.sections import RunCommand, SectionCommand
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS, Experiment
 from chaos.options.resolve import experiment_of
@@ -18,10 +19,9 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """Of more subjects than this only the number is shown."""
-_DECIDES_PLAN = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s", "rhythm")
 
 
-@click.command("plan")
+@click.command("plan", cls=SectionCommand)
 @run_options
 @click.option(
     "--json", "as_json", is_flag=True, help="Print a JSON array of rows, as plan.jsonl has them, with targets."
@@ -35,6 +35,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
     from cluster.leaders import subjects_of
     from nemesis.targets.choice import choose
     from nemesis.targets.topology import Topology
+    from reports.summary.look import PIPED
 
     experiment = experiment_of(options)
     backend, why = chosen(experiment.backend, experiment.backend_options)
@@ -74,7 +75,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
         for row, targets in zip(rows, known, strict=True)
     ]
     if cells:
-        for line in aligned([("ROW", "QUIET FROM s", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), *cells]):
+        for line in PIPED.table(("ROW", "QUIET FROM s", "AT s", "UNTIL s", "NEMESIS", "TARGETS"), cells):
             click.echo(line)
     return 0
 
@@ -89,20 +90,14 @@ def _later(row: "Row") -> str:
     return f"the leader{'s' if len(led) > 1 else ''} of {' and '.join(led)}, as observed then"
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells as lines with columns of equal width, two blanks apart."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
 @click.command(
     "replay",
-    context_settings={"ignore_unknown_options": True},
+    cls=RunCommand,
     epilog=examples(
         "chaos replay -1 --pin --set minInSyncReplicas=2",
     ),
 )
-@click.argument("run")
+@click.argument("run", shell_complete=offer("runs"))
 @override_options
 @LIVE_OPTION
 def replay_command(run: str, live: str, **options: Any) -> int:
@@ -129,7 +124,7 @@ def replayed(run: str, options: dict[str, Any]) -> tuple[Experiment, list[str]]:
     store = options.get("store") or DEFAULTS["store"]
     folder = find_run(run, Path(store))
     plan, file = folder / "plan.jsonl", folder / "config.yaml"
-    decided = [name for name in _DECIDES_PLAN if options.get(name) is not None]
+    decided = [name for name in DECIDES_PLAN if options.get(name) is not None]
     if decided:
         [word, *_] = as_argv({decided[0]: options[decided[0]]})
         raise UsageError(f"{word}: replay repeats the plan of that run; to draw another: chaos run -d {file} {word} …")

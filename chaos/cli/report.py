@@ -4,19 +4,27 @@ from pathlib import Path
 
 import click
 
+from chaos.cli.offers import offer
+from chaos.cli.options import STORE_OPTION
+from chaos.cli.sections import RunCommand
 
-@click.command("report")
-@click.argument("paths", nargs=-1, required=True)
+
+@click.command("report", cls=RunCommand)
+@click.argument("paths", nargs=-1, required=True, metavar="RUN...", shell_complete=offer("runs"))
 @click.option(
     "--as",
     "names",
     multiple=True,
     metavar="NAME",
+    shell_complete=offer("reporters"),
     help="Write this report (chaos list reporters); repeatable.  [default: the page, and what is there already]",
 )
-@click.option("--store", default="store", show_default=True, help="Look for runs in this folder.")
+@STORE_OPTION
 def report_command(paths: tuple[str, ...], names: tuple[str, ...], store: str) -> int:
-    """Write the reports of stored runs again and print their paths."""
+    """Write the reports of stored runs again and print their paths.
+
+    RUN is a folder, the beginning of an id, `latest`, or -1, -2, … from the newest.
+    """
     from chaos.run.store import find_run
     from reports.reporter import write
 

@@ -11,6 +11,8 @@ import click
 
 from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, run_options
+from chaos.cli.output import look, tell
+from chaos.cli.sections import SectionCommand
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of
 
@@ -28,10 +30,13 @@ def progress() -> Callable[[str], None]:
 
 @click.command(
     "run",
+    cls=SectionCommand,
     epilog=examples(
-        "chaos run --nemesis leader-kill",
-        "chaos run --nemesis random-suspend@controller --rate 500",
-        "chaos run --system rocketmq --workload pop --set client.routing=follow",
+        "chaos run --nemesis leader-kill --time-limit 5m",
+        "chaos run --nemesis random-loss:probability=0.3@broker,leader-suspend",
+        "chaos run --bug truncate-acked --seed 7",
+        "chaos run --system etcd --workload register --rate 1k",
+        "chaos run --system rocketmq --set client.routing=follow --backend docker --memory 1g",
     ),
 )
 @run_options
@@ -39,7 +44,7 @@ def progress() -> Callable[[str], None]:
 def run_command(live: str, **options: Any) -> int:
     """Start a cluster, load it, break it, heal it, read it back, judge it, report.
 
-    The last line printed is the report's path; the exit code is the verdict.
+    The last line printed is the report's path; the exit code is the verdict. OpenChaos' names of options work too.
     """
     return do_run(experiment_of(options), sys.argv, live)
 
@@ -47,6 +52,7 @@ def run_command(live: str, **options: Any) -> int:
 def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     """One whole run, shown while it goes; returns the exit code."""
     from chaos.backends import chosen
+    from chaos.cli import live_json
     from chaos.cli.live import chosen as display_of
     from chaos.run.recipe import run
     from reports.summary.terminal import summary
@@ -54,23 +60,17 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     backend, why = chosen(experiment.backend, experiment.backend_options)
     display = display_of(live)
     try:
-        display.say(f"backend  {backend.name}{why}")
-        folder, results, code = run(experiment, backend, tuple(argv), display)
+        folder, results, code = run(experiment, backend, tuple(argv), display, why)
     finally:
         display.close()
+    if display.form == "json":
+        tell(live_json.line_of(live_json.end(folder, results, code), {}))
+        return code
     if results is not None:
-        tell(summary(folder))
+        tell(summary(folder, look=look()))
     report = folder / "report.html"
     tell(_relative(report if report.exists() else folder))
     return code
-
-
-def tell(text: str) -> None:
-    """A line of a run's end: a terminal that has gone away must not change the verdict's exit code."""
-    try:
-        print(text, flush=True)
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else the interpreter fails to flush what is left, and says 120
 
 
 def _relative(path: Path) -> str:

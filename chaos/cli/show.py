@@ -9,12 +9,18 @@ from typing import Any
 import click
 import msgspec
 
+from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
+from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
+from chaos.cli.sections import RunCommand
 from chaos.core.errors import UsageError
 from chaos.core.op import Type
+from chaos.options.amounts import DAY_S, Amount, duration
 
 _TYPES = {kind.word: kind for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)}
+_NUMBER = AmountType(Amount("count", 0, 1 << 31))
+_TIME = AmountType(Amount("duration", -DAY_S, 30 * DAY_S))
 
 
 class Sought(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,29 +70,46 @@ def sought(text: str, folder: Path, key: int | None) -> Sought:
 
 @click.command(
     "show",
-    context_settings={"ignore_unknown_options": True},
+    cls=RunCommand,
     epilog=examples(
         "chaos show latest --around lost-write --context 10",
         "chaos show -1 --node b1 --from 10 --to 20",
     ),
 )
-@click.argument("run")
+@click.argument("run", shell_complete=offer("runs"))
 @STORE_OPTION
-@click.option("--key", "keys", multiple=True, type=int, help="Show only operations on this queue; repeatable.")
-@click.option("--process", "processes", multiple=True, type=int, help="Show only those of this process; repeatable.")
+@click.option("--key", "keys", multiple=True, type=_NUMBER, help="Show only operations on this queue; repeatable.")
 @click.option(
-    "--f", "kinds", multiple=True, metavar="WORD", help="Show only those of this kind, such as `send`; repeatable."
+    "--process", "processes", multiple=True, type=_NUMBER, help="Show only those of this process; repeatable."
+)
+@click.option(
+    "--f",
+    "kinds",
+    multiple=True,
+    metavar="WORD",
+    shell_complete=offer("words of the run"),
+    help="Show only those of this kind, such as `send`; repeatable.",
 )
 @click.option(
     "--type", "types", multiple=True, type=click.Choice(list(_TYPES)), help="Show only those with this outcome."
 )
-@click.option("--node", default=None, help="Show only what concerns this node.")
-@click.option("--from", "from_s", type=float, default=None, help="Begin at this second of the load.")
-@click.option("--to", "to_s", type=float, default=None, help="End at this second of the load.")
-@click.option("--around", default=None, metavar="OFFSET|VALUE|ANOMALY", help="Show only the lines around this.")
 @click.option(
-    "--context", type=click.IntRange(min=0), default=5, show_default=True, help="Show this many lines around each."
+    "--node",
+    default=None,
+    metavar="NAME",
+    shell_complete=offer("nodes of the run"),
+    help="Show only what concerns this node.",
 )
+@click.option("--from", "from_s", type=_TIME, default=None, help="Begin at this time of the load, e.g. 10 or 1m30s.")
+@click.option("--to", "to_s", type=_TIME, default=None, help="End at this time of the load.")
+@click.option(
+    "--around",
+    default=None,
+    metavar="OFFSET|VALUE|ANOMALY",
+    shell_complete=offer("anomalies of the run"),
+    help="Show only the lines around this.",
+)
+@click.option("--context", type=_NUMBER, default=5, show_default=True, help="Show this many lines around each.")
 def show_command(run: str, store: str, around: str | None, context: int, **filters: Any) -> int:
     """Print the history of a run in time order: operations, faults, and what nodes said of themselves.
 
@@ -97,6 +120,9 @@ def show_command(run: str, store: str, around: str | None, context: int, **filte
     from chaos.run.store import find_run
     from reports.history.text import HEAD
 
+    from_s, to_s = filters["from_s"], filters["to_s"]
+    if None not in (from_s, to_s) and from_s > to_s:
+        raise UsageError(f"--from {duration(from_s)}: it is after --to {duration(to_s)}; swap them")
     folder = find_run(run, Path(store))
     lines = _lines(folder, around, context, filters)
     click.echo(("  " if around else "") + HEAD)

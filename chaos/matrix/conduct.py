@@ -188,8 +188,8 @@ def line(row: CellRow, number: int, total: int, rest_s: float) -> str:
     recovery = f", send RTO {words.seconds(sends.median)}" if sends.median is not None else ""
     why = f": {row.sentence if row.verdict == 'invalid' else row.reason}" if row.verdict != "valid" else ""
     return (
-        f"{number:>{len(str(total))}}/{total}  {row.verdict:<7}  {row.id}  {row.took_s:.0f} s, {faults}{recovery}"
-        f", {clock(rest_s)} left{why}"
+        f"{number:>{len(str(total))}}/{total}  {words.VERDICTS[row.verdict]:<7}  {row.id}  {row.took_s:.0f} s,"
+        f" {faults}{recovery}, {clock(rest_s)} left{why}"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.options.experiment import beneath
+from chaos.workload.base import AttemptsSends, Workload
 from cluster.bug import SETTING, Bug
 from cluster.system import System, bugs_of
 
@@ -36,6 +37,25 @@ def settings_with(bug: Bug, asked: Mapping[str, str]) -> dict[str, str]:
     if asked.get(SETTING, bug.name) != bug.name:
         raise UsageError(f"--bug {bug.name} and --set {SETTING}={asked[SETTING]}: two bugs at once; give one")
     return {**beneath(bug.settings, asked), SETTING: bug.name}
+
+
+def check_workload(bug: Bug, chosen: Workload) -> None:
+    """See that a workload does what the bug's own does, else the bug cannot show.
+
+    Raises:
+        UsageError: it does not; the message names what it lacks.
+    """
+    if chosen.name == bug.workload:
+        return
+    own: Workload = plugins.load("workloads", bug.workload)()
+    lacking = [word.word for word in sorted(own.needs - chosen.needs)] if chosen.model == own.model else [own.model]
+    if isinstance(own, AttemptsSends) and not isinstance(chosen, AttemptsSends):
+        lacking.append("idempotent send")
+    if lacking:
+        raise UsageError(
+            f"--bug {bug.name} and --workload {chosen.name}: the bug shows under the workload {bug.workload} alone"
+            f" ({chosen.name} has no {', no '.join(lacking)}); leave --workload out"
+        )
 
 
 def options_of(bug: Bug) -> dict[str, Any]:

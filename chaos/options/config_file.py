@@ -15,8 +15,11 @@ import yaml
 
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, read, unknown
+from chaos.options.amounts import ASKED
 from chaos.options.experiment import Experiment
 from chaos.options.fault_sequence import is_sequence, names_of, steps_of
+from chaos.options.option_names import ALIASES, long_option
+from chaos.options.yaml_amounts import amount_in
 from nemesis.plan.sequence import SEQUENCE
 
 BACKEND_OPTIONS: Final[dict[str, type]] = {
@@ -36,15 +39,6 @@ BACKEND_OPTIONS: Final[dict[str, type]] = {
 }
 """What backends are told, by name and type: their options on the command line."""
 
-_NAMED: Final = {
-    "clients": "concurrency",
-    "body_bytes": "message-size",
-    "recovery_s": "recovery-time",
-    "checks": "check",
-    "reports": "report",
-}
-"""Fields whose long option is not the field without its unit."""
-
 _INNER: Final = ("settings", "origins", "backend_options", "sequence")
 _OF_OPENCHAOS: Final = ("driverClass", "metaNodes", "metaNodesParticipateInFault", "endToEndLatencyCheck")
 
@@ -63,11 +57,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     origins: dict[str, str] = {}
 
 
-def long_option(field: str) -> str:
-    """The long option of a field of ``Experiment`` or of a backend, without its dashes."""
-    return _NAMED.get(field, field.removesuffix("_s").replace("_", "-"))
-
-
 def _fields() -> dict[str, Any]:
     """The fields of ``Experiment`` that a file may set, with their types."""
     return {name: kind for name, kind in get_type_hints(Experiment).items() if name not in _INNER}
@@ -77,7 +66,7 @@ def known_keys() -> dict[str, str]:
     """Every key that a file may have at its top, and the field that it sets."""
     fields = [*_fields(), *BACKEND_OPTIONS]
     both = {name: field for field in fields for name in (field, long_option(field))}
-    return {**both, "settings": "settings", "backend_options": "backend_options", "bug": "bug"}
+    return {**both, **ALIASES, "settings": "settings", "backend_options": "backend_options", "bug": "bug"}
 
 
 def load(path: Path, option: str = "-d") -> Config:
@@ -156,11 +145,12 @@ class _Reading:
             self._said["values"]["nemesis"] = SEQUENCE
             self._origins["sequence"] = entry.where
         elif not (_is_null(entry.value) and NoneType in get_args(self._fields[field])):
-            self._keep("values", field, field, entry, lambda node, what: self._value(node, what, self._fields[field]))
+            kind = self._fields[field]
+            self._keep("values", field, field, entry, lambda node, what: self._value(node, what, field, kind))
 
     def _backend(self, field: str, entry: Entry) -> None:
         kind = BACKEND_OPTIONS[field]
-        self._keep("backend_options", field, field, entry, lambda node, what: self._source.scalar(node, what, kind))
+        self._keep("backend_options", field, field, entry, lambda node, what: self._value(node, what, field, kind))
 
     def _keep(self, into: str, origin: str, name: str, entry: Entry, value: Callable[[yaml.Node, str], Any]) -> None:
         """Keep one value, unless another key of the file has said the same thing already."""
@@ -169,9 +159,11 @@ class _Reading:
         self._said[into][name] = value(entry.value, entry.key)
         self._origins[origin] = entry.where
 
-    def _value(self, node: yaml.Node, what: str, kind: Any) -> Any:
-        """One value of a field's type."""
+    def _value(self, node: yaml.Node, what: str, field: str, kind: Any) -> Any:
+        """One value of a field's type, within the field's bounds."""
         source = self._source
+        if field in ASKED:
+            return amount_in(source, node, what, ASKED[field])
         if get_origin(kind) is Literal:
             if (text := source.text(node, what)) not in get_args(kind):
                 raise source.wrong(node, what, f"one of {', '.join(get_args(kind))}")

@@ -12,6 +12,8 @@ import msgspec
 import yaml
 
 from chaos.core.errors import UsageError
+from chaos.options.amounts import BOUNDS
+from chaos.options.option_names import long_option
 from nemesis.plan.mix_times import Rhythm
 from nemesis.plan.sequence import SEQUENCE, Steps
 
@@ -127,16 +129,11 @@ def resolved(
         origins["fault_duration_s"] = "--fault-interval"
     if "seed" not in given:
         origins["seed"] = "drawn for this run"
-    for name in ("time_limit_s", "fault_interval_s", "fault_duration_s", "op_timeout_s"):
-        if not values[name] > 0:
-            raise UsageError(f"--{name.removesuffix('_s').replace('_', '-')} must be above 0, not {values[name]:g}")
-    for name in ("clients", "workers", "keys"):
-        if values[name] < 1:
-            raise UsageError(f"--{name} must be at least 1, not {values[name]}")
+    for name, amount in BOUNDS.items():
+        if (value := values.get(name)) is not None and not amount.holds(value):
+            raise UsageError(f"--{long_option(name)} {value:.15g}: give {amount.wanted}")
     if values["pin"] and values["plan"] is None:
         raise UsageError("--pin needs --plan: the plan.jsonl of the run that it repeats (or: chaos replay RUN)")
-    if values["rate"] < 0:
-        raise UsageError(f"--rate must not be negative, not {values['rate']:g}")
     values["workers"] = min(values["workers"], values["clients"])
     return Experiment(**values, settings=settings, origins=origins)
 

@@ -11,10 +11,13 @@ import yaml
 
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, unknown
+from chaos.options.amounts import DAY_S, Amount
+from chaos.options.yaml_amounts import amount_in
 from nemesis.plan.sequence import UNTIL, Step, Steps, wrong_with
 
 EXAMPLE: Final = "{at: 10, nemesis: leader-kill@broker, duration: 20}"
-_KEYS: Final = {"nemesis": str, "duration": float, "at": float, "after": float}
+_KEYS: Final = ("nemesis", "duration", "at", "after")
+_TIME: Final = Amount("duration", 0, 30 * DAY_S)
 _OF_SEQUENCE: Final = ("steps", "repeat")
 WITH_PARAMETERS: Final = "{random-loss@broker: {probability: 0.5}}"
 
@@ -99,7 +102,7 @@ def _step(source: Source, node: yaml.Node) -> Step:
         if entry.key == "nemesis":
             said[entry.key] = names_of(source, entry.value)
         else:
-            said[entry.key] = source.scalar(entry.value, entry.key, _KEYS[entry.key])
+            said[entry.key] = amount_in(source, entry.value, entry.key, _TIME)
     missing = next((key for key in ("nemesis", "duration") if key not in said), None)
     if missing is not None:
         raise UsageError(f"{source.where(node)}: this step has no {missing}; write it as {EXAMPLE}")

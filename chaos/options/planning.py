@@ -17,7 +17,7 @@ from chaos.core.op import Word
 from chaos.options.experiment import Experiment
 from chaos.workload.base import Workload, check_suited
 from chaos.workload.base import mix_of as mix_on
-from cluster.host import Backend
+from cluster.host import Backend, Capability
 from cluster.leaders import subjects_of
 from cluster.system import System, takes_sends_once
 from nemesis.faults.registry import faults_on
@@ -140,6 +140,8 @@ def _check(rows: Sequence[Row], e: Experiment, backend: Backend) -> None:
     end_s = max((row.at_s + row.duration_s for row in rows), default=0.0)
     if end_s > e.time_limit_s + _ROUNDING_S:
         raise UsageError(f"--time-limit {e.time_limit_s:g}: the plan's last fault ends at {end_s:g} s; give as much")
+    if e.kill == "container" and Capability.MACHINE in backend.lacks:
+        raise CapabilityError(f"--kill container: {backend.lacks[Capability.MACHINE]}")
     never = unavailable(faults_on(e.kill), backend.lacks)
     for row in rows:
         if row.fault in never:

@@ -15,7 +15,7 @@ from chaos.options import bugs
 from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
-from cluster.bug import SETTING
+from cluster.bug import SETTING, Bug
 from cluster.system import System, settings_for
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     if bug is not None:
         in_file.pop(SETTING, None)
         wanted = {**in_file, **asked}
-    bug = bug if bug is not None else config.bug
+    bug, found = bug if bug is not None else config.bug, None
     if bug is not None:
         found = bugs.find(system, bug)
         declared, wanted = bugs.options_of(found), bugs.settings_with(found, wanted)
@@ -72,11 +72,10 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
             raise UsageError(f"--report {name}: no such reporter{plugins.did_you_mean(name, known)}")
     if values.get("checks"):
         values["checks"] = check_names(values["checks"])
-    workload_name = values.get("workload", system.workload)
-    workload: Workload = plugins.load("workloads", workload_name)
+    workload = _workload(values.get("workload", system.workload), found)
     needed = beneath(settings_for(system, workload.needs), wanted)
     settings, seed = system.resolve(needed), secrets.randbelow(2**31)
-    experiment = resolved(values, settings, seed, workload=workload_name, keys=workload.keys)
+    experiment = resolved(values, settings, seed, workload=workload.name, keys=workload.keys)
     origins = experiment.origins
     origins.update({name: f"--bug {bug}" for name in declared if name not in said})
     origins.update({name: config.origins[name] for name in config.values if name not in given})
@@ -96,6 +95,14 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         if origin is not None:
             origins[f"settings.{key}"] = origin
     return experiment
+
+
+def _workload(name: str, bug: Bug | None) -> "Workload":
+    """The workload of this name, which must suit the bug that is switched on."""
+    workload: Workload = plugins.load("workloads", name)()
+    if bug is not None:
+        bugs.check_workload(bug, workload)
+    return workload
 
 
 def _true(backend_options: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import ChaosError, DeadlineError, RunInterrupted
+from chaos.options.amounts import duration
 from chaos.run.recovery import Absent
 from chaos.run.workers import Workers
 from chaos.workload.final import FinalPhase, Limits, Part
@@ -53,6 +54,7 @@ def perform_final_phases(
             nodes_missing=bool(absent.nodes),
         )
         unended: dict[Part, str] = {}
+        say(f"{phase.name:<8} 0 of {len(parts)} {phase.what}; at most {duration(timeout_s)}")
         try:
             with phase_in_history(phase.name):
                 unended = workers.final(number, parts, limits, check_insisted)

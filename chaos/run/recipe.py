@@ -7,30 +7,32 @@ leaves. The module refuses to decide anything that a pure function elsewhere can
 
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from chaos import __version__, plugins
-from chaos.core.clock import NS_PER_S, Deadline, boot_id, now_ns
+from chaos import plugins
+from chaos.core import progress
+from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import ChaosError, DeadlineError, DeployError, RunInterrupted
 from chaos.core.events import RUN_EVENTS, EventLog, Note, Observation
 from chaos.core.manifest import write_manifest
-from chaos.core.model import word_table
-from chaos.core.runinfo import SCHEMA_VERSION, RunInfo, write_run
+from chaos.core.runinfo import write_run
 from chaos.core.verdict import Results, exit_code
 from chaos.models.registry import model_named
+from chaos.options.amounts import duration
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.planning import mix_of, plan_of, workload_of
 from chaos.run.collecting import collect_logs
 from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
 from chaos.run.final_phases import perform_final_phases
+from chaos.run.first_info import first_info
 from chaos.run.interrupts import Stopper
 from chaos.run.judging import start_early
-from chaos.run.machine import machine_facts
+from chaos.run.phases import Phases
 from chaos.run.recovery import Absent, Recovery
 from chaos.run.settling import settle
 from chaos.run.store import make_run_folder, point
@@ -41,12 +43,14 @@ from chaos.worker.final_spec import final_spec
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
 from chaos.workload.base import send_deadline_s
-from cluster.leaders import LeadKeeper, Leads, subjects_of
+from cluster import existing_cluster
+from cluster.leaders import LeadKeeper, Leads
 from cluster.system import System
 from nemesis.faults.fault import READY_TIMEOUT_S
 from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import quiet_stretches, write_plan
 from nemesis.runner import Nemesis, check_hosts
+from reports import words
 
 DEPLOY_ATTEMPTS = 2
 """A cluster that does not come up is replaced once; both attempts share ``--ready-deadline``."""
@@ -73,80 +77,36 @@ class Run:
         self.changes = next((f"{f.word}s" for f in self.mix if f.word in self.changing), "changes")
         self.send_deadline_s = send_deadline_s(self.workload)
         self.topology = self.system.topology(experiment.settings)
-        self.plan = plan_of(experiment, self.system, backend, say)
+        if experiment.reuse:
+            existing_cluster.read(Path(experiment.reuse), self.system.roles)  # refused before anything is made
+        self.left_out: list[str] = []
+        self.plan = plan_of(experiment, self.system, backend, self.left_out.append)
         faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
         group = f"{experiment.system}-{experiment.workload}-{faults}"
         self.folder = make_run_folder(Path(experiment.store), group)
-        self.timings_s: dict[str, float] = {}
         self.broke: ChaosError | None = None
-        self.info = self._first_info(argv)
+        self.info = first_info(
+            run_id=self.folder.name,
+            argv=argv,
+            experiment=experiment,
+            system=self.system,
+            workload=self.workload,
+            model=self.model,
+            mix=self.mix,
+            plan=self.plan,
+            backend=backend.name,
+        )
         write_run(self.folder, self.info)
         (self.folder / "config.yaml").write_text(as_yaml(experiment))
         write_plan(self.plan, self.folder / "plan.jsonl")
         self.events = EventLog(self.folder / "history" / RUN_EVENTS, watcher.event)
-
-    def _first_info(self, argv: tuple[str, ...]) -> RunInfo:
-        e = self.experiment
-        poll, began_ns = e.settings.get("client.routePollInterval"), now_ns()
-        return RunInfo(
-            id=self.folder.name,
-            status="planned",
-            argv=argv,
-            chaos_version=__version__,
-            schema_version=SCHEMA_VERSION,
-            boot_id=boot_id(),
-            origin_ns=began_ns,
-            origin_utc=utc_of(began_ns),
-            system=e.system,
-            system_version=self.system.version,
-            backend=self.backend.name,
-            workload=e.workload,
-            model=self.model.name,
-            words=word_table(self.model),
-            checks=tuple(dict.fromkeys((*self.workload.checks, *e.checks))),
-            nemesis=e.nemesis,
-            seed=e.seed,
-            settings=e.settings,
-            nodes=(),
-            roles=dict(self.system.roles),
-            keys=e.keys,
-            rate=e.rate,
-            clients=e.clients,
-            workers=e.workers,
-            op_timeout_s=e.op_timeout_s,
-            time_limit_s=e.time_limit_s,
-            fault_interval_s=e.fault_interval_s,
-            fault_duration_s=e.fault_duration_s,
-            route_poll_interval_s=float(poll) if poll else None,
-            rto_budget_s=e.rto_budget_s,
-            promises=self.system.promises(e.settings),
-            planned_faults=len(self.plan),
-            mix={f.word: share for f, share in self.mix.items()},
-            body_bytes=e.body_bytes,
-            machine=machine_facts(),
-            quiet=quiet_stretches(self.plan),
-            send_deadline_s=self.send_deadline_s,
-            subjects=subjects_of(self.system, e.settings, e.keys),
-        )
+        self.phases = Phases(self.events, say)
+        self.phase = self.phases.phase
 
     def note(self, **changes: Any) -> None:
         """Change ``run.json``."""
-        self.info = msgspec.structs.replace(self.info, timings_s=dict(self.timings_s), **changes)
+        self.info = msgspec.structs.replace(self.info, timings_s=dict(self.phases.timings_s), **changes)
         write_run(self.folder, self.info)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """A phase: its edges in the history, its duration in ``run.json``."""
-        began_ns = now_ns()
-        self.events.phase(name, "start")
-        try:
-            yield
-        except BaseException as error:
-            self.events.phase(name, "end", ok=False, note=str(error) or type(error).__name__)
-            raise
-        finally:
-            self.timings_s[name] = round((now_ns() - began_ns) / NS_PER_S, 3)
-        self.events.phase(name, "end")
 
     def execute(self) -> None:
         """Everything from deployment to the end of the final reads; the cluster is gone afterwards."""
@@ -155,6 +115,7 @@ class Run:
                 try:
                     deployed, observer = self._deploy(undo)
                     self._under_load(deployed, observer, undo)
+                    self.say("down     ending the cluster")
                 except ChaosError as error:
                     self.broke = error  # whatever undoing may raise on top
                     raise
@@ -163,10 +124,9 @@ class Run:
 
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
         start_early(self.experiment.engine)
-        with self.phase("fetch"):
+        with self.phase("fetch", f"what {self.experiment.system} {self.system.version} needs"):
             self.backend.prepare(self.topology, self.say)
             artefacts = None if self.experiment.reuse else self.system.fetch(self.say)
-        self.say(f"deploy   {self._shape()} on {self.backend.name}")
         for attempt in range(1, DEPLOY_ATTEMPTS + 1):
             with ExitStack() as own:
                 try:
@@ -177,7 +137,8 @@ class Run:
                     failed = str(error)
                 else:
                     undo.push(own.pop_all())
-                    self.say(f"ready    after {self.timings_s['deploy'] + self.timings_s['ready']:.1f} s")
+                    took_s = self.phases.timings_s
+                    self.say(f"ready    deployed in {took_s['deploy']:.1f} s, ready after {took_s['ready']:.1f} s more")
                     return deployed, observer
             # Nothing has been asked of the cluster yet, so a new one hides nothing; that it came to this is kept.
             self.say(f"warning  deploying again, the first cluster did not come up: {failed}")
@@ -188,11 +149,11 @@ class Run:
         raise AssertionError("the last attempt returns or raises")
 
     def _deploy_once(self, artefacts: Path | None, undo: ExitStack) -> tuple[Deployed, Inside]:
-        with self.phase("deploy"):
+        with self.phase("deploy", f"{self._shape()} on {self.backend.name}"):
             deployed = bring_up(self.experiment, self.system, self.backend, self.folder, artefacts, undo)
         self._keep_notes()
         self.note(nodes=deployed.view.nodes, status="running")
-        with self.phase("ready"):
+        with self.phase("ready", "waiting until the cluster serves"):
             observer = start_observer(self.experiment, deployed, self.folder)
             undo.callback(observer.close)
             if self.experiment.reuse:
@@ -226,7 +187,7 @@ class Run:
         counts: dict[str, int] = {}
         for spec in self.topology:
             counts[spec.role] = counts.get(spec.role, 0) + 1
-        nodes = " + ".join(f"{number} {role}" for role, number in counts.items())
+        nodes = ", ".join(words.plural(number, role) for role, number in counts.items())
         return f"{self.experiment.system} {self.system.version}: {nodes}"
 
     def _under_load(self, deployed: Deployed, observer: Inside, undo: ExitStack) -> None:
@@ -272,10 +233,6 @@ class Run:
         )
         undo.callback(nemesis.heal_all)
         faults = threading.Thread(target=nemesis.run, args=(self.stopper.asked,), name="nemesis", daemon=True)
-        self.say(
-            f"load     {e.rate:g} {self.changes}/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
-            f"faults: {len(self.plan)} of {e.nemesis}, seed {e.seed}"
-        )
         self.watcher.opening(
             Opening(
                 title=f"{e.system} {self.system.version}, {e.workload}, {e.nemesis}, seed {e.seed}",
@@ -286,40 +243,49 @@ class Run:
                 time_limit_s=e.time_limit_s,
             )
         )
+        self.say(
+            f"load     {e.rate:g} {self.changes}/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
+            f"faults: {len(self.plan)} of {e.nemesis}, seed {e.seed}"
+        )
         with self.phase("load"):
             workers.load(origin_ns)
             faults.start()
             self._watch(workers, origin_ns + int(e.time_limit_s * NS_PER_S), leads, silent)
         faults.join(timeout=max((row.duration_s for row in self.plan), default=0.0) + 120)
-        with self.phase("heal"):
+        with self.phase("heal", "the load's time is over; ending the faults that are left"):
             nemesis.heal_all()
         recovery.begin()
         absent = Absent()
         if not self.stopper.asked.is_set():
-            with self.phase("recovery"):
+            with self.phase("recovery", f"loading for {duration(e.recovery_s)} more, until every node serves again"):
                 until_ns = now_ns() + int(e.recovery_s * NS_PER_S)
                 self._watch(workers, until_ns, leads, silent, recovery.waiting(workers, latest, leads))
                 recovery.look()
                 absent = recovery.absent(workers.totals(), latest(), leads())
         workers.stop()
         self.stopper.check_insisted()
-        with self.phase("settle"):
+        with self.phase("settle", "waiting until leaders stand still and nothing is on its way"):
             settle(
                 self.system,
                 leads,
                 self.info.subjects,
                 e.drain_deadline_s,
                 max((phase.after_s for phase in phases), default=0.0),
-                self.stopper.check_insisted,
+                self._check_insisted,
                 self.say,
                 absent=bool(absent),
             )
-        insisted, noun = self.stopper.check_insisted, self.model.key
-        perform_final_phases(phases, noun, workers, absent, e.drain_deadline_s, self.phase, insisted, self.say)
+        noun, deadline_s = self.model.key, e.drain_deadline_s
+        perform_final_phases(phases, noun, workers, absent, deadline_s, self.phase, self._check_insisted, self.say)
         recovery.look_for_ended()
         workers.end()
-        with self.phase("collect"):
+        with self.phase("collect", "copying the nodes' logs"):
             collect_logs(deployed.cluster, self.folder, self.events)
+
+    def _check_insisted(self) -> None:
+        """Raise RunInterrupted if somebody wants to leave at once; tell now and then that a phase goes on."""
+        self.stopper.check_insisted()
+        self.phases.remind()
 
     def _watch(
         self,
@@ -342,7 +308,7 @@ class Run:
             for name in set(workers.dead()) - dead:
                 dead.add(name)
                 self.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))
-                self.say(f"warning  {name} ended by itself; the verdict cannot be valid")
+                self.say(f"warning  {name} ended by itself; the verdict cannot be PASS")
             if now_ns() - told_ns >= BEAT_S * NS_PER_S:
                 told_ns = now_ns()
                 self.watcher.beat(Beat(now_ns=told_ns, totals=workers.totals(), leads=leads(), silent=silent()))
@@ -352,11 +318,10 @@ class Run:
         from chaos.run.judging import judge
         from reports.reporter import write
 
-        began_ns = now_ns()
-        self.say("check    reading the history")
-        results = judge(self.folder, self.experiment.engine)
-        self.timings_s["check"] = round((now_ns() - began_ns) / NS_PER_S, 3)
+        with self.phases.apart("check", "reading the history"), progress.listening(self.phases.heard):
+            results = judge(self.folder, self.experiment.engine)
         self.note(status="checked")
+        self.say(f"report   {', '.join(self.experiment.reports)}")
         try:
             write(self.folder, self.experiment.reports)
         except Exception as error:  # noqa: BLE001 - a page that cannot be drawn must not swallow the verdict
@@ -367,11 +332,23 @@ class Run:
 
 
 def run(
-    experiment: Experiment, backend: Any, argv: tuple[str, ...], watcher: Watcher
+    experiment: Experiment, backend: Any, argv: tuple[str, ...], watcher: Watcher, why: str = ""
 ) -> tuple[Path, Results | None, int]:
-    """Do the whole run; returns its folder, the results if there are any, and the exit code."""
+    """Do the whole run; returns its folder, the results if there are any, and the exit code.
+
+    Args:
+        experiment: what was asked for.
+        backend: makes the hosts.
+        argv: the command line that asked for it.
+        watcher: looks on; it hears nothing of a run that cannot begin.
+        why: a clause that says why this backend was chosen.
+
+    Raises:
+        UsageError: the run cannot begin; nothing was made.
+    """
     this, say = Run(experiment, backend, argv, watcher), watcher.say
-    say(f"run      {this.folder}")
+    for line in (f"backend  {backend.name}{why}", f"run      {this.folder}", *this.left_out):
+        say(line)
     with this.stopper.listening():
         ending: dict[str, Any] = {"status": "crashed", "error": "ended from outside"}
         try:

@@ -149,14 +149,14 @@ def pooled(rows: Sequence[CellRow], f: str = SENDS) -> Spread:
 
 
 def _stamp(counts: dict[str, int], jobs: int) -> Stamp:
-    for word, verdict in (("BROKE", "broke"), ("INVALID", "invalid"), ("UNKNOWN", "unknown")):
+    for verdict in ("broke", "invalid", "unknown"):
         if counts[verdict]:
-            return Stamp(word, TONES[verdict])
-    return Stamp("VALID", "good") if counts["valid"] == jobs else Stamp("NOT DONE", "warn")
+            return Stamp(words.VERDICTS[verdict], TONES[verdict])
+    return Stamp(words.PASS, "good") if counts["valid"] == jobs else Stamp("NOT DONE", "warn")
 
 
 def _sentence(plan: MatrixPlan, rows: Sequence[CellRow], counts: dict[str, int]) -> str:
-    parts = [f"{number} {verdict}" for verdict, number in counts.items() if number]
+    parts = [f"{number} {words.VERDICTS[verdict]}" for verdict, number in counts.items() if number]
     left = len(plan.jobs) - len(rows)
     parts += [f"{left} {PENDING}"] if left else []
     faults, lost = sum(row.proven for row in rows), sum(row.lost for row in rows)
@@ -219,7 +219,9 @@ def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None
     order = ("broke", "invalid", "unknown", "valid")
     worst_first = sorted(rows, key=lambda row: order.index(row.verdict))
     links = tuple(
-        RunLink(id=row.id, word=row.verdict, tone=TONES[row.verdict], link=_link(row), anchor=_anchor(row))
+        RunLink(
+            id=row.id, word=words.VERDICTS[row.verdict], tone=TONES[row.verdict], link=_link(row), anchor=_anchor(row)
+        )
         for row in worst_first[:_SHOWN_RUNS]
     )
     more = len(rows) - len(links)
@@ -287,7 +289,7 @@ def _run(job: Planned, axes: Sequence[str], row: CellRow | None) -> RunRow:
         keys=tuple(
             "" if key is None else f"{key:g}" for key in (row.proven, row.skipped, spread.median, row.lost, row.took_s)
         ),
-        word=row.verdict,
+        word=words.VERDICTS[row.verdict],
         tone=TONES[row.verdict],
         faults=f"{row.proven} of {row.planned}",
         skipped=str(row.skipped),
@@ -332,7 +334,7 @@ def junit(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
 def summary(made: MatrixView) -> str:
     """The same in Markdown: the sentence, and a line a run."""
     lines = [
-        f"# {made.title}: {made.stamp.word.lower()}",
+        f"# {made.title}: {made.stamp.word}",
         "",
         made.sentence,
         "",

@@ -22,18 +22,15 @@ WEIGHTS: Final = ("error", "undecided", "allowed")
 
 
 def word_of(valid: Valid) -> tuple[str, str]:
-    """``true``, ``false`` or ``unknown`` with its tone."""
-    return ("true", "good") if valid is True else ("false", "bad") if valid is False else ("unknown", "warn")
+    """The verdict as people read it, with its tone."""
+    return words.verdict(valid), "good" if valid is True else "bad" if valid is False else "warn"
 
 
 def stamp_of(results: Results | None, *, broke: bool) -> Stamp:
-    """The stamp: VALID, INVALID, UNKNOWN, or what became of a run without a verdict."""
+    """The stamp: PASS, FAIL, UNKNOWN, or what became of a run without a verdict."""
     if results is None:
-        return Stamp("BROKE" if broke else "NOT JUDGED", "warn")
-    return Stamp(
-        {"true": "VALID", "false": "INVALID", "unknown": "UNKNOWN"}[word_of(results.valid)[0]],
-        word_of(results.valid)[1],
-    )
+        return Stamp(words.BROKE if broke else "NOT JUDGED", "warn")
+    return Stamp(*word_of(results.valid))
 
 
 def anomaly_views(

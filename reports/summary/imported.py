@@ -13,12 +13,12 @@ from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.page.faults import rto_lines, rto_words, worst_rto
 from reports.page.service import lines_of, milliseconds, steady_line
-from reports.summary.terminal import MAX_FAULTS, WIDTH, cut, table, word, wrapped
+from reports.summary.look import PIPED, Look
+from reports.summary.terminal import MAX_FAULTS, stamp
 
 RPO: Final = RpoKernel.name
 MAX_ROWS: Final = 12
 """Operations shown with an anomaly."""
-_SAID: Final = 40
 _KINDS: Final = ("operation", "ok", "failed", "unknown", "ok/s", "p50", "p90", "p99", "longest")
 _FAULTS: Final = ("#", "fault", "from", "to", "RTO", "lost", "as its nemesis says")
 _NAMES: Final = {"latency": "latency from end to end", "rto": "RTO", "rpo": "RPO", "steady": "steady throughput"}
@@ -26,20 +26,20 @@ _UNSAID: Final = ("proven", "healed", "skipped", "targets", "evidence", "heal_ev
 """What only a run of our own knows of a fault."""
 
 
-def summary(path: str, results: Results) -> str:
+def summary(path: str, results: Results, look: Look = PIPED) -> str:
     """The answer, the reason, each anomaly with its first sentence and rows; then the figures."""
     examined = results.checks[0].examined if results.checks else ""
-    out = ["", f"{word(results.valid)}  {path}  {results.model}, {examined}"]
+    out = ["", f"{stamp(results.valid, look)}  {path}  {results.model}, {examined}"]
     if results.engine_note:
-        out += wrapped(results.engine_note)
+        out += look.wrapped(results.engine_note)
     if results.reason:
-        out += wrapped(results.reason)
+        out += look.wrapped(results.reason)
     for name, anomaly in results.anomalies.items():
         out.append(f"{name}: {anomaly.count}{' (allowed)' if anomaly.allowed else ''}")
         for example in anomaly.examples[:1]:
-            out += [f"  {line}" for line in wrapped(example.sentence)]
-            out += [f"    {cut(_row(row), WIDTH)}" for row in example.ops[:MAX_ROWS]]
-    return "\n".join([*out, *figure_lines(results)])
+            out += [f"  {line}" for line in look.wrapped(example.sentence)]
+            out += [f"    {look.cut(_row(row), look.width - 4)}" for row in example.ops[:MAX_ROWS]]
+    return "\n".join([*out, *figure_lines(results, look)])
 
 
 def _row(row: dict[str, Any]) -> str:
@@ -47,18 +47,17 @@ def _row(row: dict[str, Any]) -> str:
     return "  ".join(f"{name}={value}" for name, value in row.items() if value not in (None, "", []))
 
 
-def figure_lines(results: Results) -> list[str]:
+def figure_lines(results: Results, look: Look = PIPED) -> list[str]:
     """What became of the operations, what clients had of the service, what faults cost, and what cannot be told."""
     origin_ns = results.origin_ns or 0
     out = []
     if results.kinds:
-        kinds = [_KINDS, *map(_kind, results.kinds)]
-        out += table(kinds[:1], kinds[1:], right=range(1, len(_KINDS)))
-    out += lines_of(results, origin_ns)
+        out += look.table(_KINDS, [*map(_kind, results.kinds)], right=range(1, len(_KINDS)))
+    out += [part for line in lines_of(results, origin_ns) for part in look.fitted(line)]
     if results.faults:
         lost = "rpo" not in results.absent
-        faults = [_FAULTS, *(_fault(fault, origin_ns, lost=lost) for fault in results.faults[:MAX_FAULTS])]
-        out += table(faults[:1], faults[1:], right=(2, 3, 4, 5))
+        faults = [_fault(fault, origin_ns, lost=lost) for fault in results.faults[:MAX_FAULTS]]
+        out += look.table(_FAULTS, faults, right=(2, 3, 4, 5), elastic=(len(_FAULTS) - 1, 1))
         if len(results.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(results.faults)} faults")
         steady = steady_line(results.faults)
@@ -66,7 +65,7 @@ def figure_lines(results: Results) -> list[str]:
         out += [f"RPO: {one.found}" for one in results.checks if one.name == RPO]
     for why in dict.fromkeys(results.absent.values()):
         names = [_NAMES.get(name, name) for name, reason in results.absent.items() if reason == why]
-        out += wrapped(f"not told: {listed(names)} ({why})")
+        out += look.wrapped(f"not told: {listed(names)} ({why})")
     return out
 
 
@@ -85,7 +84,7 @@ def _fault(fault: FaultResult, origin_ns: int, *, lost: bool) -> tuple[str, ...]
         words.at(words.since(fault.heal_ns, origin_ns)),
         "—" if worst is None else rto_words(worst),
         words.count(fault.lost) if lost else "—",
-        cut(fault.description, _SAID),
+        fault.description,
     )
 
 

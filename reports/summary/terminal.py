@@ -1,35 +1,38 @@
 """The terminal's last lines of a run: the verdict, why, the checks, the faults, where the page is.
 
-Plain text without colours, so that it reads the same in a log. Pure but for reading the folder.
+How wide and how coloured they are says a ``Look``; what is said is the same for all. Pure but for reading the folder.
 """
 
 import os
-import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from chaos.core.verdict import UNKNOWN, Results, Valid
+from chaos.core.verdict import Results, Valid
+from reports import words
 from reports.folder import read_parts
 from reports.model import FaultRow, ReportData
 from reports.page.build import report_data
 from reports.page.html import REPORT
+from reports.summary.look import PIPED, Look, Tone
 
-WIDTH: Final = 110
-"""Columns; a command line may be longer, so that it can be copied whole."""
 MAX_FAULTS: Final = 12
 """Faults listed; the summary says of how many."""
-_EVIDENCE: Final = 46
+_CHECKS: Final = ("check", "verdict", "examined", "found")
+_FAULTS: Final = ("#", "fault", "from", "to", "RTO", "lost", "evidence")
+_LOST: Final = _FAULTS.index("lost")
+_EVIDENCE: Final = _FAULTS.index("evidence")
+_TONES: Final[dict[str, Tone]] = {words.PASS: "good", words.FAIL: "bad"}
 
 
-def summary(folder: Path, name: str | None = None) -> str:
+def summary(folder: Path, name: str | None = None, look: Look = PIPED) -> str:
     """The summary of a run folder, judged or not; the report's path is in it if the page is there.
 
     Args:
         folder: the run folder.
         name: what people call it; None: by its path.
+        look: how to write.
 
     Raises:
         HistoryError: the folder has no ``run.json``, or a file in it cannot be read.
@@ -37,49 +40,69 @@ def summary(folder: Path, name: str | None = None) -> str:
     parts = read_parts(folder, logs=False)
     data = report_data(parts if name is None else msgspec.structs.replace(parts, folder=name))
     report = folder / REPORT
-    return "\n".join([*lines(data), *([f"report      {_near(report)}"] if report.exists() else [])])
+    return "\n".join([*lines(data, look), *([f"report      {_near(report)}"] if report.exists() else [])])
 
 
-def lines(data: ReportData) -> list[str]:
+def lines(data: ReportData, look: Look = PIPED) -> list[str]:
     """The summary's lines but for the report's path. Pure."""
-    out = ["", f"{data.stamp.word}  {data.heading}" + "".join(f"  ({chip})" for chip in data.chips)]
-    out += wrapped(data.sentence)
+    chips = "".join(f"  ({chip})" for chip in data.chips)
+    out = ["", f"{look.painted(data.stamp.word, tone_of(data.stamp.word))}  {data.heading}{chips}"]
+    out += look.wrapped(data.sentence)
     for names, reason in data.why:
         if reason not in data.sentence:
-            out += wrapped(f"unknown: {reason}" + (f" ({names})" if names else ""))
+            out += look.wrapped(f"{words.UNKNOWN}: {reason}" + (f" ({names})" if names else ""))
     for notice in data.notices:
-        out += wrapped(notice)
+        out += look.wrapped(notice)
     if data.checks:
-        out += [
-            "",
-            *table(
-                [("check", "valid", "found", "examined")],
-                [(check.name, check.word, cut(check.found, 60), check.examined) for check in data.checks],
-            ),
-        ]
+        out += ["", *checks([(check.name, check.word, check.examined, check.found) for check in data.checks], look)]
     if data.faults:
-        head = [("#", "fault", "from", "to", "RTO", "lost", "evidence")]
-        out += ["", *table(head, [_fault(fault) for fault in data.faults[:MAX_FAULTS]], right=(2, 3, 4, 5))]
+        out += ["", *_faults(data.faults[:MAX_FAULTS], look)]
         if len(data.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(data.faults)} faults")
-        out += data.recovery.lines
+        out += [part for line in data.recovery.lines for part in look.fitted(line)]
     if data.service_lines:
-        out += ["", *data.service_lines] if not data.faults else data.service_lines
+        out += [] if data.faults else [""]
+        out += [part for line in data.service_lines for part in look.fitted(line)]
     out += ["", *(f"{what:<11} {line}" for what, line in data.commands)]
     return out
 
 
-def word(valid: Valid) -> str:
-    """A verdict as people read it."""
-    return "unknown" if valid == UNKNOWN else "valid" if valid else "invalid"
+def tone_of(word: str) -> Tone:
+    """The tone of a verdict, or of what stands where there is none."""
+    return _TONES.get(word, "warn")
 
 
-def rows_of(path: str, results: Results) -> str:
+def stamp(valid: Valid, look: Look) -> str:
+    """A verdict as the first word of a summary."""
+    return look.painted(words.verdict(valid), tone_of(words.verdict(valid)))
+
+
+def checks(rows: list[tuple[str, str, str, str]], look: Look) -> list[str]:
+    """The table of the checks: name, verdict, what was examined, and, as it may be long, last what was found."""
+    return look.table(
+        _CHECKS, rows, elastic=(3, 2), tone=lambda row, column: tone_of(rows[row][1]) if column == 1 else ""
+    )
+
+
+def rows_of(path: str, results: Results, look: Look = PIPED) -> str:
     """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
-    out = ["", f"{word(results.valid)}  {path}", *wrapped(results.sentence), *wrapped(results.engine_note), ""]
-    rows = [(row.name, word(row.valid), cut(row.found, 60), row.examined) for row in results.checks]
-    silent = [line for name, why in results.declined.items() for line in wrapped(f"{name}: not judged, {why}")]
-    return "\n".join([*out, *table([("check", "valid", "found", "examined")], rows), *silent])
+    out = ["", f"{stamp(results.valid, look)}  {path}"]
+    out += [*look.wrapped(results.sentence), *look.wrapped(results.engine_note), ""]
+    rows = [(row.name, words.verdict(row.valid), row.examined, row.found) for row in results.checks]
+    silent = [line for name, why in results.declined.items() for line in look.wrapped(f"{name}: not judged, {why}")]
+    return "\n".join([*out, *checks(rows, look), *silent])
+
+
+def _faults(faults: tuple[FaultRow, ...], look: Look) -> list[str]:
+    def tone(row: int, column: int) -> Tone:
+        if column == _LOST:
+            return "bad" if faults[row].lost else ""
+        unproven = faults[row].state != "proven" or faults[row].heal not in ("healed", "")
+        return "warn" if column == _EVIDENCE and unproven else ""
+
+    return look.table(
+        _FAULTS, [_fault(fault) for fault in faults], right=(2, 3, 4, 5), elastic=(_EVIDENCE, 1), tone=tone
+    )
 
 
 def _fault(fault: FaultRow) -> tuple[str, ...]:
@@ -88,30 +111,7 @@ def _fault(fault: FaultRow) -> tuple[str, ...]:
     evidence = fault.evidence if fault.state == "proven" else f"{fault.state}: {fault.evidence}".removesuffix(": ")
     if fault.heal not in ("healed", ""):
         evidence = f"{fault.heal}; {evidence}"
-    return (str(fault.id), fault.name, start, end, fault.rto, str(fault.lost), cut(evidence, _EVIDENCE))
-
-
-def wrapped(text: str) -> list[str]:
-    """A text as lines of at most ``WIDTH`` columns."""
-    return textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-
-
-def cut(text: str, width: int) -> str:
-    """A text on one line of at most so many columns."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
-
-
-def table(head: Sequence[tuple[str, ...]], rows: Sequence[tuple[str, ...]], right: Sequence[int] = ()) -> list[str]:
-    """Columns two blanks apart, as wide as their widest cell."""
-    whole = [*head, *rows]
-    widths = [max(len(row[i]) for row in whole) for i in range(len(whole[0]))]
-    return [
-        "  ".join(
-            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in whole
-    ]
+    return (str(fault.id), fault.name, start, end, fault.rto, str(fault.lost), evidence)
 
 
 def _near(path: Path) -> str:

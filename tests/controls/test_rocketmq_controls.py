@@ -146,7 +146,7 @@ def test_a_packet_filter_that_does_nothing_makes_the_verdict_unknown(chaos_run: 
 
 
 def test_no_rate_makes_the_verdict_unknown(chaos_run: Runner) -> None:
-    ran = chaos_run("--nemesis", "noop", "--rate", "0", "--time-limit", "10")
+    ran = chaos_run("--nemesis", "noop", "--rate", "0.0001", "--time-limit", "10")
     assert ran.code == 2, ran.output
     assert ran.results["anomalies"]["too-little-traffic"]["count"] > 0
     assert "0 ok sends" in ran.results["reason"]

@@ -214,7 +214,7 @@ def test_who_is_not_let_in_ends_in_254_with_one_line(lab, argv, env, says):
         (["--nodes-file", "none"], "--nodes-file none: No such file or directory"),
         (["--nodes-file", "odd"], "odd:2: unknown key 'adress'; did you mean address?"),
         (["--backend", "netns", "--nodes-file", "odd"], "--backend netns has no --nodes-file; it belongs to"),
-        (["--nodes-file", "good", "--watchdog", "0"], "--watchdog must be above 0, not 0"),
+        (["--nodes-file", "good", "--watchdog", "0"], "--watchdog 0: give a duration above 0"),
         (["--nodes-file", "good", "--port", "0"], "--port"),
     ],
 )

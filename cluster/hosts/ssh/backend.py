@@ -178,6 +178,8 @@ class SshBackend:
             raise UsageError("--backend ssh: name the machines in a file, one a line, and give it as --nodes-file")
         if watchdog_s <= 0:
             raise UsageError(f"--watchdog must be above 0, not {watchdog_s:g}")
+        if key is not None and not Path(key).expanduser().is_file():
+            raise UsageError(f"--key {key}: there is no such file; name a private key")
         self._nodes_file = nodes_file
         self._defaults = Defaults(user=user, port=port, key=key)
         self._machines = read(Path(nodes_file), self._defaults)

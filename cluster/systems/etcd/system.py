@@ -11,11 +11,13 @@ from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from cluster.host import NodeSpec
+from cluster.needs import Need
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import debian, routing
 from cluster.systems.etcd import settings as settings_of
 from cluster.systems.etcd.gateway import CLIENT_PORT
+from cluster.systems.etcd.needs import needs
 from cluster.systems.etcd.settings import FLAGS, GROUP
 
 _WORDS: Final[Mapping[str, type[Word]]] = {
@@ -58,6 +60,10 @@ class Etcd:
     def fetch(self, say: Callable[[str], None]) -> Path:
         """The folder that holds ``etcd``, out of Debian's package."""
         return debian.unpacked(PACKAGE, say)
+
+    def needs(self) -> Need:
+        """See ``needs.needs``."""
+        return needs(PACKAGE)
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """A member that has data goes on with it, whatever else it is told of the cluster."""

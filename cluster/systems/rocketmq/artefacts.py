@@ -31,7 +31,7 @@ _POLL_S: Final = 0.2
 _SAY_EVERY_S: Final = 5.0
 _MANIFEST: Final = "manifest.json"
 _POM: Final = "distribution.pom"
-_JAVA_MAJOR: Final = 17
+JAVA_PACKAGE: Final = "openjdk-17-jre-headless"
 
 Say = Callable[[str], None]
 
@@ -64,9 +64,8 @@ def fetch(say: Say, environment: Mapping[str, str] | None = None) -> Path:
     """
     environment = os.environ if environment is None else environment
     root = cache_root(environment)
-    pom = files(__package__).joinpath(_POM).read_bytes()
-    folder = root / f"rocketmq-{VERSION}-{hashlib.sha256(pom).hexdigest()[:8]}-{platform.machine()}"
-    _need("java", f"openjdk-{_JAVA_MAJOR}-jre-headless", environment)
+    folder = folder_in(root)
+    _need("java", JAVA_PACKAGE, environment)
     if is_complete(folder):
         return folder
     _need("mvn", "maven", environment)
@@ -85,6 +84,12 @@ def fetch(say: Say, environment: Mapping[str, str] | None = None) -> Path:
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     return folder
+
+
+def folder_in(root: Path) -> Path:
+    """Where the jars are in a cache: another pom and another kind of machine have another folder."""
+    pom = files(__package__).joinpath(_POM).read_bytes()
+    return root / f"rocketmq-{VERSION}-{hashlib.sha256(pom).hexdigest()[:8]}-{platform.machine()}"
 
 
 def is_complete(folder: Path) -> bool:

@@ -10,6 +10,7 @@ from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, POPS, F
 from cluster.bug import Bug
 from cluster.host import NodeSpec
+from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
 from cluster.systems.rocketmq import artefacts as jars
@@ -17,6 +18,7 @@ from cluster.systems.rocketmq import launch as nodes
 from cluster.systems.rocketmq import promises
 from cluster.systems.rocketmq import settings as keys
 from cluster.systems.rocketmq import topology as shape
+from cluster.systems.rocketmq.needs import needs
 
 
 class RocketMQ:
@@ -58,6 +60,10 @@ class RocketMQ:
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""
         return jars.fetch(say)
+
+    def needs(self) -> Need:
+        """See ``needs.needs``."""
+        return needs()
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """See ``launch.launch``."""

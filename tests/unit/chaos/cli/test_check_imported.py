@@ -185,5 +185,5 @@ def test_people_are_told_in_words(tmp_path):
     path = tmp_path / "history.edn"
     path.write_text(REGISTER % "2")
     done = CliRunner().invoke(check_command, [str(path), "--format=jepsen", "--model=register", "--engine=local"])
-    assert f"invalid  {path}  register, 2 operations" in done.stdout
+    assert f"FAIL  {path}  register, 2 operations" in done.stdout
     assert "  read 2 (op 2, process 1) returned 2, which nobody wrote" in done.stdout

@@ -72,19 +72,31 @@ def test_help_texts_are_sentences_and_the_list_says_what_the_command_says() -> N
         (["run", "--bug", "forget-vote", "--set", "bug=offset-gap"], "two bugs at once"),
         (["run", "--bug", "forget-vote", "--system", "rocketmq"], "rocketmq carries no bugs"),
         (["run", "--backend", "netnz"], "did you mean netns?"),
-        (["run", "--time-limit", "0"], "--time-limit"),
-        (["run", "--rate", "-1"], "--rate"),
+        (["run", "--time-limit", "0"], "-t/--time-limit 0: give a duration above 0"),
+        (["run", "--rate", "0"], "-r/--rate 0: give a number above 0"),
+        (["run", "-c", "0"], "-c/--clients 0: give a whole number from 1"),
+        (["run", "--concurrency", "0"], "-c/--clients 0: give a whole number from 1"),
+        (["run", "--workers", "100"], "--workers 100: give a whole number from 1 to 64"),
+        (["run", "--rto-budget", "-1"], "--rto-budget -1: give a duration from 0"),
+        (["run", "--bug", "duplicate-on-retry", "--workload", "queue"], "leave --workload out"),
+        (["show", "-1", "--from", "50", "--to", "40"], "--from 50s: it is after --to 40s"),
         (["check", "no-such-run"], "no-such-run"),
         (["generate", "--ops", "999", "--output", "made", "--anomaly", "lost-wirte=1"], "did you mean lost-write?"),
         (["generate", "--ops", "999", "--output", "made", "--model", "kafka"], "ends in .edn or .json"),
         (["check"], "PATHS"),
+        (["check", "-1"], "-1: there are 0 runs in store"),
+        (["report", "-1"], "-1: there are 0 runs in store"),
+        (["show", "-1", "--bogus"], "--bogus: no such option"),
+        (["replay", "--bogus"], "--bogus: no such option"),
+        (["check", "-1", "--modle", "x"], "--modle: no such option; did you mean --model?"),
     ],
 )
 def test_bad_arguments_end_in_254_with_one_clear_line(argv: list[str], says: str, tmp_path: Path) -> None:
     done = chaos(*argv, cwd=tmp_path)
     assert done.returncode == 254
     assert says in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("chaos: ")
+    assert done.stderr.count("\n") == 1, "one line"
     assert not any(tmp_path.glob("store/*/*")), "a run that cannot begin leaves no folder"
 
 
@@ -112,15 +124,56 @@ def test_list_bugs_says_what_brings_each_to_light() -> None:
     assert any(line.split()[:5] == ["truncate-acked", "minimq", "queue", "leader-kill", "lost-write"] for line in lines)
 
 
-def test_a_reader_that_went_away_is_no_verdict() -> None:
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--help"],
+        ["--version"],
+        ["run", "--help"],
+        ["list", "nemeses"],
+        ["list", "checks", "--json"],
+        ["ls"],
+        ["plan", "--backend", "netns"],
+        ["doctor"],
+        ["clean", "--dry-run"],
+    ],
+    ids=" ".join,
+)
+def test_a_command_whose_reader_went_away_ends_quietly_as_other_tools_do(argv: list[str], tmp_path: Path) -> None:
     done = subprocess.run(
-        [*CHAOS, "list", "nemeses"], stdout=_closed_pipe(), stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        [*CHAOS, *argv],
+        stdout=_closed_pipe(),
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
     )
-    assert (done.returncode, done.stderr) == (255, "")
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(("values", "code"), [((0, 0), 0), ((0, 1), 1)])
+def test_a_verdict_stays_what_it_is_without_a_reader(values: tuple[int, int], code: int, tmp_path: Path) -> None:
+    file = tmp_path / "set.edn"
+    file.write_text(
+        "{:process 0 :type :invoke :f :add :value 0}\n{:process 0 :type :ok :f :add :value 0}\n"
+        f"{{:process 0 :type :invoke :f :read :value nil}}\n{{:process 0 :type :ok :f :read :value #{{{values[1]}}}}}\n"
+    )
+    argv = ["check", str(file), "--format", "jepsen", "--model", "set"]
+    done = subprocess.run(
+        [*CHAOS, *argv], stdout=_closed_pipe(), stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (code, "")
+
+
+def test_nobody_who_hears_a_refusal_changes_its_exit_code() -> None:
+    for argv in (["nonsense"], ["check", "no-such-run"]):
+        done = subprocess.run([*CHAOS, *argv], stdout=subprocess.PIPE, stderr=_closed_pipe(), timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (254, b"")
 
 
 def test_a_terminal_that_went_away_leaves_a_run_its_exit_code() -> None:
-    code = "import sys\nfrom chaos.cli.run import tell\ntell('a')\ntell('b')\nsys.exit(1)\n"
+    code = "import sys\nfrom chaos.cli.output import tell\ntell('a')\ntell('b')\nsys.exit(1)\n"
     done = subprocess.run(
         [sys.executable, "-c", code], stdout=_closed_pipe(), stderr=subprocess.PIPE, text=True, timeout=60, check=False
     )

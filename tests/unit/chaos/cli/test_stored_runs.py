@@ -48,7 +48,7 @@ def test_ls_shows_the_newest_first_with_verdict_and_sentence(store: Path) -> Non
     head, *lines = said("ls", "--store", str(store)).splitlines()
     assert head.split() == ["ID", "BEGAN", "(UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT"]
     assert [line.split()[0] for line in lines] == ["-1", "-2", "-3"]
-    assert "INVALID" in lines[2]
+    assert "FAIL" in lines[2]
     assert "  ran" in lines[0]
 
 
@@ -140,7 +140,7 @@ def test_show_tells_faults_and_who_said_what(store: Path) -> None:
         (["--around", "lost-writ"], "did you mean lost-write?"),
         (["--around", "lost-write/9"], "lost-write has 1 examples"),
         (["--node", "b7"], "no such node in this run: c1, c2, b1"),
-        (["--no-such-option"], "unexpected extra argument"),
+        (["--no-such-option"], "No such option '--no-such-option'"),
     ],
 )
 def test_show_refuses_in_one_line(store: Path, options: list[str], says: str) -> None:

@@ -130,7 +130,7 @@ def test_streams_without_tables_are_fetched(tmp_path):
     assert there == here
     code, out, _, _ = check(uri, "--engine", "local")
     assert code == 1
-    assert "INVALID" in out
+    assert "FAIL  " in out
     assert "report " not in out
     assert f"chaos check {uri}" in out
     (shared := tmp_path / "shared").mkdir()

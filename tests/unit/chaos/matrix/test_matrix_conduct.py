@@ -44,7 +44,7 @@ def test_a_run_that_cannot_begin_is_a_row_that_says_why_and_the_next_is_done(tmp
     assert (row.verdict, row.exit, row.run, row.proven) == ("broke", 254, "", 0)
     assert "no-such-workload" in row.reason
     assert "\n" not in row.reason
-    assert said[-1].startswith("1/1  broke    no-such-workload.1  ")
+    assert said[-1].startswith("1/1  BROKE    no-such-workload.1  ")
     code, said = conducted(tmp_path / "m")
     assert (code, len(read_rows(tmp_path / "m"))) == (255, 3), "what broke is tried again by a new command"
     assert len(said) == 2

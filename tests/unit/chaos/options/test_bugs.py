@@ -52,6 +52,27 @@ def test_a_system_without_bugs_says_so():
         bugs.find(RocketMQ(), "forget-vote")
 
 
+@pytest.mark.parametrize(
+    ("bug", "workload", "lacks"),
+    [
+        ("lost-consumer-offset", "queue", "has no commit, no committed-read"),
+        ("duplicate-on-retry", "queue", "has no idempotent send"),
+        ("duplicate-on-retry", "register", "has no log, no idempotent send"),
+        ("truncate-acked", "set", "has no log"),
+    ],
+)
+def test_a_bug_is_refused_where_it_cannot_show(bug, workload, lacks):
+    with pytest.raises(UsageError) as caught:
+        experiment_of({"bug": bug, "workload": workload})
+    assert f"--bug {bug} and --workload {workload}" in str(caught.value)
+    assert lacks in str(caught.value)
+
+
+@pytest.mark.parametrize("workload", ["queue", "ordered", "group", "idempotent"])
+def test_a_bug_is_taken_where_its_own_operations_are_made(workload):
+    assert experiment_of({"bug": "truncate-acked", "workload": workload}).workload == workload
+
+
 def test_every_bug_is_bent_and_declares_what_can_be_run():
     assert list(BUGS) == [bug.name for bug in BUGS.values()]
     assert set(_BENDS) == set(BUGS)

@@ -45,6 +45,27 @@ def test_values_come_with_their_type_and_line(tmp_path: Path) -> None:
     }
 
 
+def test_durations_and_counts_are_read_as_people_write_them(tmp_path: Path) -> None:
+    got = load(
+        written(
+            tmp_path,
+            "time-limit: 1h30m\nop-timeout: 500ms\nrate: 1e3\nconcurrency: 1k\nkeys: 0.5k\n"
+            "watchdog: 1m\nnemesis:\n- {at: 1m30s, nemesis: leader-kill, duration: 20s}\n",
+        )
+    )
+    steps = Steps(steps=(Step(nemesis="leader-kill", at=90, duration=20),))
+    assert got.values == {
+        "time_limit_s": 5400.0,
+        "op_timeout_s": 0.5,
+        "rate": 1000.0,
+        "clients": 1000,
+        "keys": 500,
+        "nemesis": "sequence",
+        "sequence": steps,
+    }
+    assert got.backend_options == {"watchdog_s": 60.0}
+
+
 def test_every_long_option_of_run_is_a_key() -> None:
     from chaos.options.config_file import known_keys
 
@@ -62,10 +83,15 @@ def test_every_long_option_of_run_is_a_key() -> None:
     [
         ("system: minimq\nnemesys: noop\n", 2, "unknown key 'nemesys'; did you mean nemesis?"),
         ("minInSyncReplicas: 1\n", 1, "keys of the system stand below settings:"),
-        ("rate: fast\n", 1, "rate must be a number, not 'fast'"),
-        ("rate: true\n", 1, "rate must be a number, not 'true'"),
-        ("clients: 2.5\n", 1, "clients must be a whole number, not '2.5'"),
-        ("seed: 0x10\n", 1, "plain decimal number"),
+        ("rate: fast\n", 1, "rate must be a number above 0 and up to 1000000, not 'fast'"),
+        ("rate: true\n", 1, "rate must be a number above 0 and up to 1000000, not 'true'"),
+        ("clients: 2.5\n", 1, "clients must be a whole number from 1 to 10000, not '2.5'"),
+        ("seed: 0x10\n", 1, "seed must be a whole number"),
+        ("time-limit: 1:30\n", 1, "time-limit must be a duration above 0 and up to 30d"),
+        ("workers: 100\n", 1, "workers must be a whole number from 1 to 64, not '100'"),
+        ("drain-deadline: 1m\n", 1, "drain-deadline must be a duration from 2m to 1d"),
+        ("port: 0\n", 1, "port must be a whole number from 1 to 65535"),
+        ("rto-budget: -1\n", 1, "rto-budget must be a duration from 0 to 1d"),
         ("system:\n", 1, "system must be text, not nothing"),
         ("nemesis: no\n", 1, "nemesis must be text, not 'no'"),
         ("engine: fast\n", 1, "one of auto, spark, local"),
@@ -170,9 +196,13 @@ def test_a_nemesis_may_be_a_sequence_and_config_yaml_gives_it_back(tmp_path: Pat
         ("nemesis:\n- {at: 1, nemesis: noop, length: 2}\n", 2, "unknown key 'length'"),
         ("nemesis:\n- {at: 1, after: 2, nemesis: noop, duration: 2}\n", 2, "give one of at"),
         ("nemesis:\n- {nemesis: noop, duration: 2}\n", 2, "give one of at"),
-        ("nemesis:\n- {at: -1, nemesis: noop, duration: 2}\n", 2, "at -1: give seconds, 0 or more"),
+        (
+            "nemesis:\n- {at: -1, nemesis: noop, duration: 2}\n",
+            2,
+            "at must be a duration from 0 to 30d, as in 90, 500ms, 10m or 1h30m, not '-1'",
+        ),
         ("nemesis:\n- {at: 1, nemesis: noop, duration: 0}\n", 2, "duration 0: give seconds above 0"),
-        ("nemesis:\n- {at: soon, nemesis: noop, duration: 1}\n", 2, "at must be a number, not 'soon'"),
+        ("nemesis:\n- {at: soon, nemesis: noop, duration: 1}\n", 2, "at must be a duration"),
     ],
 )
 def test_a_wrong_sequence_is_one_line_with_its_place(tmp_path: Path, text: str, line: int, says: str) -> None:

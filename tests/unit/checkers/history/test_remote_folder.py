@@ -90,7 +90,7 @@ def test_its_summary_is_that_of_the_folder_here(bucket):
     code, out, _ = check(uri)
     here = check(str(folder))[1]
     assert code == 1
-    assert "INVALID" in out
+    assert "FAIL  " in out
     assert [line for line in here.splitlines() if not line.startswith(("report ", "judge "))] == [
         line for line in out.splitlines() if not line.startswith("judge ")
     ]

@@ -86,9 +86,9 @@ def page(plan, rows, **more):
 
 def test_the_page_has_a_table_a_pair_of_axes_with_links_to_the_runs():
     made = view(PLAN, ROWS)
-    assert (made.stamp.word, made.title) == ("INVALID", "matrix small")
+    assert (made.stamp.word, made.title) == ("FAIL", "matrix small")
     assert made.sentence == (
-        "4 runs: 1 valid, 1 invalid, 1 unknown, 1 not done. 9 faults proven, 2 acknowledged messages lost."
+        "4 runs: 1 PASS, 1 FAIL, 1 UNKNOWN, 1 not done. 9 faults proven, 2 acknowledged messages lost."
     )
     skipped = view(PLAN, [row(0, proven=1, skipped=2)])
     assert "1 fault proven, 2 of 3 planned faults skipped, 0 acknowledged" in skipped.sentence
@@ -98,7 +98,7 @@ def test_the_page_has_a_table_a_pair_of_axes_with_links_to_the_runs():
     assert [cell.words for cell in kill[1]] == ["median 2.0 s, 3 faults", "median 20.0 s, 2 faults, 1 never"]
     assert loss[1][1] is None
     text = page(PLAN, ROWS)
-    assert '<a class="v good" href="runs/g/0/report.html" title="leader-kill.x.1">valid</a>' in text
+    assert '<a class="v good" href="runs/g/0/report.html" title="leader-kill.x.1">PASS</a>' in text
     assert "An &lt;about&gt;." in text
     assert "2 lost &lt;b&gt;" in text
     assert text.count("<script") == 1
@@ -117,14 +117,14 @@ def test_one_axis_is_a_table_of_one_column():
     plan = msgspec.structs.replace(PLAN, axes={"fault": ("leader-kill", "random-loss")}, jobs=jobs)
     (table,) = view(plan, [row(0, values=jobs[0].values)]).tables
     assert [name for name, _ in table.rows] == ["leader-kill", "random-loss"]
-    assert table.rows[0][1][0].runs[0].word == "valid"
+    assert table.rows[0][1][0].runs[0].word == "PASS"
 
 
 def test_rows_of_another_plan_do_not_count():
     made = view(PLAN, [row(0, "invalid", fingerprint="before")])
     assert made.stamp.word == "NOT DONE"
     assert all(run.word == "not done" for run in made.runs)
-    assert view(PLAN, [row(n) for n in range(4)]).stamp.word == "VALID"
+    assert view(PLAN, [row(n) for n in range(4)]).stamp.word == "PASS"
 
 
 def test_junit_is_well_formed_and_counts_what_happened():
@@ -150,7 +150,7 @@ def test_junit_is_well_formed_and_counts_what_happened():
 
 def test_the_summary_is_markdown_whose_cells_hold():
     lines = summary(view(PLAN, ROWS)).splitlines()
-    assert lines[0] == "# matrix small: invalid"
+    assert lines[0] == "# matrix small: FAIL"
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 2 + len(JOBS)
     assert all(line.replace("\\|", "").count("|") == 9 for line in table)

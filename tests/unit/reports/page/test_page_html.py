@@ -73,12 +73,12 @@ def test_the_page_refers_to_nothing_outside(folders: dict[str, Path], kind: str)
 def test_golden_fragments(folders: dict[str, Path]) -> None:
     text = flat((folders["invalid"] / "report.html").read_text())
     assert (
-        '<h1><span class="stamp bad">INVALID</span>rocketmq 5.5.0 · 1 namesrv, 3 controllers, 3 brokers · queue · '
+        '<h1><span class="stamp bad">FAIL</span>rocketmq 5.5.0 · 1 namesrv, 3 controllers, 3 brokers · queue · '
         "leader-partition,major-suspend@controller,random-loss</h1>" in text
     )
     assert '<p class="lede">328 acknowledged messages were lost: b1, master of epoch 1, cut off by fault 1' in text
     assert (
-        '<tr><td class="mono name">no-loss</td><td class="v bad">false</td><td class="found">'
+        '<tr><td class="mono name">no-loss</td><td class="v bad">FAIL</td><td class="found">'
         '<a href="#anomaly-lost-write">328 acknowledged messages lost</a></td>' in text
     )
     assert '<td class="n v bad" data-l="lost">328<br><small>over 15.2 s</small></td>' in text

@@ -25,8 +25,8 @@ def changed(folder: Path, **parts: object) -> ReportData:
 @pytest.mark.parametrize(
     ("kind", "word", "tone", "code"),
     [
-        ("valid", "VALID", "good", "0"),
-        ("invalid", "INVALID", "bad", "1"),
+        ("valid", "PASS", "good", "0"),
+        ("invalid", "FAIL", "bad", "1"),
         ("unknown", "UNKNOWN", "warn", "2"),
         ("interrupted", "UNKNOWN", "warn", "130"),
         ("empty", "UNKNOWN", "warn", "2"),

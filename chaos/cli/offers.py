@@ -1,0 +1,44 @@
+"""What tab completion offers for a value: a word for each kind of thing, looked up only when somebody presses tab."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import click
+
+Kind = Literal[
+    "anomalies",
+    "anomalies of the run",
+    "backends",
+    "bugs",
+    "checks",
+    "checks with commas",
+    "files",
+    "folders",
+    "matrices",
+    "models",
+    "nemeses",
+    "nodes",
+    "nodes of the run",
+    "one nemesis",
+    "reporters",
+    "reporters with commas",
+    "runs",
+    "runs or files",
+    "settings",
+    "systems",
+    "words of the run",
+    "workloads",
+]
+
+Offer = Callable[[click.Context, click.Parameter, str], list[Any]]
+
+
+def offer(kind: Kind) -> Offer:
+    """What click asks when such a value is completed."""
+
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
+        from chaos.cli.candidates import CANDIDATES
+
+        return CANDIDATES[kind](ctx, incomplete)
+
+    return complete

@@ -1,0 +1,85 @@
+"""What ``run.json`` says of a run before anything has happened."""
+
+from collections.abc import Mapping, Sequence
+
+from chaos import __version__
+from chaos.core.clock import boot_id, now_ns
+from chaos.core.model import Model, word_table
+from chaos.core.op import Word
+from chaos.core.runinfo import SCHEMA_VERSION, RunInfo
+from chaos.options.experiment import Experiment
+from chaos.run.machine import machine_facts
+from chaos.run.wall_clock import utc_of
+from chaos.workload.base import Workload, send_deadline_s
+from cluster.leaders import subjects_of
+from cluster.system import System
+from nemesis.plan.plan import Row, quiet_stretches
+
+
+def first_info(
+    *,
+    run_id: str,
+    argv: tuple[str, ...],
+    experiment: Experiment,
+    system: System,
+    workload: Workload,
+    model: Model,
+    mix: Mapping[Word, float],
+    plan: Sequence[Row],
+    backend: str,
+) -> RunInfo:
+    """The run as it is planned.
+
+    Args:
+        run_id: the name of its folder.
+        argv: the command that asked for it.
+        experiment: what was asked for.
+        system: the system under test.
+        workload: what clients do.
+        model: what they do it to.
+        mix: word → operations, in proportion to the rate.
+        plan: the faults.
+        backend: where the nodes are, by name.
+    """
+    e = experiment
+    poll, began_ns = e.settings.get("client.routePollInterval"), now_ns()
+    return RunInfo(
+        id=run_id,
+        status="planned",
+        argv=argv,
+        chaos_version=__version__,
+        schema_version=SCHEMA_VERSION,
+        boot_id=boot_id(),
+        origin_ns=began_ns,
+        origin_utc=utc_of(began_ns),
+        system=e.system,
+        system_version=system.version,
+        backend=backend,
+        workload=e.workload,
+        model=model.name,
+        words=word_table(model),
+        checks=tuple(dict.fromkeys((*workload.checks, *e.checks))),
+        nemesis=e.nemesis,
+        seed=e.seed,
+        settings=e.settings,
+        nodes=(),
+        roles=dict(system.roles),
+        keys=e.keys,
+        rate=e.rate,
+        clients=e.clients,
+        workers=e.workers,
+        op_timeout_s=e.op_timeout_s,
+        time_limit_s=e.time_limit_s,
+        fault_interval_s=e.fault_interval_s,
+        fault_duration_s=e.fault_duration_s,
+        route_poll_interval_s=float(poll) if poll else None,
+        rto_budget_s=e.rto_budget_s,
+        promises=system.promises(e.settings),
+        planned_faults=len(plan),
+        mix={f.word: share for f, share in mix.items()},
+        body_bytes=e.body_bytes,
+        machine=machine_facts(),
+        quiet=quiet_stretches(plan),
+        send_deadline_s=send_deadline_s(workload),
+        subjects=subjects_of(system, e.settings, e.keys),
+    )

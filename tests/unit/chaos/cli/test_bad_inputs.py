@@ -1,0 +1,270 @@
+"""Bad inputs of every kind: each gets one clear line on the error stream and exit code 254, and leaves nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+from chaos.cli import main
+
+FILES = {
+    "file": "",
+    "broken.yaml": "rate: [\n",
+    "binary.yaml": b"\xff\xfe",
+    "empty.yaml": "",
+    "odd.yaml": "system: minimq\nnemesys: noop\n",
+    "twice.yaml": "rate: 1\nrate: 2\n",
+    "wrong.yaml": "clients: many\n",
+    "time.yaml": "system: minimq\ntime-limit: 10 minutes\n",
+    "step.yaml": "nemesis:\n- {at: 5, nemesis: leader-kill}\n",
+    "noaxes.yaml": "repeats: 2\n",
+    "matrix.yaml": "axes:\n  nemesis: [leader-kil]\n",
+    "bad.jsonl": '{"row": 1\n',
+    "nodes": "n1\n",
+    "oddnodes": "nodes:\n  - {adress: n1}\n",
+    "oddreuse": "brokr:\n  start: x\n",
+    "garbage.edn": "}{",
+    "store/g/20261122T070001Z-0001/run.json": "{",
+}
+"""What lies in the folder where each command is typed; the run in the store is damaged."""
+
+NUMBERS = [
+    ("run -c 0", "-c/--clients 0: give a whole number from 1 to 10000"),
+    ("run -c many", "-c/--clients many: give a whole number"),
+    ("run --workers 100", "--workers 100: give a whole number from 1 to 64"),
+    ("run --rate 0", "-r/--rate 0: give a number above 0 and up to 1000000"),
+    ("run --rate fast", "-r/--rate fast: give a number"),
+    ("run --rto-budget -1", "--rto-budget -1: give a duration from 0 to 1d"),
+    (
+        "run --time-limit 10x",
+        "-t/--time-limit 10x: give a duration above 0 and up to 30d, as in 90, 500ms, 10m or 1h30m",
+    ),
+    ("run --fault-duration 0", "--fault-duration 0: give a duration above 0"),
+    ("run --seed -3", "--seed -3: give a whole number from 0 to 9223372036854775807"),
+    ("run --port 70000", "--port 70000: give a whole number from 1 to 65535"),
+    ("run --keys 1.5", "--keys 1.5: give a whole number from 1 to 1024"),
+    ("run --drain-deadline 10", "--drain-deadline 10: give a duration from 2m to 1d"),
+    ("run --message-size 1e12", "--message-size 1e12: give a whole number from 0 to 4194304"),
+    ("run --backend docker --cpus 0", "--cpus 0: give a number of cores"),
+    ("run --backend docker --memory lots", "--memory lots: give at least 16m"),
+    ("generate --ops 0 --output x", "--ops 0: give a whole number from 1"),
+    ("generate --ops 10 --output x", "--ops 10: too few for a verdict over --keys 4; take at least"),
+    ("generate --ops 1k --anomaly lost-write=0 --output x", "--anomaly lost-write=0: say how many"),
+    ("show -1 --context -1", "--context -1: give a whole number from 0"),
+    ("show -1 --key two", "--key two: give a whole number"),
+    ("show -1 --from soon", "--from soon: give a duration"),
+    ("matrix rocketmq-raft --scale 0", "--scale 0: give a number above 0 and up to 1"),
+    ("inject leader-kill --duration 0", "--duration 0: give a duration above 0"),
+    ("check latest --budget 0", "--budget 0: give a duration from 1ms"),
+]
+NAMES = [
+    ("nonsense", "nonsense: no such command; see chaos --help"),
+    ("chek", "chek: no such command; did you mean check?"),
+    ("image bild", "bild: no such command; did you mean build?"),
+    ("run --sytem x", "--sytem: no such option; did you mean --system?"),
+    ("show --bogus", "--bogus: no such option; see chaos show --help"),
+    ("run --system rocketmw", "unknown system 'rocketmw'; did you mean rocketmq?"),
+    ("init minimqq", "unknown system 'minimqq'; did you mean minimq?"),
+    ("image build --system rocketmw", "unknown system 'rocketmw'; did you mean rocketmq?"),
+    ("run --backend netnz", "unknown backend 'netnz'; did you mean netns?"),
+    ("run --workload quue", "unknown workload 'quue'; did you mean queue?"),
+    ("run --nemesis random-partitoin", "no nemesis 'random-partitoin'; did you mean random-partition?"),
+    ("run --nemesis random-kill@brokr", "did you mean broker?; roles: broker, controller"),
+    ("run --nemesis random-loss:probability=2", "probability 2: give a number above 0 and up to 1"),
+    ("run --nemesis random-loss:probabilty=0.5", "no parameter 'probabilty'; did you mean probability?"),
+    ("run --nemesis random-loss:probability", "write parameters as NAME=VALUE"),
+    ("run --nemesis noop@broker", "noop hits nobody, leave @broker out"),
+    ("run --nemesis leader-kill,", "--nemesis 'leader-kill,': a name is missing"),
+    ("run --nemesis leader-kill@all+brokers", "all is every subject, name it alone"),
+    ("run --bug forget-vot", "--bug forget-vot: minimq has no such bug; did you mean forget-vote?"),
+    ("run --set minInSyncReplica=1", "did you mean minInSyncReplicas?"),
+    ("run --set novalue", "--set novalue: write it as key=value"),
+    ("run --set minInSyncReplicas=many", "broker.minInSyncReplicas=many: a whole number"),
+    ("run --system etcd --set pre-vote=perhaps", "--set pre-vote=perhaps: true or false"),
+    ("run --check no-los", "--check no-los: no such check; did you mean no-loss?"),
+    ("check -1 --check no-los", "--check no-los: no such check; did you mean no-loss?"),
+    ("run --report htm", "--report htm: no such reporter; did you mean html?"),
+    ("run --live ritch", "--live ritch: did you mean rich?"),
+    ("list nemesis", "GROUP nemesis: did you mean nemeses?"),
+    ("completion tcsh", "SHELL tcsh: give one of bash, zsh, fish"),
+    ("check x.edn --format jepsn", "--format jepsn: did you mean jepsen?"),
+    ("check garbage.edn --format jepsen --model kafkaa", "--model kafkaa: no such model; did you mean kafka?"),
+    ("check garbage.edn --format jepsen", "add --model, one of kafka"),
+    ("check x --master foo", "--master foo: no master; name local[N]"),
+    ("generate --ops 1k --anomaly lost-wirte=1 --output x", "no 'lost-wirte' can be planted; did you mean lost-write?"),
+]
+PLACES = [
+    ("run -d none.yaml", "-d none.yaml: No such file"),
+    ("run -d file/none.yaml", "-d file/none.yaml: Not a directory"),
+    ("run -d .", "-d .: Is a directory"),
+    ("run -d broken.yaml", "broken.yaml:2: not YAML"),
+    ("run -d binary.yaml", "-d binary.yaml: not a text file"),
+    ("run -d empty.yaml", "empty.yaml: it is empty"),
+    ("run -d odd.yaml", "odd.yaml:2: unknown key 'nemesys'; did you mean nemesis?"),
+    ("run -d twice.yaml", "twice.yaml:2: rate stands in twice.yaml:1 already"),
+    ("run -d wrong.yaml", "wrong.yaml:1: clients must be a whole number from 1 to 10000, not 'many'"),
+    ("run -d time.yaml", "time.yaml:2: time-limit must be a duration above 0"),
+    ("run -d step.yaml", "step.yaml:2: this step has no duration"),
+    ("run --plan none.jsonl", "none.jsonl: no such file"),
+    ("run --plan bad.jsonl", "bad.jsonl:1: "),
+    ("run --nodes-file none", "--nodes-file none: No such file"),
+    ("run --nodes-file oddnodes", "oddnodes:2: unknown key 'adress'; did you mean address?"),
+    ("run --nodes-file nodes --key none", "--key none: there is no such file"),
+    ("run --nodes-file nodes --reuse none", "--reuse none: No such file"),
+    ("run --nodes-file nodes --reuse oddreuse", "brokr"),
+    ("run --store file/runs", "--store file/runs: Not a directory; name a folder that can be written"),
+    ("init minimq --output none/chaos.yaml", "none/chaos.yaml: No such file"),
+    ("init minimq --output file", "file: it is there already"),
+    ("matrix none.yaml", "none.yaml: no such file, and no shipped matrix"),
+    ("matrix noaxes.yaml", "noaxes.yaml: no axes:"),
+    ("matrix matrix.yaml", "leader-kil.1: --nemesis leader-kil: no nemesis"),
+    ("check no-such", "no-such: no such run folder, and no run in store begins so"),
+    ("check .", ".: no run.json in it"),
+    ("check file", "file: no run.json in it"),
+    ("check missing.edn --format jepsen --model set", "missing.edn: there is no such file"),
+    ("check . --format jepsen --model set", ".: there is no such file"),
+    ("check garbage.edn --format jepsen --model set", "garbage.edn:1:1: } closes nothing"),
+    ("report no-such", "no-such: no such run folder"),
+    ("replay no-such", "no-such: no such run folder"),
+    ("show no-such", "no-such: no such run folder"),
+    ("show latest", "latest: no such run folder"),
+    ("show -7", "-7: there are 1 runs in store"),
+    ("show -1", "run.json: "),
+    ("check -1", "run.json: "),
+    ("report -1", "run.json: "),
+    ("replay -1", "it has no config.yaml to repeat"),
+    ("status", "no cluster is up; see chaos up --help"),
+    ("inject leader-kill", "no cluster is up; see chaos up --help"),
+    ("generate --ops 1k --output store", "--output store: it exists"),
+    ("generate --ops 1k --model kafka --output made", "ends in .edn or .json"),
+]
+CONTRADICTIONS = [
+    ("run --pin", "--pin needs --plan"),
+    ("run -n b1", "--fault-nodes b1: it goes with a fixed- nemesis"),
+    ("run --nemesis fixed-kill", "say whom with --fault-nodes"),
+    ("run --nemesis fixed-kill -n b9", "--fault-nodes b9: no such node"),
+    ("run --backend netns --image x", "--backend netns has no --image; it belongs to --backend docker"),
+    ("run --backend ssh", "--backend ssh: name the machines in a file"),
+    ("run --backend netns --kill container", "--kill container: hosts in namespaces are no containers"),
+    ("run --bug forget-vote --set bug=offset-gap", "two bugs at once; give one"),
+    ("run --bug duplicate-on-retry --workload queue", "leave --workload out"),
+    ("run --bug forget-vote --system rocketmq", "rocketmq carries no bugs"),
+    ("run --workload pop", "clients of minimq make no pop"),
+    ("run --workload register", "minimq has no clients for the model register"),
+    ("show -1 --from 50 --to 40", "--from 50s: it is after --to 40s; swap them"),
+    ("check x --model kafka", "--model: only for histories of other tools; add --format"),
+    ("check x.edn --format jepsen --model set --check no-loss", "--check: only for run folders"),
+    ("check x --engine local --master local[2]", "only for Spark; leave out --engine local"),
+    ("check x --driver-host here", "--driver-host here: only with --master"),
+    ("generate --ops 1k --txn-length 3 --output x", "--txn-length: only for --model kafka"),
+    ("inject all", "inject all: one fault at a time"),
+    ("inject leader-kill,bridge", "one fault at a time"),
+]
+WORDS = [
+    ("check", "PATHS is missing; see chaos check --help"),
+    ("show", "RUN is missing; see chaos show --help"),
+    ("list", "GROUP is missing"),
+    ("generate --ops 1k", "--output is missing; see chaos generate --help"),
+    ("run extra", "got unexpected extra argument (extra); see chaos run --help"),
+    ("run -c", "-c: needs a value"),
+    ("run --set", "--set: needs a value"),
+    ("run --pin=3", "--pin: takes no value"),
+    ("run --rto", "--rto: recovery times are always measured"),
+    ("run --password x", "--password: no passwords in command lines"),
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bad")
+    for name, content in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("line", "says"), [*NUMBERS, *NAMES, *PLACES, *CONTRADICTIONS, *WORDS], ids=lambda value: value
+)
+def test_it_is_refused_in_one_line(
+    line: str, says: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(sys, "argv", ["chaos", *line.split()])
+    before = sorted(place.rglob("*"))
+    code = main.run()
+    said = capsys.readouterr()
+    assert (code, said.out) == (254, ""), said.err
+    assert said.err.startswith("chaos: "), said.err
+    assert said.err.count("\n") == 1, said.err
+    assert says in said.err
+    assert sorted(place.rglob("*")) == before, "nothing is left behind"
+
+
+def unprivileged(*argv: str) -> list[str]:
+    """The command line that runs chaos as who has no right to read everything; root loses it for this process."""
+    chaos = [sys.executable, "-m", "chaos", *argv]
+    return ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *chaos] if os.geteuid() == 0 else chaos
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run -d locked/x.yaml",
+        "run --plan locked/plan.jsonl",
+        "run --store locked/store",
+        "run --nodes-file locked/nodes",
+        "init minimq --output locked/x.yaml",
+        "generate --ops 1k --output locked/x",
+        "matrix locked/m.yaml",
+        "check locked/run",
+        "check locked/x.edn --format jepsen --model set",
+        "show locked/run",
+        "ls --store locked",
+        "replay -1 --store locked",
+        "report locked/run",
+    ],
+)
+def test_what_may_not_be_read_or_written_is_named(line: str, tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        unprivileged(*line.split()), capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path, env=env
+    )
+    locked.chmod(0o700)
+    assert done.returncode == 254, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "locked" in done.stderr
+    assert "Permission denied" in done.stderr
+
+
+@pytest.mark.parametrize("argv", [["show"], ["check"], ["run", "-d"], ["run", "--store"], ["matrix"]], ids=" ".join)
+def test_a_name_that_is_too_long_is_one_line_and_not_longer(
+    argv: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["chaos", *argv, "x" * 5000])
+    assert main.run() == 254
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "File name too long" in said
+
+
+def test_a_full_disk_is_said() -> None:
+    with Path("/dev/full").open("w") as full:
+        argv = [sys.executable, "-m", "chaos", "list", "nemeses"]
+        done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (
+        254,
+        "chaos: the output: No space left on device; make room, or write elsewhere\n",
+    )
+
+
+def test_there_are_many_and_each_is_another() -> None:
+    lines = [line for line, _ in (*NUMBERS, *NAMES, *PLACES, *CONTRADICTIONS, *WORDS)]
+    assert len(lines) == len(set(lines)) > 50

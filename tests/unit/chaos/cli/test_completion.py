@@ -1,0 +1,208 @@
+"""Tab completion: what is offered where, the protocol of each shell's script, and bash itself with its keys pressed."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from repository import ROOT
+
+from chaos.cli.completion import SHELLS, answer
+from chaos.cli.main import COMMANDS, cli
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The values for the word at the end of a line, with their kind: fish takes whole words."""
+    word = "" if line.endswith(" ") else line.rsplit(" ", maxsplit=1)[-1]
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", word)
+    return [row.partition("\t")[0] for row in answer(cli, "fish_complete").splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("chaos ru", ["plain,run"]),
+        ("chaos list ne", ["plain,nemeses"]),
+        ("chaos image b", ["plain,build"]),
+        ("chaos run --nem", ["plain,--nemesis"]),
+        ("chaos run --live p", ["plain,plain"]),
+        ("chaos run --system ", ["plain,etcd", "plain,minimq", "plain,rocketmq"]),
+        ("chaos run --backend a", ["plain,auto"]),
+        ("chaos run --workload ", ["plain,group", "plain,idempotent", "plain,ordered", "plain,queue"]),
+        ("chaos run --system etcd --workload r", ["plain,register"]),
+        ("chaos run --bug trunc", ["plain,truncate-acked"]),
+        ("chaos run --system rocketmq --bug ", []),
+        ("chaos run --nemesis random-loss", ["plain,random-loss", "open,random-loss@", "open,random-loss:"]),
+        ("chaos run --nemesis random-loss:", ["open,random-loss:probability="]),
+        ("chaos run --nemesis random-loss:probability=", ["plain,random-loss:probability=0.8"]),
+        ("chaos run --nemesis random-delay:delay_ms=5,j", ["open,random-delay:delay_ms=5,jitter_ms="]),
+        ("chaos run --nemesis random-kill@", ["plain,random-kill@broker", "plain,random-kill@controller"]),
+        ("chaos run --nemesis random-kill@broker+", ["plain,random-kill@broker+controller"]),
+        ("chaos run --nemesis leader-kill@al", ["plain,leader-kill@all"]),
+        ("chaos run --system etcd --nemesis random-kill@", ["plain,random-kill@member"]),
+        ("chaos run --nemesis noop,bri", ["plain,noop,bridge"]),
+        ("chaos run --set minIn", ["open,minInSyncReplicas="]),
+        ("chaos run --set broker.minIn", ["open,broker.minInSyncReplicas="]),
+        ("chaos run --set minInSyncReplicas=", ["plain,minInSyncReplicas=2"]),
+        ("chaos run --set bug=forget", ["plain,bug=forget-vote"]),
+        ("chaos run --set=bug=forget", ["plain,--set=bug=forget-vote"]),
+        ("chaos run --system rocketmq --set cluster.m", ["open,cluster.mode="]),
+        ("chaos run --fault-nodes b1,b", ["plain,b1,b2", "plain,b1,b3"]),
+        ("chaos run --report html,", ["plain,html,junit"]),
+        ("chaos run -d conf", ["file,conf"]),
+        ("chaos run --store s", ["dir,s"]),
+        ("chaos matrix rock", ["plain,rocketmq-raft"]),
+        ("chaos matrix mine.y", ["file,mine.y"]),
+        ("chaos check --check no-", ["plain,no-loss"]),
+        ("chaos check --format jepsen --model ka", ["plain,kafka"]),
+        ("chaos check --format jepsen his", ["file,his"]),
+        ("chaos generate --anomaly lost-w", ["open,lost-write="]),
+        ("chaos completion f", ["plain,fish"]),
+        ("chaos show no-such-run --node ", []),
+    ],
+)
+def test_what_is_offered(line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fish(line, monkeypatch) == offered
+
+
+def test_by_hand_one_nemesis_is_offered_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {"plain,all-kill", "plain,all"} <= set(fish("chaos run --nemesis al", monkeypatch))
+    assert "plain,all-kill" in fish("chaos inject al", monkeypatch)
+    assert "plain,all" not in fish("chaos inject al", monkeypatch)
+
+
+def test_every_command_is_offered_without_being_imported() -> None:
+    code = (
+        "import os, sys\nfrom chaos.cli.completion import answer\nfrom chaos.cli.main import COMMANDS, cli\n"
+        "os.environ |= {'COMP_WORDS': 'chaos ', 'COMP_CWORD': ''}\n"
+        "print(answer(cli, 'fish_complete'))\n"
+        "loaded = {module for module, _ in COMMANDS.values()} - {'chaos.cli.completion'}\n"
+        "sys.exit(f'{loaded & set(sys.modules)}' if loaded & set(sys.modules) else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    named = [row.partition(",")[2].partition("\t")[0] for row in done.stdout.splitlines()]
+    assert sorted(named) == sorted(COMMANDS)
+
+
+def test_runs_and_what_is_in_them_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    from chaos.cli.generate import generate_command
+
+    for name, anomaly in (("20261122T070001Z-0001", ["--anomaly", "lost-write=1"]), ("20261123T070001Z-0002", [])):
+        argv = ["--ops", "2000", "--output", f"store/g/{name}", *anomaly]
+        assert generate_command.main(argv, standalone_mode=False) == 0
+    ids = ["plain,20261123T070001Z-0002", "plain,20261122T070001Z-0001"]
+    assert fish("chaos show ", monkeypatch) == ["plain,latest", *ids]
+    assert fish("chaos replay 20261122", monkeypatch) == ids[1:]
+    assert fish("chaos check 2026", monkeypatch) == ids
+    assert fish("chaos show 20261122 --f sen", monkeypatch) == ["plain,send"]
+    assert "plain,b1" in fish("chaos show 20261122 --node ", monkeypatch)
+    assert fish("chaos show --store elsewhere ", monkeypatch) == ["plain,latest"]
+
+
+def asked(shell: str, **env: str) -> str:
+    """What the command answers a script, as a process of its own."""
+    argv = [sys.executable, "-m", "chaos"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "_CHAOS_COMPLETE": f"{shell}_complete", **env}
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.removesuffix("\n")
+
+
+def test_bash_gets_the_end_of_the_word_that_it_asks_for() -> None:
+    line = "chaos run --nemesis random-loss:prob"
+    assert asked("bash", COMP_WORDS=line, COMP_CWORD="prob") == "open,probability="
+    assert asked("bash", COMP_WORDS=line, COMP_CWORD="random-loss:prob") == "open,random-loss:probability="
+    assert asked("bash", COMP_WORDS="chaos run --nemesis bridge@cont", COMP_CWORD="@cont") == "plain,@controller"
+    assert asked("bash", COMP_WORDS="chaos run --set=bug=forg", COMP_CWORD="forg") == "plain,forget-vote"
+    assert asked("bash", COMP_WORDS="chaos run --system ", COMP_CWORD="").splitlines()[0] == "plain,etcd"
+
+
+def test_zsh_gets_three_lines_for_each_word_with_colons_escaped() -> None:
+    lines = asked("zsh", COMP_WORDS="chaos run --nemesis random-loss:prob", COMP_CWORD="3").splitlines()
+    assert lines == ["open", "random-loss\\:probability=", "a number above 0 and up to 1"]
+    lines = asked("zsh", COMP_WORDS="chaos run --system r", COMP_CWORD="3").splitlines()
+    assert lines[:2] == ["plain", "rocketmq"]
+    assert len(lines) == 3
+
+
+def test_fish_gets_a_line_for_each_word_with_its_help_behind_a_tab() -> None:
+    (line,) = asked("fish", COMP_WORDS="chaos run --system r", COMP_CWORD="r").splitlines()
+    assert line.startswith("plain,rocketmq\tApache RocketMQ")
+
+
+@pytest.mark.parametrize("instruction", ["bash", "bash_source", "tcsh_complete", "nonsense"])
+def test_what_no_script_of_ours_asks_is_answered_with_nothing(instruction: str) -> None:
+    assert answer(cli, instruction) == ""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_script_of_a_shell_asks_for_it(shell: str) -> None:
+    argv = [sys.executable, "-m", "chaos", "completion", shell]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True, cwd=ROOT)
+    assert f"_CHAOS_COMPLETE={shell}_complete" in done.stdout
+    assert "COMP_WORDS=" in done.stdout
+    assert "%(" not in done.stdout
+
+
+class Bash:
+    """A bash on a terminal of its own, whose keys are pressed; there ``chaos`` shows the words that it is given."""
+
+    def __init__(self, home: Path) -> None:
+        script = home / "chaos"
+        script.write_text(f'#!/bin/sh\nexec env PYTHONPATH="{ROOT}" {sys.executable} -m chaos "$@"\n')
+        script.chmod(0o755)
+        path = f"{home}:{os.environ['PATH']}"
+        env = {"PATH": path, "HOME": str(home), "TERM": "dumb", "PS1": "> ", "INPUTRC": "/dev/null", "COLUMNS": "300"}
+        self._terminal, theirs = pty.openpty()
+        argv = ["bash", "--norc", "--noprofile", "-i"]
+        self._process = subprocess.Popen(
+            argv, stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=home, start_new_session=True
+        )
+        os.close(theirs)
+        self.type("source <(chaos completion bash); chaos() { printf '<%s>' \"$@\"; }; echo rea''dy\n", "ready\r\n")
+
+    def type(self, keys: str, until: str) -> str:
+        """Press keys and wait until the terminal shows a text behind them; what it shows then."""
+        os.write(self._terminal, keys.encode())
+        shown, end = "", time.monotonic() + 60
+        while until not in shown:
+            assert time.monotonic() < end, f"{keys!r} gives {shown!r}, not {until!r}"
+            if select.select([self._terminal], [], [], 0.1)[0]:
+                shown += os.read(self._terminal, 65536).decode()
+        return shown
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        os.close(self._terminal)
+
+
+@pytest.mark.parametrize(
+    ("typed", "becomes"),
+    [
+        ("chaos comp", "<completion>"),
+        ("chaos run --nemesis random-loss:", "<random-loss:probability=>"),
+        ("chaos run --nemesis noop,random-kill@con", "<noop,random-kill@controller>"),
+        ("chaos run --set minInSync", "<minInSyncReplicas=>"),
+        ("chaos run --set=bug=forget", "<--set=bug=forget-vote>"),
+        ("chaos run -d run.y", "<run.yaml>"),
+    ],
+)
+def test_bash_completes_what_is_typed(typed: str, becomes: str, tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text("rate: 5\n")
+    bash = Bash(tmp_path)
+    try:
+        bash.type(f"{typed}\t\n", becomes)
+    finally:
+        bash.close()
