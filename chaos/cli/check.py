@@ -1,5 +1,6 @@
 """``chaos check``: judges stored histories, our own and those of other tools."""
 
+import shlex
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -93,6 +94,12 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     help="Let executors reach us at this address.  [default: on the route to the master]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per path, a line each.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page that draws what was found, of one file (not for chaos: a run folder has its own).",
+)
 @click.option("--strict", is_flag=True, default=None, help="Count as errors also what the format's own checker misses.")
 @click.option(
     "--independent",
@@ -148,6 +155,7 @@ def check_command(
     scratch: Path | None,
     store: str,
     checks: tuple[str, ...],
+    report: Path | None,
     **options: Any,
 ) -> int:
     """Judge stored runs again, or histories of other tools.
@@ -162,6 +170,8 @@ def check_command(
     master = _meant(master, engine)
     engine = aim(engine, master, driver_host)
     given = {name: value for name, value in options.items() if value is not None}
+    if report is not None and (format_name == "chaos" or len(paths) > 1):
+        raise UsageError("--report: writes the page of one file of another tool; chaos report RUN writes that of a run")
     if format_name == "chaos":
         if given:
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
@@ -172,7 +182,7 @@ def check_command(
         raise UsageError("--check: only for run folders; leave it out, a file is judged by its --model")
     else:
         far = master is not None and not master.startswith("local")
-        codes = _files(paths, format_name, engine, scratch, given, far=far, as_json=as_json)
+        codes = _files(paths, format_name, engine, scratch, given, far=far, as_json=as_json, report=report)
     assert set(codes) <= set(WORST_FIRST)
     return min(codes, key=WORST_FIRST.index)
 
@@ -326,6 +336,7 @@ def _files(
     *,
     far: bool,
     as_json: bool,
+    report: Path | None,
 ) -> list[int]:
     seen = [_file(text, far=far) for text in paths]
     files = [file for file in seen if not isinstance(file, ChaosError)]
@@ -347,6 +358,19 @@ def _files(
             codes.append(_refused(text, results))
             continue
         codes.append(exit_code(results.valid))
+        if report is not None:
+            _write_page(report, text, results)
         whole = {**as_object(text, results), "figures": figures_object(results)}
         tell(msgspec.json.encode(whole).decode() if as_json else summary(text, results, look()))
     return codes
+
+
+def _write_page(report: Path, text: str, results: Results) -> None:
+    """Write the page of a history; a page that cannot be written does not change the verdict."""
+    from reports.imported.html import write
+
+    words = [word for word in sys.argv[1:] if word != "--report" and not word.startswith("--report=")]
+    try:
+        write(report, text, results, shlex.join(["chaos", *(word for word in words if word != str(report))]))
+    except OSError as error:
+        complain(f"{report}: no page: {error.strerror}")

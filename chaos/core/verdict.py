@@ -37,6 +37,19 @@ def merged(answers: Iterable[Valid]) -> Valid:
     return UNKNOWN if any(answer == UNKNOWN for answer in seen) else True
 
 
+class Edge(msgspec.Struct, frozen=True, kw_only=True):
+    """Why one operation of a circle comes before the next.
+
+    ``before`` and ``after`` are their numbers in the history. ``kind``: the dependency's name (ww, wr, rw, process,
+    realtime). ``reason``: a clause.
+    """
+
+    before: int
+    after: int
+    kind: str
+    reason: str
+
+
 class Example(msgspec.Struct, frozen=True, kw_only=True):
     """One occurrence of an anomaly.
 
@@ -44,7 +57,9 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     dict with the columns of ``operations`` in words (f, type, node names, value "w:s", times in
     seconds since the load began), the guilty ones first. ``node``: who answered wrongly, acknowledged or
     led, at ``at_ns`` (CLOCK_MONOTONIC). ``fault``: the number of the fault that the sentence names.
-    ``excused``: a promise covers this occurrence, if the system makes it.
+    ``excused``: a promise covers this occurrence, if the system makes it. ``circle``: operations that all come before
+    each other, an edge for each. ``order``: where an object's answers have no order, the numbers of ``ops`` in one that
+    explains all of them but the first.
     """
 
     sentence: str
@@ -57,6 +72,8 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     fault: int | None = None
     excused: bool = False
     ops: tuple[dict[str, Any], ...] = ()
+    circle: tuple[Edge, ...] = ()
+    order: tuple[int, ...] = ()
 
 
 class Anomaly(msgspec.Struct, frozen=True, kw_only=True):

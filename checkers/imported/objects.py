@@ -158,7 +158,12 @@ def judge(path: Place, question: Question, engine: str) -> Results:
             count=one.count,
             allowed=one.allowed,
             examples=tuple(
-                Example(sentence=sentence, ops=tuple(_row(call) for call in calls)) for sentence, calls in one.examples
+                Example(
+                    sentence=sentence,
+                    ops=tuple(_row(call) for call in calls),
+                    order=() if position else one.order,
+                )
+                for position, (sentence, calls) in enumerate(one.examples)
             ),
         )
         for name, one in answer.found.items()

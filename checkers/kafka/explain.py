@@ -177,6 +177,13 @@ def reason(records: Records, step: Step) -> str:
     return f"record {a} sent {_list(sent)} to log {log} just before record {b} sent {_list(after)}"
 
 
+def kind(records: Records, step: Step) -> str:
+    """The kind of an edge: ww, wr, process or realtime."""
+    if step.why != "realtime":
+        return step.why
+    return "process" if records.process[step.source] == records.process[step.target] else "realtime"
+
+
 def cycles(graph: Graph, parts: tuple[Part, ...], limit: int) -> dict[str, list[Case]]:
     """The cycles of parts as cases: reasons as bodies, records in the cycle's order; at most ``limit`` of each kind.
 
@@ -191,7 +198,8 @@ def cycles(graph: Graph, parts: tuple[Part, ...], limit: int) -> dict[str, list[
             steps = list(part.circle) if renamed else cycle(graph, part, name)
             if steps:
                 ops = tuple(int(graph.records.index[step.source]) for step in steps)
-                case = Case(tuple(reason(graph.records, step) for step in steps), ops)
+                reasons = tuple(reason(graph.records, step) for step in steps)
+                case = Case(reasons, ops, kinds=tuple(kind(graph.records, step) for step in steps))
                 out.setdefault(name, []).append(case)
                 out.setdefault(level, []).append(case)
     return out

@@ -15,11 +15,15 @@ from checkers.history.columns import Ints
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One occurrence. ``ops``: numbers (``:index``) of the records that show it, in their order. ``key``: the log."""
+    """One occurrence. ``ops``: numbers (``:index``) of the records that show it, in their order. ``key``: the log.
+
+    ``kinds``: of a circle, the kinds of its edges; the reasons are its body, and each leads to the next record.
+    """
 
     body: tuple[Any, ...]
     ops: tuple[int, ...]
     key: object = None
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

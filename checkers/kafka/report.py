@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.core.verdict import Anomaly, Example
+from chaos.core.verdict import Anomaly, Edge, Example
 from chaos.formats.kafka_columns import NONE, SEEK_TO_BEGINNING, KafkaColumns, KafkaF, Mop
 from checkers.kafka.check import KafkaVerdict
 from checkers.kafka.explain import sentence
@@ -76,6 +76,12 @@ def _own(columns: KafkaColumns, case: Case) -> tuple[dict[str, Any], ...]:
     return _records(columns, np.flatnonzero(np.isin(columns.ops.index, case.ops)).tolist())
 
 
+def _circle(case: Case) -> tuple[Edge, ...]:
+    """The edges of a circle: each reason leads from a record to the next one, the last to the first."""
+    ends = zip(case.ops, (*case.ops[1:], *case.ops[:1]), case.kinds, case.body, strict=False)
+    return tuple(Edge(before=a, after=b, kind=kind, reason=why) for a, b, kind, why in ends)
+
+
 def told(verdict: KafkaVerdict, columns: KafkaColumns, *, sub_via: Via, ww_deps: bool) -> dict[str, Anomaly]:
     """All anomalies of a verdict with their examples.
 
@@ -97,7 +103,7 @@ def told(verdict: KafkaVerdict, columns: KafkaColumns, *, sub_via: Via, ww_deps:
                 circles.setdefault(case.ops, small)
             ops = _own(columns, case) if small is None else _records(small, list(range(len(small.ops.index))))
             log = case.key if isinstance(case.key, int) else None
-            examples.append(Example(sentence=sentence(name, case), key=log, ops=ops))
+            examples.append(Example(sentence=sentence(name, case), key=log, ops=ops, circle=_circle(case)))
         said = tuple(examples) or (Example(sentence=sentence(name)),)
         out[name] = Anomaly(count=one.count, allowed=one.allowed, examples=said)
     return out

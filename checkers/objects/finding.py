@@ -14,12 +14,14 @@ from checkers.objects.calls import Call
 class Found(msgspec.Struct, kw_only=True):
     """All occurrences of one anomaly: how many, whether they are allowed, and some of them.
 
-    ``examples``: a sentence each, with the operations that show it, the guilty one first.
+    ``examples``: a sentence each, with the operations that show it, the guilty one first. ``order``: the numbers of the
+    first example's operations in an order that explains all of them but the guilty one, where one was looked for.
     """
 
     count: int
     allowed: bool = False
     examples: list[tuple[str, tuple[Call, ...]]] = []
+    order: tuple[int, ...] = ()
 
 
 class Answer(msgspec.Struct, kw_only=True):

@@ -14,6 +14,7 @@ from checkers.objects.finding import Answer, Found
 from checkers.objects.parts import PARTS, PartsOf, behind
 from checkers.objects.placing import NAME
 from checkers.objects.rules import Budget, Rules
+from checkers.objects.witness import without_one
 
 CHECKS: Final = 1000
 """How often one minimisation asks the model at most."""
@@ -126,7 +127,8 @@ def explained(model: str, check: Check, calls: Calls, rules: Rules, answer: Answ
     """The answer with the smallest sub-history in place of its first example of a missing order.
 
     The sentence is what the model says of that, so that it names what is shown: the guilty ones first, then the rest as
-    they were invoked. Other anomalies come with the operations that show them as they are.
+    they were invoked. The first of all is one without which the others have an order, and that order is told. Other
+    anomalies come with the operations that show them as they are.
     """
     found = answer.found.get(NAME)
     if found is None or model not in PARTS:
@@ -136,7 +138,10 @@ def explained(model: str, check: Check, calls: Calls, rules: Rules, answer: Answ
     least = minimised(model, check, calls, rules, guilty, seconds)
     again = check(least, rules, Budget(seconds)).found.get(NAME, found)
     sentence, first = again.examples[0]
-    named = set(map(id, first))
-    told = sentence, (*first, *(call for call in least.all if id(call) not in named))
-    shown = Found(count=found.count, allowed=found.allowed, examples=[told, *others])
+    told = tuple({id(call): call for call in (*first, *least.all)}.values())
+    culprit, order = without_one(check, told, rules, Budget(seconds))
+    if culprit is not None:
+        told = (culprit, *(call for call in told if call is not culprit))
+    numbers = tuple(call.number for call in order)
+    shown = Found(count=found.count, allowed=found.allowed, examples=[(sentence, told), *others], order=numbers)
     return Answer(found={**answer.found, NAME: shown}, reason=answer.reason, facts=answer.facts)

@@ -76,6 +76,7 @@ def merged(answers: Iterable[tuple[object, Answer]]) -> Answer:
                 count=before.count + one.count,
                 allowed=before.allowed and one.allowed,
                 examples=[*before.examples, *told][:EXAMPLES],
+                order=before.order if before.examples else one.order,
             )
         if answer.reason:
             reasons.append(f"{where}{answer.reason}")

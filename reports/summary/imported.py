@@ -19,7 +19,7 @@ from reports.summary.terminal import MAX_FAULTS, stamp
 RPO: Final = RpoKernel.name
 MAX_ROWS: Final = 12
 """Operations shown with an anomaly."""
-_KINDS: Final = ("operation", "ok", "failed", "unknown", "ok/s", "p50", "p90", "p99", "longest")
+KINDS: Final = ("operation", "ok", "failed", "unknown", "ok/s", "p50", "p90", "p99", "longest")
 _FAULTS: Final = ("#", "fault", "from", "to", "RTO", "lost", "as its nemesis says")
 _NAMES: Final = {"latency": "latency from end to end", "rto": "RTO", "rpo": "RPO", "steady": "steady throughput"}
 _UNSAID: Final = ("proven", "healed", "skipped", "targets", "evidence", "heal_evidence", "note")
@@ -52,7 +52,7 @@ def figure_lines(results: Results, look: Look = PIPED) -> list[str]:
     origin_ns = results.origin_ns or 0
     out = []
     if results.kinds:
-        out += look.table(_KINDS, [*map(_kind, results.kinds)], right=range(1, len(_KINDS)))
+        out += look.table(KINDS, [*map(kind_cells, results.kinds)], right=range(1, len(KINDS)))
     out += [part for line in lines_of(results, origin_ns) for part in look.fitted(line)]
     if results.faults:
         lost = "rpo" not in results.absent
@@ -60,16 +60,34 @@ def figure_lines(results: Results, look: Look = PIPED) -> list[str]:
         out += look.table(_FAULTS, faults, right=(2, 3, 4, 5), elastic=(len(_FAULTS) - 1, 1))
         if len(results.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(results.faults)} faults")
-        steady = steady_line(results.faults)
-        out += [*rto_lines(results.faults, None), *([steady] if steady else [])]
-        out += [f"RPO: {one.found}" for one in results.checks if one.name == RPO]
+    return [*out, *_cost_lines(results), *(part for line in _untold(results) for part in look.wrapped(line))]
+
+
+def lines_beside(results: Results) -> list[str]:
+    """What clients had of the service, what faults cost, and what cannot be told, without tables."""
+    return [*lines_of(results, results.origin_ns or 0), *_cost_lines(results), *_untold(results)]
+
+
+def _cost_lines(results: Results) -> list[str]:
+    """Recovery after faults and what they lost, if there were any."""
+    if not results.faults:
+        return []
+    steady = steady_line(results.faults)
+    lost = [f"RPO: {one.found}" for one in results.checks if one.name == RPO]
+    return [*rto_lines(results.faults, None), *([steady] if steady else []), *lost]
+
+
+def _untold(results: Results) -> list[str]:
+    """What cannot be told, by reason."""
+    out = []
     for why in dict.fromkeys(results.absent.values()):
         names = [_NAMES.get(name, name) for name, reason in results.absent.items() if reason == why]
-        out += look.wrapped(f"not told: {listed(names)} ({why})")
+        out.append(f"not told: {listed(names)} ({why})")
     return out
 
 
-def _kind(one: KindResult) -> tuple[str, ...]:
+def kind_cells(one: KindResult) -> tuple[str, ...]:
+    """The cells of an operation's row."""
     rate = "—" if one.ok_per_s is None else f"{one.ok_per_s:.1f}"
     latency = (milliseconds(ms) for ms in (one.p50_ms, one.p90_ms, one.p99_ms, one.max_ms))
     return (one.f, *(words.count(number) for number in (one.ok, one.fail, one.info)), rate, *latency)

@@ -1,0 +1,112 @@
+"""Operations of an example, as their formats have them, in one shape for drawing. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from chaos.core.verdict import Example
+from reports import words
+
+LABEL: Final = 34
+"""Characters of a label; the whole is in the title."""
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation. ``begin`` and ``end`` order what happened; ``end`` None: nobody knows when or whether it ended.
+
+    ``outcome``: ok, fail or info. ``guilty``: the one that fits nowhere. ``place``: which it is in the order that
+    explains the others, from 1; None where it is in none.
+    """
+
+    number: int
+    process: str
+    label: str
+    title: str
+    begin: float
+    end: float | None
+    outcome: str
+    guilty: bool = False
+    place: int | None = None
+
+
+def bars_of(example: Example) -> tuple[Bar, ...]:
+    """The operations of an example that say when they were; none if they do not say it."""
+    paired = any("index" in row for row in example.ops)
+    found = tuple(_paired(example.ops) if paired else _whole(example.ops))
+    if not example.order:
+        return found
+    places = {number: place for place, number in enumerate(example.order, 1)}
+    guilty = example.ops[0].get("op")
+    return tuple(
+        msgspec.structs.replace(bar, guilty=bar.number == guilty, place=places.get(bar.number)) for bar in found
+    )
+
+
+def _whole(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
+    """Rows of which each is an operation with the moments of its ends."""
+    for row in rows:
+        end = row.get("complete")
+        begin = row.get("invoke", end)
+        if "op" in row and begin is not None:
+            yield _bar(row, int(row["op"]), float(begin), None if end is None else float(end), _said(row))
+
+
+def _paired(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
+    """Rows of which each is an end of an operation, ordered by their numbers."""
+    open_rows: dict[Any, Mapping[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: int(row["index"])):
+        if row.get("type") == "invoke":
+            open_rows[row.get("process")] = row
+            continue
+        number = int(row["index"])
+        begun = open_rows.pop(row.get("process"), row)
+        end = None if row.get("type") == "info" else float(number)
+        yield _bar(row, number, float(begun["index"]), end, _steps(row.get("value") or begun.get("value") or []))
+    for row in open_rows.values():
+        yield _bar(row, int(row["index"]), float(row["index"]), None, _steps(row.get("value") or []))
+
+
+def _bar(row: Mapping[str, Any], number: int, begin: float, end: float | None, said: str) -> Bar:
+    outcome = str(row.get("type", "info"))
+    steps = "index" in row and said  # each names what it does
+    label = said if steps else f"{row.get('f', '')} {said}".strip()
+    return Bar(
+        number=number,
+        process="" if row.get("process") is None else _text(row["process"]),
+        label=label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
+        title=f"{label} ({outcome}, process {_text(row.get('process'))}, number {number})",
+        begin=begin,
+        end=end,
+        outcome=outcome if outcome in ("ok", "fail") else "info",
+    )
+
+
+_NOT_SAID: Final = frozenset({"op", "f", "type", "process", "invoke", "complete", "argument", "output", "value"})
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """What went in and what came out."""
+    given = row.get("argument", row.get("value"))
+    got = row.get("output")
+    more = [
+        f"{name} {_text(value)}" for name, value in row.items() if name not in _NOT_SAID and value not in (None, [])
+    ]
+    parts = [_text(given)] if given is not None else []
+    parts += [f"→ {_text(got)}"] if got is not None and got != given else []
+    empty = row.get("f") in ("read", "get") and got is None and row.get("type") == "ok" and not more
+    return " ".join([*parts, *more, *(["→ nothing"] if empty else [])])
+
+
+def _text(value: Any) -> str:
+    """A value on one line, lists and maps as EDN has them."""
+    if isinstance(value, list | tuple):
+        return f"[{' '.join(map(_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_text(key)} {_text(one)}' for key, one in value.items())}}}"
+    return "nil" if value is None else words.cell(value)
+
+
+def _steps(value: Any) -> str:
+    """The steps of a transaction, without the brackets around all of them."""
+    return " ".join(map(_text, value)) if isinstance(value, list | tuple) else _text(value)

@@ -1,0 +1,139 @@
+"""The page of a history of another tool, as the command writes it and as a browser shows it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pages import NARROW, WIDE, broken_words
+
+from chaos.cli.main import cli
+from chaos.core.verdict import Anomaly, CheckResult, Edge, Example, Results
+from reports.imported.html import render
+
+EDN = """\
+{:index 0 :process 0 :type :invoke :f :write :value 1}
+{:index 1 :process 1 :type :invoke :f :write :value 2}
+{:index 2 :process 0 :type :ok :f :write :value 1}
+{:index 3 :process 1 :type :ok :f :write :value 2}
+{:index 4 :process 2 :type :invoke :f :read :value nil}
+{:index 5 :process 2 :type :ok :f :read :value 2}
+{:index 6 :process 3 :type :invoke :f :read :value nil}
+{:index 7 :process 3 :type :ok :f :read :value 1}
+{:index 8 :process 2 :type :invoke :f :read :value nil}
+{:index 9 :process 2 :type :ok :f :read :value 2}
+"""
+HOSTILE = "<img src=x onerror=alert(1)>\u2028</script>&amp;"
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    path = tmp_path / "reg.edn"
+    path.write_text(EDN)
+    return path
+
+
+def check(*argv: str):
+    return CliRunner().invoke(cli, ["check", *argv, "--format", "jepsen", "--engine", "local"], standalone_mode=False)
+
+
+def test_a_page_is_written_beside_the_verdict(history, tmp_path, open_page):
+    target = tmp_path / "out.html"
+    done = check(str(history), "--model", "register", "--report", str(target))
+    assert done.return_value == 1
+    assert [path.name for path in tmp_path.glob("*out*")] == ["out.html"], "whole, and nothing beside it"
+    page = open_page(target)
+    assert page.locator(".stamp").text_content() == "FAIL"
+    assert page.locator(".lede a").get_attribute("href") == "#anomaly-nonlinearizable"
+    assert page.locator("svg.lanes rect.guilty").count() == 1
+    assert page.locator("svg.lanes text.place").all_text_contents().count("✗") == 1
+    assert "Should be:" in page.locator(".anom").text_content()
+
+
+def test_a_valid_history_says_what_was_looked_at(tmp_path, open_page):
+    path = tmp_path / "good.edn"
+    path.write_text("".join(EDN.splitlines(keepends=True)[:6]))
+    target = tmp_path / "good.html"
+    assert check(str(path), "--model", "register", "--report", str(target)).return_value == 0
+    page = open_page(target)
+    assert page.locator(".stamp").text_content() == "PASS"
+    assert "Nothing in 3 operations contradicts the model register." in page.locator(".lede").text_content()
+    assert page.locator(".anom").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["a.edn", "b.edn", "--report", "x.html"], "--report: writes the page of one file of another tool"),
+        (["a", "--format", "chaos", "--report", "x.html"], "--report: writes the page of one file of another tool"),
+    ],
+)
+def test_only_one_file_has_a_page(argv, said):
+    done = CliRunner().invoke(cli, ["check", "--format", "jepsen", *argv], standalone_mode=False)
+    assert said in str(done.exception)
+
+
+def test_a_page_that_cannot_be_written_leaves_the_verdict(history, tmp_path):
+    done = check(str(history), "--model", "register", "--report", str(tmp_path / "no" / "x.html"))
+    assert done.return_value == 1
+    assert re.search(r"x\.html: no page: No such file or directory", done.stderr)
+
+
+def circle(text: str = "record 1 sent 5") -> Results:
+    """A verdict with a circle, and with texts of somebody else's."""
+    edges = tuple(
+        Edge(before=a, after=b, kind=kind, reason=text)
+        for a, b, kind in ((1, 3, "ww"), (3, 5, "rw"), (5, 1, "realtime"))
+    )
+    rows = tuple({"index": at, "process": at, "type": "ok", "f": text, "value": [[text, 1]]} for at in (1, 3))
+    example = Example(sentence=f"{text}: a circle.", ops=rows, circle=edges)
+    found = {"G1c": Anomaly(count=40, allowed=False, examples=(example,) * 3)}
+    row = CheckResult(name="kafka", valid=False, found="1 G1c", examined=text, anomalies=found)
+    sentence = f"{text}: a circle."
+    told = {"valid": False, "sentence": sentence, "reason": "", "counts": {}}
+    return Results(**told, model=text, engine="local", checks=(row,), anomalies=found)
+
+
+def test_a_circle_is_drawn_with_the_reason_of_each_edge(tmp_path, open_page):
+    path = tmp_path / "circle.html"
+    path.write_text(render("k.edn", circle(), "chaos check k.edn"))
+    page = open_page(path)
+    ring = page.locator("svg.ring").first
+    assert ring.locator(".kind").all_text_contents() == ["1 ww", "2 rw", "3 realtime"]
+    assert page.locator("ol.edges").first.locator("li").count() == 3
+    assert "showing 3 of 40" in page.locator(".anom").text_content()
+
+
+def test_values_of_a_history_are_text(tmp_path, open_page):
+    path = tmp_path / "hostile.html"
+    path.write_text(render(HOSTILE, circle(HOSTILE), HOSTILE))
+    page = open_page(path)
+    assert page.locator("img, script").count() == 0
+    assert HOSTILE.partition("\u2028")[0] in page.locator(".lede").text_content()
+
+
+@pytest.mark.parametrize("size", [NARROW, {"width": 768, "height": 1000}, WIDE], ids=lambda size: str(size["width"]))
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_broken_or_clipped(history, tmp_path, open_page, size, scheme):
+    register, ring = tmp_path / "register.html", tmp_path / "ring.html"
+    check(str(history), "--model", "register", "--report", str(register))
+    ring.write_text(render("k.edn", circle(), "chaos check k.edn"))
+    for path in (register, ring):
+        page = open_page(path, size=size, scheme=scheme)
+        assert broken_words(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        covered = page.evaluate(
+            """() => {
+              const out = [];
+              for (const svg of document.querySelectorAll('svg')) {
+                const texts = [...svg.querySelectorAll('text')].filter(one => one.checkVisibility());
+                const boxes = texts.map(one => one.getBoundingClientRect());
+                boxes.forEach((a, i) => boxes.slice(i + 1).forEach((b, j) => {
+                  if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)
+                    out.push([texts[i].textContent, texts[i + 1 + j].textContent]);
+                }));
+              }
+              return out;
+            }"""
+        )
+        assert covered == [], "labels cover each other"
