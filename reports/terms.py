@@ -17,8 +17,8 @@ class Terms(NamedTuple):
 
     ``words``: number to word, as tables and points have them. ``changes``: the words of which an ok answer promises
     that the object was changed, as far as clients used them. ``change``: what the load counts, as a noun;
-    ``any_change``: a noun for all of them. ``key``: what a key is called. ``is_log``: whether there are messages, offsets
-    and readers.
+    ``any_change``: a noun for all of them. ``key``: what a key is called. ``is_log``: whether there are messages,
+    offsets and readers.
     """
 
     words: Mapping[int, str]
