@@ -81,7 +81,7 @@ def _rate(parts: Parts, series: Series) -> Assumption:
     loaded_s = max((span.end for span in loaded), default=series.duration_s)
     a_second = left / loaded_s if loaded_s > 0 else 0.0
     kept_up = asked > 0 and a_second >= SHARE_OF_RATE * asked
-    text = f"{a_second:.0f} {terms.change}s a second left over {words.seconds(loaded_s)}, {asked:g} were asked for"
+    text = f"{a_second:.0f} {terms.any_change}s a second left over {words.seconds(loaded_s)}, {asked:g} were asked for"
     return Assumption(name="rate", tone="good" if kept_up else "warn", text=text)
 
 

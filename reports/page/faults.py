@@ -164,7 +164,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
         ]
         if any(cell.tone != "none" for cell in cells):
             table.append((by_id[fault.id], tuple(cell for cell in cells if cell.tone != "none")))
-    lines = [*failover_lines(parts), *quiet_lines(parts, terms.change), *rto_lines(faults, budget)]
+    lines = [*failover_lines(parts), *quiet_lines(parts, terms.any_change), *rto_lines(faults, budget)]
     if faults and parts.results is not None:
         lines += [line for line in [steady_line(faults)] if line]
         lines += rpo_lines(parts.results, faults)

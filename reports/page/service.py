@@ -100,7 +100,7 @@ def tables_of(results: Results | None, origin_ns: int, terms: Terms) -> tuple[Ta
         for one in results.latency
     ]
     available = Table(
-        title=f"Seconds in which a {terms.change} was acknowledged, of those in which one was due{cut}",
+        title=f"Seconds in which a {terms.any_change} was acknowledged, of those in which one was due{cut}",
         columns=(terms.key, "available", "seconds", "longest silence", "from"),
         rows=tuple(rows),
     )

@@ -204,7 +204,7 @@ def test_a_whole_run_of_registers_is_judged(tmp_path):
     assert (code, said) == (0, "")
     told = " ".join(out.split())
     assert "All answers of 1 register fit the 2 writes that were acknowledged; no fault was asked for." in told
-    assert "register true every key has an order that agrees with real time 3 operations of 1 key" in told
+    assert "register PASS 3 operations of 1 key every key has an order that agrees with real time" in told
     assert (tmp_path / "run" / "report.html").exists()
 
 

@@ -309,7 +309,7 @@ def test_faults_of_whole_containers_need_containers():
     ("nemesis", "kill", "backend", "said"),
     [
         ("leader-disconnect", "process", "ssh", "--nemesis leader-disconnect: commands come by the network"),
-        ("random-kill", "container", "netns", "--nemesis random-kill: hosts in namespaces are no containers"),
+        ("random-kill", "container", "netns", "--kill container: hosts in namespaces are no containers"),
     ],
 )
 def test_what_a_backend_can_never_do_is_refused_before_anything_is_made(nemesis, kill, backend, said):

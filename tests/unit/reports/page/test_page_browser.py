@@ -364,6 +364,7 @@ def test_node_logs_are_on_the_clock_of_the_page_and_follow_its_stretch(
     page = open_page(folders["invalid"] / "report.html")
     assert "2 of 3 lines" in page.text_content("#logs + p")
     page.click("#loglist summary")
+    until(page, "document.querySelectorAll('#loglist tr').length === 3")  # the list is filled when it is opened
     rows = page.locator("#loglist tr")
     assert rows.all_text_contents()[1:] == [
         "20.500 sb1WARN Master - cut off <script>alert('log')</script> ",
@@ -372,7 +373,7 @@ def test_node_logs_are_on_the_clock_of_the_page_and_follow_its_stretch(
     page.get_by_role("button", name="UTC", exact=True).click()
     assert "07:15:22.600c1" in rows.nth(2).text_content()
     page.get_by_role("button", name="c1", exact=True).click()
-    assert rows.count() == 2
+    until(page, "document.querySelectorAll('#loglist tr').length === 2")
     page.get_by_role("button", name="c1", exact=True).click()
     page.click("#faults + div .jump >> nth=1")
     until(page, "document.getElementById('panels').dataset.to < 100")

@@ -10,7 +10,7 @@ from chaos.core.events import Claim, Observation
 from chaos.core.runinfo import Subject
 from reports.page.lag import lags
 
-RUN = msgspec.structs.replace(synthetic.run_info("valid"), queues=2)
+RUN = msgspec.structs.replace(synthetic.run_info("valid"), keys=2)
 
 
 def seen(node: str, at: float, offsets: dict[str, int] | None, *, epoch: int | None = None, **more: Any) -> Observation:

@@ -334,12 +334,12 @@ def test_an_object_is_told_in_the_words_of_its_model(folders: dict[str, Path]) -
     data = changed(folders["valid"], run=run, series=series)
     assert data.charts.ops == {1: "read", 2: "write", 3: "cas"}
     assert data.charts.unread == []
-    assert "100 changes/s · 8 clients · 4 keys" in data.facts
+    assert "100 writes/s · 8 clients · 4 registers" in data.facts
     (rate,) = (one for one in data.assumptions if one.name == "rate")
     assert rate.text == "198 changes a second left over 121 s, 150 were asked for"
     assert rate.tone == "good"
-    assert [table.columns[0] for table in data.service] == ["key"], "nothing is sent, so nothing has an end to end"
-    assert dict(data.environment[2].rows)["keys"] == "4"
+    assert [table.columns[0] for table in data.service] == ["register"], "nothing is sent, so nothing has an end to end"
+    assert dict(data.environment[2].rows)["registers"] == "4"
 
 
 def test_a_run_of_a_model_that_is_not_installed_is_told_all_the_same(folders: dict[str, Path]) -> None:

@@ -1,0 +1,101 @@
+"""What one run holds while it goes: what was asked for, what that means, its folder, its events, its phases."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from chaos import plugins
+from chaos.core.events import RUN_EVENTS, EventLog
+from chaos.core.model import Model
+from chaos.core.op import Word
+from chaos.core.runinfo import RunInfo, write_run
+from chaos.models.registry import model_named
+from chaos.options.experiment import Experiment, as_yaml
+from chaos.options.planning import mix_of, plan_of, workload_of
+from chaos.run.first_info import first_info
+from chaos.run.interrupts import Stopper
+from chaos.run.phases import Phases
+from chaos.run.store import make_run_folder
+from chaos.run.watching import Watcher
+from chaos.workload.base import Workload
+from cluster import existing_cluster
+from cluster.system import System
+from nemesis.plan.plan import write_plan
+
+
+class RunState:
+    """One run; making it makes its folder.
+
+    ``mix``: word to operations, in proportion to the rate. ``changing``: the words that change the object; ``changes``:
+    what they are called. ``left_out``: lines about planned faults that cannot be. ``info``: what ``run.json`` says.
+
+    Args:
+        experiment: what was asked for.
+        backend: makes the hosts.
+        argv: the command line that asked for it.
+        watcher: looks on.
+
+    Raises:
+        UsageError: the run cannot begin; nothing was made.
+    """
+
+    def __init__(self, experiment: Experiment, backend: Any, argv: tuple[str, ...], watcher: Watcher) -> None:
+        self.experiment = experiment
+        self.watcher = watcher
+        self.say = watcher.say
+        self.stopper = Stopper(watcher.say)
+        self.backend = backend
+        self.system: System = plugins.load("systems", experiment.system)()
+        self.workload: Workload = workload_of(experiment)
+        self.model: Model = model_named(self.workload.model)
+        self.mix: Mapping[Word, float] = mix_of(experiment, self.system)
+        self.changing = frozenset(f.word for f, function in self.model.functions.items() if function.mutates)
+        self.changes = next((f"{f.word}s" for f in self.mix if f.word in self.changing), "changes")
+        self.topology = self.system.topology(experiment.settings)
+        if experiment.reuse:
+            existing_cluster.read(Path(experiment.reuse), self.system.roles)  # refused before anything is made
+        self.left_out: list[str] = []
+        self.plan = plan_of(experiment, self.system, backend, self.left_out.append)
+        self.folder = make_run_folder(Path(experiment.store), _group(experiment))
+        self.info: RunInfo = first_info(
+            run_id=self.folder.name,
+            argv=argv,
+            experiment=experiment,
+            system=self.system,
+            workload=self.workload,
+            model=self.model,
+            mix=self.mix,
+            plan=self.plan,
+            backend=backend.name,
+        )
+        write_run(self.folder, self.info)
+        (self.folder / "config.yaml").write_text(as_yaml(experiment))
+        write_plan(self.plan, self.folder / "plan.jsonl")
+        self.events = EventLog(self.folder / "history" / RUN_EVENTS, watcher.event)
+        self.phases = Phases(self.events, watcher.say)
+        self.phase = self.phases.phase
+
+    def note(self, **changes: Any) -> None:
+        """Change ``run.json``."""
+        self.info = msgspec.structs.replace(self.info, timings_s=dict(self.phases.timings_s), **changes)
+        write_run(self.folder, self.info)
+
+    def keep_notes(self) -> None:
+        """What the backend saw goes into the history; what a person should know is also said."""
+        for note in self.backend.notes():
+            self.events.emit(note)
+            if note.data.get("warning"):
+                self.say(f"warning  {note.text}")
+
+    def check_insisted(self) -> None:
+        """Raise RunInterrupted if somebody wants to leave at once; tell now and then that a phase goes on."""
+        self.stopper.check_insisted()
+        self.phases.remind()
+
+
+def _group(experiment: Experiment) -> str:
+    """The folder that runs like this one share."""
+    faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
+    return f"{experiment.system}-{experiment.workload}-{faults}"

@@ -1,0 +1,235 @@
+"""What is done to a cluster that serves: load and faults, recovery, final phases, the nodes' logs.
+
+Each phase is a method, in the order in which they are called. The module refuses to decide what a pure function
+elsewhere can decide.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Final
+
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.events import Note, Observation
+from chaos.options.amounts import duration
+from chaos.run.collecting import collect_logs
+from chaos.run.deploy import Deployed
+from chaos.run.final_phases import perform_final_phases
+from chaos.run.recovery import Absent, Recovery
+from chaos.run.settling import settle
+from chaos.run.state import RunState
+from chaos.run.wall_clock import utc_of
+from chaos.run.watching import Beat, Opening
+from chaos.run.workers import Workers
+from chaos.worker.final_spec import final_spec
+from chaos.worker.messages import Seen
+from chaos.worker.pipe import Inside
+from chaos.workload.base import send_deadline_s
+from chaos.workload.final import FinalPhase
+from cluster.leaders import LeadKeeper, Leads
+from nemesis.faults.fault import READY_TIMEOUT_S
+from nemesis.faults.registry import faults_on
+from nemesis.plan.plan import quiet_stretches
+from nemesis.runner import Nemesis, check_hosts
+
+BEAT_S: Final = 1.0
+TICK_S: Final = 0.2
+FAULT_END_S: Final = 120.0
+"""How much longer than its planned duration a fault may take until its thread has to be through."""
+
+
+class Sight:
+    """What the observer saw last: nodes, and who leads by it."""
+
+    def __init__(self, observer: Inside, keeper: LeadKeeper) -> None:
+        self._observer = observer
+        self._keeper = keeper
+
+    def _observed(self) -> tuple[Observation, ...]:
+        seen = self._observer.latest(Seen)
+        return seen.observations if seen is not None else ()
+
+    def latest(self) -> dict[str, Observation]:
+        """Node to its last observation."""
+        return {one.node: one for one in self._observed()}
+
+    def leads(self) -> Leads:
+        """Subject to who leads it now."""
+        return self._keeper.leads(self._observed(), now_ns())
+
+    def silent(self) -> tuple[str, ...]:
+        """The nodes that do not answer."""
+        return tuple(name for name, seen in self.latest().items() if not seen.alive)
+
+
+class UnderLoad:
+    """A run from the first operation to the last final read.
+
+    Args:
+        state: the run.
+        deployed: the cluster, serving.
+        observer: the process that looks at its nodes.
+        undo: gets what ends workers and faults, whatever happens.
+    """
+
+    def __init__(self, state: RunState, deployed: Deployed, observer: Inside, undo: ExitStack) -> None:
+        self.state = state
+        self.deployed = deployed
+        self.workers = self._start_workers(undo)
+        self.sight = Sight(observer, LeadKeeper(state.info.subjects))
+        self.final_phases = self._final_phases()
+        kinds = faults_on(state.experiment.kill)
+        check_hosts(state.plan, deployed.cluster, kinds)  # before the load's time begins: it may take a while
+        self.origin_ns = self.workers.await_start(state.stopper.check_asked)
+        state.note(origin_ns=self.origin_ns, origin_utc=utc_of(self.origin_ns))
+        self.nemesis = Nemesis(
+            state.plan,
+            deployed.cluster,
+            self.sight.leads,
+            state.events,
+            self.origin_ns,
+            deployed.client_host,
+            kinds,
+            state.info.promises.recovers_within_s or READY_TIMEOUT_S,
+        )
+        undo.callback(self.nemesis.heal_all)
+        self.recovery = Recovery(
+            state.info,
+            deployed.cluster,
+            deployed.client_host,
+            state.folder,
+            state.events,
+            state.say,
+            state.experiment.op_timeout_s,
+        )
+
+    def perform(self) -> None:
+        """Everything, in its order.
+
+        Raises:
+            ChaosError: a phase could not be done.
+            RunInterrupted: somebody insisted on leaving at once.
+        """
+        self._load()
+        absent = self._recover()
+        self._settle(bool(absent))
+        self._finish(absent)
+
+    def _start_workers(self, undo: ExitStack) -> Workers:
+        state, e = self.state, self.state.experiment
+        of_sends_s = send_deadline_s(state.workload)
+        bound = e.max_in_flight(sum(state.mix.values()), of_sends_s)
+        longest_s = max(e.op_timeout_s, of_sends_s)
+        quiet = quiet_stretches(state.plan)
+        workers = Workers(e, self.deployed, state.folder, bound, quiet, longest_s, state.changing)
+        undo.callback(workers.kill)
+        return workers
+
+    def _final_phases(self) -> tuple[FinalPhase, ...]:
+        state, e = self.state, self.state.experiment
+        operations = state.system.operations(state.model.name, e.settings)
+        spec = final_spec(self.deployed.view, state.system, operations, e.op_timeout_s)
+        phases = state.workload.final(spec)
+        state.note(required_phases=tuple(phase.name for phase in phases if phase.required))
+        return phases
+
+    def _load(self) -> None:
+        """Load the cluster while the planned faults come and go, and end those that are left."""
+        state, e = self.state, self.state.experiment
+        faults = threading.Thread(target=self.nemesis.run, args=(state.stopper.asked,), name="nemesis", daemon=True)
+        self._open()
+        with state.phase("load"):
+            self.workers.load(self.origin_ns)
+            faults.start()
+            self._watch(self.origin_ns + int(e.time_limit_s * NS_PER_S))
+        faults.join(timeout=max((row.duration_s for row in state.plan), default=0.0) + FAULT_END_S)
+        with state.phase("heal", "the load's time is over; ending the faults that are left"):
+            self.nemesis.heal_all()
+
+    def _open(self) -> None:
+        """Tell what is about to happen."""
+        state, e = self.state, self.state.experiment
+        state.watcher.opening(
+            Opening(
+                title=f"{e.system} {state.system.version}, {e.workload}, {e.nemesis}, seed {e.seed}",
+                changes=state.changes,
+                nodes=tuple(self.deployed.cluster.nodes),
+                plan=state.plan,
+                origin_ns=self.origin_ns,
+                time_limit_s=e.time_limit_s,
+            )
+        )
+        state.say(
+            f"load     {e.rate:g} {state.changes}/s and reads, {e.clients} clients, {e.time_limit_s:g} s; "
+            f"faults: {len(state.plan)} of {e.nemesis}, seed {e.seed}"
+        )
+
+    def _recover(self) -> Absent:
+        """Load on until every node serves again or will not; what does not is absent from here on."""
+        state, e = self.state, self.state.experiment
+        absent = Absent()
+        self.recovery.begin()
+        if not state.stopper.asked.is_set():
+            with state.phase("recovery", f"loading for {duration(e.recovery_s)} more, until every node serves again"):
+                until_ns = now_ns() + int(e.recovery_s * NS_PER_S)
+                self._watch(until_ns, self.recovery.waiting(self.workers, self.sight.latest, self.sight.leads))
+                self.recovery.look()
+                absent = self.recovery.absent(self.workers.totals(), self.sight.latest(), self.sight.leads())
+        self.workers.stop()
+        state.stopper.check_insisted()
+        return absent
+
+    def _settle(self, any_absent: bool) -> None:
+        state = self.state
+        with state.phase("settle", "waiting until leaders stand still and nothing is on its way"):
+            settle(
+                state.system,
+                self.sight.leads,
+                state.info.subjects,
+                state.experiment.drain_deadline_s,
+                max((phase.after_s for phase in self.final_phases), default=0.0),
+                state.check_insisted,
+                state.say,
+                absent=any_absent,
+            )
+
+    def _finish(self, absent: Absent) -> None:
+        """The final phases, and what nodes wrote about themselves."""
+        state = self.state
+        perform_final_phases(
+            self.final_phases,
+            state.model.key,
+            self.workers,
+            absent,
+            state.experiment.drain_deadline_s,
+            state.phase,
+            state.check_insisted,
+            state.say,
+        )
+        self.recovery.look_for_ended()
+        self.workers.end()
+        with state.phase("collect", "copying the nodes' logs"):
+            collect_logs(self.deployed.cluster, state.folder, state.events)
+
+    def _watch(self, until_ns: int, waits: Callable[[], bool] = lambda: False) -> None:
+        """Wait for the end of a phase under load and tell how it stands; a dead worker is noted once.
+
+        ``waits``: whether to go on although the time is up.
+        """
+        state, told_ns, dead = self.state, now_ns(), set[str]()
+        while (left_s := (until_ns - now_ns()) / NS_PER_S) > 0 or waits():
+            if state.stopper.asked.wait(min(TICK_S, left_s) if left_s > 0 else TICK_S):
+                return
+            state.keep_notes()
+            state.backend.check()
+            for name in set(self.workers.dead()) - dead:
+                dead.add(name)
+                state.events.emit(Note(time_ns=now_ns(), name="worker-ended", text=name))
+                state.say(f"warning  {name} ended by itself; the verdict cannot be PASS")
+            if now_ns() - told_ns >= BEAT_S * NS_PER_S:
+                told_ns = now_ns()
+                state.watcher.beat(self._beat(told_ns))
+
+    def _beat(self, at_ns: int) -> Beat:
+        sight = self.sight
+        return Beat(now_ns=at_ns, totals=self.workers.totals(), leads=sight.leads(), silent=sight.silent())
