@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "init": ("chaos.cli.init", "Write a file with every option and setting, to change and run."),
     "replay": ("chaos.cli.plan", "Repeat a stored run: its faults and its load."),
     "ls": ("chaos.cli.ls", "List the stored runs with their verdicts."),
+    "compare": ("chaos.cli.compare", "Show what differs between stored runs."),
     "show": ("chaos.cli.show", "Print the history of a run as text."),
     "up": ("chaos.cli.manual", "Start a cluster without load and leave it running."),
     "status": ("chaos.cli.manual", "Show every node: state, leader, fault in force."),
@@ -47,7 +48,7 @@ COMMANDS: Final = {
 
 SECTIONS: Final = {
     "Run": ("run", "plan", "init", "replay", "matrix"),
-    "Look": ("ls", "show", "check", "report", "generate"),
+    "Look": ("ls", "compare", "show", "check", "report", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean", "completion"),
 }
