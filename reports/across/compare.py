@@ -247,7 +247,7 @@ def _latencies(runs: Sequence[Figures]) -> Iterator[Distribution]:
     for name in dict.fromkeys(name for one in runs for name in one.latency_ms):
         values = tuple(tuple(value / 1000 for value in one.latency_ms.get(name, ())) for one in runs)
         if any(values):
-            yield Distribution(of=f"{name} by {BLOCKS}", f="", colour="blue", values=values)
+            yield Distribution(of=name, f="", colour="blue", values=values)
 
 
 def _latency(runs: Sequence[Figures], name: str) -> Row:

@@ -7,8 +7,9 @@ import msgspec
 from reports import words
 from reports.across.compare import Column, Comparison, Distribution, Row, Section, shown
 from reports.across.compare_text import note, word
+from reports.across.figures import BLOCK_S
 from reports.page.html import template
-from reports.page.spread import SpreadRow, scale_of, spread_of, spread_row
+from reports.page.spread import SpreadRow, spread_of, spread_row
 from reports.summary.terminal import tone_of
 
 
@@ -54,7 +55,11 @@ class CompareView(msgspec.Struct, frozen=True, kw_only=True):
     runs: tuple[RunCell, ...]
     letters: tuple[str, ...]
     sections: tuple[SectionView, ...]
-    strips: tuple[tuple[str, tuple[SpreadRow, ...], str], ...]
+    recoveries: tuple[SpreadRow, ...]
+    recovery_scale: str
+    latencies: tuple[SpreadRow, ...]
+    latency_scale: str
+    block: str
 
 
 def page(made: Comparison, links: Sequence[str]) -> str:
@@ -66,7 +71,8 @@ def page(made: Comparison, links: Sequence[str]) -> str:
 def view(made: Comparison, links: Sequence[str]) -> CompareView:
     """What the page shows."""
     letters = tuple(run.letter for run in made.runs)
-    tables = (("Recovery times", made.recoveries), ("Latencies", made.latencies))
+    recoveries, recovery_scale = _strips(made.recoveries, letters, at_least_s=1.0)
+    latencies, latency_scale = _strips(made.latencies, letters, at_least_s=0.001)
     return CompareView(
         title=" · ".join(f"{run.letter} {word(run)}" for run in made.runs),
         made=made,
@@ -76,7 +82,11 @@ def view(made: Comparison, links: Sequence[str]) -> CompareView:
         ),
         letters=letters,
         sections=tuple(_section(one, letters) for one in made.sections),
-        strips=tuple((title, *_strips(own, letters)) for title, own in tables if own),
+        recoveries=recoveries,
+        recovery_scale=recovery_scale,
+        latencies=latencies,
+        latency_scale=latency_scale,
+        block=words.given(BLOCK_S),
     )
 
 
@@ -97,10 +107,12 @@ def _row(row: Row, letters: Sequence[str]) -> RowView:
     )
 
 
-def _strips(own: Sequence[Distribution], letters: Sequence[str]) -> tuple[tuple[SpreadRow, ...], str]:
-    """A strip for each run under each other, on one scale."""
+def _strips(
+    own: Sequence[Distribution], letters: Sequence[str], *, at_least_s: float
+) -> tuple[tuple[SpreadRow, ...], str]:
+    """A strip for each run under each other, on one scale that ends at the longest."""
     spreads = [(one, [spread_of(values) for values in one.values]) for one in own]
-    scale_s = scale_of([spread for _, group in spreads for spread in group])
+    scale_s = max([at_least_s, *(spread.longest or 0.0 for _, group in spreads for spread in group)])
     rows = tuple(
         spread_row(f"{at} {one.of}", one.colour, one.f, spread, scale_s)
         for one, group in spreads

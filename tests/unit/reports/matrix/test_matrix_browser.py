@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import synthetic
 from pages import NARROW, broken_words
-from test_matrix_pages import PLAN, ROWS, row
+from small_matrix import PLAN, ROWS, row
 
 from chaos.core.matrix_results import append_row
 from reports import reporter
@@ -59,7 +59,7 @@ def test_runs_are_filtered_by_axis_verdict_and_words(open_page: Open, folder: Pa
     filters = page.locator("#filters")
     filters.get_by_label("fault").select_option("leader-kill")
     assert shown(page) == ["leader-kill.x.1", "leader-kill.y.1"]
-    filters.get_by_label("verdict").select_option("invalid")
+    filters.get_by_label("verdict").select_option("FAIL")
     assert shown(page) == ["leader-kill.y.1"]
     assert page.text_content("#filtered") == "1 of 4 runs"
     filters.get_by_label("fault").select_option("")
