@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "down": ("chaos.cli.manual", "End the cluster; keep its logs."),
     "check": ("chaos.cli.check", "Judge stored runs again, or histories of other tools."),
     "publish": ("chaos.cli.publish", "Write pages and results for any web server."),
+    "serve": ("chaos.cli.serve", "Show the runs of a store in a browser, live too."),
     "generate": ("chaos.cli.generate", "Write a history with known anomalies, of any length."),
     "report": ("chaos.cli.report", "Write the reports of stored runs again."),
     "list": ("chaos.cli.inspect", "List systems, backends, workloads, nemeses, bugs, …"),
@@ -49,7 +50,7 @@ COMMANDS: Final = {
 
 SECTIONS: Final = {
     "Run": ("run", "plan", "init", "replay", "matrix"),
-    "Look": ("ls", "compare", "show", "check", "report", "publish", "generate"),
+    "Look": ("ls", "compare", "show", "check", "report", "serve", "publish", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean", "completion"),
 }

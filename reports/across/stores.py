@@ -74,7 +74,9 @@ class StoreReader:
 
     def read(self) -> Store:
         """What is there now."""
-        runs, matrices, cells = [], [], {}
+        runs: list[Stored] = []
+        matrices: list[StoredMatrix] = []
+        cells: dict[str, str] = {}
         for folder in _folders(self.top, DEEPEST):
             where = folder.relative_to(self.base).as_posix()
             if (folder / RUN).is_file():
