@@ -52,7 +52,7 @@ def compare_command(runs: tuple[str, ...], page: Path | None, *, as_json: bool, 
         raise UsageError(f"RUN {twice}: it is given twice; name another run")
     made = compare([read_figures(folder) for folder in folders], [str(folder) for folder in folders])
     if page is not None:
-        page.write_text(page_of(made, [_link(folder, page) for folder in folders]), encoding="utf-8")
+        _write(page, page_of(made, [_link(folder, page) for folder in folders]))
     if as_json:
         click.echo(msgspec.json.encode(made).decode())
         return 0
@@ -61,6 +61,13 @@ def compare_command(runs: tuple[str, ...], page: Path | None, *, as_json: bool, 
     if page is not None:
         print(f"\npage  {page}")
     return 0
+
+
+def _write(page: Path, text: str) -> None:
+    try:
+        page.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--html {page}: {error.strerror}; name a file that can be written") from None
 
 
 def _link(folder: Path, page: Path) -> str:

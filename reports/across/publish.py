@@ -7,7 +7,6 @@ stay where they are: they are large, and nobody can tell what a node wrote into 
 import os
 import shutil
 import socket
-import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -93,8 +92,6 @@ def private_of_machine(source: Path) -> Private:
         str(source.resolve()): source.resolve().name,
         str(Path.cwd()): ".",
         str(Path.home()): "~",
-        sys.prefix: "python",
-        tempfile.gettempdir(): "tmp",
     }
     return private_of(places, (socket.gethostname(), socket.getfqdn()), os.environ)
 

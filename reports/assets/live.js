@@ -20,7 +20,7 @@ const heard = {
   note(one) { set('lede', `${one.name}${one.node ? ' ' + one.node : ''}: ${one.text}`); },
   beat(one) {
     at('stamp').className = 'stamp'; set('stamp', one.status === 'ran' ? 'JUDGING' : one.status.toUpperCase());
-    set('phase', one.phase ? 'phase ' + one.phase : ''); set('clock', one.at == null ? '' : `${one.at.toFixed(0)} of ${run.time_limit} s`);
+    set('phase', one.phase ? 'phase ' + one.phase : ''); set('clock', one.at == null ? '' : one.at > run.time_limit ? `${one.at.toFixed(0)} s` : `${one.at.toFixed(0)} of ${run.time_limit} s`);
     set('quiet', one.quiet_s > 30 ? `nothing was written for ${one.quiet_s.toFixed(0)} s; the run may have been killed` : '');
     at('counts').replaceChildren(count(run.changes, one.changes), count('others', one.rest));
     set('rate', `${one.ok_per_s} ${run.changes} acknowledged a second`); set('age', one.last_ack_s == null ? '' : `· the last ${seconds(one.last_ack_s)} ago`);

@@ -136,6 +136,7 @@ def test_the_command_prints_a_table_json_and_a_page(store: Path, tmp_path: Path)
         (["-1"], "RUN: 1 given; give two to 8"),
         (["-1", "latest-not"], "latest-not: no such run folder"),
         (["-1", "-1"], "RUN -1: it is given twice"),
+        (["-1", "-2", "--html", "no/such/file.html"], "--html no/such/file.html: No such file or directory"),
         (["-1"] * 9, "RUN: 9 given; give two to 8"),
     ],
 )
