@@ -30,10 +30,11 @@ def publish_command(target: Path, last: int | None, store: str) -> int:
     DIR is a folder, or a file that ends in .zip; an older publication there is replaced. Links are relative. Paths,
     addresses, host names and secrets of the environment are taken out; histories and logs are left out.
     """
+    from chaos import __version__
     from reports import words
     from reports.across.publish import publish
 
-    made = publish(Path(store), target, last)
+    made = publish(Path(store), target, last, __version__)
     left_out = f" ({made.left_out} older left out)" if made.left_out else ""
     matrices = f", {made.matrices} {'matrix' if made.matrices == 1 else 'matrices'}" if made.matrices else ""
     click.echo(f"{words.plural(made.runs, 'run')}{left_out}{matrices}: {made.files} files, {words.size(made.size)}")

@@ -119,8 +119,8 @@ class Following:
         }
 
     def end(self, results: Results | None) -> dict[str, Any] | None:
-        """The verdict once the run is over; None before."""
-        if self.run.status in (*UNFINISHED, "ran"):
+        """The verdict once the run is over, or was judged after it was killed; None before."""
+        if results is None and self.run.status in (*UNFINISHED, "ran"):
             return None
         return {
             "type": "end",

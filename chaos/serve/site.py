@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
-from chaos.core.runinfo import UNFINISHED
 from reports.across.index import page, page_link, view
 from reports.across.live_page import page as live_page
 from reports.across.stores import Store, Stored, StoreReader
@@ -43,9 +42,8 @@ def target_of(parts: tuple[str, ...], runs: Mapping[str, Stored], pages: frozens
 
 
 def link_of(run: Stored) -> str:
-    """Where a run is shown: while it goes its live page, else its own."""
-    going = run.figures is not None and run.figures.run.status in (*UNFINISHED, "ran")
-    return f"{run.where}/{LIVE}" if going or not run.has_page else page_link(run)
+    """Where a run is shown: its own page, and the live one until that is there."""
+    return page_link(run) if run.has_page or run.figures is None else f"{run.where}/{LIVE}"
 
 
 class Site:

@@ -5,7 +5,6 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.runinfo import UNFINISHED
 from reports import words
 from reports.across.stores import Store, Stored, StoredMatrix
 from reports.across.trend import BROKE, Night, Outcome, Trend, night_of, outcome_of, trends
@@ -241,5 +240,5 @@ def _run(run: Stored, link: Link, archive: Link | None) -> RunRow:
         share="—" if figures.share is None else f"{100 * figures.share:.1f} %",
         lost="—" if figures.lost is None else words.count(figures.lost),
         keys=tuple("" if key is None else f"{key:g}" for key in (median, figures.share, figures.lost)),
-        said=figures.sentence if info.status not in UNFINISHED else "",
+        said=figures.sentence,
     )

@@ -16,7 +16,6 @@ from typing import Final
 
 import msgspec
 
-from chaos import __version__
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.manifest import write_checked
 from chaos.core.matrix_results import PLAN, ROWS
@@ -47,13 +46,14 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     size: int
 
 
-def publish(source: Path, target: Path, last: int | None = None) -> Published:
+def publish(source: Path, target: Path, last: int | None, version: str) -> Published:
     """Write a publication in place of an older one.
 
     Args:
         source: a store, or the folder of a matrix.
         target: a folder, or a file whose name ends in .zip.
         last: only so many runs, the newest; None: all.
+        version: of chaos, which the publication tells.
 
     Raises:
         UsageError: there is nothing to publish, or something else is at the target.
@@ -74,7 +74,7 @@ def publish(source: Path, target: Path, last: int | None = None) -> Published:
         (made / "index.html").write_text(text, encoding="utf-8")
         files = [path for path in made.rglob("*") if path.is_file()]
         told = Published(
-            chaos_version=__version__,
+            chaos_version=version,
             runs=len(kept),
             left_out=left_out,
             matrices=len(matrices),

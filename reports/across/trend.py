@@ -10,7 +10,6 @@ from typing import Final
 import msgspec
 
 from chaos.core.matrix_results import Recovery
-from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import Valid
 from reports.across.noise import Difference, as_numbers, difference
 from reports.across.stores import Stored
@@ -71,7 +70,7 @@ def outcome_of(run: Stored) -> Outcome:
         return BROKE
     if figures.valid is not False and (figures.run.error or figures.run.status == "crashed"):
         return BROKE
-    return figures.valid if figures.run.status not in UNFINISHED else None
+    return figures.valid
 
 
 def trends(runs: Iterable[Stored]) -> tuple[Trend, ...]:
