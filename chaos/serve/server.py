@@ -121,6 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
     """One request; the connection ends with it."""
 
     protocol_version = "HTTP/1.1"
+    error_content_type = "text/plain; charset=utf-8"
+    error_message_format = "%(code)d %(message)s\n"
     timeout = PATIENCE_S
     server: Server
     _begun = False

@@ -25,3 +25,7 @@ def test_a_commit_and_whether_files_differ_from_it(tmp_path: Path) -> None:
     assert source_revision(changed) == git(changed, "rev-parse", "--short=12", "HEAD") + "+changes"
     (tmp_path / "odd" / ".git").mkdir(parents=True)
     assert source_revision(tmp_path / "odd") == "", "no repository after all"
+
+
+def test_this_very_repository_has_one() -> None:
+    assert len(source_revision().removesuffix("+changes")) == 12

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -90,6 +91,25 @@ def test_nothing_outside_of_the_store_and_no_folder_is_shown(server: Server, pat
     answer = raw(server, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 404 "), answer[:80]
     assert b"s3cr3t" not in answer
+
+
+def test_a_matrix_alone_is_served_and_what_lies_beside_it_is_not(store: Path) -> None:
+    made = Server(store / "matrix-small", "127.0.0.1", 0, lambda _: None)
+    thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    paths = ("/", "/matrix-small/index.html", f"{RUN}/run.json", "/latest/run.json")
+    found = {path: ask(made, path)[0] for path in paths}
+    made.shutdown()
+    thread.join()
+    made.close()
+    assert found == {"/": 200, "/matrix-small/index.html": 200, f"{RUN}/run.json": 404, "/latest/run.json": 404}
+
+
+def test_what_is_no_request_is_refused_in_plain_text(server: Server) -> None:
+    for text in (b"<script>\r\n\r\n", b"GET <b> HTTP/1.1 x\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n"):
+        answer = raw(server, text)
+        assert b"Content-Type: text/plain" in answer or not answer.startswith(b"HTTP/"), answer
+        assert b"text/html" not in answer
 
 
 def test_a_pipe_and_a_device_do_not_hold_a_thread(server: Server, store: Path) -> None:

@@ -72,8 +72,18 @@ def test_nothing_is_clipped_and_no_word_is_broken(
     page = open_page(request.getfixturevalue(which), size=size)
     assert broken_words(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+@pytest.mark.parametrize("which", ["index", "compared"])
+def test_paper_has_every_heading_and_nothing_to_press(
+    open_page: Open, request: pytest.FixtureRequest, which: str
+) -> None:
+    page = open_page(request.getfixturevalue(which))
     page.emulate_media(media="print")
-    assert page.locator("h1").is_visible()
+    named = [head for head in page.locator("th").all() if (head.text_content() or "").strip() not in ("", "letter")]
+    assert len(named) > 10
+    assert [head.text_content() for head in named if not head.inner_text().strip()] == []
+    assert not page.locator("#filters").is_visible()
 
 
 def test_cells_are_shaded_by_recovery_where_that_is_asked(open_page: Open, tmp_path: Path) -> None:
