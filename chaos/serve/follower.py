@@ -40,15 +40,15 @@ class Follower:
     def step(self) -> Iterator[dict[str, Any]]:
         """What is new, how it stands, and at last ``end``. The nodes of a run are known only once it was deployed."""
         following, folder = self._following, self._folder
-        following.run = read_run(folder)
+        events = [event for tail in self._event_tails() for event in tail.new()]
+        following.run = read_run(folder)  # behind the events: it is written before the load's first one
         nodes = tuple(node.name for node in following.run.nodes)
         if nodes != self._opened:
             self._opened = nodes
             yield following.opening(_plan(folder / "plan.jsonl"))
-        for tail in self._event_tails():
-            for event in tail.new():
-                if (one := following.take_event(event)) is not None:
-                    yield one
+        for event in events:
+            if (one := following.take_event(event)) is not None:
+                yield one
         for stream in self._stream_tails():
             for records in stream.new():
                 following.take_records(records)

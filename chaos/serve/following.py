@@ -23,6 +23,8 @@ Told = Callable[[Event], dict[str, Any] | None]
 """The object that an event is, None if it is not worth one."""
 
 _ENDS: Final = {int(kind): kind.word for kind in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)}
+LOAD: Final = "load"
+"""The phase from whose beginning times count."""
 _RATE_S: Final = 5.0
 """Seconds over which the rate of acknowledgements is told."""
 
@@ -38,6 +40,7 @@ class Following:
     def __init__(self, run: RunInfo, told: Told) -> None:
         self._told = told
         self._phase = ""
+        self._loaded = False
         self._latest: dict[str, Observation] = {}
         self._last_ns = self._last_ack_ns = 0
         self._acks: dict[int, int] = {}
@@ -69,20 +72,22 @@ class Following:
         }
 
     def take_event(self, event: Event) -> dict[str, Any] | None:
-        """An event, and the object that it is worth with its time in seconds since the load began."""
+        """An event, and the object that it is worth; ``t``: seconds of the load, None before it."""
         self._last_ns = max(self._last_ns, event.time_ns)
         if isinstance(event, Phase):
             self._phase = event.name if event.edge == "start" else ""
+            self._loaded = self._loaded or event.name == LOAD
         if isinstance(event, Observation):
             self._latest[event.node] = event
             return None
         one = self._told(event)
-        return None if one is None else {"type": one["type"], "at": self._at(event.time_ns), **one}
+        return None if one is None else {"type": one["type"], "t": self._t(event.time_ns), **one}
 
     def take_records(self, records: Records) -> None:
         """Records of one worker."""
-        pairs, numbers = np.unique(np.stack([records["type"], records["f"]], axis=1), axis=0, return_counts=True)
-        for (kind, f), number in zip(pairs.tolist(), numbers.tolist(), strict=True):
+        pairs, numbers = np.unique(records["type"].astype(np.int64) << 8 | records["f"], return_counts=True)
+        for pair, number in zip(pairs.tolist(), numbers.tolist(), strict=True):
+            kind, f = divmod(pair, 1 << 8)
             if kind == Type.INVOKE:
                 self._invoked += number
             elif kind in _ENDS:
@@ -102,7 +107,7 @@ class Following:
         since_s = (self._last_ns - self._last_ack_ns) / NS_PER_S if self._last_ack_ns else None
         return {
             "type": "beat",
-            "at": self._at(self._last_ns),
+            "t": self._t(self._last_ns),
             "status": run.status,
             "phase": self._phase,
             "changes": self._of(lambda f: f in changing),
@@ -146,5 +151,5 @@ class Following:
         self._acks = {second: number for second, number in self._acks.items() if second >= now - _RATE_S}
         return sum(number for second, number in self._acks.items() if second < now) / _RATE_S
 
-    def _at(self, time_ns: int) -> float | None:
-        return round((time_ns - self.run.origin_ns) / NS_PER_S, 3) if time_ns else None
+    def _t(self, time_ns: int) -> float | None:
+        return round((time_ns - self.run.origin_ns) / NS_PER_S, 3) if self._loaded else None

@@ -3,6 +3,7 @@
 (() => {
 const at = id => document.getElementById(id), set = (id, text) => { if (at(id).textContent !== text) at(id).textContent = text; };
 const seconds = value => value == null ? '—' : value.toFixed(1) + ' s', STATES = {inject: 'begins', active: 'in force', heal: 'heals', healed: 'healed', skipped: 'skipped', broke: 'broke'};
+const when = one => one.t == null ? '' : ' at ' + seconds(one.t);
 let run = {}, faults = new Map(), rates = [];
 function row(cells) {
   const tr = document.createElement('tr');
@@ -15,12 +16,12 @@ function drawFaults() {
 }
 const heard = {
   load(one) { run = one; rates = []; faults = new Map(one.faults.map(f => [f.id, {...f, state: 'planned', evidence: ''}])); set('title', one.title); drawFaults(); },
-  phase(one) { if (one.edge === 'start') set('lede', `${one.phase} began at ${seconds(one.at)}.`); else set('lede', `${one.phase} ended at ${seconds(one.at)}${one.ok ? '' : ', not well'}${one.note ? ': ' + one.note : '.'}`); },
+  phase(one) { if (one.edge === 'start') set('lede', `${one.phase} began${when(one)}.`); else set('lede', `${one.phase} ended${when(one)}${one.ok ? '' : ', not well'}${one.note ? ': ' + one.note : '.'}`); },
   fault(one) { const known = faults.get(one.id) ?? {name: one.name}; faults.set(one.id, {...known, state: STATES[one.stage] ?? one.stage, proven: one.proven, evidence: [one.description, one.evidence, one.note].filter(Boolean).join('; ')}); drawFaults(); },
   note(one) { set('lede', `${one.name}${one.node ? ' ' + one.node : ''}: ${one.text}`); },
   beat(one) {
     at('stamp').className = 'stamp'; set('stamp', one.status === 'ran' ? 'JUDGING' : one.status.toUpperCase());
-    set('phase', one.phase ? 'phase ' + one.phase : ''); set('clock', one.at == null ? '' : one.at > run.time_limit ? `${one.at.toFixed(0)} s` : `${one.at.toFixed(0)} of ${run.time_limit} s`);
+    set('phase', one.phase ? 'phase ' + one.phase : ''); set('clock', one.t == null ? '' : one.t > run.time_limit ? `${one.t.toFixed(0)} s` : `${one.t.toFixed(0)} of ${run.time_limit} s`);
     set('quiet', one.quiet_s > 30 ? `nothing was written for ${one.quiet_s.toFixed(0)} s; the run may have been killed` : '');
     at('counts').replaceChildren(count(run.changes, one.changes), count('others', one.rest));
     set('rate', `${one.ok_per_s} ${run.changes} acknowledged a second`); set('age', one.last_ack_s == null ? '' : `· the last ${seconds(one.last_ack_s)} ago`);

@@ -76,6 +76,9 @@ def test_a_run_is_followed_from_its_beginning_to_its_verdict(empty: tuple[Server
     assert stages == ["inject", "active", "heal", "healed"]
     phases = [one["phase"] for one in found if one["type"] == "phase" and one["edge"] == "start"]
     assert phases.index("load") < phases.index("heal")
+    began = next(one for one in found if one["type"] == "phase" and one["phase"] == "load")
+    assert abs(began["t"]) < 1
+    assert [one["t"] for one in found if one["type"] == "phase" and one["phase"] == "deploy"] == [None, None]
     beats = [one for one in found if one["type"] == "beat"]
     assert len(beats) > 2
     assert beats[0]["status"] in ("planned", "running")
