@@ -11,7 +11,7 @@ from reports.across.trend import BROKE, Night, Outcome, Trend, night_of, outcome
 from reports.matrix.pages import view as matrix_view
 from reports.model import Stamp
 from reports.page.html import own_script, template
-from reports.page.spread import spread_of
+from reports.page.spread import Spread, spread_of
 from reports.summary.terminal import tone_of
 
 SHOWN_NIGHTS: Final = 30
@@ -184,7 +184,9 @@ def _trend(trend: Trend, link: Link) -> TrendRow:
         tone=_tone(last.outcome),
         nights=len(trend.nights),
         marks=tuple(_mark(night, link) for night in drawn),
-        rto=_curve([night.median_s for night in drawn], words.seconds, "RTO median"),
+        rto=msgspec.structs.replace(
+            _curve([night.spread.median for night in drawn], words.seconds, "RTO median"), last=_rto(last.spread)
+        ),
         rto_note=""
         if trend.rto is None or trend.rto.word not in ("higher", "lower")
         else f"{trend.rto.word} than before",
@@ -222,13 +224,20 @@ def _curve(values: Sequence[float | None], told: Callable[[float], str], name: s
     )
 
 
+def _rto(spread: Spread) -> str:
+    """``2.1 s``, ``2.1 s, 1 never``, ``1 never``, or a dash where no fault cost an outage."""
+    never = f"{spread.never} never" if spread.never else ""
+    middle = "" if spread.median is None else words.seconds(spread.median)
+    return ", ".join(filter(None, (middle, never))) or "—"
+
+
 def _run(run: Stored, link: Link, archive: Link | None) -> RunRow:
     figures = run.figures
     outcome, where = outcome_of(run), archive(run) if archive is not None else ""
     if figures is None:
         return RunRow(id=run.id, archive=where, word="unreadable", tone="warn", said=run.error)
     info = figures.run
-    median = spread_of(figures.rto.get(figures.change, ())).median
+    spread = spread_of(figures.rto.get(figures.change, ()))
     return RunRow(
         id=info.id,
         link=link(run),
@@ -236,9 +245,9 @@ def _run(run: Stored, link: Link, archive: Link | None) -> RunRow:
         values=(info.system, info.workload, info.nemesis, run.cell),
         word=word_of(run),
         tone=_tone(outcome),
-        rto="—" if median is None else words.seconds(median),
+        rto=_rto(spread),
         share="—" if figures.share is None else f"{100 * figures.share:.1f} %",
         lost="—" if figures.lost is None else words.count(figures.lost),
-        keys=tuple("" if key is None else f"{key:g}" for key in (median, figures.share, figures.lost)),
+        keys=tuple("" if key is None else f"{key:g}" for key in (spread.median, figures.share, figures.lost)),
         said=figures.sentence,
     )

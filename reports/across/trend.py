@@ -13,7 +13,7 @@ from chaos.core.matrix_results import Recovery
 from chaos.core.verdict import Valid
 from reports.across.noise import Difference, as_numbers, difference
 from reports.across.stores import Stored
-from reports.page.spread import spread_of
+from reports.page.spread import Spread, spread_of
 
 _NOON: Final = timedelta(hours=12)
 BROKE: Final = "broke"
@@ -42,7 +42,7 @@ class Night(msgspec.Struct, frozen=True, kw_only=True):
     worst: Stored
     runs: int
     rto: tuple[Recovery, ...]
-    median_s: float | None
+    spread: Spread
     share: float | None
     lost: int
 
@@ -103,7 +103,7 @@ def _night(name: str, runs: Sequence[Stored]) -> Night:
         worst=worst,
         runs=len(runs),
         rto=rto,
-        median_s=spread_of(rto).median,
+        spread=spread_of(rto),
         share=min(shares, default=None),
         lost=sum(one.lost or 0 for one in figures),
     )

@@ -107,6 +107,13 @@ def test_a_trend_of_recovery_is_called_so_only_beyond_its_spread() -> None:
     assert [mark.words for mark in row.marks] == ["2026-11-20: PASS", "2026-11-21: PASS"]
 
 
+def test_a_fault_without_recovery_is_told_beside_the_median() -> None:
+    made = view(Store(runs=(stored("2026-11-20T22:00:00Z", "invalid"),), matrices=()))
+    assert (made.runs[0].rto, made.trends[0].rto.last) == ("2.6 s, 1 never", "2.6 s, 1 never")
+    calm = stored("2026-11-20T22:00:00Z", "empty")
+    assert view(Store(runs=(calm,), matrices=())).runs[0].rto == "—"
+
+
 def test_a_run_that_is_not_over_has_no_outcome_and_its_sentence_is_not_told() -> None:
     running = stored("2026-11-20T22:00:00Z", "crashed", status="running", error=None)
     assert word_of(running) == "running"
