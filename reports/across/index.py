@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 
 from reports import words
+from reports.across.settings import changed
 from reports.across.stores import Store, Stored, StoredMatrix
 from reports.across.trend import BROKE, Night, Outcome, Trend, night_of, outcome_of, trends
 from reports.matrix.pages import view as matrix_view
@@ -16,6 +17,8 @@ from reports.summary.terminal import tone_of
 
 SHOWN_NIGHTS: Final = 30
 """Nights drawn of a trend, the last ones."""
+NAMED: Final = 3
+"""Settings named that changed from one night to the next."""
 _WIDTH, _HEIGHT = 96.0, 22.0
 _AXES: Final = ("system", "workload", "nemesis", "cell")
 _SIGNS: Final = {words.PASS: "✓", words.FAIL: "✗", words.UNKNOWN: "?"}
@@ -24,12 +27,16 @@ Link = Callable[[Stored], str]
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """A night of a trend as a small square: a sign, a tone, its words, and the page of its worst run."""
+    """A night of a trend as a small square: a sign, a tone, its words, and the page of its worst run.
+
+    ``changed``: its settings are others than those of the night before.
+    """
 
     sign: str
     tone: str
     words: str
     link: str
+    changed: bool
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,7 +190,7 @@ def _trend(trend: Trend, link: Link) -> TrendRow:
         word=_word(last.outcome),
         tone=_tone(last.outcome),
         nights=len(trend.nights),
-        marks=tuple(_mark(night, link) for night in drawn),
+        marks=tuple(_mark(night, before, link) for before, night in zip((None, *drawn), drawn, strict=False)),
         rto=msgspec.structs.replace(
             _curve([night.spread.median for night in drawn], words.seconds, "RTO median"), last=_rto(last.spread)
         ),
@@ -195,15 +202,25 @@ def _trend(trend: Trend, link: Link) -> TrendRow:
     )
 
 
-def _mark(night: Night, link: Link) -> Mark:
+def _mark(night: Night, before: Night | None, link: Link) -> Mark:
     word = _word(night.outcome)
     runs = f", {words.plural(night.runs, 'run')}" if night.runs > 1 else ""
+    names = _changed(before, night) if before is not None else []
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    others = f"; changed since the night before: {', '.join(names[:NAMED])}{more}" if names else ""
     return Mark(
         sign=_SIGNS.get(word, "–"),
         tone=_tone(night.outcome),
-        words=f"{night.name}: {word}{runs}",
+        words=f"{night.name}: {word}{runs}{others}",
         link=link(night.worst),
+        changed=bool(names),
     )
+
+
+def _changed(before: Night, night: Night) -> list[str]:
+    """The settings in which the worst runs of two nights differ."""
+    runs = [one.worst.figures.run for one in (before, night) if one.worst.figures is not None]
+    return [setting.name for setting in changed(runs)]
 
 
 def _curve(values: Sequence[float | None], told: Callable[[float], str], name: str) -> Curve:

@@ -107,6 +107,17 @@ def test_a_trend_of_recovery_is_called_so_only_beyond_its_spread() -> None:
     assert [mark.words for mark in row.marks] == ["2026-11-20: PASS", "2026-11-21: PASS"]
 
 
+def test_a_night_with_other_settings_says_which() -> None:
+    nights = (
+        stored("2026-11-20T22:00:00Z"),
+        stored("2026-11-21T22:00:00Z", seed=2),
+        stored("2026-11-22T22:00:00Z", rate=1.0, keys=1, clients=1, system_version="6", seed=3),
+    )
+    marks = view(Store(runs=nights, matrices=())).trends[0].marks
+    assert [mark.changed for mark in marks] == [False, False, True], "another seed is no other setting"
+    assert marks[2].words.endswith("; changed since the night before: system-version, keys, rate and 1 more")
+
+
 def test_a_fault_without_recovery_is_told_beside_the_median() -> None:
     made = view(Store(runs=(stored("2026-11-20T22:00:00Z", "invalid"),), matrices=()))
     assert (made.runs[0].rto, made.trends[0].rto.last) == ("2.6 s, 1 never", "2.6 s, 1 never")
