@@ -193,7 +193,7 @@ def page(plan: MatrixPlan, rows: Sequence[CellRow], origins: Sequence[Row], now:
 
 def html(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
     """docs/results/rocketmq-raft.html, the matrix' own page without links to its runs."""
-    return matrix_page(view(plan, rows, linked=False))
+    return matrix_page(view(plan, rows, reported=()))
 
 
 def main() -> None:

@@ -28,6 +28,7 @@ COMMANDS: Final = {
     "init": ("chaos.cli.init", "Write a file with every option and setting, to change and run."),
     "replay": ("chaos.cli.plan", "Repeat a stored run: its faults and its load."),
     "ls": ("chaos.cli.ls", "List the stored runs with their verdicts."),
+    "compare": ("chaos.cli.compare", "Show what differs between stored runs."),
     "show": ("chaos.cli.show", "Print the history of a run as text."),
     "up": ("chaos.cli.manual", "Start a cluster without load and leave it running."),
     "status": ("chaos.cli.manual", "Show every node: state, leader, fault in force."),
@@ -35,6 +36,8 @@ COMMANDS: Final = {
     "heal": ("chaos.cli.manual", "Undo the fault in force and prove it."),
     "down": ("chaos.cli.manual", "End the cluster; keep its logs."),
     "check": ("chaos.cli.check", "Judge stored runs again, or histories of other tools."),
+    "publish": ("chaos.cli.publish", "Write pages and results for any web server."),
+    "serve": ("chaos.cli.serve", "Show the runs of a store in a browser, live too."),
     "generate": ("chaos.cli.generate", "Write a history with known anomalies, of any length."),
     "report": ("chaos.cli.report", "Write the reports of stored runs again."),
     "list": ("chaos.cli.inspect", "List systems, backends, workloads, nemeses, bugs, …"),
@@ -47,7 +50,7 @@ COMMANDS: Final = {
 
 SECTIONS: Final = {
     "Run": ("run", "plan", "init", "replay", "matrix"),
-    "Look": ("ls", "show", "check", "report", "generate"),
+    "Look": ("ls", "compare", "show", "check", "report", "serve", "publish", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean", "completion"),
 }

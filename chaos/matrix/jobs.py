@@ -12,10 +12,11 @@ import msgspec
 
 from chaos.core.fault_nature import Colour
 from chaos.core.manifest import read_checked
-from chaos.core.matrix_results import NEVER, CellRow, Recovery, Verdict
+from chaos.core.matrix_results import CellRow, Verdict
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.verdict import FaultResult, Results
 from chaos.matrix.model import Job, load_s
+from reports.across.figures import recoveries
 
 BESIDE_LOAD_S: Final = 50.0
 """What a run takes beside its load before any was measured."""
@@ -94,18 +95,6 @@ def row_of(job: Job, attempt: Attempt, earlier: Sequence[str], folder: Path) -> 
         system=f"{info.system} {info.system_version}" if info is not None else "",
         colour=_colour(faults),
     )
-
-
-def recoveries(faults: Sequence[FaultResult]) -> dict[str, tuple[Recovery, ...]]:
-    """Kind of operation → recovery from each fault that was injected, over all queues, in the faults' order."""
-    out: dict[str, list[Recovery]] = {}
-    for fault in faults:
-        if fault.skipped or fault.inject_ns is None:
-            continue
-        for rto in fault.rto:
-            if rto.key < 0:
-                out.setdefault(rto.f, []).append(rto.seconds if rto.recovered else NEVER)
-    return {f: tuple(all_of_it) for f, all_of_it in out.items()}
 
 
 def _colour(faults: Sequence[FaultResult]) -> Colour | None:

@@ -9,6 +9,7 @@ from chaos.core.op import Word
 from chaos.core.runinfo import SCHEMA_VERSION, RunInfo
 from chaos.options.experiment import Experiment
 from chaos.run.machine import machine_facts
+from chaos.run.revision import source_revision
 from chaos.run.wall_clock import utc_of
 from chaos.workload.base import Workload, send_deadline_s
 from cluster.leaders import subjects_of
@@ -78,7 +79,7 @@ def first_info(
         planned_faults=len(plan),
         mix={f.word: share for f, share in mix.items()},
         body_bytes=e.body_bytes,
-        machine=machine_facts(),
+        machine={**machine_facts(), **({"revision": revision} if (revision := source_revision()) else {})},
         quiet=quiet_stretches(plan),
         send_deadline_s=send_deadline_s(workload),
         subjects=subjects_of(system, e.settings, e.keys),

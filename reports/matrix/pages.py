@@ -5,7 +5,7 @@ all that is shown here, and links lead to their own reports.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 from xml.etree import ElementTree as ET
@@ -17,11 +17,14 @@ from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, Recovery, cu
 from reports import words
 from reports.junit import as_text, printable
 from reports.model import Stamp
-from reports.page.html import own_script, template
+from reports.page.html import REPORT, own_script, template
 from reports.page.spread import Spread, SpreadRow, scale_of, spread_of, spread_row
 
 TONES: Final = {"valid": "good", "invalid": "bad", "unknown": "warn", "broke": "warn"}
 PENDING: Final = "not done"
+HEATS: Final = 5
+"""Shades of a cell by its recovery time."""
+
 SENDS: Final = "send"
 _SHOWN_RUNS: Final = 6
 
@@ -37,9 +40,11 @@ class RunLink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellView(msgspec.Struct, frozen=True, kw_only=True):
-    """All runs with one value of each of two axes."""
+    """All runs with one value of each of two axes. ``tone``: of the worst; ``heat``: its RTO, from 0 to 5."""
 
     runs: tuple[RunLink, ...]
+    tone: str
+    heat: int
     more: str
     words: str
     spread: SpreadRow
@@ -99,27 +104,29 @@ def write_pages(folder: Path) -> None:
         HistoryError: the folder has no plan, or a file in it cannot be read.
     """
     plan, rows = read_plan(folder), read_rows(folder)
-    made = view(plan, rows)
-    for name, text in (
-        ("index.html", page(made)),
-        ("junit.xml", junit(plan, rows)),
-        ("summary.md", summary(made)),
-    ):
+    present = {row.run for row in rows if row.run and (folder / row.run / REPORT).is_file()}
+    for name, text in texts(plan, rows, present).items():
         partial = folder / f"{name}.partial"
         partial.write_text(text, encoding="utf-8")
         partial.replace(folder / name)
 
 
+def texts(plan: MatrixPlan, rows: Sequence[CellRow], reported: Collection[str]) -> dict[str, str]:
+    """The three files by name; ``reported``: the folders of runs, relative to these files, whose pages are there."""
+    made = view(plan, rows, reported)
+    return {"index.html": page(made), "junit.xml": junit(plan, rows), "summary.md": summary(made)}
+
+
 def page(made: MatrixView) -> str:
     """The page's text."""
     text, css = template("matrix.html.j2")
-    return text.render(d=made, css=css, js=own_script("matrix.js"))
+    return text.render(d=made, css=css, js=own_script("table.js"))
 
 
-def view(plan: MatrixPlan, rows: Sequence[CellRow], *, linked: bool = True) -> MatrixView:
-    """Everything that is said of a matrix; ``linked``: the runs' folders lie beside the page."""
-    if not linked:
-        rows = [msgspec.structs.replace(row, run="") for row in rows]
+def view(plan: MatrixPlan, rows: Sequence[CellRow], reported: Collection[str] | None = None) -> MatrixView:
+    """Everything that is said of a matrix; ``reported``: the folders of runs with a page, None: all have one."""
+    if reported is not None:
+        rows = [row if row.run in reported else msgspec.structs.replace(row, run="") for row in rows]
     done = current(plan.jobs, rows)
     all_rows = [done[job.id] for job in plan.jobs if job.id in done]
     scale_s = scale_of([spread_of(sends(row)) for row in all_rows])
@@ -229,10 +236,19 @@ def _cell(rows: Sequence[CellRow], name: str, scale_s: float) -> CellView | None
     never = f", {spread.never} never" if spread.never else ""
     return CellView(
         runs=links,
+        tone=links[0].tone,
+        heat=_heat(spread, scale_s),
         more=f"and {more} more" if more else "",
         words=f"{middle}, {words.plural(spread.faults, 'fault')}{never}",
         spread=spread_row(name, _colour(rows, name), SENDS, spread, scale_s),
     )
+
+
+def _heat(spread: Spread, scale_s: float) -> int:
+    """A fifth of the scale each; what never recovered is the hottest."""
+    if spread.never:
+        return HEATS
+    return 0 if spread.median is None else min(HEATS, 1 + int(HEATS * spread.median / scale_s))
 
 
 def _colour(rows: Sequence[CellRow], name: str) -> Colour:
@@ -249,7 +265,7 @@ def _anchor(job: Planned) -> str:
 
 
 def _link(row: CellRow) -> str:
-    return f"{row.run}/report.html" if row.run else ""
+    return f"{row.run}/{REPORT}" if row.run else ""
 
 
 def _spreads(plan: MatrixPlan, rows: Sequence[CellRow], scale_s: float) -> Iterator[SpreadRow]:

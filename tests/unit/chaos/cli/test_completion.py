@@ -191,7 +191,7 @@ class Bash:
 @pytest.mark.parametrize(
     ("typed", "becomes"),
     [
-        ("chaos comp", "<completion>"),
+        ("chaos compl", "<completion>"),
         ("chaos run --nemesis random-loss:", "<random-loss:probability=>"),
         ("chaos run --nemesis noop,random-kill@con", "<noop,random-kill@controller>"),
         ("chaos run --set minInSync", "<minInSyncReplicas=>"),

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import synthetic
 from pages import NARROW, broken_words
-from test_matrix_pages import PLAN, ROWS, row
+from small_matrix import PLAN, ROWS, row
 
 from chaos.core.matrix_results import append_row
 from reports import reporter

@@ -7,77 +7,14 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small_matrix import JOBS, PLAN, ROWS, row
 
-from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, append_row
+from chaos.core.matrix_results import append_row
 from chaos.core.verdict import FaultResult, Rto
 from reports.matrix import pages
 from reports.matrix.pages import junit, summary, view, write_pages
 from reports.page.faults import spread_rows
 from reports.page.spread import scale_of, spread_of, spread_row
-
-JOBS = tuple(
-    Planned(id=f"{a}.{b}.1", cell=f"{a}.{b}", values={"fault": a, "mode": b}, repeat=1, seed=5, fingerprint=a + b)
-    for a in ("leader-kill", "random-loss")
-    for b in ("x", "y")
-)
-PLAN = MatrixPlan(
-    name="small",
-    about="An <about>.",
-    file="small.yaml",
-    axes={"fault": ("leader-kill", "random-loss"), "mode": ("x", "y")},
-    repeats=1,
-    seed=5,
-    scale=0.5,
-    jobs=JOBS,
-)
-
-
-def row(number, verdict="valid", **changes):
-    job = JOBS[number]
-    made = CellRow(
-        id=job.id,
-        cell=job.cell,
-        values=job.values,
-        repeat=1,
-        seed=5,
-        fingerprint=job.fingerprint,
-        argv=(),
-        exit=0,
-        verdict=verdict,
-        sentence="All is well.",
-        reason="",
-        anomalies={},
-        allowed=(),
-        rto={"send": (1.0, 3.0, None)},
-        planned=3,
-        proven=3,
-        healed=3,
-        skipped=0,
-        lost=0,
-        began="",
-        took_s=80.0,
-        timings_s={},
-        run=f"runs/g/{number}",
-        earlier=(),
-        chaos_version="0",
-        system="minimq 1",
-    )
-    return msgspec.structs.replace(made, **changes)
-
-
-ROWS = [
-    row(0),
-    row(
-        1,
-        "invalid",
-        sentence="2 lost <b>\x00",
-        anomalies={"lost-write": 2, "stale-tail": 1},
-        allowed=("stale-tail",),
-        lost=2,
-        rto={"send": (20.0, "never")},
-    ),
-    row(2, "unknown", reason="drain | incomplete"),
-]
 
 
 def page(plan, rows, **more):
@@ -106,7 +43,7 @@ def test_the_page_has_a_table_a_pair_of_axes_with_links_to_the_runs():
 
 
 def test_a_page_without_its_runs_leads_to_its_own_rows():
-    alone = page(PLAN, ROWS, linked=False).partition("<body>")[2]
+    alone = page(PLAN, ROWS, reported=()).partition("<body>")[2]
     links = re.findall(r'href="([^"]*)"', alone)
     assert links == [f"#run-{JOBS[n].id}" for n in (0, 1, 2)]
     assert all(f'id="{link[1:]}"' in alone for link in links)

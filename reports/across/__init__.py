@@ -1,0 +1,1 @@
+"""Many runs beside each other: compared, listed over nights, published."""

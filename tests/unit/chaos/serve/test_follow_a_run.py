@@ -1,0 +1,142 @@
+"""A run that is being recorded, followed through the server from its files alone."""
+
+import http.client
+import json
+import os
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from log_ops import placed, sending
+from stored_runs import write
+
+from chaos.cli.board import Board
+from chaos.cli.live_json import object_of
+from chaos.core.clock import Deadline
+from chaos.core.recorder import OP_SIZE, Recorder
+from chaos.models.log.model import LOG
+from chaos.serve.follower import Follower
+from chaos.serve.server import Server
+from chaos.serve.tail import EventTail, StreamTail
+from chaos.testing import run
+
+
+def told(event: Any) -> dict[str, Any] | None:
+    return object_of("event", event, Board())
+
+
+def objects(port: int, store: Path) -> Iterator[dict[str, Any]]:
+    """What the server tells of the first run that appears, until it is over."""
+    deadline = Deadline("a run", 120)
+    while not (found := list(store.glob("*/*/run.json"))):
+        deadline.check()
+        threading.Event().wait(0.05)
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    link.request("GET", f"/{found[0].parent.relative_to(store).as_posix()}/live.events")
+    answer = link.getresponse()
+    assert answer.getheader("Content-Type") == "text/event-stream; charset=utf-8"
+    while line := answer.readline():
+        if line.strip():
+            yield json.loads(line.removeprefix(b"data: "))
+    link.close()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[tuple[Server, Path]]:
+    """A server whose store has no run yet."""
+    store = tmp_path / "store"
+    store.mkdir()
+    server = Server(store, "127.0.0.1", 0, told)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    yield server, store
+    server.shutdown()
+    thread.join()
+    server.close()
+
+
+def test_a_run_is_followed_from_its_beginning_to_its_verdict(empty: tuple[Server, Path]) -> None:
+    server, store = empty
+    heard: queue.SimpleQueue[list[dict[str, Any]]] = queue.SimpleQueue()
+    follow = threading.Thread(target=lambda: heard.put(list(objects(server.server_port, store))))
+    follow.start()
+    outcome = run(store, nemesis="random-kill", time_limit_s=1.5)
+    follow.join(timeout=120)
+    found = heard.get(timeout=1)
+    kinds = [one["type"] for one in found]
+    assert kinds[0] == "load"
+    assert kinds[-1] == "end"
+    opening = next(one for one in found if one["type"] == "load" and one["nodes"])
+    assert opening["nodes"] == ["f1", "f2", "f3"]
+    assert opening["faults"]
+    stages = [one["stage"] for one in found if one["type"] == "fault" and one["id"] == 1]
+    assert stages == ["inject", "active", "heal", "healed"]
+    phases = [one["phase"] for one in found if one["type"] == "phase" and one["edge"] == "start"]
+    assert phases.index("load") < phases.index("heal")
+    began = next(one for one in found if one["type"] == "phase" and one["phase"] == "load")
+    assert abs(began["t"]) < 1
+    assert [one["t"] for one in found if one["type"] == "phase" and one["phase"] == "deploy"] == [None, None]
+    beats = [one for one in found if one["type"] == "beat"]
+    assert len(beats) > 2
+    assert beats[0]["status"] in ("planned", "running")
+    counts = outcome.results.counts
+    assert beats[-1]["changes"]["ok"] == counts["write ok"] + counts["cas ok"]
+    assert beats[-1]["in_flight"] == 0
+    end = found[-1]
+    assert (end["valid"], end["sentence"], end["report"]) == (outcome.results.valid, outcome.results.sentence, True)
+
+
+def test_a_record_that_is_being_stored_is_not_given_yet(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path, 0, ("b1",), LOG)
+    for number in range(5):
+        op = sending((1, number), process=number, client=1, deadline_ns=9)
+        recorder.complete(recorder.invoke(op, 5, pinned=False)[0], op, placed(number, node="b1"))
+    recorder.close()
+    path, size = tmp_path / "w0.ops", OP_SIZE
+    whole = path.read_bytes()
+    path.write_bytes(whole[: 3 * size] + whole[3 * size : 3 * size + 40] + bytes(10 * size))
+    tail = StreamTail(path)
+    assert [len(part) for part in tail.new()] == [3]
+    assert [len(part) for part in tail.new()] == []
+    path.write_bytes(whole + bytes(4 * size))
+    assert sum(len(part) for part in tail.new()) == len(whole) // size - 3
+    assert list(tail.new()) == []
+
+
+def test_a_line_that_is_being_written_is_not_given_yet(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    path = folder / "history" / "run.events"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + lines[2][:20])
+    tail = EventTail(path)
+    assert len(list(tail.new())) == 2
+    path.write_bytes(b"".join(lines[:3]) + b"{nonsense\n" + b"".join(lines[3:]))
+    assert len(list(tail.new())) == len(lines) - 2
+    assert list(tail.new()) == []
+
+
+def test_a_run_is_over_only_when_its_page_is_there_or_does_not_come(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run")
+    assert [one["type"] for one in Follower(folder, told).step()][-1] == "beat", "its page may be being written"
+    os.utime(folder / "run.json", (1_000_000_000, 1_000_000_000))
+    for path in (folder / "history").iterdir():
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    *_, end = Follower(folder, told).step()
+    assert (end["type"], end["verdict"], end["report"]) == ("end", "PASS", False)
+    (folder / "report.html").write_text("")
+    os.utime(folder / "run.json")
+    *_, end = Follower(folder, told).step()
+    assert (end["type"], end["report"]) == ("end", True)
+
+
+def test_a_run_that_was_killed_says_how_long_nothing_was_written(tmp_path: Path) -> None:
+    folder = write(tmp_path / "run", "crashed", status="running")
+    for path in (folder / "run.json", *(folder / "history").iterdir()):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    *_, beat = Follower(folder, told).step()
+    assert beat["type"] == "beat"
+    assert beat["quiet_s"] > 1_000_000
+    assert beat["leaders"][0] == {"subject": "brokers", "kind": "replica", "leader": "b2", "epoch": 2}
