@@ -64,12 +64,14 @@ ANCHORS = {
     "chaos/run/wall_clock.py",
     "chaos/run/store.py",
     "chaos/matrix/process.py",
+    "chaos/serve/follower.py",
     "cluster/hosts/ssh/connection.py",
     "cluster/systems/rocketmq/pops.py",
     "cluster/systems/rocketmq/sending.py",
 }
 """When a run or a cell began, the name of a folder, how far a machine's clock is off: all for people to compare. And
-what RocketMQ is told of instants: its brokers go by the wall clock."""
+what RocketMQ is told of instants: its brokers go by the wall clock. And how long ago a file was written: so do file
+systems."""
 
 
 def test_nothing_is_measured_by_the_wall_clock() -> None:
