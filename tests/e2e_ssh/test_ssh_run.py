@@ -188,7 +188,7 @@ def test_a_password_is_in_no_file_no_log_no_process_list_and_no_report(lab):
     [
         ((), {}, "private key"),
         (("--known-hosts", "/dev/null"), {}, "is not in /dev/null; compare it and log in once by hand, or give"),
-        (("--key", "/no/such"), {}, "no private key at /no/such"),
+        (("--key", "/no/such"), {}, "--key /no/such: there is no such file; name a private key"),
         (("--user", USER), {"CHAOS_SSH_PASSWORD": "wrong"}, f"login of {USER} refused: Authentication failed"),
     ],
 )
