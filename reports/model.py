@@ -167,6 +167,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FaultRow, ...]
     recovery: Recovery
     service: tuple[Table, ...]
+    errors: Table | None
     service_lines: tuple[str, ...]
     anomalies: tuple[AnomalyView, ...]
     assumptions: tuple[Assumption, ...]

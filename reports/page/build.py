@@ -17,7 +17,7 @@ from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.points import Packed, dots_of, packed
-from reports.page.service import lines_of, tables_of
+from reports.page.service import errors_of, lines_of, tables_of
 from reports.page.timeline import charts, folded
 from reports.terms import terms_of
 
@@ -60,6 +60,7 @@ def report_data(parts: Parts) -> ReportData:
         faults=rows,
         recovery=recovery(parts, faults, rows),
         service=tables_of(results, origin_ns, terms),
+        errors=errors_of(results, origin_ns),
         service_lines=lines_of(results, origin_ns, terms.key),
         anomalies=()
         if results is None
