@@ -9,6 +9,7 @@ import synthetic
 from chaos.core.errors import HistoryError
 from chaos.core.events import Note
 from chaos.core.manifest import write_manifest
+from chaos.core.series import REFUSED_WORD
 from chaos.core.verdict import Anomaly, CheckResult, Failover, Results
 from reports import words
 from reports.folder import Parts, read_parts
@@ -191,7 +192,10 @@ def test_operations_by_kind_and_outcome(reports_by_kind: dict[str, ReportData]) 
     sends = next(row for row in table.rows if row[0] == "send")
     series = synthetic.series()
     assert sends[1] == words.count(sum(series.rate["send"]["ok"]))
-    assert sends[4] == "0"
+    refused, unsent = sum(series.rate["send"][REFUSED_WORD]), sends[5]
+    assert (sends[4], unsent) == (words.count(refused), "0")
+    rest = [sum(series.rate["send"][word]) for word in ("ok", "fail", "info")]
+    assert sends[6] == f"{100 * rest[0] / sum(rest):.2f} %", "what was refused by design was not tried in earnest"
     assert reports_by_kind["empty"].counts.rows == ()
 
 
