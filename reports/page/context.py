@@ -14,6 +14,7 @@ from chaos.core.verdict import FaultResult, Results
 from reports import words
 from reports.folder import Parts
 from reports.model import Assumption, Table
+from reports.page import columns
 from reports.page.findings import word_of
 from reports.page.timeline import phase_spans
 from reports.terms import terms_of
@@ -43,7 +44,8 @@ def outcome_counts(series: Series | None, results: Results | None) -> Table:
             rows.append((f, *(words.count(n) for n in totals), share))
         return Table(
             title="operations",
-            columns=("operation", "ok", "failed", "unknown", "refused by design", "not sent", "ok of the others"),
+            columns=tuple(name for name, _ in columns.OPERATIONS),
+            heads=columns.OPERATIONS,
             rows=tuple(rows),
         )
     counts = results.counts if results is not None else {}

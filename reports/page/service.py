@@ -9,6 +9,7 @@ from typing import Final
 from chaos.core.verdict import Availability, FaultResult, Latency, Results, Steady
 from reports import words
 from reports.model import Moment, Table
+from reports.page import columns
 from reports.terms import Terms
 
 QUEUES: Final = 8
@@ -80,7 +81,8 @@ def errors_of(results: Results | None, origin_ns: int) -> Table | None:
     more = len(results.errors) - len(rows)
     return Table(
         title=f"Errors by node and fault{f', the first {ERRORS} of {len(results.errors)}' if more > 0 else ''}",
-        columns=("error", "outcome", "node", "under fault", "count", "first", "last"),
+        columns=tuple(name for name, _ in columns.ERRORS),
+        heads=columns.ERRORS,
         rows=tuple(rows),
     )
 
@@ -130,12 +132,14 @@ def tables_of(results: Results | None, origin_ns: int, terms: Terms) -> tuple[Ta
     ]
     available = Table(
         title=f"Seconds in which a {terms.any_change} was acknowledged, of those in which one was due{cut}",
-        columns=(terms.key, "available", "seconds", "longest silence", "from"),
+        columns=tuple(name for name, _ in columns.availability(terms)),
+        heads=columns.availability(terms),
         rows=tuple(rows),
     )
     latency = Table(
         title="From a send to the first consumer that was given it, by when it was sent",
-        columns=("sent", "messages", "p50", "p90", "p99", "longest", "unread during the load"),
+        columns=tuple(name for name, _ in columns.LATENCY),
+        heads=columns.LATENCY,
         rows=tuple(ends),
     )
     return (available, latency) if terms.is_log else (available,)

@@ -463,3 +463,23 @@ def test_the_next_operation_that_was_not_ok_is_no_refusal_by_design(open_page: O
     for _ in range(40):
         page.keyboard.press("n")
         assert "refused by design" not in page.text_content("#readout")
+
+
+@pytest.mark.parametrize("kind", synthetic.KINDS)
+def test_every_column_says_what_it_is(open_page: Open, folders: dict[str, Path], kind: str) -> None:
+    page = open_page(folders[kind] / "report.html")
+    for section in ("verdict", "faults", "service", "errors", "operations"):
+        for table in page.locator(f"section[aria-labelledby={section}] > .scroll > table:has(a.q)").all():
+            heads = table.locator("tr").first.locator("th")
+            assert heads.count() == heads.locator("a.q").count() > 0
+    for link in page.locator("a.q").all():
+        assert page.locator(f"[id='{link.get_attribute('href')[1:]}']").count() == 1, "what it leads to is there once"
+
+
+def test_a_question_mark_opens_what_the_column_says(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["valid"] / "report.html")
+    link = page.get_by_role("link", name="What does RTO say?")
+    link.focus()
+    page.keyboard.press("Enter")
+    said = page.locator("details.whys[open] dd").all_text_contents()
+    assert any("at least three in a row" in text for text in said)

@@ -58,7 +58,10 @@ def test_a_check_that_is_unknown_in_an_invalid_run_says_why(folders: dict[str, P
     late = CheckResult(name="order", valid="unknown", found="3 of 4 queues", reason="the budget of 60 s ran out")
     data = changed(folders["invalid"], results=msgspec.structs.replace(base, checks=(*base.checks, late)))
     assert data.why == (("order", "the budget of 60 s ran out"),)
-    assert data.checks[-1].reason == "the budget of 60 s ran out"
+    tones = [check.tone for check in data.checks]
+    assert tones == sorted(tones, key=("bad", "warn", "good").index), "what failed stands first"
+    (told,) = (check for check in data.checks if check.name == "order")
+    assert told.reason == "the budget of 60 s ran out"
 
 
 def test_run_again_repeats_the_options_with_the_seed_that_was_drawn() -> None:
