@@ -5,7 +5,8 @@ not its business but ``cluster.nodes.process``'. ``Probe`` and ``Client`` run in
 worker and observer processes, and know nodes by address only.
 
 What only some systems have is a protocol of its own: ``HasBugs``, ``HasSettings``, ``NeedsSettings``,
-``PinsClients``, ``TakesSendsOnce``, and ``cluster.leaders.HasLeaders``. A system that lacks one says nothing of it.
+``PinsClients``, ``RefusesByDesign``, ``TakesSendsOnce``, and ``cluster.leaders.HasLeaders``. A system that lacks one
+says nothing of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -220,6 +221,14 @@ class PinsClients(Protocol):
 
 
 @runtime_checkable
+class RefusesByDesign(Protocol):
+    """A system whose nodes refuse, for certain, what they must not serve."""
+
+    refusals: tuple[str, ...]
+    """The errors that say so, or how they begin: that a node does not lead, or has too few replicas in sync."""
+
+
+@runtime_checkable
 class TakesSendsOnce(Protocol):
     """A system that may take a repeated send only once."""
 
@@ -246,6 +255,11 @@ def settings_for(system: object, operations: frozenset[Word]) -> Mapping[str, st
 def pinned_clients(system: object, settings: Mapping[str, str], clients: int) -> list[bool]:
     """For each client number, whether it stays on one node."""
     return list(system.pinned(settings, clients)) if isinstance(system, PinsClients) else [False] * clients
+
+
+def refusals_of(system: object) -> tuple[str, ...]:
+    """The errors by which nodes refuse what they must not serve, or how these begin."""
+    return system.refusals if isinstance(system, RefusesByDesign) else ()
 
 
 def takes_sends_once(system: object, settings: Mapping[str, str]) -> bool:

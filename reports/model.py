@@ -136,11 +136,20 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows under a heading."""
+    """Rows under a heading. ``heads``: each column with what it says."""
 
     title: str
     rows: tuple[tuple[str | Moment, ...], ...]
     columns: tuple[str, ...] = ()
+    heads: tuple[tuple[str, str], ...] = ()
+
+
+class HeadsOfTables(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of the tables that every page has, each with what it says."""
+
+    verdict: tuple[tuple[str, str], ...]
+    faults: tuple[tuple[str, str], ...]
+    recovery: tuple[tuple[str, str], ...]
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):
@@ -167,6 +176,8 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[FaultRow, ...]
     recovery: Recovery
     service: tuple[Table, ...]
+    errors: Table | None
+    columns: HeadsOfTables
     service_lines: tuple[str, ...]
     anomalies: tuple[AnomalyView, ...]
     assumptions: tuple[Assumption, ...]

@@ -114,6 +114,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     fault_duration_s: float
     route_poll_interval_s: float | None
     rto_budget_s: float | None
+    refusals: tuple[str, ...] = ()  # errors by which a node that must not serve refuses clients that stay on it
     promises: Promises
     planned_faults: int
     mix: dict[str, float]

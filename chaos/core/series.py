@@ -4,14 +4,21 @@ Made by a kernel in the executors (``checkers.recovery.series``), stored as ``se
 by ``reports``. The module refuses to hold rows.
 """
 
+from typing import Final
+
 import msgspec
+
+REFUSED: Final = 6
+"""A failure that is a refusal by design (SEMANTICS 18, i), where types of operations are told apart."""
+REFUSED_WORD: Final = "refused"
 
 
 class Points(msgspec.Struct, frozen=True, kw_only=True):
     """A sample of operations: every one that was not ok (up to a bound) and an even sample of the ok ones.
 
     Equal lengths: ``t_s`` since the load began, ``latency_ms`` from the scheduled instant (-1: never
-    answered), ``f`` and ``type`` codes of ``chaos.core.op``, ``client``, ``node`` (position, -1 unknown).
+    answered), ``f`` and ``type`` codes of ``chaos.core.op`` (or ``REFUSED``), ``client``, ``node`` (position, -1
+    unknown).
     """
 
     t_s: list[float] = []
@@ -25,7 +32,9 @@ class Points(msgspec.Struct, frozen=True, kw_only=True):
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """Time series over the load and the drain, in steps of ``step_s`` from ``origin_ns``.
 
-    ``rate``: f word → type word → operations completed or due per step. ``quantiles``: "p50", "p99",
+    ``rate``: f word → type word (or ``REFUSED_WORD``) → operations completed or due per step. ``latencies``: likewise,
+    per step what was answered by bucket of latency (``checkers.recovery.histogram``): bucket, count, bucket, count, …;
+    ``bucket_ms``: where each bucket ends. ``quantiles``: "p50", "p99",
     "max" → latency of ok operations per step in ms (null where there were none). ``acked``: per step,
     acknowledged sends so far; ``read``: per step, acknowledged sends that some read had returned so far.
     """
@@ -40,3 +49,5 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     shown: int
     acked: list[int] = []
     read: list[int] = []
+    latencies: dict[str, dict[str, list[list[int]]]] = {}
+    bucket_ms: list[float] = []

@@ -224,6 +224,23 @@ class FaultResult(msgspec.Struct, frozen=True, kw_only=True):
         return told(self.identity, self.name).nature.colour
 
 
+class ErrorResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One error of one node under one fault (None: under none), as often as it was met.
+
+    ``by_design``: it refused clients that stay on a node which must not serve (SEMANTICS 18, i). ``type``: fail or
+    info. Times are CLOCK_MONOTONIC ns of invocations. ``node`` is empty where nobody answered.
+    """
+
+    error: str
+    type: str
+    node: str
+    fault: int | None
+    count: int
+    first_ns: int
+    last_ns: int
+    by_design: bool = False
+
+
 class Results(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict tree, as written to ``results.json``.
 
@@ -245,6 +262,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int] = {}
     availability: tuple[Availability, ...] = ()
     latency: tuple[Latency, ...] = ()
+    errors: tuple[ErrorResult, ...] = ()
     kinds: tuple[KindResult, ...] = ()
     absent: dict[str, str] = {}
     origin_ns: int | None = None

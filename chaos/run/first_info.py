@@ -13,7 +13,7 @@ from chaos.run.revision import source_revision
 from chaos.run.wall_clock import utc_of
 from chaos.workload.base import Workload, send_deadline_s
 from cluster.leaders import subjects_of
-from cluster.system import System
+from cluster.system import System, refusals_of
 from nemesis.plan.plan import Row, quiet_stretches
 
 
@@ -76,6 +76,7 @@ def first_info(
         route_poll_interval_s=float(poll) if poll else None,
         rto_budget_s=e.rto_budget_s,
         promises=system.promises(e.settings),
+        refusals=refusals_of(system),
         planned_faults=len(plan),
         mix={f.word: share for f, share in mix.items()},
         body_bytes=e.body_bytes,

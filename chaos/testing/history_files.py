@@ -296,6 +296,7 @@ def run_info(
         fault_duration_s=20.0,
         route_poll_interval_s=None,
         rto_budget_s=run.rto_budget_s,
+        refusals=run.refusals,
         promises=Promises(
             allowed=run.promises,
             readable_after_s=run.readable_after_s,

@@ -208,6 +208,7 @@ class RunLiteral(_Strict, frozen=True, kw_only=True):
     send_deadline_s: float = 0.0
     planned_faults: int | None = None
     rto_budget_s: float | None = None
+    refusals: tuple[str, ...] = ()
     interrupted: bool = False
     workers: int | None = None
     subjects: dict[str, tuple[int, ...] | None] | None = {}

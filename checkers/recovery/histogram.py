@@ -22,6 +22,19 @@ def bucket_of(latency_ms: npt.NDArray[np.float64]) -> Ints:
     return clipped
 
 
+def edges_ms() -> list[float]:
+    """Where each bucket ends."""
+    return [round(_FIRST_MS * _GROWTH ** (bucket + 1), 4) for bucket in range(BUCKETS)]
+
+
+def sparse(histogram: Ints) -> list[list[int]]:
+    """Per row bucket, count, bucket, count, … of the buckets that hold something."""
+    return [
+        [number for bucket in np.flatnonzero(row).tolist() for number in (bucket, int(row[bucket]))]
+        for row in histogram
+    ]
+
+
 def quantile(histogram: Ints, q: float, slowest_ms: npt.NDArray[Any]) -> list[float | None]:
     """Per row, the upper edge of the bucket that holds the quantile, at most the slowest one; None for no value.
 

@@ -26,6 +26,7 @@ from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.quiet_stretches import QUIET_RATE, is_ok_in_time
+from checkers.recovery.refusals import refused_by_design
 
 IN_A_ROW: Final = 3
 STRETCH_NS: Final = NS_PER_S
@@ -199,9 +200,10 @@ class RtoKernel(OfEachKey):
                     around = (*ops[np.flatnonzero(served[:first])[-1:]], ops[first])
                     around = (*around, *([ops[ender]] if ender >= 0 else []))
                     shown[key] = tuple(told(shard, context, int(op)) for op in around)
-        bad = np.sort(log.invoke[(log.type != Type.OK) & ~np.isin(log.f, words.final)])
+        bad = (log.type != Type.OK) & ~np.isin(log.f, words.final) & ~refused_by_design(shard, context)
+        bad_ns = np.sort(log.invoke[bad])
         return RtoSummary(
-            longest=longest, shown=shown, lag_ns=lags, not_ok=not_ok_under(bad, context), operations=looked
+            longest=longest, shown=shown, lag_ns=lags, not_ok=not_ok_under(bad_ns, context), operations=looked
         )
 
     def merge(self, left: RtoSummary, right: RtoSummary) -> RtoSummary:

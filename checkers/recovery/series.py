@@ -14,13 +14,14 @@ import numpy.typing as npt
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
-from chaos.core.series import Points, Series
+from chaos.core.series import REFUSED, REFUSED_WORD, Points, Series
 from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.log.words import F
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
-from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
+from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, quantile, sparse
+from checkers.recovery.refusals import refused_by_design
 from checkers.recovery.service import sent_of
 
 STEPS: Final = 600
@@ -38,10 +39,13 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One or more queues. Arrays have one entry per step; ``histogram`` one row per step."""
+    """One or more queues. Arrays have one entry per step; ``histograms`` one row per step.
+
+    ``rate`` and ``histograms`` are by word and type; the latter hold what was answered during the load.
+    """
 
     rate: dict[tuple[int, int], Ints]
-    histogram: Ints
+    histograms: dict[tuple[int, int], Ints]
     slowest_ms: Floats
     acked: Ints
     read: Ints
@@ -91,25 +95,31 @@ class SeriesKernel:
         at = step_of(np.where(known & (log.type != Type.NOT_SENT), log.complete, scheduled))
         latency_ms = np.where(known, (log.complete - scheduled) / 1e6, -1.0)
         rate = {}
-        code = log.f.astype(np.int64) * 16 + log.type
+        kinds = np.where(refused_by_design(shard, context), REFUSED, log.type)
+        code = log.f.astype(np.int64) * 16 + kinds
         most = int(code.max(initial=-1)) + 1
         counts = np.bincount(code * steps + at, minlength=most * steps).reshape(most, steps)
         for one in np.flatnonzero(counts.any(axis=1)).tolist():
             rate[one // 16, one % 16] = counts[one]
         load = ~np.isin(log.f, words.final)
-        ok = load & (log.type == Type.OK) & ~self._waits(shard, context)
-        cell = at[ok] * BUCKETS + bucket_of(latency_ms[ok])
+        answered = load & known & (log.type != Type.NOT_SENT) & ~self._waits(shard, context)
+        ok = answered & (log.type == Type.OK)
+        cells = at * BUCKETS + bucket_of(latency_ms)
+        histograms = {}
+        for one in np.unique(code[answered]).tolist():
+            counted = np.bincount(cells[answered & (code == one)], minlength=steps * BUCKETS)
+            histograms[one // 16, one % 16] = counted.reshape(steps, BUCKETS)
         slowest = np.full(steps, -1.0)
         np.maximum.at(slowest, at[ok], latency_ms[ok])
         acked, read = self._read_back(shard, context)
         return SeriesSummary(
             rate=rate,
-            histogram=np.bincount(cell, minlength=steps * BUCKETS).reshape(steps, BUCKETS),
+            histograms=histograms,
             slowest_ms=slowest,
             acked=np.bincount(step_of(acked), minlength=steps),
             read=np.bincount(step_of(read), minlength=steps),
-            ok=self._sample(shard, context, load & (log.type == Type.OK), latency_ms, POINTS_OK),
-            not_ok=self._sample(shard, context, load & (log.type != Type.OK), latency_ms, POINTS_NOT_OK),
+            ok=self._sample(shard, context, load & (log.type == Type.OK), kinds, latency_ms, POINTS_OK),
+            not_ok=self._sample(shard, context, load & (log.type != Type.OK), kinds, latency_ms, POINTS_NOT_OK),
             operations=int(load.sum()),
         )
 
@@ -136,7 +146,9 @@ class SeriesKernel:
         read_ns = np.maximum(first[log.acked], acked_ns)
         return acked_ns, read_ns[first[log.acked] != NEVER_NS]
 
-    def _sample(self, shard: QueueShard, context: Context, chosen: Mask, latency_ms: Floats, limit: int) -> Sample:
+    def _sample(
+        self, shard: QueueShard, context: Context, chosen: Mask, kinds: Ints, latency_ms: Floats, limit: int
+    ) -> Sample:
         log, own = shard.ops, shard.operations
         ops = np.flatnonzero(chosen)
         hashes = _hashes(own["worker"][ops], own["op"][ops])
@@ -148,7 +160,7 @@ class SeriesKernel:
                 (own["scheduled_ns"][ops] - context.timeline.origin_ns) / NS_PER_S,
                 latency_ms[ops],
                 log.f[ops],
-                log.type[ops],
+                kinds[ops],
                 own["client"][ops],
                 log.node[ops],
             ],
@@ -162,12 +174,9 @@ class SeriesKernel:
         def both(a: Sample, b: Sample, limit: int) -> Sample:
             return _lowest(np.concatenate((a.hashes, b.hashes)), np.concatenate((a.columns, b.columns)), limit)
 
-        rate = dict(left.rate)
-        for code, counts in right.rate.items():
-            rate[code] = rate[code] + counts if code in rate else counts
         return SeriesSummary(
-            rate=rate,
-            histogram=left.histogram + right.histogram,
+            rate=_sums(left.rate, right.rate),
+            histograms=_sums(left.histograms, right.histograms),
             slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms),
             acked=left.acked + right.acked,
             read=left.read + right.read,
@@ -191,13 +200,19 @@ class SeriesKernel:
                 operations=0,
                 shown=0,
             )
+        named = words_of(context.run).named
         rate: dict[str, dict[str, list[int]]] = {}
         for (f, kind), counts in sorted(summary.rate.items()):
-            rate.setdefault(words_of(context.run).named[f], {})[Type(kind).word] = counts.tolist()
+            rate.setdefault(named[f], {})[_word(kind)] = counts.tolist()
+        latencies: dict[str, dict[str, list[list[int]]]] = {}
+        for (f, kind), histogram in sorted(summary.histograms.items()):
+            latencies.setdefault(named[f], {})[_word(kind)] = sparse(histogram)
+        of_ok = [histogram for (_, kind), histogram in summary.histograms.items() if kind == Type.OK]
+        whole = np.sum(of_ok, axis=0) if of_ok else np.zeros((len(summary.slowest_ms), BUCKETS), dtype=np.int64)
         rows = np.concatenate((summary.not_ok.columns, summary.ok.columns))
         rows = rows[np.lexsort(rows.T[::-1])]
         slowest = [None if ms < 0 else round(float(ms), 3) for ms in summary.slowest_ms]
-        quantiles = {f"p{round(q * 100)}": quantile(summary.histogram, q, summary.slowest_ms) for q in (0.5, 0.99)}
+        quantiles = {f"p{round(q * 100)}": quantile(whole, q, summary.slowest_ms) for q in (0.5, 0.99)}
         return Series(
             origin_ns=context.timeline.origin_ns,
             duration_s=duration_s,
@@ -216,4 +231,19 @@ class SeriesKernel:
             ),
             acked=np.cumsum(summary.acked).tolist(),
             read=np.cumsum(summary.read).tolist(),
+            latencies=latencies,
+            bucket_ms=edges_ms(),
         )
+
+
+def _word(kind: int) -> str:
+    """What a type is called in ``Series``."""
+    return REFUSED_WORD if kind == REFUSED else Type(kind).word
+
+
+def _sums(left: dict[tuple[int, int], Ints], right: dict[tuple[int, int], Ints]) -> dict[tuple[int, int], Ints]:
+    """The sums of counts by word and type."""
+    out = dict(left)
+    for code, counts in right.items():
+        out[code] = out[code] + counts if code in out else counts
+    return out

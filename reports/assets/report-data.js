@@ -3,9 +3,9 @@ const D = JSON.parse(document.getElementById('data').textContent);
 const root = document.documentElement, box = document.getElementById('panels'), legend = document.getElementById('legend');
 const readout = document.getElementById('readout');
 const FONT = '11px system-ui,-apple-system,"Segoe UI",sans-serif', ROW = 17, CAPTION = 16, MAX_LANES = 6;
-const OK = 2, FAIL = 3, INFO = 4, UNSENT = 5;
-const TONE = {[OK]: 'ok', [FAIL]: 'fail', [INFO]: 'info', [UNSENT]: 'unsent'};
-const WORDS = {[OK]: 'ok', [FAIL]: 'failed for certain', [INFO]: 'unknown outcome', [UNSENT]: 'not sent'};
+const OK = 2, FAIL = 3, INFO = 4, UNSENT = 5, REFUSED = 6;
+const TONE = {[OK]: 'ok', [FAIL]: 'fail', [INFO]: 'info', [UNSENT]: 'unsent', [REFUSED]: 'unsent'};
+const WORDS = {[OK]: 'ok', [FAIL]: 'failed for certain', [INFO]: 'unknown outcome', [UNSENT]: 'not sent', [REFUSED]: 'refused by design'};
 const HUES = ['r0', 'r1', 'r2', 'r3', 'r4', 'r5'], DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [1, 3], [10, 4]];
 const el = (tag, className, text) => { const e = document.createElement(tag); if (className) e.className = className; if (text != null) e.textContent = text; return e; };
 
@@ -39,15 +39,29 @@ const faultsAt = t => D.faults.filter(f => f.start <= t && t < f.healed);
 /* ---- what there is to draw ---- */
 const opWords = [...new Set([...Object.keys(D.rate), ...Array.from(new Set(OP), code => D.ops[code])])];
 const kindCodes = Object.keys(D.outcomes).map(Number);
-const kindsSeen = kindCodes.filter(k => k !== UNSENT || opWords.some(f => (D.rate[f] || {})[D.outcomes[k]]?.some(n => n)));
-const shownOps = new Set(opWords), shownKinds = new Set(kindsSeen);
+const kindsSeen = kindCodes.filter(k => k !== UNSENT && k !== REFUSED || opWords.some(f => (D.rate[f] || {})[D.outcomes[k]]?.some(n => n)));
+const shownOps = new Set(opWords), shownKinds = new Set(kindsSeen.filter(k => k !== REFUSED));
 const visible = i => shownKinds.has(KIND[i]) && shownOps.has(D.ops[OP[i]]);
 const marked = new Map(D.marks.map((mark, number) => [mark.point, number]));
+/* Quantiles of what is shown, over steps i..j: from counts by bucket of latency; older results have those of ok ones alone. */
+const QUANTILES = {p50: .5, p99: .99, max: 1}, counted = D.bucket_ms.length > 0;
+function latencies(i, j) {
+  const sums = new Map(); let total = 0;
+  for (const f of shownOps) for (const k of shownKinds) {
+    const rows = (D.latencies[f] || {})[D.outcomes[k]];
+    if (rows) for (let s = i; s < j; s++) { const row = rows[s] || []; for (let n = 0; n < row.length; n += 2) { sums.set(row[n], (sums.get(row[n]) || 0) + row[n + 1]); total += row[n + 1]; } }
+  }
+  const out = {p50: null, p99: null, max: null}, buckets = [...sums].sort((a, b) => a[0] - b[0]);
+  let seen = 0;
+  for (const [bucket, n] of buckets) { seen += n; for (const word in QUANTILES) if (out[word] == null && seen >= Math.max(1, Math.ceil(QUANTILES[word] * total))) out[word] = D.bucket_ms[bucket]; }
+  return out;
+}
 const steps = Math.max(0, ...opWords.flatMap(f => Object.values(D.rate[f] || {}).map(r => r.length)));
 const silent = L.some(v => v < 0);
 let lo = Infinity, hi = 0;
 for (let i = 0; i < N; i++) if (L[i] > 0) { if (L[i] < lo) lo = L[i]; if (L[i] > hi) hi = L[i]; }
 for (const row of Object.values(D.quantiles)) for (const v of row) if (v > 0) { lo = Math.min(lo, v); hi = Math.max(hi, v); }
+for (const kinds of Object.values(D.latencies)) for (const rows of Object.values(kinds)) for (const row of rows) for (let n = 0; n < row.length; n += 2) { const v = D.bucket_ms[row[n]]; if (v < lo) lo = v; if (v > hi) hi = v; }
 if (!(hi > 0)) { lo = 1; hi = 1000; }
 lo = Math.max(lo * .8, hi / 1e6); hi *= 1.25;
 const lane = new Map();

@@ -61,9 +61,9 @@ function pick(x, y) {
   }
   ring();
 }
-function step(direction) { /* to the next operation that was not ok */
+function step(direction) { /* to the next operation that was not ok; refusals by design are no news */
   let i = picked >= 0 ? picked + direction : first(cursor ?? from) - (direction < 0 ? 1 : 0);
-  while (i >= 0 && i < N && (KIND[i] === OK || !visible(i))) i += direction;
+  while (i >= 0 && i < N && (KIND[i] === OK || KIND[i] === REFUSED || !visible(i))) i += direction;
   if (i < 0 || i >= N) return;
   picked = i; cursor = null; hover();
   if (T[i] < from || T[i] > to) { const half = (to - from) / 2; zoom(T[i] - half, T[i] + half); } else ring();

@@ -2,11 +2,11 @@
 const NS = 'http://www.w3.org/2000/svg';
 function glyph(kind) {
   const svg = document.createElementNS(NS, 'svg'), shape = document.createElementNS(NS, 'path'); svg.setAttribute('width', 10); svg.setAttribute('height', 10); svg.setAttribute('aria-hidden', 'true');
-  const d = {2: 'M2 2h6v6h-6z', 3: 'M1.5 1.5l7 7M8.5 1.5l-7 7', 4: 'M5 1l4.5 8h-9z', 5: 'M2 2h6v6h-6z'}[kind];
+  const d = {2: 'M2 2h6v6h-6z', 3: 'M1.5 1.5l7 7M8.5 1.5l-7 7', 4: 'M5 1l4.5 8h-9z', 5: 'M2 2h6v6h-6z', 6: 'M3 3h4v4h-4z'}[kind];
   shape.setAttribute('d', d); shape.setAttribute('style', kind === 3 ? 'stroke:var(--fail);stroke-width:2;fill:none' : `fill:var(--${TONE[kind]})`); svg.append(shape); return svg;
 }
 function toggle(set, value, label, icon) {
-  const b = el('button'); b.type = 'button'; b.setAttribute('aria-pressed', 'true'); if (icon) b.append(icon); b.append(label);
+  const b = el('button'); b.type = 'button'; b.setAttribute('aria-pressed', String(set.has(value))); if (icon) b.append(icon); b.append(label);
   b.addEventListener('click', () => { set.has(value) ? set.delete(value) : set.add(value); b.setAttribute('aria-pressed', String(set.has(value))); redraw(); });
   legend.append(b);
 }
@@ -17,7 +17,7 @@ function dashKey(word, dash, opacity) {
 }
 if (N || steps) { kindsSeen.forEach(k => toggle(shownKinds, k, WORDS[k], glyph(k))); legend.append(el('span', 'gap')); }
 if (opWords.length > 1) { opWords.forEach(f => toggle(shownOps, f, f)); legend.append(el('span', 'gap')); }
-if (D.quantiles.p50) { dashKey('p50', 'none', .8); dashKey('p99', '5 3', .8); dashKey('max', '1 3', .45); }
+if (counted || D.quantiles.p50) { dashKey('p50', 'none', .8); dashKey('p99', '5 3', .8); dashKey('max', '1 3', .45); }
 if (D.strips.length) {
   if (legend.children.length) legend.append(el('span', 'gap'));
   const tones = new Set(D.strips.flatMap(s => s.node ? s.intervals.map(v => v[2]) : []));
@@ -67,6 +67,7 @@ if (loglist) {
 }
 
 /* ---- the rest of the page ---- */
+document.querySelectorAll('.q').forEach(a => a.addEventListener('click', () => { document.querySelector(a.hash).closest('details').open = true; }));
 document.querySelectorAll('.jump').forEach(b => b.addEventListener('click', () => {
   if (b.dataset.mark) go(+b.dataset.mark);
   else { const a = +b.dataset.from, z = +b.dataset.to, margin = Math.max((z - a) * .25, .02); picked = -1; zoom(a - margin, z + margin); }

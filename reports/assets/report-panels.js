@@ -64,17 +64,19 @@ const latencyPanel = { label: 'latency', h: () => 220,
         g.stroke();
       }
       g.globalAlpha = .9;
+      if (shownKinds.has(REFUSED)) { g.globalAlpha = .5; g.fillStyle = css('unsent'); for (let i = a; i < b; i++) if (KIND[i] === REFUSED && shownOps.has(D.ops[OP[i]])) g.fillRect(X(T[i]) - 1, pointY(p, i) - 1, 2, 2); g.globalAlpha = .9; }
       if (shownKinds.has(4)) { g.fillStyle = css('info'); g.beginPath(); for (let i = a; i < b; i++) if (KIND[i] === 4 && shownOps.has(D.ops[OP[i]])) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x, y - 3.2); g.lineTo(x + 3, y + 2.2); g.lineTo(x - 3, y + 2.2); } g.fill(); }
       g.globalAlpha = 1;
-      for (const [word, dash, how] of [['p50', [], middle], ['p99', [5, 3], most], ['max', [1, 3], most]]) {
-        if (!D.quantiles[word]) continue;
+      const drawn = bins().map(([i, j]) => [X((i + j) / 2 * D.step), spread(i, j)]);
+      for (const [word, dash] of [['p50', []], ['p99', [5, 3]], ['max', [1, 3]]]) {
         g.globalAlpha = word === 'max' ? .45 : .8;
-        line(bins().map(([i, j]) => { const v = over(D.quantiles[word], i, j, how); return [X((i + j) / 2 * D.step), v == null ? null : latencyY(p, Math.max(lo, v))]; }), 'fg', dash, 1.1);
+        line(drawn.map(([x, at]) => [x, at[word] == null ? null : latencyY(p, Math.max(lo, at[word]))]), 'fg', dash, 1.1);
       }
+      if (to >= D.end && from <= 0) box.dataset.p50 = JSON.stringify(drawn.map(([, at]) => at.p50));
       g.globalAlpha = 1;
     });
   },
-  tips(t, p) { const s = Math.floor(t / D.step), q = D.quantiles; return q.p50 ? [[p.y + p.h - 21, `p50 ${ms(q.p50[s])}   p99 ${ms((q.p99 || [])[s])}   max ${ms((q.max || [])[s])}`]] : []; } };
+  tips(t, p) { const s = Math.floor(t / D.step), q = spread(s, s + 1); return s < steps ? [[p.y + p.h - 21, `p50 ${ms(q.p50)}   p99 ${ms(q.p99)}   max ${ms(q.max)}`]] : []; } };
 const ratePanel = { label: 'operations/s', narrow: 'op/s', h: () => 96,
   draw(p) {
     const all = bins().map(([i, j]) => [i, j, counts(i, j)]);

@@ -10,16 +10,17 @@ from chaos.core.events import LEFT_BEHIND, Note
 from chaos.core.verdict import Results, exit_code
 from reports import words
 from reports.folder import Parts
-from reports.model import ReportData
+from reports.model import HeadsOfTables, Recovery, ReportData
+from reports.page import columns
 from reports.page.context import assumptions, config_line, environment, outcome_counts
 from reports.page.faults import fault_rows, recovery
 from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of, weight_of, why_unknown
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.points import Packed, dots_of, packed
-from reports.page.service import lines_of, tables_of
+from reports.page.service import errors_of, lines_of, tables_of
 from reports.page.timeline import charts, folded
-from reports.terms import terms_of
+from reports.terms import Terms, terms_of
 
 
 def report_data(parts: Parts) -> ReportData:
@@ -36,6 +37,7 @@ def report_data(parts: Parts) -> ReportData:
     logs = logs_of(parts.logs, run, parts.events, happened, (-BESIDE_S, drawn.end))
     points = packed(sample, [mark.dot for mark in marks], len(run.nodes), logs.rows)
     rows = fault_rows(parts, faults, origin_ns)
+    made = recovery(parts, faults, rows)
     stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
     heading = heading_of(parts)
     return ReportData(
@@ -58,8 +60,10 @@ def report_data(parts: Parts) -> ReportData:
         terms=terms,
         logs=logs,
         faults=rows,
-        recovery=recovery(parts, faults, rows),
+        recovery=made,
         service=tables_of(results, origin_ns, terms),
+        errors=errors_of(results, origin_ns),
+        columns=_columns(terms, made),
         service_lines=lines_of(results, origin_ns, terms.key),
         anomalies=()
         if results is None
@@ -105,6 +109,12 @@ def _unjudged(parts: Parts) -> str:
     if run.error:
         return f"The run broke: {run.error}"
     return f"The run has the status “{run.status}” and no verdict yet."
+
+
+def _columns(terms: Terms, made: Recovery) -> HeadsOfTables:
+    """The headings of the tables that every page has."""
+    scale = f"0 to {made.scale}{f', budget {made.budget} dashed' if made.budget else ''}"
+    return HeadsOfTables(verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.recovery(terms, scale))
 
 
 def facts_of(parts: Parts) -> tuple[str, ...]:

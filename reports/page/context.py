@@ -9,11 +9,12 @@ from typing import Final
 from chaos.core.events import Event, Note, Observation, Phase
 from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
-from chaos.core.series import Series
+from chaos.core.series import REFUSED_WORD, Series
 from chaos.core.verdict import FaultResult, Results
 from reports import words
 from reports.folder import Parts
 from reports.model import Assumption, Table
+from reports.page import columns
 from reports.page.findings import word_of
 from reports.page.timeline import phase_spans
 from reports.terms import terms_of
@@ -33,16 +34,18 @@ LOADED: Final = ("load", "heal", "recovery")
 
 def outcome_counts(series: Series | None, results: Results | None) -> Table:
     """Operations by kind and outcome."""
-    outcomes = [Type.OK.word, Type.FAIL.word, Type.INFO.word, Type.NOT_SENT.word]
+    outcomes = [Type.OK.word, Type.FAIL.word, Type.INFO.word, REFUSED_WORD, Type.NOT_SENT.word]
     rows: list[tuple[str, ...]] = []
     if series is not None and series.rate:
         for f, by_type in series.rate.items():
             totals = [sum(by_type.get(word, [])) for word in outcomes]
-            share = totals[0] / sum(totals) if sum(totals) else 0.0
-            rows.append((f, *(words.count(n) for n in totals), f"{100 * share:.2f} %" if sum(totals) else "—"))
+            tried = sum(totals) - totals[outcomes.index(REFUSED_WORD)]
+            share = f"{100 * totals[0] / tried:.2f} %" if tried else "—"
+            rows.append((f, *(words.count(n) for n in totals), share))
         return Table(
             title="operations",
-            columns=("operation", "ok", "failed", "unknown", "not sent", "ok share"),
+            columns=tuple(name for name, _ in columns.OPERATIONS),
+            heads=columns.OPERATIONS,
             rows=tuple(rows),
         )
     counts = results.counts if results is not None else {}

@@ -18,6 +18,7 @@ from reports.page.trace import trace
 ROW_REASON: Final = 120
 """Characters of a reason that a row of the verdict table holds."""
 
+WORST_FIRST: Final = ("bad", "warn", "good")
 WEIGHTS: Final = ("error", "undecided", "allowed")
 
 
@@ -142,7 +143,7 @@ def why_unknown(results: Results | None) -> tuple[tuple[str, str], ...]:
 
 
 def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
-    """The verdict table; a reason that is long or that several rows share stands above it only."""
+    """The verdict table, what failed first; a reason that is long or that several rows share stands above it only."""
     if results is None:
         return ()
     reasons = [check.reason for check in results.checks]
@@ -163,4 +164,4 @@ def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
                 link=anchor_of(shown[0]) if shown else "",
             )
         )
-    return tuple(rows)
+    return tuple(sorted(rows, key=lambda row: WORST_FIRST.index(row.tone)))

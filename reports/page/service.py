@@ -9,6 +9,7 @@ from typing import Final
 from chaos.core.verdict import Availability, FaultResult, Latency, Results, Steady
 from reports import words
 from reports.model import Moment, Table
+from reports.page import columns
 from reports.terms import Terms
 
 QUEUES: Final = 8
@@ -34,6 +35,10 @@ def steady_line(faults: Sequence[FaultResult]) -> str:
     return f"steady throughput again: {'; '.join(said)}" if said else ""
 
 
+ERRORS: Final = 40
+_ENDED: Final = {"fail": "failed", "info": "unknown"}
+
+
 def lines_of(results: Results | None, origin_ns: int, key: str = "queue") -> tuple[str, ...]:
     """Availability and latency, a line each; none where nothing was sent. ``key``: what a key names."""
     if results is None or not results.availability:
@@ -54,6 +59,32 @@ def lines_of(results: Results | None, origin_ns: int, key: str = "queue") -> tup
         worst = max(under, key=lambda one: (one.p99_ms or 0.0, -(one.fault or 0)))
         out.append(f"end to end under fault {worst.fault} {_quantiles(worst)}")
     return tuple(out)
+
+
+def errors_of(results: Results | None, origin_ns: int) -> Table | None:
+    """Errors by node and fault, refusals by design behind them; None if nothing was counted."""
+    if results is None or not results.errors:
+        return None
+    names = {fault.id: f"{fault.id} {fault.name}" for fault in results.faults}
+    rows = [
+        (
+            one.error,
+            "refused by design" if one.by_design else _ENDED.get(one.type, one.type),
+            one.node or "nobody",
+            "none" if one.fault is None else names.get(one.fault, str(one.fault)),
+            words.count(one.count),
+            Moment(words.since(one.first_ns, origin_ns)),
+            Moment(words.since(one.last_ns, origin_ns)),
+        )
+        for one in results.errors[:ERRORS]
+    ]
+    more = len(results.errors) - len(rows)
+    return Table(
+        title=f"Errors by node and fault{f', the first {ERRORS} of {len(results.errors)}' if more > 0 else ''}",
+        columns=tuple(name for name, _ in columns.ERRORS),
+        heads=columns.ERRORS,
+        rows=tuple(rows),
+    )
 
 
 def _quantiles(one: Latency) -> str:
@@ -101,12 +132,14 @@ def tables_of(results: Results | None, origin_ns: int, terms: Terms) -> tuple[Ta
     ]
     available = Table(
         title=f"Seconds in which a {terms.any_change} was acknowledged, of those in which one was due{cut}",
-        columns=(terms.key, "available", "seconds", "longest silence", "from"),
+        columns=tuple(name for name, _ in columns.availability(terms)),
+        heads=columns.availability(terms),
         rows=tuple(rows),
     )
     latency = Table(
         title="From a send to the first consumer that was given it, by when it was sent",
-        columns=("sent", "messages", "p50", "p90", "p99", "longest", "unread during the load"),
+        columns=tuple(name for name, _ in columns.LATENCY),
+        heads=columns.LATENCY,
         rows=tuple(ends),
     )
     return (available, latency) if terms.is_log else (available,)

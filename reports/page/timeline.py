@@ -15,7 +15,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Observation, Phase
 from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
-from chaos.core.series import Series
+from chaos.core.series import REFUSED, REFUSED_WORD, Series
 from chaos.core.verdict import FaultResult
 from checkers.history.timeline import fault_spans
 from reports.page.lag import lags
@@ -92,6 +92,8 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: dict[int, str]
     operations: int
     quantiles: dict[str, list[float | None]]
+    latencies: dict[str, dict[str, list[list[int]]]]
+    bucket_ms: list[float]
     rate: dict[str, dict[str, list[int]]]
     lag: dict[str, list[tuple[float, int | None]]]
     unread: list[int]
@@ -300,10 +302,12 @@ def charts(
         strips=strips,
         nodes=tuple(node.name for node in run.nodes),
         ops=dict(terms.words),
-        outcomes={int(t): t.word for t in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)},
+        outcomes={int(t): t.word for t in (Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)} | {REFUSED: REFUSED_WORD},
         operations=series.operations if series else 0,
         quantiles={word: [None if v is None else round(v, 3) for v in row] for word, row in quantiles.items()},
         rate=series.rate if series else {},
+        latencies=series.latencies if series else {},
+        bucket_ms=series.bucket_ms if series else [],
         lag=lags(events, run, origin_ns),
         unread=unread,
     )

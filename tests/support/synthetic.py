@@ -19,7 +19,7 @@ from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Type
 from chaos.core.runinfo import SCHEMA_VERSION, NodeInfo, Promises, RunInfo, Subject, write_run
-from chaos.core.series import Points, Series
+from chaos.core.series import REFUSED, REFUSED_WORD, Points, Series
 from chaos.core.verdict import (
     Anomaly,
     Availability,
@@ -33,6 +33,7 @@ from chaos.core.verdict import (
 )
 from chaos.models.log.model import LOG
 from chaos.models.log.words import F
+from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, sparse
 
 ORIGIN: Final = 5_000 * NS_PER_S
 LOAD_S: Final = 120.0
@@ -195,6 +196,10 @@ def acked_at(t: float) -> float:
     return 230.0 * min(max(t, 0.0), LOAD_S)
 
 
+REFUSED_SHARE: Final = 0.3
+"""Of what failed, so much was refused by design."""
+
+
 def series(points: int = 6000) -> Series:
     """Points and counts with visible outages."""
     rng = np.random.default_rng(7)
@@ -221,6 +226,17 @@ def series(points: int = 6000) -> Series:
             hits = np.bincount(seconds[(f == member) & (kind == outcome)], minlength=steps)
             rate.setdefault(member.word, {})[outcome.word] = [int(n) for n in hits * 8]
     rate["drain"] = {"ok": [4 if 135 <= s < 166 and s % 6 == 0 else 0 for s in range(steps)]}
+    refused = (kind == int(Type.FAIL)) & (rng.uniform(size=points) < REFUSED_SHARE)
+    kind[refused] = REFUSED
+    latencies: dict[str, dict[str, list[list[int]]]] = {}
+    for member in (F.SEND, F.POLL, F.READ, F.SLAVE_READ):
+        moved = np.bincount(seconds[(f == member) & refused], minlength=steps) * 8
+        rate[member.word]["fail"] = [n - int(m) for n, m in zip(rate[member.word]["fail"], moved, strict=True)]
+        rate[member.word][REFUSED_WORD] = [int(m) for m in moved]
+        for code, word in ((int(Type.OK), "ok"), (int(Type.FAIL), "fail"), (REFUSED, REFUSED_WORD)):
+            own = (f == member) & (kind == code) & (latency >= 0)
+            cells = np.bincount(seconds[own] * BUCKETS + bucket_of(latency[own]), minlength=steps * BUCKETS)
+            latencies.setdefault(member.word, {})[word] = sparse(cells.reshape(steps, BUCKETS))
     quantiles: dict[str, list[float | None]] = {"p50": [], "p99": [], "max": []}
     for second in range(steps):
         ok = latency[(seconds == second) & (kind == int(Type.OK))]
@@ -246,6 +262,8 @@ def series(points: int = 6000) -> Series:
         shown=points,
         acked=acked,
         read=read,
+        latencies=latencies,
+        bucket_ms=edges_ms(),
     )
 
 

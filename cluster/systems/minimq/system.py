@@ -24,6 +24,7 @@ class MiniMQ:
     """
 
     name = "minimq"
+    refusals = ("rejected: not-master", "rejected: too-few-in-sync")
     version = config.VERSION
     roles: Mapping[str, RoleKind] = config.ROLES
     workload = "queue"

@@ -28,6 +28,11 @@ class RocketMQ:
     """
 
     name = "rocketmq"
+    refusals = (
+        "SYSTEM_BUSY: not master",
+        "SYSTEM_ERROR: in-sync replicas not enough",
+        "SERVICE_NOT_AVAILABLE",
+    )
     version = jars.VERSION
     roles: Mapping[str, RoleKind] = nodes.ROLES
     # Seven JVMs that start at once starve each other: a broker elected meanwhile misses its heartbeats, is

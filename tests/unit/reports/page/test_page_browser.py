@@ -423,3 +423,63 @@ def test_on_paper_the_panels_keep_their_shape(open_page: Open, folders: dict[str
     assert shown == pytest.approx(drawn, rel=0.02), "what is drawn is squeezed"
     assert page.evaluate("document.documentElement.scrollWidth") <= 703
     assert broken_words(page) == []
+
+
+def medians(page: Any) -> list[float | None]:
+    """The p50 of each bin, as drawn last over the whole run."""
+    drawn: list[float | None] = json.loads(page.get_attribute("#panels", "data-p50"))
+    return drawn
+
+
+def test_refusals_by_design_are_shown_when_asked_for(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["valid"] / "report.html")
+    button = page.get_by_role("button", name="refused by design", exact=True)
+    assert button.get_attribute("aria-pressed") == "false"
+    hidden = colours(page, "operations/s")
+    button.click()
+    until(page, "+document.getElementById('panels').dataset.drawn > 1")
+    assert button.get_attribute("aria-pressed") == "true"
+    assert colours(page, "operations/s") != hidden, "they are drawn now"
+
+
+def test_quantiles_are_of_what_is_shown(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["valid"] / "report.html")
+    every = medians(page)
+    assert sum(value is not None for value in every) > 100
+    for name in ("ok", "unknown outcome", "not sent"):
+        for button in page.get_by_role("button", name=name, exact=True).all():
+            button.click()
+    until(page, "JSON.parse(document.getElementById('panels').dataset.p50).filter(v => v != null).length < 60")
+    failed = medians(page)
+    assert any(value is not None for value in failed), "what failed was answered during the outages"
+    page.get_by_role("button", name="failed for certain", exact=True).click()
+    until(page, "JSON.parse(document.getElementById('panels').dataset.p50).every(v => v == null)")
+
+
+def test_the_next_operation_that_was_not_ok_is_no_refusal_by_design(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["valid"] / "report.html")
+    page.get_by_role("button", name="refused by design", exact=True).click()
+    page.locator("#panels").focus()
+    for _ in range(40):
+        page.keyboard.press("n")
+        assert "refused by design" not in page.text_content("#readout")
+
+
+@pytest.mark.parametrize("kind", synthetic.KINDS)
+def test_every_column_says_what_it_is(open_page: Open, folders: dict[str, Path], kind: str) -> None:
+    page = open_page(folders[kind] / "report.html")
+    for section in ("verdict", "faults", "service", "errors", "operations"):
+        for table in page.locator(f"section[aria-labelledby={section}] > .scroll > table:has(a.q)").all():
+            heads = table.locator("tr").first.locator("th")
+            assert heads.count() == heads.locator("a.q").count() > 0
+    for link in page.locator("a.q").all():
+        assert page.locator(f"[id='{link.get_attribute('href')[1:]}']").count() == 1, "what it leads to is there once"
+
+
+def test_a_question_mark_opens_what_the_column_says(open_page: Open, folders: dict[str, Path]) -> None:
+    page = open_page(folders["valid"] / "report.html")
+    link = page.get_by_role("link", name="What does RTO say?")
+    link.focus()
+    page.keyboard.press("Enter")
+    said = page.locator("details.whys[open] dd").all_text_contents()
+    assert any("at least three in a row" in text for text in said)

@@ -9,6 +9,7 @@ import synthetic
 from chaos.core.errors import HistoryError
 from chaos.core.events import Note
 from chaos.core.manifest import write_manifest
+from chaos.core.series import REFUSED_WORD
 from chaos.core.verdict import Anomaly, CheckResult, Failover, Results
 from reports import words
 from reports.folder import Parts, read_parts
@@ -57,7 +58,10 @@ def test_a_check_that_is_unknown_in_an_invalid_run_says_why(folders: dict[str, P
     late = CheckResult(name="order", valid="unknown", found="3 of 4 queues", reason="the budget of 60 s ran out")
     data = changed(folders["invalid"], results=msgspec.structs.replace(base, checks=(*base.checks, late)))
     assert data.why == (("order", "the budget of 60 s ran out"),)
-    assert data.checks[-1].reason == "the budget of 60 s ran out"
+    tones = [check.tone for check in data.checks]
+    assert tones == sorted(tones, key=("bad", "warn", "good").index), "what failed stands first"
+    (told,) = (check for check in data.checks if check.name == "order")
+    assert told.reason == "the budget of 60 s ran out"
 
 
 def test_run_again_repeats_the_options_with_the_seed_that_was_drawn() -> None:
@@ -191,7 +195,10 @@ def test_operations_by_kind_and_outcome(reports_by_kind: dict[str, ReportData]) 
     sends = next(row for row in table.rows if row[0] == "send")
     series = synthetic.series()
     assert sends[1] == words.count(sum(series.rate["send"]["ok"]))
-    assert sends[4] == "0"
+    refused, unsent = sum(series.rate["send"][REFUSED_WORD]), sends[5]
+    assert (sends[4], unsent) == (words.count(refused), "0")
+    rest = [sum(series.rate["send"][word]) for word in ("ok", "fail", "info")]
+    assert sends[6] == f"{100 * rest[0] / sum(rest):.2f} %", "what was refused by design was not tried in earnest"
     assert reports_by_kind["empty"].counts.rows == ()
 
 

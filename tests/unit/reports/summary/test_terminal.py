@@ -21,12 +21,12 @@ went on acknowledging alone until 40.0 s; b2, master of epoch 2 from 22.6 s, gav
 again.
 
 check                 verdict  examined                   found
-assumptions           PASS     3 faults                   3 of 3 faults proven and healed, drain complete
 no-loss               FAIL     27 600 acknowledged sends  328 acknowledged messages lost
 offsets               FAIL     4 queues                   328 offsets given twice
+rpo                   FAIL     3 faults                   per fault
+assumptions           PASS     3 faults                   3 of 3 faults proven and healed, drain complete
 linearizable-offsets  PASS     4 queues                   37 stale tails, allowed here
 rto                   PASS     3 faults                   worst 2.9 s (fault 3)
-rpo                   FAIL     3 faults                   per fault
 
 #  fault                        from       to    RTO  lost  evidence
 1  leader-partition           20.0 s   40.0 s  3.0 s   328  EVIDENCE

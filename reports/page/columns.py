@@ -1,0 +1,126 @@
+"""What each column of the page's tables says, how precise it is, and why it is no contradiction of another. Pure.
+
+The tables take their headings from here, so that no column is without its words.
+"""
+
+from typing import Final
+
+from reports.terms import Terms
+
+Columns = tuple[tuple[str, str], ...]
+"""Headings with their explanations, in order."""
+
+VERDICT: Final[Columns] = (
+    ("check", "One question about the history. Red rows stand first."),
+    ("verdict", "PASS: nothing that the question looks for. FAIL: it was found. UNKNOWN: it could not be decided."),
+    (
+        "what it found",
+        "How often each anomaly was found; the link leads to examples. Several red rows are often one cause.",
+    ),
+    ("examined", "What the check looked at. PASS of few or none of them means little."),
+    ("took", "Computing time of this check. The first check to read the operations pays for it."),
+)
+FAULTS: Final[Columns] = (
+    ("#", "The number of the fault; the same in sentences, curves and logs."),
+    ("fault", "What was done: a kind of fault and how its targets were drawn."),
+    ("targets", "The nodes that were hit, or the sides of a cut."),
+    (
+        "evidence it took",
+        "What was seen from outside while it was in force, and that nothing of it was left afterwards.",
+    ),
+    ("from", "When it was injected: the moment at which it was asked for. Its effect may come some ms later."),
+    ("to", "When its healing began. A fault that overlaps the next one shares its outages with it."),
+    (
+        "errors",
+        (
+            "Operations that failed or had no known outcome from its injection to the next one. Refusals by design do "
+            "not count. Errors without an RTO: too few in a row for an outage."
+        ),
+    ),
+    (
+        "RTO",
+        (
+            "The longest stretch without service that belongs to this fault, over all kinds of operations: at least "
+            "three in a row that were not ok, until three in a row were. Not finer than its resolution, further below."
+        ),
+    ),
+    ("steady after", "How long after the healing throughput was again 90 % of what it was before, for five seconds."),
+    (
+        "lost",
+        (
+            "Acknowledged messages whose loss was proven before the next fault. Below: over what time they were "
+            "acknowledged. This is the RPO."
+        ),
+    ),
+)
+ERRORS: Final[Columns] = (
+    ("error", "What the client was told, or met."),
+    (
+        "outcome",
+        (
+            "failed: it certainly did not take effect. unknown: it may have. refused by design: the client stays on "
+            "one node on purpose, and that node must not serve; this is no error and counts nowhere else."
+        ),
+    ),
+    ("node", "Who answered; nobody: there was no answer."),
+    ("under fault", "The fault in force as the operation began, the newest of several."),
+    ("count", "How often."),
+    ("first", "When the first of these operations began."),
+    ("last", "When the last of them began."),
+)
+OPERATIONS: Final[Columns] = (
+    ("operation", "The kind of operation, final reads included."),
+    ("ok", "It took effect, and the client knows."),
+    ("failed", "It certainly did not take effect."),
+    ("unknown", "Nobody knows: no answer in time, or one that says so. It may have taken effect, even later."),
+    ("refused by design", "Failed for clients that stay on a node which must not serve. No error."),
+    ("not sent", "The load was late and left it out, so that it did not stand in a queue of its own making."),
+    ("ok of the others", "ok, of all but what was refused by design."),
+)
+
+
+def recovery(terms: Terms, scale: str) -> Columns:
+    """The columns of recovery times by fault and operation; ``scale``: the heading of the bars."""
+    return (
+        ("fault", "The fault to which the outages belong."),
+        ("operation", "Outages are told apart by kind: reads may be served while writes are not."),
+        (f"all {terms.key}s", f"The longest outage of any {terms.key}. Only clients that follow the route count."),
+        (f"worst {terms.key}", f"The same, with the {terms.key} that had it."),
+        ("recovered", "Whether service came back before the fault was healed or only after."),
+        (
+            "resolution",
+            (
+                "An RTO is not known finer than this: the longest of the time between two operations, of their "
+                "deadline, and of how late the load was. 2.0 s ± 3.0 s: an outage whose length nobody knows better."
+            ),
+        ),
+        (scale, "The RTO as a bar."),
+    )
+
+
+def availability(terms: Terms) -> Columns:
+    """The columns of availability."""
+    return (
+        (terms.key, "All of them, then those that were least available."),
+        ("available", f"Of the seconds in which a {terms.any_change} was due, those in which at least one was ok."),
+        ("seconds", f"Seconds in which a {terms.any_change} was due."),
+        ("longest silence", "The longest time from an operation to the next acknowledgement of any."),
+        ("from", "When that silence began."),
+    )
+
+
+LATENCY: Final[Columns] = (
+    ("sent", "When the messages were sent: in healthy times, or under which fault."),
+    ("messages", "How many of them a consumer was given during the load."),
+    ("p50", "Half of them took no longer, from the send to the first consumer that was given it. Within 10 %."),
+    ("p90", "Nine of ten took no longer. Within 10 %."),
+    ("p99", "99 of 100 took no longer. Within 10 %."),
+    ("longest", "The slowest of them."),
+    (
+        "unread during the load",
+        (
+            "Acknowledged, and given to no consumer before the load ended. They are not lost: the final reads found "
+            "them, or a check above says that they did not."
+        ),
+    ),
+)
