@@ -85,7 +85,9 @@ def _sentinel(node: NodeInfo, home: str, view: ClusterView) -> list[str]:
         *_common(node, home, SENTINEL_PORT),
         f"sentinel announce-ip {node.address}",
         f"sentinel announce-port {SENTINEL_PORT}",
+        "sentinel current-epoch 1",  # 0 would be no epoch of anybody
         f"sentinel monitor {MASTER} {first.address} {PORT} {QUORUM}",
+        f"sentinel config-epoch {MASTER} 1",
         *(f"sentinel {name} {MASTER} {view.settings[name]}" for name in SENTINEL),
         f"sentinel parallel-syncs {MASTER} 2",
     ]

@@ -66,12 +66,19 @@ class Servers:
         return self._by_address.get(address)
 
     async def watched(self, name: str, deadline_ns: int) -> Watched:
-        """Ask a sentinel. Raises Definite if it does not say."""
-        (reply,) = await self.links[name].call(("SENTINEL", "MASTER", MASTER), deadline_ns=deadline_ns)
+        """Ask a sentinel.
+
+        While it fails over, SENTINEL MASTER already has the epoch of the new master beside the address of the old one.
+
+        Raises:
+            Definite: it does not say.
+        """
+        asked = (("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER), ("SENTINEL", "MASTER", MASTER))
+        address, reply = await self.links[name].call(*asked, deadline_ns=deadline_ns)
         said = fields(reply)
         try:
             numbers = [int(said[key]) for key in ("config-epoch", "num-slaves", "num-other-sentinels")]
-            return Watched(self.named(said["ip"]), *numbers)
+            return Watched(self.named(str(address[0])) if isinstance(address, list) else None, *numbers)
         except (KeyError, ValueError) as error:
             raise Definite(f"malformed answer: {error}") from None
 
