@@ -60,9 +60,8 @@ def unpacked(package: Package, say: Callable[[str], None], environment: Mapping[
         if shutil.which(tool, path=environment.get("PATH")) is None:
             where = f"{package.program} comes from Debian's {package.name}"
             raise CapabilityError(f"{where}, and here is no {tool}; use {package.release}")
-    say(
-        f"{package.program} {package.plain_version}: fetching Debian's {package.name} into {root} ({package.size}, once)"
-    )
+    what = f"{package.program} {package.plain_version}"
+    say(f"{what}: fetching Debian's {package.name} into {root} ({package.size}, once)")
     try:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=root, prefix=f"{folder.name}.partial-") as partial:

@@ -79,6 +79,21 @@ class RedisProbe(Probe):
         missing = not_ready({seen.node: seen for seen in observed}, self._subjects)
         if missing is not None:
             return missing
+        return await self._unwatched() or await self._cluster_down()
+
+    async def _cluster_down(self) -> str | None:
+        """The first server of a cluster that does not serve its slots yet; None if there is none."""
+        for name in self._nodes.servers if self._mode == "cluster" else ():
+            try:
+                (said,) = await self._nodes.links[name].call(("CLUSTER", "INFO"), deadline_ns=_soon(_READY_TIMEOUT_S))
+            except (Definite, Indefinite) as error:
+                return f"{name} does not answer: {error}"
+            if info(said).get("cluster_state") != "ok":
+                return f"{name} says that the cluster is down"
+        return None
+
+    async def _unwatched(self) -> str | None:
+        """The first sentinel that could not fail over yet; None if there is none."""
         for name in self._nodes.watchers:
             try:
                 known = await self._nodes.watched(name, _soon(_READY_TIMEOUT_S))
@@ -106,8 +121,11 @@ class RedisProbe(Probe):
             if known.master is not None:
                 self._epochs[known.master] = max(known.epoch, self._epochs.get(known.master, 0))
             return WATCHER, (Claim(subject=self._subjects[0].name, leader=known.master, epoch=known.epoch),)
-        (reply,) = await self._nodes.links[node.name].call(("INFO", "replication"), deadline_ns=deadline_ns)
+        asked = ("INFO", "replication", "persistence")
+        (reply,) = await self._nodes.links[node.name].call(asked, deadline_ns=deadline_ns)
         said = info(reply)
+        if said.get("loading") == "1":
+            return "loading", ()  # it reads its file, and refuses everything else until then
         if self._mode == "cluster":
             return said.get("role", ""), self._of_cluster(said, await self._nodes.members(node.name, deadline_ns))
         leader = node.name if said.get("role") == "master" else self._nodes.named(said.get("master_host", ""))
