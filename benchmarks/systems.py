@@ -55,14 +55,32 @@ ETCD = Page(
         ),
     ),
 )
-PAGES = {"etcd": ETCD}
+_CONFIRMED = "client.wait=2"
+REDIS = Page(
+    about="Redis 7.0 of Debian 12; a master, two replicas and three sentinels unless a line says otherwise.",
+    cells=(
+        *(
+            Cell(workload, nemesis, settings=_CONFIRMED)
+            for workload in ("register", "set", "counter")
+            for nemesis in ("leader-kill", "random-partition", "major-suspend", "random-loss")
+        ),
+        Cell("set", "leader-kill", wrong=True),
+        Cell("set", "leader-partition", wrong=True),
+        Cell("set", "leader-kill", settings="cluster.mode=cluster", wrong=True),
+        Cell("set", "leader-kill", settings="cluster.mode=cluster client.wait=1"),
+        Cell("set", "all-kill", settings="cluster.mode=single"),
+        Cell("set", "all-kill", settings="cluster.mode=single appendonly=no", wrong=True),
+        Cell("set", "leader-kill", "docker", settings=_CONFIRMED),
+    ),
+)
+PAGES = {"etcd": ETCD, "redis": REDIS}
 FIRST_SEED_ONLY = "docker"
 """A line on this backend has one run: it shows that the system comes up and is disturbed there too."""
 
 
 def command_of(system: str, cell: Cell, seed: int) -> str:
     """The command of one run."""
-    more = f" --set {cell.settings}" if cell.settings else ""
+    more = "".join(f" --set {one}" for one in cell.settings.split())
     return (
         f"chaos run --system {system} --workload {cell.workload} --nemesis {cell.nemesis} --backend {cell.backend}"
         f"{more} --time-limit 60 --seed {seed}"

@@ -3,7 +3,8 @@
 from functools import partial
 from typing import Final, NamedTuple
 
-from cluster.systems._shared.link import Link, Malformed
+from cluster.systems._shared.link import Malformed
+from cluster.systems._shared.pool import Pool
 
 OK: Final = 200
 _LINE: Final = b"\r\n"
@@ -71,29 +72,8 @@ def _joined(rest: bytes) -> bytes | None:
     return None
 
 
-class HttpLinks:
-    """The way to a server. A request has a connection of its own, and leaves it to the next one if it was answered."""
+class HttpLinks(Pool[Request, Answer]):
+    """The way to a server."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._new = partial(Link[Request, Answer], host, port, partial(Http, host))
-        self._idle: list[Link[Request, Answer]] = []
-
-    async def ask(self, request: Request, deadline_ns: int) -> Answer:
-        """One request, one answer.
-
-        Raises:
-            Definite: it was not sent. Indefinite: nobody knows what became of it.
-        """
-        link = self._idle.pop() if self._idle else self._new()
-        try:
-            answer = await link.ask(request, deadline_ns)
-        except BaseException:  # its answer may still come, and must not be taken for another's
-            link.close()
-            raise
-        self._idle.append(link)
-        return answer
-
-    def close(self) -> None:
-        """Drop every connection that is not in use; safe to call twice."""
-        while self._idle:
-            self._idle.pop().close()
+        super().__init__(host, port, partial(Http, host))

@@ -17,7 +17,6 @@ from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import debian, routing
 from cluster.systems.etcd import settings as settings_of
 from cluster.systems.etcd.gateway import CLIENT_PORT
-from cluster.systems.etcd.needs import needs
 from cluster.systems.etcd.settings import FLAGS, GROUP
 
 _WORDS: Final[Mapping[str, type[Word]]] = {
@@ -62,8 +61,8 @@ class Etcd:
         return debian.unpacked(PACKAGE, say)
 
     def needs(self) -> Need:
-        """See ``needs.needs``."""
-        return needs(PACKAGE)
+        """Debian's package, or the tools that fetch it."""
+        return debian.needs(PACKAGE)
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """A member that has data goes on with it, whatever else it is told of the cluster."""

@@ -10,7 +10,6 @@ from chaos import plugins
 from chaos.cli.main import cli
 from cluster.needs import Need, need_of
 from cluster.systems._shared import debian
-from cluster.systems.etcd.needs import needs as etcd_needs
 from cluster.systems.etcd.system import PACKAGE
 from cluster.systems.rocketmq import artefacts
 from cluster.systems.rocketmq.needs import needs as rocketmq_needs
@@ -30,16 +29,16 @@ def tools(environment: dict[str, str], *names: str) -> None:
 
 
 def test_etcd_is_there_or_apt_can_fetch_it(environment: dict[str, str]) -> None:
-    assert etcd_needs(PACKAGE, environment) == Need(
+    assert debian.needs(PACKAGE, environment) == Need(
         met=False, detail="it comes from Debian's etcd-server 3.4.23, and here is no apt-get", help="use Debian 12"
     )
     tools(environment, "apt-get", "dpkg-deb")
-    fetched = etcd_needs(PACKAGE, environment)
+    fetched = debian.needs(PACKAGE, environment)
     assert fetched.met
     assert "the first run fetches Debian's etcd-server 3.4.23 by apt-get (8 MB) into " in fetched.detail
     folder = Path(environment["CHAOS_CACHE"]) / f"etcd-3.4.23-{platform.machine()}"
     folder.mkdir(parents=True)
-    assert etcd_needs(PACKAGE, environment) == Need(met=True, detail=f"3.4.23 in {folder}")
+    assert debian.needs(PACKAGE, environment) == Need(met=True, detail=f"3.4.23 in {folder}")
     assert debian.unpacked(PACKAGE, print, environment) == folder, "a run looks there too"
 
 

@@ -36,7 +36,7 @@ def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("chaos image b", ["plain,build"]),
         ("chaos run --nem", ["plain,--nemesis"]),
         ("chaos run --live p", ["plain,plain"]),
-        ("chaos run --system ", ["plain,etcd", "plain,minimq", "plain,rocketmq"]),
+        ("chaos run --system ", ["plain,etcd", "plain,minimq", "plain,redis", "plain,rocketmq"]),
         ("chaos run --backend a", ["plain,auto"]),
         ("chaos run --workload ", ["plain,group", "plain,idempotent", "plain,ordered", "plain,queue"]),
         ("chaos run --system etcd --workload r", ["plain,register"]),
@@ -131,13 +131,13 @@ def test_bash_gets_the_end_of_the_word_that_it_asks_for() -> None:
 def test_zsh_gets_three_lines_for_each_word_with_colons_escaped() -> None:
     lines = asked("zsh", COMP_WORDS="chaos run --nemesis random-loss:prob", COMP_CWORD="3").splitlines()
     assert lines == ["open", "random-loss\\:probability=", "a number above 0 and up to 1"]
-    lines = asked("zsh", COMP_WORDS="chaos run --system r", COMP_CWORD="3").splitlines()
+    lines = asked("zsh", COMP_WORDS="chaos run --system ro", COMP_CWORD="3").splitlines()
     assert lines[:2] == ["plain", "rocketmq"]
     assert len(lines) == 3
 
 
 def test_fish_gets_a_line_for_each_word_with_its_help_behind_a_tab() -> None:
-    (line,) = asked("fish", COMP_WORDS="chaos run --system r", COMP_CWORD="r").splitlines()
+    (line,) = asked("fish", COMP_WORDS="chaos run --system ro", COMP_CWORD="ro").splitlines()
     assert line.startswith("plain,rocketmq\tApache RocketMQ")
 
 

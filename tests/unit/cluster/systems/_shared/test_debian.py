@@ -85,3 +85,18 @@ def test_a_cache_that_cannot_be_written(place, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DeployError, match="make it writable or set CHAOS_CACHE"):
         unpacked(ETCD, print, {**place, "CHAOS_CACHE": str(tmp_path / "file")})
+
+
+def test_libraries_of_other_packages_are_kept_beside_the_programs(place):
+    apt(place, 'for want in "$@"; do case "$want" in download) ;; *) cp "$MADE" "${want%%=*}.deb";; esac; done')
+    library = Path(place["MADE"]).parent / "tree/usr/lib/x86_64-linux-gnu/libx.so.2.0"
+    library.parent.mkdir(parents=True)
+    library.write_text("code")
+    library.with_name("libx.so.2").symlink_to("libx.so.2.0")
+    tree = Path(place["MADE"]).parent / "tree"
+    subprocess.run(["dpkg-deb", "-b", tree, place["MADE"]], check=True, capture_output=True)
+    package = Package("etcd", "a", "5:3.4", "1 MB", beside=("b",), libraries=("libx2",))
+    folder = unpacked(package, print, place)
+    assert folder.name.startswith("etcd-3.4-"), "a colon would end it where paths are listed"
+    assert (folder / "lib/libx.so.2").read_text() == "code"
+    assert Path(place["CALLS"]).read_text() == "download a=5:3.4* b=5:3.4* libx2\n"

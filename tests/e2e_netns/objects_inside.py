@@ -1,6 +1,7 @@
 """What a test does inside the cluster's network: one command a line in, one JSON answer a line out.
 
-First line: the ClusterView. Then ``readiness``, ``confirm``, ``observe``, ``remove`` or ``use``.
+Its argument is the system. First line: the ClusterView. Then ``readiness``, ``confirm``, ``observe``, ``remove`` or
+``use``.
 """
 
 import asyncio
@@ -8,6 +9,7 @@ import sys
 
 import msgspec
 
+from chaos import plugins
 from chaos.core.client import settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
@@ -15,8 +17,6 @@ from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from cluster.leaders import leads_of
 from cluster.system import ClusterView
-from cluster.systems.etcd.settings import GROUP
-from cluster.systems.etcd.system import Etcd
 
 OPERATIONS = (
     (register.F.READ, None),
@@ -33,9 +33,9 @@ OPERATIONS = (
 )
 
 
-async def use(view):
+async def use(system, view):
     """Each operation by the next of eight clients, three of which are pinned; the node, the type and the result."""
-    clients = [Etcd().client(view, number, 8, seed=1) for number in range(8)]
+    clients = [system.client(view, number, 8, seed=1) for number in range(8)]
     said = []
     for number, (f, argument) in enumerate(OPERATIONS):
         deadline_ns = now_ns() + 10 * NS_PER_S
@@ -47,17 +47,19 @@ async def use(view):
     return said
 
 
-async def observe(probe, view):
+async def observe(system, probe, view):
     seen = {node.name: await probe.observe(node, 0.8) for node in view.nodes}
-    return {"seen": seen, "lead": leads_of(seen, Etcd().subjects({}, 1))[GROUP]}
+    subjects = system.subjects(view.settings, 1)
+    return {"seen": seen, "lead": leads_of(seen, subjects)[subjects[0].name]}
 
 
 async def main():
     view = msgspec.json.decode(sys.stdin.buffer.readline(), type=ClusterView)
-    probe = Etcd().probe(view)
+    system = plugins.load("systems", sys.argv[1])()
+    probe = system.probe(view)
     loop = asyncio.get_running_loop()
     while line := (await loop.run_in_executor(None, sys.stdin.buffer.readline)).decode().strip():
-        ours = {"observe": lambda: observe(probe, view), "use": lambda: use(view)}
+        ours = {"observe": lambda: observe(system, probe, view), "use": lambda: use(system, view)}
         answer = await (ours[line] if line in ours else getattr(probe, line))()
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.buffer.flush()

@@ -1,0 +1,104 @@
+"""One logical client: registers and counters are keys, sets are sets.
+
+A strong read must be answered by a master. A replica answers GET too, so reads are asked with GETEX, which counts as a
+write though it changes nothing: replicas refuse it, and so does a master that has too few of them
+(``min-replicas-to-write``). With ``client.wait`` each operation counts only once so many replicas have confirmed that
+they hold all that the master has: a read then adds one to a key of its own, so that there is something to confirm.
+"""
+
+from typing import Final
+
+from chaos.core.client import Definite, Indefinite, Received
+from chaos.core.clock import now_ns
+from chaos.core.op import Invocation
+from chaos.models.objects import counter, register
+from chaos.models.objects import set as sets
+from chaos.models.objects.answers import Found
+from cluster.system import ClusterView
+from cluster.systems._shared.client import RoutedClient
+from cluster.systems.redis.launch import SERVER
+from cluster.systems.redis.resp import Reply
+from cluster.systems.redis.servers import Server, Servers, groups_of
+from cluster.systems.redis.slots import TAGS
+
+Command = tuple[str | int, ...]
+
+_CAS: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2]) return 1 end return 0"
+_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters"}
+_READS: Final = (register.F.READ, sets.F.READ, counter.F.READ)
+_NS_PER_MS: Final = 1_000_000
+_WAIT_MARGIN_MS: Final = 20
+"""A server gives up waiting so much before whoever waits for it does."""
+
+
+class RedisClient(RoutedClient[Server]):
+    """One logical client of Redis."""
+
+    def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
+        servers = Servers(view)
+        names = [node.name for node in view.of_role(SERVER)]
+        mode = view.settings["cluster.mode"]
+        whom = {"sentinel": "the sentinels", "cluster": "the servers", "single": "the server"}[mode]
+        links = {name: servers.links[name] for name in names}
+        super().__init__(view, number, clients, seed, links, servers, whom, groups_of(names, mode))
+        self._mark = view.mark
+        self._tags = TAGS if mode == "cluster" else ()
+        self._wait = int(view.settings["client.wait"])
+        self._replica_reads = view.settings["client.replicaReads"] == "on"
+
+    async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        command, read = command_of(op, self._key(op)), op.f in _READS
+        commands = [command]
+        if read and not self._replica_reads:
+            commands = strong(command, f"{self._key(op)}/confirmed", confirmed=bool(self._wait))
+        waits = bool(self._wait) and not (read and self._replica_reads)
+        if waits:
+            commands.append(("WAIT", self._wait, max(1, (deadline_ns - now_ns()) // _NS_PER_MS - _WAIT_MARGIN_MS)))
+        replies = await self._links[node].call(*commands, deadline_ns=deadline_ns, write=not read)
+        confirmed = int(str(replies.pop())) if waits else 0
+        if read:
+            received.result = answer_of(op, _inner(replies))
+        if op.f is register.F.CAS and replies[0] == 0:
+            raise Definite("the comparison does not hold")
+        if waits and confirmed < self._wait:
+            raise (Definite if read else Indefinite)(f"{confirmed} of {self._wait} replicas have confirmed it")
+
+    def _key(self, op: Invocation) -> str:
+        tag = f"{{{self._tags[op.key % len(self._tags)]}}}/" if self._tags else ""
+        return f"{tag}{self._mark}/{_KINDS[type(op.f)]}/{op.key}"
+
+
+def command_of(op: Invocation, key: str) -> Command:
+    """The command of an operation. Pure."""
+    if op.f is register.F.WRITE:
+        return ("SET", key, op.argument.value)
+    if op.f is register.F.CAS:
+        return ("EVAL", _CAS, 1, key, op.argument.expected, op.argument.value)
+    if op.f is sets.F.ADD:
+        return ("SADD", key, op.argument.element)
+    if op.f is counter.F.ADD:
+        return ("INCRBY", key, op.argument.amount)
+    return ("SMEMBERS", key) if op.f is sets.F.READ else ("GET", key)
+
+
+def strong(read: Command, beside: str, *, confirmed: bool) -> list[Command]:
+    """A read that only a master answers, and that leaves something for replicas to confirm, if they shall. Pure.
+
+    ``beside``: a key in the same slot that nobody else looks at.
+    """
+    if confirmed:
+        return [("MULTI",), read, ("INCR", beside), ("EXEC",)]
+    return [("GETEX", read[1])] if read[0] == "GET" else [("MULTI",), read, ("GETEX", beside), ("EXEC",)]
+
+
+def _inner(replies: list[Reply]) -> Reply:
+    """The reply to the read itself."""
+    last = replies[-1]
+    return last[0] if len(replies) > 1 and isinstance(last, list) else last
+
+
+def answer_of(op: Invocation, reply: Reply) -> Found | sets.Elements:
+    """What a read found. Pure."""
+    if op.f is sets.F.READ:
+        return sets.Elements([int(str(element)) for element in reply] if isinstance(reply, list) else [])
+    return Found(None if reply is None else int(str(reply)))
