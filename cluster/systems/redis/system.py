@@ -47,6 +47,7 @@ class Redis:
     """Redis 7.0 of Debian. Implements ``cluster.system.System``; only ``fetch`` is not pure."""
 
     name = "redis"
+    refusals = ("READONLY", "NOREPLICAS")
     version = PACKAGE.plain_version
     roles: Mapping[str, RoleKind] = MappingProxyType({SERVER: "replica", WATCHER: "controller"})
     workload = "register"
