@@ -25,6 +25,7 @@ from checkers.history.check import Check, Examiner, HasHeadline, Held, TellsWhat
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
+from checkers.recovery.operation_kinds import KindsKernel, KindsSummary, kind_results
 from checkers.recovery.rpo import RpoSummary, Toll
 from checkers.recovery.rto import RtoKernel, RtoSummary
 from checkers.recovery.series import SeriesKernel
@@ -268,6 +269,7 @@ def _measured(results: Results, panel: Panel, summaries: Mapping[str, Any], cont
     """The verdict with what was measured beside it."""
     traffic, service = summaries.get("assumptions"), summaries.get(ServiceKernel.name)
     served = service if isinstance(service, ServiceSummary) else None
+    kinds = summaries.get(KindsKernel.name)
     steadied = steady(served, context)
     spans = () if panel.partial else context.timeline.faults
     return msgspec.structs.replace(
@@ -276,4 +278,5 @@ def _measured(results: Results, panel: Panel, summaries: Mapping[str, Any], cont
         counts=named_counts(traffic, context) if isinstance(traffic, Traffic) else {},
         availability=availability(served),
         latency=latencies(served, context),
+        kinds=kind_results(kinds if isinstance(kinds, KindsSummary) else None, context),
     )

@@ -23,7 +23,11 @@ OF_LOGS: Final = CHECKS
 ALWAYS: Final = frozenset({"assumptions", "final-reads"})
 """Without these no other row means anything."""
 
-FIGURES: Final = ("checkers.recovery.series:SeriesKernel", "checkers.recovery.service:ServiceKernel")
+FIGURES: Final = (
+    "checkers.recovery.series:SeriesKernel",
+    "checkers.recovery.service:ServiceKernel",
+    "checkers.recovery.operation_kinds:KindsKernel",
+)
 """The curves and the figures of a run, which decide nothing."""
 
 

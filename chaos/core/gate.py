@@ -1,0 +1,70 @@
+"""What somebody wants of a run beside correctness, as it is stored: thresholds, what fails a build, what is allowed.
+
+``Gates`` stands in ``run.json``, ``ThresholdResult`` and ``GateResult`` in ``results.json`` (SEMANTICS 27, 28).
+"""
+
+from typing import Final, Literal
+
+import msgspec
+
+State = Literal["held", "broken", "unknown"]
+Answer = bool | Literal["unknown"]
+
+ANOMALIES: Final = "anomalies"
+THRESHOLDS: Final = "thresholds"
+UNKNOWN: Final = "unknown"
+FAIL_ON: Final = (ANOMALIES, THRESHOLDS)
+"""What makes the exit code 1 unless somebody says otherwise."""
+
+
+class Allowed(msgspec.Struct, frozen=True, kw_only=True):
+    """A finding that does not fail a build: which anomaly of which system, why, and until which day (UTC, ISO)."""
+
+    anomaly: str
+    system: str
+    reason: str
+    until: str | None = None
+
+
+class Gates(msgspec.Struct, frozen=True, kw_only=True):
+    """All that somebody wants of a run. ``thresholds``: as they were written."""
+
+    thresholds: tuple[str, ...] = ()
+    fail_on: tuple[str, ...] = FAIL_ON
+    allow: tuple[Allowed, ...] = ()
+
+
+class ThresholdResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one threshold.
+
+    ``measured``: the figure in words, empty if there is none. ``value``: the same as a number in seconds, messages, a
+    share from 0 to 1 or operations a second; None if there is none, or if a recovery never came. ``reason``: why it is
+    unknown, else empty.
+    """
+
+    text: str
+    state: State
+    measured: str = ""
+    value: float | None = None
+    reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """``lost==0 (measured 3)``, or why nothing was measured."""
+        return f"{self.text} ({f'measured {self.measured}' if self.measured else self.reason})"
+
+
+class GateResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether somebody has to act.
+
+    ``valid``: what the exit code says, which may differ from the verdict. ``failed_by``: the findings that fail it.
+    ``allowed``: those that would and are allowed. ``expired``: allowances whose last day is over.
+    ``ignored``: findings that ``fail_on`` does not list.
+    """
+
+    valid: Answer
+    fail_on: tuple[str, ...] = FAIL_ON
+    failed_by: tuple[str, ...] = ()
+    allowed: tuple[Allowed, ...] = ()
+    expired: tuple[Allowed, ...] = ()
+    ignored: tuple[str, ...] = ()
