@@ -22,9 +22,9 @@ _STATES: Final[dict[str, Valid]] = {"held": True, "broken": False, "unknown": UN
 _UPPER: Final = ("==", "<", "<=")
 
 
-def gates_of(run: RunInfo) -> Gates:
-    """What is wanted of a run, its budget of recovery times among the thresholds."""
-    gates, limit_s = run.gates, run.rto_budget_s
+def gates_of(run: RunInfo, instead: Gates | None = None) -> Gates:
+    """What is wanted of a run, or something else instead, with its budget of recovery times among the thresholds."""
+    gates, limit_s = instead or run.gates, run.rto_budget_s
     if limit_s is None or any(one.is_budget and one.limit <= limit_s for one in map(parse, gates.thresholds)):
         return gates
     return msgspec.structs.replace(gates, thresholds=(*gates.thresholds, budget(limit_s)))
@@ -137,9 +137,9 @@ def findings(results: Results) -> dict[str, frozenset[str]]:
     for row in results.checks:
         if row.valid is False and not any(not one.allowed for one in row.anomalies.values()):
             out[row.name] = frozenset({row.name})
-    for one in results.thresholds:
-        if one.state == "broken":
-            out[one.text] = frozenset({BUDGET}) if parse(one.text).is_budget else frozenset()
+    for threshold in results.thresholds:
+        if threshold.state == "broken":
+            out[threshold.text] = frozenset({BUDGET}) if parse(threshold.text).is_budget else frozenset()
     return out
 
 

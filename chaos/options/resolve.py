@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from chaos import plugins
 from chaos.core.errors import UsageError
+from chaos.models.registry import model_named
 from chaos.options import bugs
 from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
+from chaos.options.gates import checked_operations
 from cluster.bug import SETTING, Bug
 from cluster.system import System, settings_for
 
@@ -74,6 +76,12 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         values["checks"] = check_names(values["checks"])
     workload = _workload(values.get("workload", system.workload), found)
     needed = beneath(settings_for(system, workload.needs), wanted)
+    checked_operations(
+        values.get("thresholds", ()),
+        (word.word for word in model_named(workload.model).functions),
+        config.origins.get("thresholds", "") if "thresholds" not in given else "--threshold",
+        f"the workload {workload.name}",
+    )
     settings, seed = system.resolve(needed), secrets.randbelow(2**31)
     experiment = resolved(values, settings, seed, workload=workload.name, keys=workload.keys)
     origins = experiment.origins
