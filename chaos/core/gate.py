@@ -3,6 +3,7 @@
 ``Gates`` stands in ``run.json``, ``ThresholdResult`` and ``GateResult`` in ``results.json`` (SEMANTICS 27, 28).
 """
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -68,3 +69,28 @@ class GateResult(msgspec.Struct, frozen=True, kw_only=True):
     allowed: tuple[Allowed, ...] = ()
     expired: tuple[Allowed, ...] = ()
     ignored: tuple[str, ...] = ()
+
+
+def threshold_words(rows: Sequence[ThresholdResult]) -> list[str]:
+    """The sentences that begin a verdict: what is broken, then what was not measured."""
+    out = []
+    for state, words in (("broken", "Broken threshold{}"), ("unknown", "Threshold{} not measured")):
+        own = [row.sentence for row in rows if row.state == state]
+        if own:
+            out.append(f"{words.format('' if len(own) == 1 else 's')}: {', '.join(own)}.")
+    return out
+
+
+def gate_words(gate: GateResult | None) -> str:
+    """The end of a sentence: what is allowed and why, what no longer is, and what ``fail-on`` does not list."""
+    if gate is None:
+        return ""
+    out = [f" Allowed: {_allowed(one)}." for one in gate.allowed]
+    out += [f" No longer allowed: {_allowed(one)}." for one in gate.expired]
+    out += [f" Not in fail-on: {', '.join(gate.ignored)}."] if gate.ignored else []
+    return "".join(out)
+
+
+def _allowed(one: Allowed) -> str:
+    until = f" until {one.until}" if one.until else ""
+    return f"{one.anomaly} of {one.system}{until} ({one.reason.rstrip('.')})"

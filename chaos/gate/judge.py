@@ -10,7 +10,17 @@ from typing import Final
 
 import msgspec
 
-from chaos.core.gate import ANOMALIES, FAIL_ON, THRESHOLDS, Allowed, GateResult, Gates, State, ThresholdResult
+from chaos.core.gate import (
+    ANOMALIES,
+    FAIL_ON,
+    THRESHOLDS,
+    GateResult,
+    Gates,
+    State,
+    ThresholdResult,
+    gate_words,
+    threshold_words,
+)
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import UNKNOWN, Results, Valid, merged
 from chaos.gate.measure import Measured, measure
@@ -42,7 +52,7 @@ def gated(results: Results, run: RunInfo | None, gates: Gates, today: date) -> R
     rows = tuple(judge(parse(text), results, run) for text in gates.thresholds)
     told = with_thresholds(results, rows)
     gate = gate_of(told, gates, run.system if run is not None else "", today)
-    return msgspec.structs.replace(told, gate=gate, sentence=f"{told.sentence}{said(gate)}")
+    return msgspec.structs.replace(told, gate=gate, sentence=f"{told.sentence}{gate_words(gate)}")
 
 
 def judge(threshold: Threshold, results: Results, run: RunInfo | None) -> ThresholdResult:
@@ -85,20 +95,10 @@ def with_thresholds(results: Results, rows: Sequence[ThresholdResult]) -> Result
     return msgspec.structs.replace(
         results,
         valid=merged((results.valid, *(_STATES[row.state] for row in rows))),
-        sentence=" ".join(part for part in (*told_first(rows), results.sentence) if part),
+        sentence=" ".join(part for part in (*threshold_words(rows), results.sentence) if part),
         reason="; ".join(one for one in reasons if one),
         thresholds=tuple(rows),
     )
-
-
-def told_first(rows: Sequence[ThresholdResult]) -> list[str]:
-    """The sentences that begin a verdict: what is broken, then what was not measured."""
-    out = []
-    for state, words in (("broken", "Broken threshold{}"), ("unknown", "Threshold{} not measured")):
-        own = [row.sentence for row in rows if row.state == state]
-        if own:
-            out.append(f"{words.format('' if len(own) == 1 else 's')}: {', '.join(own)}.")
-    return out
 
 
 def gate_of(results: Results, gates: Gates, system: str, today: date) -> GateResult | None:
@@ -156,18 +156,3 @@ def _answer(results: Results, gates: Gates, *, failed: bool) -> Valid:
     if results.valid == UNKNOWN or UNKNOWN in rows:
         return False if UNKNOWN in gates.fail_on else UNKNOWN
     return True
-
-
-def said(gate: GateResult | None) -> str:
-    """The end of a sentence: what is allowed and why, what no longer is, and what ``fail-on`` does not list."""
-    if gate is None:
-        return ""
-    out = [f" Allowed: {_allowed(one)}." for one in gate.allowed]
-    out += [f" No longer allowed: {_allowed(one)}." for one in gate.expired]
-    out += [f" Not in fail-on: {', '.join(gate.ignored)}."] if gate.ignored else []
-    return "".join(out)
-
-
-def _allowed(one: Allowed) -> str:
-    until = f" until {one.until}" if one.until else ""
-    return f"{one.anomaly} of {one.system}{until} ({one.reason.rstrip('.')})"

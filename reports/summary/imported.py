@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.core.gate import gate_words, threshold_words
 from chaos.core.verdict import FaultResult, KindResult, Results
-from chaos.gate.judge import said, told_first
 from checkers.anomalies.findings import listed
 from checkers.recovery.rpo import RpoKernel
 from reports import words
@@ -31,7 +31,7 @@ def summary(path: str, results: Results, look: Look = PIPED) -> str:
     """The answer, the reason, each anomaly with its first sentence and rows; then the figures."""
     examined = results.checks[0].examined if results.checks else ""
     out = ["", f"{stamp(results.valid, look)}  {path}  {results.model}, {examined}"]
-    for line in (*told_first(results.thresholds), said(results.gate).strip()):
+    for line in (*threshold_words(results.thresholds), gate_words(results.gate).strip()):
         out += look.wrapped(line) if line else []
     if results.engine_note:
         out += look.wrapped(results.engine_note)

@@ -17,13 +17,15 @@ seed: 4
 base:
   system: minimq
   engine: local
-  rate: 50
+  rate: 20
   time-limit: 6
   recovery-time: 1
   thresholds: [lost==0, "errors(send)<50%"]
 axes:
   nemesis: [noop]
 """
+BUILD = {"PASS": 0, "UNKNOWN": 2}
+"""A busy machine may know nothing in the end; no run may be FAIL."""
 
 
 @pytest.fixture(scope="module")
@@ -55,15 +57,17 @@ def perform(name: str, place: Path, matrix: str) -> list[int]:
 def test_the_steps_leave_what_the_server_keeps(name: str, place: Path) -> None:
     for left in ("junit.xml", "summary.md", "step-summary.md"):
         (place / left).unlink(missing_ok=True)
-    codes = perform(name, place, "tiny.yaml")
-    assert set(codes) == {0}
+    matrix, *others = perform(name, place, "tiny.yaml")
+    verdict = (place / "summary.md").read_text().split("\n", 1)[0].removeprefix("# matrix tiny: ")
+    assert matrix == BUILD[verdict], "the build's result is the verdict's"
+    assert others
+    assert set(others) == {0}
     root = ET.fromstring((place / "junit.xml").read_text())  # noqa: S314 - our own
     assert [case.attrib["name"] for case in root.iter("testcase")] == [
         "noop.1",
         "noop.1: threshold lost==0",
         "noop.1: threshold errors(send)<50%",
     ]
-    assert "# matrix tiny: PASS" in (place / "summary.md").read_text()
     assert (place / "public" / "index.html").is_file()
     if name.startswith("github"):
         assert (place / "step-summary.md").read_text() == (place / "summary.md").read_text()
