@@ -18,7 +18,7 @@ FAIL_ON: Final = (ANOMALIES, THRESHOLDS)
 """What makes the exit code 1 unless somebody says otherwise."""
 
 
-class Allowed(msgspec.Struct, frozen=True, kw_only=True):
+class Allowed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A finding that does not fail a build: which anomaly of which system, why, and until which day (UTC, ISO)."""
 
     anomaly: str
