@@ -22,6 +22,15 @@ class Stamp(msgspec.Struct, frozen=True):
     tone: str
 
 
+class ThresholdRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One threshold: what was asked, whether it holds, and what was measured or why nothing was."""
+
+    text: str
+    word: str
+    tone: str
+    said: str
+
+
 class CheckRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the verdict table; ``link`` is the anchor of its first anomaly."""
 
@@ -164,6 +173,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[str, ...]
     commands: tuple[tuple[str, str], ...]
     notices: tuple[str, ...]
+    thresholds: tuple[ThresholdRow, ...]
     checks: tuple[CheckRow, ...]
     declined: tuple[tuple[str, str], ...]
     engine: str

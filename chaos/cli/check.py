@@ -2,10 +2,10 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import msgspec
@@ -13,7 +13,10 @@ from click.core import ParameterSource
 
 from chaos.cli.amount_type import AmountType
 from chaos.cli.bar import Bar
+from chaos.cli.check_outputs import JUNIT_OPTION, SUMMARY_OPTION, CheckOutputs
+from chaos.cli.check_places import StoredRun, find_stored
 from chaos.cli.examples import examples
+from chaos.cli.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
 from chaos.cli.output import complain, look, tell
@@ -43,6 +46,7 @@ def as_object(path: str, results: Results) -> dict[str, object]:
             for name, anomaly in results.anomalies.items()
         },
         "reason": results.reason,
+        "thresholds": msgspec.to_builtins(results.thresholds),
     }
 
 
@@ -143,6 +147,10 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     shell_complete=offer("checks with commas"),
     help="Judge only these checks and the assumptions; leave the run folder as it is (chaos).",
 )
+@THRESHOLD_OPTION
+@FAIL_ON_OPTION
+@JUNIT_OPTION
+@SUMMARY_OPTION
 @STORE_OPTION
 def check_command(
     *,
@@ -156,6 +164,10 @@ def check_command(
     store: str,
     checks: tuple[str, ...],
     report: Path | None,
+    thresholds: tuple[str, ...] | None,
+    fail_on: tuple[str, ...] | None,
+    junit: Path | None,
+    summary: Path | None,
     **options: Any,
 ) -> int:
     """Judge stored runs again, or histories of other tools.
@@ -172,17 +184,21 @@ def check_command(
     given = {name: value for name, value in options.items() if value is not None}
     if report is not None and (format_name == "chaos" or len(paths) > 1):
         raise UsageError("--report: writes the page of one file of another tool; chaos report RUN writes that of a run")
+    if checks and thresholds:
+        raise UsageError("--threshold: of a whole run, not of some checks; leave out --check")
+    outputs = CheckOutputs(thresholds, fail_on, junit, summary)
     if format_name == "chaos":
         if given:
             names = ", ".join(f"--{name.removesuffix('_s').replace('_', '-')}" for name in given)
             others = ", ".join(FORMATS[1:])
             raise UsageError(f"{names}: only for histories of other tools; add --format, one of {others}")
-        codes = _runs(paths, engine, store, scratch, master, frozenset(check_names(checks)), as_json=as_json)
+        codes = _runs(paths, engine, store, scratch, master, frozenset(check_names(checks)), outputs, as_json=as_json)
     elif checks:
         raise UsageError("--check: only for run folders; leave it out, a file is judged by its --model")
     else:
         far = master is not None and not master.startswith("local")
-        codes = _files(paths, format_name, engine, scratch, given, far=far, as_json=as_json, report=report)
+        codes = _files(paths, format_name, engine, scratch, given, outputs, far=far, as_json=as_json, report=report)
+    outputs.write()
     assert set(codes) <= set(WORST_FIRST)
     return min(codes, key=WORST_FIRST.index)
 
@@ -199,13 +215,6 @@ def _refused(text: str, error: ChaosError) -> int:
     return error.exit_code
 
 
-class _Run(NamedTuple):
-    """A run that is to be judged. ``home``: the folder of this machine that gets its verdict."""
-
-    where: Place
-    home: Path
-
-
 def _runs(
     paths: tuple[str, ...],
     engine: str,
@@ -213,84 +222,47 @@ def _runs(
     scratch: Path | None,
     master: str | None,
     only: frozenset[str],
+    outputs: CheckOutputs,
     *,
     as_json: bool,
 ) -> list[int]:
     with ExitStack() as until_told:
-        runs = [_run(text, Path(store), scratch, master, until_told) for text in paths]
-        return _runs_at_hand(paths, runs, engine, only, as_json=as_json)
-
-
-def _run(text: str, store: Path, scratch: Path | None, master: str | None, until_told: ExitStack) -> _Run | ChaosError:
-    """Where a run is judged: one of another file system there, or here if tables have to be made, gone afterwards."""
-    from chaos.run.store import find_run
-
-    try:
-        where = place(text)
-        if not isinstance(where, Remote):
-            folder = find_run(text if "://" not in text else str(where), store)
-            return _Run(folder, folder)
-        return _far_run(text, where, scratch, master, until_told)
-    except ChaosError as error:
-        return error
-    except OSError as error:
-        return HistoryError(f"{text}: {error.strerror}")
-
-
-def _far_run(text: str, where: Remote, scratch: Path | None, master: str | None, until_told: ExitStack) -> _Run:
-    """A run of another file system.
-
-    Raises:
-        ChaosError: it cannot be judged.
-    """
-    from checkers.history.remote_folder import fetch_streams, fetch_words, has_tables
-    from checkers.history.shards import run_of
-    from spark_checkers.masters import Where
-
-    if not where.exists():
-        raise HistoryError(f"{text}: there is no such folder")
-    run_of(where)
-    there = has_tables(where)
-    if not there and scratch is None and master is not None and not Where(master).local:
-        raise UsageError(
-            f"{text}: it has streams without whole tables, which must be fetched; add --scratch FOLDER that executors "
-            f"of --master {master} reach"
-        )
-    top = until_told.enter_context(TemporaryDirectory(prefix="chaos-check-", dir=None if there else scratch))
-    home = Path(top) / (where.name or "run")
-    home.mkdir()
-    fetch_words(where, home)
-    if not there:
-        fetch_streams(where, home)
-    how = "read where it is" if there else "streams without whole tables, fetched to be judged here"
-    complain(f"{text}: {how}; the verdict is printed, not written there")
-    return _Run(where if there else home, home)
+        runs = [find_stored(text, Path(store), scratch, master, until_told) for text in paths]
+        return _runs_at_hand(paths, runs, engine, only, outputs, as_json=as_json)
 
 
 def _runs_at_hand(
-    paths: tuple[str, ...], runs: list[_Run | ChaosError], engine: str, only: frozenset[str], *, as_json: bool
+    paths: tuple[str, ...],
+    runs: list[StoredRun | ChaosError],
+    engine: str,
+    only: frozenset[str],
+    outputs: CheckOutputs,
+    *,
+    as_json: bool,
 ) -> list[int]:
-    known = [run for run in runs if isinstance(run, _Run)]
+    known = [run for run in runs if isinstance(run, StoredRun)]
     if not known:
-        return [_refused(text, run) for text, run in zip(paths, runs, strict=True) if isinstance(run, ChaosError)]
+        return _none_at_hand(paths, runs, outputs)
     from chaos.core.runinfo import read_run
     from chaos.run.judging import judge_each
     from reports.reporter import write
     from reports.summary.terminal import rows_of, summary
 
     with Bar(sys.stderr) as bar, progress.listening(bar):
-        judged = iter(judge_each([run.where for run in known], engine, only, [run.home for run in known]))
+        homes = [run.home for run in known]
+        judged = iter(judge_each([run.where for run in known], engine, only, homes, outputs.gates_of))
     codes = []
     for text, run in zip(paths, runs, strict=True):
+        results = run if isinstance(run, ChaosError) else next(judged)
+        outputs.add(text, results)
         if isinstance(run, ChaosError):
             codes.append(_refused(text, run))
             continue
-        results = next(judged)
         if isinstance(results, ChaosError):
             codes.append(_refused(str(run.where) if str(run.where) in str(results) else text, results))
             continue
         told = read_run(run.home)
-        codes.append(exit_code(results.valid, interrupted=told.interrupted, broke=told.broke))
+        codes.append(exit_code(results.answer, interrupted=told.interrupted, broke=told.broke))
         if as_json:
             tell(msgspec.json.encode(as_object(text, results)).decode())
         elif only:
@@ -305,6 +277,14 @@ def _runs_at_hand(
             else:
                 tell(summary(run.home, look=look()))
     return codes
+
+
+def _none_at_hand(paths: Sequence[str], found: Sequence[object], outputs: CheckOutputs) -> list[int]:
+    """The exit codes where no path leads to anything."""
+    refused = [(text, one) for text, one in zip(paths, found, strict=True) if isinstance(one, ChaosError)]
+    for text, error in refused:
+        outputs.add(text, error)
+    return [_refused(text, error) for text, error in refused]
 
 
 def _value(text: str) -> str | int:
@@ -333,6 +313,7 @@ def _files(
     engine: str,
     scratch: Path | None,
     given: dict[str, Any],
+    outputs: CheckOutputs,
     *,
     far: bool,
     as_json: bool,
@@ -341,7 +322,7 @@ def _files(
     seen = [_file(text, far=far) for text in paths]
     files = [file for file in seen if not isinstance(file, ChaosError)]
     if not files:
-        return [_refused(text, file) for text, file in zip(paths, seen, strict=True) if isinstance(file, ChaosError)]
+        return _none_at_hand(paths, seen, outputs)
     from chaos.run.judging import judge_imported
     from checkers.imported.options import Question, model_for
     from reports.summary.imported import figures_object, summary
@@ -354,10 +335,13 @@ def _files(
     codes = []
     for text, file in zip(paths, seen, strict=True):
         results = file if isinstance(file, ChaosError) else next(judged)
+        if not isinstance(results, ChaosError):
+            results = outputs.gated(results)
+        outputs.add(text, results)
         if isinstance(results, ChaosError):
             codes.append(_refused(text, results))
             continue
-        codes.append(exit_code(results.valid))
+        codes.append(exit_code(results.answer))
         if report is not None:
             _write_page(report, text, results)
         whole = {**as_object(text, results), "figures": figures_object(results)}

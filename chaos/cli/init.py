@@ -12,7 +12,7 @@ import yaml
 from chaos.cli.examples import examples
 from chaos.cli.offers import offer
 from chaos.cli.options import run_options, shown_default
-from chaos.cli.sections import ORDER, SectionOption
+from chaos.cli.sections import CHECKS, ORDER, SectionOption
 from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import word
 from chaos.options.experiment import DEFAULTS, Experiment
@@ -30,6 +30,10 @@ _HEAD: Final = """\
 # What you type on the command line wins over what stands here. A line that you remove gets its default, which may
 # follow from others. Options without a default are commented out.
 """
+
+_ALLOW: Final = """\
+# Findings that are known: they are told, but the exit code is not 1 because of them. In files only.
+# allow: [{{anomaly: stale-tail, system: {system}, reason: WHY, until: 2030-01-31}}]"""
 
 
 @click.command(
@@ -77,7 +81,8 @@ def file_of(system: Any, file: str) -> str:
     defaults = {**DEFAULTS, "system": system.name, "workload": system.workload, "keys": workload.keys}
     out = [_HEAD.format(system=system.name, file=file)]
     for section, options in _sections().items():
-        out += [f"# --- {section} ---", *(line for one in options for line in _option(one, defaults)), ""]
+        out += [f"# --- {section} ---", *(line for one in options for line in _option(one, defaults))]
+        out += [_ALLOW.format(system=system.name), ""] if section == CHECKS else [""]
     out += [f"# --- Settings of {system.name} ---", "settings:"]
     helps = settings_help_of(system)
     for name, value in system.resolve({}).items():

@@ -9,6 +9,7 @@ import msgspec
 
 from chaos.cli.amount_type import AmountType
 from chaos.cli.examples import examples
+from chaos.cli.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.offers import offer
 from chaos.cli.output import tell
 from chaos.cli.sections import SectionOption
@@ -49,6 +50,8 @@ from chaos.options.amounts import SEED, Amount
     is_flag=True,
     help="Begin nothing more after a run that is FAIL.",
 )
+@THRESHOLD_OPTION
+@FAIL_ON_OPTION
 @click.option("--unknown-again", is_flag=True, help="Run again what ended UNKNOWN, as on a busy machine.")
 @click.option("--judge-again", is_flag=True, help="Run nothing; judge the stored runs again.")
 def matrix_command(
@@ -62,22 +65,25 @@ def matrix_command(
     stop_on_fail: bool,
     unknown_again: bool,
     judge_again: bool,
+    thresholds: tuple[str, ...] | None,
+    fail_on: tuple[str, ...] | None,
 ) -> int:
     """Make one run for each combination of values in FILE, or in a shipped matrix.
 
     If it is cut off, give the same command again: it goes on. Exit code: 255 if a run broke, else 1 if one is FAIL,
-    else 2 if one is UNKNOWN, else 0.
+    else 2 if one is UNKNOWN, else 0; what is allowed, or not in --fail-on, does not count.
     """
     from chaos.core.matrix_results import current, read_rows
     from chaos.matrix.conduct import clock, conduct, forecast
     from chaos.matrix.conduct import judge_again as judged_again
-    from chaos.matrix.model import Job, jobs_of, plan_of
+    from chaos.matrix.model import Job, jobs_of, plan_of, with_gates
     from chaos.matrix.model import only as matching
     from chaos.matrix.read import read_matrix
 
     matrix = read_matrix(file)
     if seed is not None:
         matrix = msgspec.structs.replace(matrix, seed=seed)
+    matrix = with_gates(matrix, {"thresholds": thresholds, "fail_on": fail_on})
     if scale < 1:
         matrix = msgspec.structs.replace(matrix, repeats=1)
     jobs = jobs_of(matrix, scale)

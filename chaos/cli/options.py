@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.gate_options import EXAMPLE, FAILING, read_fail_on, read_thresholds
 from chaos.cli.offers import offer
 from chaos.cli.sections import CHECKS, CLUSTER, COMMON, DOCKER, FAULTS, LOAD, SSH, SectionOption
 from chaos.core.errors import UsageError
@@ -246,7 +247,22 @@ _LOAD: Final = (
     _option(LOAD, "op_timeout_s", "Give up an operation after so long."),
 )
 _CHECKS: Final = (
-    _option(CHECKS, "rto_budget_s", "Call the run FAIL if a recovery takes longer."),
+    _option(
+        CHECKS,
+        "thresholds",
+        f"Call the run FAIL unless this holds, e.g. {EXAMPLE}; repeatable.",
+        multiple=True,
+        callback=read_thresholds,
+        metavar="THRESHOLD",
+    ),
+    _option(CHECKS, "rto_budget_s", "Call the run FAIL if a recovery takes longer: short for 'rto<=DURATION'."),
+    _option(
+        CHECKS,
+        "fail_on",
+        FAILING,
+        callback=read_fail_on,
+        metavar="NAMES",
+    ),
     _option(CHECKS, "drain_deadline_s", "Give up the final reads after so long, at least 2m."),
     _option(
         CHECKS,

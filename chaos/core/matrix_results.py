@@ -14,12 +14,14 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.fault_nature import Colour
+from chaos.core.gate import GateResult, ThresholdResult
 
 PLAN: Final = "matrix.json"
 ROWS: Final = "cells.jsonl"
 NEVER: Final = "never"
 
 Verdict = Literal["valid", "invalid", "unknown", "broke"]
+VERDICTS: Final[Mapping[bool | str, Verdict]] = {True: "valid", False: "invalid", "unknown": "unknown"}
 Recovery = float | Literal["never"] | None
 """Recovery from one fault: seconds, None for no outage, or never."""
 
@@ -54,7 +56,7 @@ class CellRow(Planned, frozen=True, kw_only=True):
     ``rto``: kind of operation → recovery from each fault that was injected, over all queues. ``run``: the run's folder,
     relative to the matrix's, empty if there is none; ``earlier``: folders of attempts that broke. ``planned``,
     ``proven``, ``healed``, ``skipped``: faults. ``lost``: acknowledged messages that faults cost. ``colour``: that of
-    its faults, grey if they differ.
+    its faults, grey if they differ. ``thresholds``, ``gate``: as in ``results.json``.
     """
 
     argv: tuple[str, ...]
@@ -78,6 +80,13 @@ class CellRow(Planned, frozen=True, kw_only=True):
     chaos_version: str
     system: str
     colour: Colour | None = None
+    thresholds: tuple[ThresholdResult, ...] = ()
+    gate: GateResult | None = None
+
+    @property
+    def answer(self) -> Verdict:
+        """The verdict that the exit code tells, where what is allowed and ``fail-on`` have been heard."""
+        return self.verdict if self.gate is None or self.verdict == "broke" else VERDICTS[self.gate.valid]
 
 
 def read_plan(folder: Path) -> MatrixPlan:
@@ -134,7 +143,7 @@ def worst_exit(rows: Iterable[CellRow], *, interrupted: bool = False) -> int:
 
     Interrupted: 1 if an anomaly was found, else 130 (SEMANTICS 11).
     """
-    verdicts = {row.verdict for row in rows}
+    verdicts = {row.answer for row in rows}
     if interrupted:
         return 1 if "invalid" in verdicts else 130
     order: tuple[tuple[Verdict, int], ...] = (("broke", 255), ("invalid", 1), ("unknown", 2))

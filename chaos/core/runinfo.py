@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from chaos.core.errors import HistoryError
+from chaos.core.gate import Gates
 from chaos.core.manifest import check_document, write_checked
 from chaos.core.storage_path import Place
 
@@ -127,6 +128,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     broke: int | None = None  # the exit code of that error
     interrupted: bool = False
     subjects: tuple[Subject, ...] = ()
+    gates: Gates = Gates()  # thresholds, what fails a build, and what is allowed
 
     @cached_property
     def _subject_of_key(self) -> dict[int | None, Subject]:

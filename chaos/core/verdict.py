@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from chaos.core.fault_nature import Colour, Identity, told
+from chaos.core.gate import GateResult, ThresholdResult
 
 Valid = bool | Literal["unknown"]
 UNKNOWN: Final = "unknown"
@@ -173,10 +174,11 @@ class Failover(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KindResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the operations of one kind in an imported history.
+    """What became of the operations of one kind, of a run of those of its load.
 
-    ``ok_per_s``: the ok ones by the time from the first invocation to the last end of any operation. Milliseconds are
-    of ok operations, from invocation to completion. None where it cannot be told.
+    ``fail``: of a run also those that were due and never left. ``ok_per_s``: the ok ones by the time from the first
+    invocation to the last end of any operation. Milliseconds are of ok operations, from the instant at which they were
+    due, of an imported history from invocation, to completion. None where it cannot be told.
     """
 
     f: str
@@ -186,6 +188,7 @@ class KindResult(msgspec.Struct, frozen=True, kw_only=True):
     ok_per_s: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
+    p95_ms: float | None = None
     p99_ms: float | None = None
     max_ms: float | None = None
 
@@ -245,8 +248,10 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict tree, as written to ``results.json``.
 
     ``declined``: the checks that had nothing to say of this run, and why.
-    ``kinds``, ``absent``, ``origin_ns``: of imported histories; ``absent`` says why a figure is not told, by its name,
-    and ``origin_ns`` is the first instant of the file.
+    ``thresholds``: what became of each (SEMANTICS 27). ``gate``: what the exit code says where somebody decided it by
+    ``fail-on`` or an allowed finding (SEMANTICS 28); None: it is the verdict's.
+    ``absent``, ``origin_ns``: of imported histories; ``absent`` says why a figure is not told, by its name, and
+    ``origin_ns`` is the first instant of the file.
     """
 
     valid: Valid
@@ -268,4 +273,11 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     origin_ns: int | None = None
     failovers: tuple[Failover, ...] = ()
     interrupted: bool = False
+    thresholds: tuple[ThresholdResult, ...] = ()
+    gate: GateResult | None = None
     schema_version: int = 1
+
+    @property
+    def answer(self) -> Valid:
+        """What the exit code says."""
+        return self.valid if self.gate is None else self.gate.valid

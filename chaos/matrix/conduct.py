@@ -19,10 +19,12 @@ from chaos.core.errors import ChaosError, UsageError
 from chaos.core.matrix_results import PLAN, CellRow, MatrixPlan, append_row, current, read_plan, read_rows, worst_exit
 from chaos.core.runinfo import read_run
 from chaos.core.verdict import exit_code
+from chaos.gate.judge import gates_of
 from chaos.matrix.jobs import Attempt, again, beside_s, expected_s, pending, row_of
 from chaos.matrix.model import Job, load_s, plain
 from chaos.matrix.process import perform
 from chaos.options.experiment import DEFAULTS
+from chaos.options.gates import gates_in
 from chaos.run.interrupts import Stopper
 from chaos.run.judging import judge_each
 from chaos.run.store import runs_in
@@ -95,12 +97,14 @@ def judge_again(jobs: Sequence[Job], folder: Path, say: Say) -> int:
         rows = [row for row in current(ids, read_rows(folder)).values() if row.run and row.verdict != "broke"]
         runs = [folder / row.run for row in rows]
         engine = str(jobs[0].config.values.get("engine", DEFAULTS["engine"]))
-        for row, run, results in zip(rows, runs, judge_each(runs, engine), strict=True):
+        wanted = {read_run(run).id: gates_in(by_id[row.id].config.values) for row, run in zip(rows, runs, strict=True)}
+        judged = judge_each(runs, engine, wished=lambda run: gates_of(run, wanted[run.id]))
+        for row, run, results in zip(rows, runs, judged, strict=True):
             if isinstance(results, ChaosError):
                 raise results
             write(run)
             info = read_run(run)
-            code = exit_code(results.valid, interrupted=info.interrupted, broke=info.broke)
+            code = exit_code(results.answer, interrupted=info.interrupted, broke=info.broke)
             attempt = Attempt(exit=code, folder=run, began=row.began, took_s=row.took_s, said="")
             new = row_of(by_id[row.id], attempt, row.earlier, folder)
             if new != row:
@@ -145,7 +149,7 @@ def _do(
         rest_s = sum(expected_s(one, beside_s(jobs, done)) for one in rest)
         say(line(row, len(wanted) - len(rest), len(wanted), rest_s))
         write_pages(folder)
-        if rest and stop_on_invalid and row.verdict == "invalid":
+        if rest and stop_on_invalid and row.answer == "invalid":
             return True
     return False
 

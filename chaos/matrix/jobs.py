@@ -12,7 +12,7 @@ import msgspec
 
 from chaos.core.fault_nature import Colour
 from chaos.core.manifest import read_checked
-from chaos.core.matrix_results import CellRow, Verdict
+from chaos.core.matrix_results import VERDICTS, CellRow, Verdict
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.verdict import FaultResult, Results
 from chaos.matrix.model import Job, load_s
@@ -75,7 +75,7 @@ def row_of(job: Job, attempt: Attempt, earlier: Sequence[str], folder: Path) -> 
         **msgspec.structs.asdict(planned),
         argv=("chaos", "run", "-d", f"cells/{planned.id}.yaml"),
         exit=attempt.exit,
-        verdict=_verdict(attempt.exit),
+        verdict=_verdict(attempt.exit, results),
         sentence=results.sentence if results is not None else "",
         reason=_reason(results, info, attempt),
         anomalies={name: one.count for name, one in found.items()},
@@ -94,6 +94,8 @@ def row_of(job: Job, attempt: Attempt, earlier: Sequence[str], folder: Path) -> 
         chaos_version=info.chaos_version if info is not None else "",
         system=f"{info.system} {info.system_version}" if info is not None else "",
         colour=_colour(faults),
+        thresholds=results.thresholds if results is not None else (),
+        gate=results.gate if results is not None else None,
     )
 
 
@@ -107,9 +109,12 @@ def _results(folder: Path | None) -> Results | None:
     return read_checked(folder / "results.json", Results) if folder is not None else None
 
 
-def _verdict(code: int) -> Verdict:
+def _verdict(code: int, results: Results | None) -> Verdict:
+    """The verdict of a run that ended by itself; its exit code may have been decided by somebody (SEMANTICS 28)."""
     known: dict[int, Verdict] = {0: "valid", 1: "invalid", 2: "unknown"}
-    return known.get(code, "broke")
+    if code not in known or results is None or results.gate is None:
+        return known.get(code, "broke")
+    return VERDICTS[results.valid]
 
 
 def _reason(results: Results | None, info: RunInfo | None, attempt: Attempt) -> str:

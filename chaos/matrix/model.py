@@ -18,6 +18,8 @@ from chaos.core.matrix_results import MatrixPlan, Planned
 from chaos.core.rand import stream
 from chaos.options.config_file import Config
 from chaos.options.experiment import DEFAULTS
+from chaos.options.gates import FIELDS
+from chaos.options.option_names import long_option
 from nemesis.plan.mix import faults_in
 from nemesis.plan.sequence import UNTIL, Steps, round_s, rounds, scaled
 
@@ -143,9 +145,29 @@ def plain(config: Config) -> dict[str, Any]:
     return out
 
 
+def with_gates(matrix: Matrix, asked: Mapping[str, Any]) -> Matrix:
+    """The matrix with what the command line wants of every run, by field name; it wins over base and axes."""
+    given = {name: value for name, value in asked.items() if value is not None}
+
+    def config(before: Config, own: Mapping[str, Any]) -> Config:
+        kept = {name: value for name, value in before.values.items() if name not in given}
+        origins = {**before.origins, **{name: f"--{long_option(name)}" for name in own}}
+        return msgspec.structs.replace(before, values={**kept, **own}, origins=origins)
+
+    axes = tuple(
+        Axis(axis.name, tuple(Value(value.name, config(value.config, {})) for value in axis.values))
+        for axis in matrix.axes
+    )
+    return msgspec.structs.replace(matrix, base=config(matrix.base, given), axes=axes)
+
+
 def _fingerprint(config: Config) -> str:
-    """What a row must have been made of to count for a job: all options, in no order."""
-    text = msgspec.json.encode(plain(config), order="sorted")
+    """What a row must have been made of to count for a job: all options, in no order.
+
+    What is wanted of a run changes nothing of how it is made: it is judged again (``--judge-again``), not run again.
+    """
+    made = {name: value for name, value in plain(config).items() if name not in FIELDS}
+    text = msgspec.json.encode(made, order="sorted")
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 

@@ -18,6 +18,7 @@ from chaos.core.strict_yaml import Entry, Source, read, unknown
 from chaos.options.amounts import ASKED
 from chaos.options.experiment import Experiment
 from chaos.options.fault_sequence import is_sequence, names_of, steps_of
+from chaos.options.gates import FIELDS, gate_in
 from chaos.options.option_names import ALIASES, long_option
 from chaos.options.yaml_amounts import amount_in
 from nemesis.plan.sequence import SEQUENCE
@@ -164,6 +165,8 @@ class _Reading:
         source = self._source
         if field in ASKED:
             return amount_in(source, node, what, ASKED[field])
+        if field in FIELDS:
+            return gate_in(source, node, what, field)
         if get_origin(kind) is Literal:
             if (text := source.text(node, what)) not in get_args(kind):
                 raise source.wrong(node, what, f"one of {', '.join(get_args(kind))}")

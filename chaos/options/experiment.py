@@ -12,6 +12,8 @@ import msgspec
 import yaml
 
 from chaos.core.errors import UsageError
+from chaos.core.gate import FAIL_ON, Allowed
+from chaos.gate.threshold import budget, parse
 from chaos.options.amounts import BOUNDS
 from chaos.options.option_names import long_option
 from nemesis.plan.mix_times import Rhythm
@@ -36,6 +38,9 @@ DEFAULTS: Final[dict[str, Any]] = {
     "engine": "auto",
     "checks": (),
     "reports": ("html",),
+    "thresholds": (),
+    "fail_on": FAIL_ON,
+    "allow": (),
     "store": "store",
 }
 """What holds when nobody says otherwise; the seed is drawn anew for each run."""
@@ -44,8 +49,9 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
-    ``checks``: those beside the workload's own. ``sequence``: the steps, if the nemesis is one. ``settings`` are the
-    system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each field who decided it.
+    ``checks``: those beside the workload's own. ``thresholds``: as ``chaos.gate.threshold`` writes them; the tightest
+    ``rto<=D`` among them is ``rto_budget_s`` as well. ``sequence``: the steps, if the nemesis is one. ``settings`` are
+    the system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each field who decided it.
     """
 
     system: str
@@ -69,6 +75,9 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     engine: Literal["auto", "spark", "local"]
     checks: tuple[str, ...]
     reports: tuple[str, ...]
+    thresholds: tuple[str, ...]
+    fail_on: tuple[str, ...]
+    allow: tuple[Allowed, ...]
     seed: int
     store: str
     fault_nodes: tuple[str, ...]
@@ -135,7 +144,20 @@ def resolved(
     if values["pin"] and values["plan"] is None:
         raise UsageError("--pin needs --plan: the plan.jsonl of the run that it repeats (or: chaos replay RUN)")
     values["workers"] = min(values["workers"], values["clients"])
+    _set_budget(values, origins)
     return Experiment(**values, settings=settings, origins=origins)
+
+
+def _set_budget(values: dict[str, Any], origins: dict[str, str]) -> None:
+    """``rto<=D`` and ``--rto-budget D`` are one thing: the tightest of them is the budget, and is a threshold."""
+    limits_s = [one.limit for one in map(parse, values["thresholds"]) if one.is_budget]
+    asked_s = values["rto_budget_s"]
+    if asked_s is not None and not any(limit_s <= asked_s for limit_s in limits_s):
+        values["thresholds"] = (*values["thresholds"], budget(asked_s))
+        origins["thresholds"] = "option" if origins["thresholds"] == "option" else "--rto-budget"
+    elif limits_s:
+        values["rto_budget_s"] = min(limits_s)
+        origins["rto_budget_s"] = "--threshold"
 
 
 def as_yaml(experiment: Experiment) -> str:

@@ -7,6 +7,7 @@ _NAMED: Final = {
     "recovery_s": "recovery-time",
     "checks": "check",
     "reports": "report",
+    "thresholds": "threshold",
 }
 """Fields whose long option is not the field without its unit."""
 

@@ -5,16 +5,19 @@ module refuses to begin anything.
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaos import plugins
 from chaos.core.errors import UsageError
+from chaos.gate.threshold import parse
+from chaos.models.registry import model_named
 from chaos.options import bugs
 from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
 from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
+from chaos.options.gates import checked_operations
 from cluster.bug import SETTING, Bug
 from cluster.system import System, settings_for
 
@@ -54,7 +57,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         config = load(Path(driver)) if driver else Config()
     typed = frozenset(given)
     backend_options = {**config.backend_options, **{name: given.pop(name) for name in typed & BACKEND_OPTIONS.keys()}}
-    said = {**config.values, **given, "backend_options": _true(backend_options)}
+    said = {**_without_old_budget(config.values, typed), **given, "backend_options": _true(backend_options)}
     system: System = plugins.load("systems", said.get("system", DEFAULTS["system"]))()
     in_file = {name: value for name, value in config.settings.items() if not _said(name, asked)}
     declared: dict[str, Any] = {}
@@ -74,6 +77,12 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         values["checks"] = check_names(values["checks"])
     workload = _workload(values.get("workload", system.workload), found)
     needed = beneath(settings_for(system, workload.needs), wanted)
+    checked_operations(
+        values.get("thresholds", ()),
+        (word.word for word in model_named(workload.model).functions),
+        config.origins.get("thresholds", "") if "thresholds" not in given else "--threshold",
+        f"the workload {workload.name}",
+    )
     settings, seed = system.resolve(needed), secrets.randbelow(2**31)
     experiment = resolved(values, settings, seed, workload=workload.name, keys=workload.keys)
     origins = experiment.origins
@@ -95,6 +104,16 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         if origin is not None:
             origins[f"settings.{key}"] = origin
     return experiment
+
+
+def _without_old_budget(values: Mapping[str, Any], typed: Collection[str]) -> dict[str, Any]:
+    """A file's options without its budget of recovery times, which ``rto<=D`` is as well, if another is typed."""
+    kept = dict(values)
+    if "thresholds" in typed:
+        kept.pop("rto_budget_s", None)
+    if "rto_budget_s" in typed and "thresholds" in kept:
+        kept["thresholds"] = tuple(text for text in kept["thresholds"] if not parse(text).is_budget)
+    return kept
 
 
 def _workload(name: str, bug: Bug | None) -> "Workload":

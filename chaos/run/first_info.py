@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from chaos import __version__
 from chaos.core.clock import boot_id, now_ns
+from chaos.core.gate import Gates
 from chaos.core.model import Model, word_table
 from chaos.core.op import Word
 from chaos.core.runinfo import SCHEMA_VERSION, RunInfo
@@ -84,4 +85,5 @@ def first_info(
         quiet=quiet_stretches(plan),
         send_deadline_s=send_deadline_s(workload),
         subjects=subjects_of(system, e.settings, e.keys),
+        gates=Gates(thresholds=e.thresholds, fail_on=e.fail_on, allow=e.allow),
     )

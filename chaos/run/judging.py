@@ -7,6 +7,7 @@ engines run the same kernels and give the same verdict.
 
 import sys
 from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -14,12 +15,19 @@ import msgspec
 
 from chaos.core import progress
 from chaos.core.errors import CapabilityError, ChaosError, UsageError
+from chaos.core.gate import Gates
+from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
+from chaos.gate.judge import gated, gates_of
 
 if TYPE_CHECKING:  # a path that is not there needs none of them
     from checkers.engine.judge import Judged
     from checkers.imported.options import Question
+
+Wishes = Callable[[RunInfo], Gates]
+KEEP: Final[Wishes] = gates_of
+"""Whatever the run was made with."""
 
 Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
@@ -112,7 +120,11 @@ def _chosen(engine: str, rows: Callable[[], int]) -> _Chosen:
 
 
 def judge_each(
-    folders: Sequence[Place], engine: str = "auto", only: Collection[str] = (), homes: Sequence[Path] | None = None
+    folders: Sequence[Place],
+    engine: str = "auto",
+    only: Collection[str] = (),
+    homes: Sequence[Path] | None = None,
+    wished: Wishes = KEEP,
 ) -> list[Results | ChaosError]:
     """Judge run folders, on Spark all in one session and two jobs; writes down each verdict if it is whole.
 
@@ -121,6 +133,7 @@ def judge_each(
         engine: ``auto``, ``spark`` or ``local``.
         only: the checks that are asked for, by name; all if none is named.
         homes: the folder of this machine into which each verdict is written; None: the run folders themselves.
+        wished: what is wanted of each run, from what its folder says. Some checks alone meet no thresholds.
 
     Returns:
         For each folder its results, or why it could not be judged; such a folder disturbs no other.
@@ -129,7 +142,6 @@ def judge_each(
         CapabilityError: ``spark`` was asked for and cannot run here.
     """
     from chaos.run.history_size import rows_of_run
-    from checkers.engine.results_files import written
 
     if not folders:
         return []
@@ -143,9 +155,17 @@ def judge_each(
     into = [folder for folder in folders if isinstance(folder, Path)] if homes is None else homes
     assert len(into) == len(folders), "nothing is written to another file system: its runs have homes"
     return [
-        found if isinstance(found, ChaosError) else found.results if only else written(home, found)
+        found if isinstance(found, ChaosError) else found.results if only else _kept(home, found, wished)
         for home, found in zip(into, answers, strict=True)
     ]
+
+
+def _kept(home: Path, found: "Judged", wished: Wishes) -> Results:
+    """The verdict with its thresholds, written down."""
+    from checkers.engine.results_files import written
+
+    run = read_run(home)
+    return written(home, found._replace(results=gated(found.results, run, wished(run), datetime.now(UTC).date())))
 
 
 def _here(folder: Place, note: str, only: Collection[str]) -> "Judged | ChaosError":

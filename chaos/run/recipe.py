@@ -191,4 +191,4 @@ def run(
             return state.folder, None, state.info.broke or DeployError.exit_code
         results = conclude(state)
     interrupted = state.stopper.asked.is_set()
-    return state.folder, results, exit_code(results.valid, interrupted=interrupted, broke=state.info.broke)
+    return state.folder, results, exit_code(results.answer, interrupted=interrupted, broke=state.info.broke)

@@ -25,6 +25,7 @@ from checkers.history.check import Check, Examiner, HasHeadline, Held, TellsWhat
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
+from checkers.recovery.operation_kinds import KindsKernel, KindsSummary, kind_results
 from checkers.recovery.refusals import ErrorsKernel
 from checkers.recovery.rpo import RpoSummary, Toll
 from checkers.recovery.rto import RtoKernel, RtoSummary
@@ -270,6 +271,7 @@ def _measured(results: Results, panel: Panel, summaries: Mapping[str, Any], cont
     traffic, service = summaries.get("assumptions"), summaries.get(ServiceKernel.name)
     served = service if isinstance(service, ServiceSummary) else None
     met = summaries.get(ErrorsKernel.name)
+    kinds = summaries.get(KindsKernel.name)
     steadied = steady(served, context)
     spans = () if panel.partial else context.timeline.faults
     return msgspec.structs.replace(
@@ -279,4 +281,5 @@ def _measured(results: Results, panel: Panel, summaries: Mapping[str, Any], cont
         availability=availability(served),
         latency=latencies(served, context),
         errors=ErrorsKernel().rows(met, context) if isinstance(met, dict) else (),
+        kinds=kind_results(kinds if isinstance(kinds, KindsSummary) else None, context),
     )

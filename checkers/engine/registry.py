@@ -27,6 +27,7 @@ FIGURES: Final = (
     "checkers.recovery.series:SeriesKernel",
     "checkers.recovery.service:ServiceKernel",
     "checkers.recovery.refusals:ErrorsKernel",
+    "checkers.recovery.operation_kinds:KindsKernel",
 )
 """The curves and the figures of a run, which decide nothing."""
 

@@ -36,7 +36,7 @@ compare-and-set that does not match, a dequeue that finds nothing, a lock that i
 
 TELLING: Final = SENDS | READS
 
-_QUANTILES: Final = (0.5, 0.9, 0.99)
+_QUANTILES: Final = (0.5, 0.9, 0.95, 0.99)
 NO_TIMES: Final = "the history has no times"
 NO_FAULTS: Final = "the history tells of no faults"
 
@@ -90,7 +90,7 @@ def _kind(one: Doings, seconds: float, *, timed: bool) -> KindResult:
     latency_ms = (one.ended[both] - one.begun[both]) / 1e6
     histogram = np.bincount(bucket_of(latency_ms), minlength=BUCKETS).reshape(1, BUCKETS)
     slowest = np.array([latency_ms.max()])
-    (p50,), (p90,), (p99,) = (quantile(histogram, q, slowest) for q in _QUANTILES)
+    (p50,), (p90,), (p95,), (p99,) = (quantile(histogram, q, slowest) for q in _QUANTILES)
     return KindResult(
         f=told.f,
         ok=told.ok,
@@ -99,6 +99,7 @@ def _kind(one: Doings, seconds: float, *, timed: bool) -> KindResult:
         ok_per_s=rate,
         p50_ms=p50,
         p90_ms=p90,
+        p95_ms=p95,
         p99_ms=p99,
         max_ms=round(float(slowest[0]), 3),
     )

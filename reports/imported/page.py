@@ -93,7 +93,7 @@ def history_page(path: str, results: Results, command: str) -> HistoryPage:
 def _told_at(results: Results) -> str:
     """The anchor of the anomaly whose sentence is the verdict's."""
     for name, one in results.anomalies.items():
-        if results.sentence and any(example.sentence == results.sentence for example in one.examples):
+        if results.sentence and any(example.sentence in results.sentence for example in one.examples):
             return anchor_of(name)
     return ""
 

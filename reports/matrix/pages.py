@@ -8,17 +8,18 @@ import itertools
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree as ET
 
 import msgspec
 
 from chaos.core.fault_nature import Colour, of_name
 from chaos.core.matrix_results import CellRow, MatrixPlan, Planned, Recovery, current, read_plan, read_rows
 from reports import words
-from reports.junit import as_text, printable
+from reports.junit import Case, as_text, suite, threshold_cases
+from reports.matrix.thresholds import ThresholdCell, counted, unmet
 from reports.model import Stamp
 from reports.page.html import REPORT, own_script, template
 from reports.page.spread import Spread, SpreadRow, scale_of, spread_of, spread_row
+from reports.summary.markdown import table
 
 TONES: Final = {"valid": "good", "invalid": "bad", "unknown": "warn", "broke": "warn"}
 PENDING: Final = "not done"
@@ -83,7 +84,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MatrixView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is said of a matrix."""
+    """Everything that is said of a matrix. ``unmet``: thresholds that do not hold."""
 
     title: str
     stamp: Stamp
@@ -95,6 +96,7 @@ class MatrixView(msgspec.Struct, frozen=True, kw_only=True):
     spreads: tuple[SpreadRow, ...]
     scale: str
     runs: tuple[RunRow, ...]
+    unmet: tuple[ThresholdCell, ...]
 
 
 def write_pages(folder: Path) -> None:
@@ -142,6 +144,7 @@ def view(plan: MatrixPlan, rows: Sequence[CellRow], reported: Collection[str] | 
         spreads=tuple(_spreads(plan, all_rows, scale_s)),
         scale=words.seconds(scale_s),
         runs=tuple(_run(job, tuple(plan.axes), done.get(job.id)) for job in plan.jobs),
+        unmet=unmet(all_rows),
     )
 
 
@@ -169,9 +172,15 @@ def _sentence(plan: MatrixPlan, rows: Sequence[CellRow], counts: dict[str, int])
     faults, lost = sum(row.proven for row in rows), sum(row.lost for row in rows)
     planned, skipped = sum(row.planned for row in rows), sum(row.skipped for row in rows)
     left_out = f" {skipped} of {words.plural(planned, 'planned fault')} skipped," if skipped else ""
+    thresholds = counted(rows)
+    first = f"{thresholds}. " if any(one.state != "held" for row in rows for one in row.thresholds) else ""
+    last = f" {thresholds}." if thresholds and not first else ""
+    excused = sum(row.answer != row.verdict for row in rows)
+    last += f" {words.plural(excused, 'run')} with findings that are allowed or not in fail-on." if excused else ""
     return (
-        f"{words.plural(len(plan.jobs), 'run')}: {', '.join(parts)}. {words.plural(faults, 'fault')} proven,{left_out}"
-        f" {words.plural(lost, 'acknowledged message')} lost."
+        f"{first}{words.plural(len(plan.jobs), 'run')}: {', '.join(parts)}."
+        f" {words.plural(faults, 'fault')} proven,{left_out}"
+        f" {words.plural(lost, 'acknowledged message')} lost.{last}"
     )
 
 
@@ -318,49 +327,43 @@ def _run(job: Planned, axes: Sequence[str], row: CellRow | None) -> RunRow:
 
 
 def junit(plan: MatrixPlan, rows: Sequence[CellRow]) -> str:
-    """JUnit's XML: a test case a job; invalid is a failure, unknown and broke are errors, not done is skipped."""
+    """JUnit's XML: a test case a job and one for each of its thresholds.
+
+    FAIL is a failure unless it is excused, UNKNOWN and BROKE are errors, not done is skipped.
+    """
     done = current(plan.jobs, rows)
-    made = [done[job.id] for job in plan.jobs if job.id in done]
-    suite = ET.Element(
-        "testsuite",
-        {
-            "name": plan.name,
-            "tests": str(len(plan.jobs)),
-            "time": f"{sum(row.took_s for row in made):.3f}",
-            "failures": str(sum(row.verdict == "invalid" for row in made)),
-            "errors": str(sum(row.verdict in ("unknown", "broke") for row in made)),
-            "skipped": str(len(plan.jobs) - len(made)),
-        },
-    )
+    cases = []
     for job in plan.jobs:
         row = done.get(job.id)
-        case = ET.SubElement(suite, "testcase", {"classname": plan.name, "name": job.id})
         if row is None:
-            ET.SubElement(case, "skipped", {"message": PENDING})
+            cases.append(Case(plan.name, job.id, "skipped", message=PENDING))
             continue
-        case.set("time", f"{row.took_s:.3f}")
-        if row.verdict == "invalid":
-            names = ", ".join(name for name in row.anomalies if name not in row.allowed)
-            ET.SubElement(case, "failure", {"type": printable(names), "message": printable(row.sentence)})
-        elif row.verdict != "valid":
-            ET.SubElement(case, "error", {"type": row.verdict, "message": printable(row.reason)})
-    return as_text(suite)
+        cases.append(_case(plan.name, row))
+        cases += threshold_cases(plan.name, f"{job.id}: ", row.thresholds, row.gate)
+    return as_text(suite(plan.name, cases, sum(case.took_s or 0.0 for case in cases)))
+
+
+def _case(group: str, row: CellRow) -> Case:
+    if row.answer == "invalid":
+        found = [name for name in row.anomalies if name not in row.allowed]
+        found += [one.text for one in row.thresholds if one.state == "broken"]
+        return Case(group, row.id, "failure", ", ".join(found), row.sentence or row.reason, took_s=row.took_s)
+    if row.answer != "valid":
+        return Case(group, row.id, "error", row.answer, row.reason, took_s=row.took_s)
+    note = "" if row.verdict == "valid" else f"{words.VERDICTS[row.verdict]}, and excused: {row.sentence}"
+    return Case(group, row.id, note=note, took_s=row.took_s)
 
 
 def summary(made: MatrixView) -> str:
-    """The same in Markdown: the sentence, and a line a run."""
-    lines = [
-        f"# {made.title}: {made.stamp.word}",
-        "",
-        made.sentence,
-        "",
-        " · ".join(made.facts),
-        "",
-        "| run | verdict | faults proven | skipped | send RTO median | lost | took | what was found |",
-        "|---|---|---|---|---|---|---|---|",
+    """The same in Markdown: the sentence, thresholds that do not hold, and a line a run."""
+    rows = [
+        (
+            f"[{run.id}]({run.link})" if run.link else run.id,
+            *(run.word, run.faults, run.skipped, run.rto, run.lost, run.took, run.said),
+        )
+        for run in made.runs
     ]
-    for run in made.runs:
-        name = f"[{run.id}]({run.link})" if run.link else run.id
-        cells = (name, run.word, run.faults, run.skipped, run.rto, run.lost, run.took, run.said)
-        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+    missed = [(f"`{one.text}`", one.word, one.run, one.said) for one in made.unmet]
+    head = ("run", "verdict", "faults proven", "skipped", "send RTO median", "lost", "took", "what was found")
+    lines = [f"# {made.title}: {made.stamp.word}", "", made.sentence, "", " · ".join(made.facts), ""]
+    return "\n".join([*lines, *table(("threshold", "verdict", "run", "measured"), missed), *table(head, rows)])

@@ -14,7 +14,7 @@ from reports.model import HeadsOfTables, Recovery, ReportData
 from reports.page import columns
 from reports.page.context import assumptions, config_line, environment, outcome_counts
 from reports.page.faults import fault_rows, recovery
-from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of, weight_of, why_unknown
+from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of, threshold_rows, weight_of, why_unknown
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.points import Packed, dots_of, packed
@@ -50,6 +50,7 @@ def report_data(parts: Parts) -> ReportData:
         facts=facts_of(parts),
         commands=commands_of(parts),
         notices=notices_of(parts),
+        thresholds=threshold_rows(results),
         checks=check_rows(results),
         declined=tuple(results.declined.items()) if results is not None else (),
         engine=results.engine if results is not None else "",
@@ -142,7 +143,7 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
 def commands_of(parts: Parts) -> tuple[tuple[str, str], ...]:
     """(what for, command line): again, judge again."""
     run, results = parts.run, parts.results
-    code = results and exit_code(results.valid, interrupted=run.interrupted, broke=run.broke)
+    code = results and exit_code(results.answer, interrupted=run.interrupted, broke=run.broke)
     again = ("run again", words.run_again(parts.run.argv, parts.run.seed))
     judge = ("judge again" if code is not None else "judge", shlex.join(["chaos", "check", parts.folder]))
     return (again, judge, *([("exit code", str(code))] if code is not None else []))

@@ -6,11 +6,12 @@ Pure. The module refuses to judge; where ``results.json`` is missing it says so.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from chaos.core.verdict import Anomaly, Example, Results, Valid
+from chaos.core.gate import State
+from chaos.core.verdict import UNKNOWN, Anomaly, Example, Results, Valid
 from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity
 from reports import words
-from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
+from reports.model import AnomalyView, CheckRow, ExampleView, Stamp, ThresholdRow
 from reports.page.marks import Mark
 from reports.page.timeline import Band, Change
 from reports.page.trace import trace
@@ -32,6 +33,18 @@ def stamp_of(results: Results | None, *, broke: bool) -> Stamp:
     if results is None:
         return Stamp(words.BROKE if broke else "NOT JUDGED", "warn")
     return Stamp(*word_of(results.valid))
+
+
+def threshold_rows(results: Results | None) -> tuple[ThresholdRow, ...]:
+    """The thresholds, those that do not hold first."""
+    rows = results.thresholds if results is not None else ()
+    told: list[tuple[State, Valid]] = [("broken", False), ("unknown", UNKNOWN), ("held", True)]
+    return tuple(
+        ThresholdRow(text=row.text, word=word_of(valid)[0], tone=word_of(valid)[1], said=row.measured or row.reason)
+        for state, valid in told
+        for row in rows
+        if row.state == state
+    )
 
 
 def anomaly_views(

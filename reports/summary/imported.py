@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.core.gate import gate_words, threshold_words
 from chaos.core.verdict import FaultResult, KindResult, Results
 from checkers.anomalies.findings import listed
 from checkers.recovery.rpo import RpoKernel
@@ -30,6 +31,8 @@ def summary(path: str, results: Results, look: Look = PIPED) -> str:
     """The answer, the reason, each anomaly with its first sentence and rows; then the figures."""
     examined = results.checks[0].examined if results.checks else ""
     out = ["", f"{stamp(results.valid, look)}  {path}  {results.model}, {examined}"]
+    for line in (*threshold_words(results.thresholds), gate_words(results.gate).strip()):
+        out += look.wrapped(line) if line else []
     if results.engine_note:
         out += look.wrapped(results.engine_note)
     if results.reason:

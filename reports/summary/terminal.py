@@ -20,6 +20,7 @@ from reports.summary.look import PIPED, Look, Tone
 MAX_FAULTS: Final = 12
 """Faults listed; the summary says of how many."""
 _CHECKS: Final = ("check", "verdict", "examined", "found")
+_THRESHOLDS: Final = ("threshold", "verdict", "measured")
 _FAULTS: Final = ("#", "fault", "from", "to", "RTO", "lost", "evidence")
 _LOST: Final = _FAULTS.index("lost")
 _EVIDENCE: Final = _FAULTS.index("evidence")
@@ -53,6 +54,8 @@ def lines(data: ReportData, look: Look = PIPED) -> list[str]:
             out += look.wrapped(f"{words.UNKNOWN}: {reason}" + (f" ({names})" if names else ""))
     for notice in data.notices:
         out += look.wrapped(notice)
+    if data.thresholds:
+        out += ["", *thresholds([(row.text, row.word, row.said) for row in data.thresholds], look)]
     if data.checks:
         out += ["", *checks([(check.name, check.word, check.examined, check.found) for check in data.checks], look)]
     if data.faults:
@@ -81,6 +84,13 @@ def checks(rows: list[tuple[str, str, str, str]], look: Look) -> list[str]:
     """The table of the checks: name, verdict, what was examined, and, as it may be long, last what was found."""
     return look.table(
         _CHECKS, rows, elastic=(3, 2), tone=lambda row, column: tone_of(rows[row][1]) if column == 1 else ""
+    )
+
+
+def thresholds(rows: list[tuple[str, str, str]], look: Look) -> list[str]:
+    """The table of the thresholds: what was asked, the verdict, and what was measured or why nothing was."""
+    return look.table(
+        _THRESHOLDS, rows, elastic=(2, 0), tone=lambda row, column: tone_of(rows[row][1]) if column == 1 else ""
     )
 
 

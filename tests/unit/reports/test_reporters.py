@@ -63,7 +63,7 @@ def test_a_reporter_of_another_package_writes_its_file(tmp_path):
     assert (run / "short.txt").read_text().endswith(" True")
     assert not (run / "report.html").exists()
     listed = json.loads(chaos(tmp_path / "site", "list", "reporters", "--json").stdout)
-    assert [row["name"] for row in listed] == ["html", "junit", "short"]
+    assert [row["name"] for row in listed] == ["html", "junit", "short", "summary"]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,17 @@ FILES = {
     "time.yaml": "system: minimq\ntime-limit: 10 minutes\n",
     "step.yaml": "nemesis:\n- {at: 5, nemesis: leader-kill}\n",
     "noaxes.yaml": "repeats: 2\n",
+    "gate.yaml": "system: minimq\nthresholds:\n- lost==0\n- lots==0\n",
+    "gate2.yaml": "fail-on: [lost-wrte]\n",
+    "gate3.yaml": "allow:\n- {anomaly: stale-tail, system: minimq}\n",
+    "gate4.yaml": "allow:\n- anomaly: stale-tial\n  system: minimq\n  reason: x\n",
+    "gate5.yaml": "allow:\n- {anomaly: stale-tail, system: minimq, reason: x, until: soon}\n",
+    "gate6.yaml": "allow:\n- {anomaly: stale-tail, system: minimqq, reason: x}\n",
+    "gate7.yaml": "allow:\n- {anomoly: stale-tail}\n",
+    "gate8.yaml": "thresholds: lost==0\n",
+    "gate9.yaml": "thresholds: ['p99(sned)<1s']\n",
+    "gatem.yaml": "base: {thresholds: ['rto(leader-kil)<=5s']}\naxes:\n  nemesis: [noop]\n",
+    "gaten.yaml": "base: {thresholds: ['p99(sned)<=5s']}\naxes:\n  nemesis: [noop]\n",
     "matrix.yaml": "axes:\n  nemesis: [leader-kil]\n",
     "bad.jsonl": '{"row": 1\n',
     "nodes": "n1\n",
@@ -62,6 +73,42 @@ NUMBERS = [
     ("publish out --last 0", "--last 0: give a whole number from 1"),
     ("serve store --port 70000", "--port 70000: give a whole number from 0 to 65535"),
     ("compare -1", "RUN: 1 given; give two to 8"),
+]
+GATES = [
+    ("run --threshold lots==0", "--threshold lots==0: no figure 'lots'; did you mean lost?"),
+    ("run --threshold lost=0", "--threshold lost=0: = compares nothing; write == for equal"),
+    ("run --threshold lost", "--threshold lost: no comparison; write lost==0"),
+    ("run --threshold lost==many", "limit 'many': give a whole number, as in 0"),
+    ("run --threshold p99<1s", "p99 needs an operation in brackets, as in p99(send)<200ms"),
+    ("run --threshold p99(send)<200", "limit '200': give a duration, as in 200ms or 5s"),
+    ("run --threshold p99(sned)<1s", "the workload queue has no operation 'sned'; did you mean send?"),
+    ("run --threshold availability>=99", "limit '99': give a share, as in 99%"),
+    ("run --threshold rto(leader-kil)<=5s", "no fault 'leader-kil'; did you mean leader-kill?"),
+    ("run --threshold anomalies(stale-raed)==0", "no anomaly 'stale-raed'; did you mean stale-read?"),
+    ("check -1 --threshold rpo<=0s", "one lost message spans no time"),
+    ("check -1 --threshold rto(leader-kil)<=5s", "no fault 'leader-kil'; did you mean leader-kill?"),
+    ("check x --check no-loss --threshold lost==0", "--threshold: of a whole run, not of some checks"),
+    ("matrix rocketmq-raft --threshold lots==0", "--threshold lots==0: no figure 'lots'; did you mean lost?"),
+    ("matrix rocketmq-raft --dry-run --threshold p99(sned)<1s", "--threshold p99(sned)<1s: the workload queue has"),
+    ("run --fail-on unknwon", "nothing to fail on is called 'unknwon'; did you mean unknown?"),
+    ("check -1 --fail-on lost-wrte", "nothing to fail on is called 'lost-wrte'; did you mean lost-write?"),
+    ("matrix rocketmq-raft --fail-on ,", "--fail-on ',': a name is missing"),
+    ("check -1 --junit none/x.xml", "--junit none/x.xml: there is no folder none; make it first"),
+    ("check -1 --summary none/x.md", "--summary none/x.md: there is no folder none; make it first"),
+    ("run -d gate.yaml", "gate.yaml:4: threshold lots==0: no figure 'lots'; did you mean lost?"),
+    ("run -d gate2.yaml", "gate2.yaml:1: fail-on: nothing to fail on is called 'lost-wrte'; did you mean lost-write?"),
+    ("run -d gate3.yaml", "gate3.yaml:2: this finding of allow has no reason; write {anomaly:"),
+    ("run -d gate4.yaml", "gate4.yaml:2: no anomaly 'stale-tial'; did you mean stale-tail?"),
+    ("run -d gate5.yaml", "gate5.yaml:2: until 'soon': give a day as in 2030-01-31"),
+    ("run -d gate6.yaml", "gate6.yaml:2: no system 'minimqq'; did you mean minimq?"),
+    ("run -d gate7.yaml", "gate7.yaml:2: unknown key 'anomoly'; did you mean anomaly?"),
+    ("run -d gate8.yaml", "gate8.yaml:1: thresholds must be a list, not 'lost==0'"),
+    ("run -d gate9.yaml", "gate9.yaml:1 p99(sned)<1s: the workload queue has no operation 'sned'"),
+    (
+        "matrix gatem.yaml",
+        "gatem.yaml:1: threshold rto(leader-kil)<=5s: no fault 'leader-kil'; did you mean leader-kill?",
+    ),
+    ("matrix gaten.yaml", "p99(sned)<=5s: the workload queue has no operation 'sned'; did you mean send?"),
 ]
 NAMES = [
     ("nonsense", "nonsense: no such command; see chaos --help"),
@@ -205,7 +252,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("line", "says"), [*NUMBERS, *NAMES, *PLACES, *CONTRADICTIONS, *WORDS], ids=lambda value: value
+    ("line", "says"), [*NUMBERS, *GATES, *NAMES, *PLACES, *CONTRADICTIONS, *WORDS], ids=lambda value: value
 )
 def test_it_is_refused_in_one_line(
     line: str, says: str, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -283,5 +330,5 @@ def test_a_full_disk_is_said() -> None:
 
 
 def test_there_are_many_and_each_is_another() -> None:
-    lines = [line for line, _ in (*NUMBERS, *NAMES, *PLACES, *CONTRADICTIONS, *WORDS)]
+    lines = [line for line, _ in (*NUMBERS, *GATES, *NAMES, *PLACES, *CONTRADICTIONS, *WORDS)]
     assert len(lines) == len(set(lines)) > 50

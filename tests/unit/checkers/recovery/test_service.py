@@ -153,3 +153,17 @@ def test_a_pop_gives_a_message_to_a_consumer_and_the_first_delivery_counts(tmp_p
         OpLiteral(at=(15.6, 15.7), ack="1:0", client=1),
     ).latency
     assert (healthy.messages, healthy.unread, healthy.max_ms) == (1, 1, pytest.approx(2500))
+
+
+def test_operations_are_counted_by_kind_with_their_latencies(tmp_path):
+    found = judged(
+        tmp_path,
+        row(0.0, 99, offset=0),
+        row(9.9, 1, first=100, outcome="fail"),
+        row(10.0, 1, first=101, outcome="info"),
+    )
+    sends = next(one for one in found.kinds if one.f == "send")
+    assert (sends.ok, sends.fail, sends.info) == (99, 1, 1)
+    assert sends.ok_per_s == pytest.approx(9.9, rel=0.02)
+    assert sends.p50_ms == pytest.approx(sends.max_ms, rel=0.11)
+    assert sends.max_ms > 0

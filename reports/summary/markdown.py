@@ -1,0 +1,66 @@
+"""``summary.md``: the verdict as Markdown, for the summary of a job and a comment on a change. Pure."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from chaos.core.gate import ThresholdResult
+from chaos.core.verdict import Results
+from reports import words
+from reports.folder import Parts
+from reports.model import FaultRow
+from reports.page.build import report_data
+
+FAULTS: Final = 20
+"""Faults listed; the table says of how many."""
+STATES: Final = {"held": words.PASS, "broken": words.FAIL, "unknown": words.UNKNOWN}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table, none without rows; a cell holds no bar and no line break."""
+    lines = [f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in row)} |" for row in rows]
+    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *lines, ""] if lines else []
+
+
+def thresholds(rows: Iterable[ThresholdResult]) -> list[str]:
+    """The table of thresholds, those that do not hold first."""
+    order = ("broken", "unknown", "held")
+    ordered = sorted(rows, key=lambda row: order.index(row.state))
+    cells = ((f"`{row.text}`", STATES[row.state], row.measured or row.reason) for row in ordered)
+    return table(("threshold", "verdict", "measured"), cells)
+
+
+def verdict(name: str, results: Results) -> list[str]:
+    """What is told of one history: its verdict, its thresholds, its checks."""
+    told = results.sentence or results.reason or "Nothing was found."
+    checks = ((row.name, words.verdict(row.valid), row.found, row.reason) for row in results.checks)
+    return [
+        f"# {name}: {words.verdict(results.valid)}",
+        "",
+        told,
+        "",
+        *thresholds(results.thresholds),
+        *table(("check", "verdict", "found", "why unknown"), checks),
+    ]
+
+
+class MarkdownReporter:
+    """The verdict as Markdown."""
+
+    name = "summary"
+    help = "the verdict as Markdown: thresholds, checks, faults"
+    file = "summary.md"
+
+    def render(self, parts: Parts) -> str:
+        """The file's text, also of a run that crashed or was never judged."""
+        data = report_data(parts)
+        if parts.results is None:
+            return f"# {data.heading}: {data.stamp.word}\n\n{data.sentence}\n"
+        lines = verdict(data.heading, parts.results)
+        lines += table(("fault", "targets", "RTO", "lost", "proof"), map(_fault, data.faults[:FAULTS]))
+        lines += [f"showing {FAULTS} of {len(data.faults)} faults", ""] if len(data.faults) > FAULTS else []
+        lines += [f"{what}: `{line}`  " for what, line in data.commands]
+        return "\n".join(lines) + "\n"
+
+
+def _fault(row: FaultRow) -> tuple[str, ...]:
+    return (f"{row.id} {row.name}", row.targets, row.rto, str(row.lost), f"{row.state} {row.evidence}")

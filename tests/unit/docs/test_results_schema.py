@@ -1,0 +1,83 @@
+"""docs/reference/results.schema.json is made of the code, and real results of every kind keep to it."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+import results_schema
+import synthetic
+from repository import ROOT
+
+from chaos.core.gate import Allowed, Gates
+from chaos.core.runinfo import read_run, write_run
+from chaos.run.judging import judge
+from chaos.testing.history_files import load_history, write_run_folder
+
+SCHEMA = json.loads(results_schema.FILE.read_text())
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+HISTORIES = sorted((ROOT / "tests" / "histories").glob("*.yaml"))[::6]
+
+
+def test_the_file_is_what_the_code_says() -> None:
+    assert results_schema.FILE.read_text() == results_schema.text(), "run tests/support/results_schema.py"
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda path: path.stem)
+def test_real_results_keep_to_it(history: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    write_run_folder(load_history(history), folder)
+    judge(folder, "local")
+    VALIDATOR.validate(json.loads((folder / "results.json").read_text()))
+
+
+def gated(folder: Path) -> dict[str, Any]:
+    """Results with every state of a threshold and an allowed finding."""
+    write_run_folder(load_history(ROOT / "tests" / "histories" / "rto-over-the-budget.yaml"), folder)
+    gates = Gates(
+        thresholds=("lost==0", "failovers>=9", "rto<=1s", "rto(random-loss)<=1s"),
+        allow=(Allowed(anomaly="rto-budget", system=read_run(folder).system, reason="slow machine"),),
+    )
+    write_run(folder, msgspec.structs.replace(read_run(folder), gates=gates))
+    judge(folder, "local")
+    found: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return found
+
+
+def test_results_with_thresholds_keep_to_it(tmp_path: Path) -> None:
+    found = gated(tmp_path / "run")
+    assert {one["state"] for one in found["thresholds"]} == {"held", "broken", "unknown"}
+    assert found["gate"]["allowed"][0]["reason"] == "slow machine"
+    VALIDATOR.validate(found)
+
+
+@pytest.mark.parametrize("kind", ["valid", "invalid", "unknown", "interrupted", "empty"])
+def test_synthetic_results_keep_to_it(kind: str, tmp_path: Path) -> None:
+    folder = synthetic.write(tmp_path / kind, kind, points=10)
+    VALIDATOR.validate(json.loads((folder / "results.json").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("path", "wrong"),
+    [
+        (("valid",), "PASS"),
+        (("sentence",), None),
+        (("thresholds", 0, "state"), "passed"),
+        (("gate", "valid"), "no"),
+        (("checks", 0, "anomalies"), []),
+    ],
+)
+def test_what_is_none_is_refused(path: tuple[Any, ...], wrong: Any, tmp_path: Path) -> None:
+    found = copy.deepcopy(gated(tmp_path / "run"))
+    inner: Any = found
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = wrong
+    assert not VALIDATOR.is_valid(found)
