@@ -7,10 +7,11 @@ else. The module refuses to guess: an unknown name is an error with the nearest 
 """
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -51,6 +52,23 @@ class Offer(NamedTuple):
 
 
 _OFFERS: Final[dict[str, tuple[Offer, ...]]] = {}
+_KEPT: Final[list[Callable[[], None]]] = []
+"""Each forgets what one function kept."""
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def kept(made_of_plugins: Callable[P, T]) -> Callable[P, T]:
+    """Keep what a function made of the plugins, as ``functools.cache`` does, until other ones are offered."""
+    found = cache(made_of_plugins)
+    _KEPT.append(found.cache_clear)
+    return cast("Callable[P, T]", found)
+
+
+def look_again() -> None:
+    """Forget what was made of the plugins that there were."""
+    for forget in _KEPT:
+        forget()
 
 
 @contextmanager
@@ -59,10 +77,12 @@ def offered(group: str, name: str, thing: Any) -> Iterator[None]:
     before = _OFFERS.get(group, ())
     kind = thing if hasattr(thing, "__qualname__") else type(thing)
     _OFFERS[group] = (*before, Offer(name, f"{kind.__module__}:{kind.__qualname__}", thing))
+    look_again()
     try:
         yield
     finally:
         _OFFERS[group] = before
+        look_again()
 
 
 def _found(group: str) -> dict[str, EntryPoint | Offer]:

@@ -6,7 +6,6 @@ of what a run folder holds; here their files are written, whole or not at all. T
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -35,7 +34,7 @@ class Reporter(Protocol):
         ...
 
 
-@cache
+@plugins.kept
 def _loaded() -> tuple[dict[str, Reporter], dict[str, str]]:
     """The reporters by name, and of those that cannot be used why."""
     found: dict[str, Reporter] = {}

@@ -1,7 +1,8 @@
 """A threshold as people write it: ``lost==0``, ``p99(send)<200ms``, ``rto(leader-kill)<=5s``. Pure.
 
     THRESHOLD = FIGURE [ "(" OF ")" ] COMPARISON LIMIT
-    FIGURE    = lost | availability | p50 | p90 | p95 | p99 | max | rto | rpo | anomalies | throughput | errors | failovers
+    FIGURE    = lost | availability | p50 | p90 | p95 | p99 | max | rto | rpo | anomalies | throughput | errors
+              | failovers
     COMPARISON = == | != | < | <= | > | >=
 
 ``OF`` names an operation, a fault or an anomaly, as the figure needs it. Does not judge: ``chaos.gate.judge`` does.

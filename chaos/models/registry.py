@@ -1,14 +1,12 @@
 """The model of a run by its name."""
 
-from functools import cache
-
 from chaos import plugins
 from chaos.core.errors import HistoryError
 from chaos.core.model import Model, word_table
 from chaos.core.runinfo import RunInfo
 
 
-@cache
+@plugins.kept
 def model_named(name: str) -> Model:
     """The model of this name.
 

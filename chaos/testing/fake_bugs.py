@@ -12,7 +12,6 @@ and the operation, and returns what the object holds then and the answer. So a b
 
 import itertools
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, TypeAlias
 
 from chaos import plugins
@@ -30,7 +29,7 @@ def changes(op: Invocation) -> bool:
     return op.f in changing(type(op.f))
 
 
-@cache
+@plugins.kept
 def changing(words: type[Word]) -> frozenset[Word]:
     """The words of a model that change its objects."""
     models = (model_named(name) for name in plugins.names("models"))

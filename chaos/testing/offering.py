@@ -2,20 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final
+from typing import Any
 
 from chaos import plugins
-from chaos.models import registry as models_by_name
-from chaos.testing import fake_bugs
-from checkers.anomalies import catalogue
-from checkers.engine import registry as checks_by_name
-from checkers.history import words
-from nemesis.faults import registry as faults_by_name
-from nemesis.plan import catalog
-from reports import reporter as reporters_by_name
-
-_KEPT: Final = ("models", "checks", "faults", "reporters")
-"""Groups of which what was found is kept; the others are looked up each time."""
 
 
 @contextmanager
@@ -45,23 +34,4 @@ def offered(
         for group, things in groups.items():
             for name, thing in things.items():
                 stack.enter_context(plugins.offered(group, name, thing))
-        if any(groups[group] for group in _KEPT):
-            _look_again()
-            stack.callback(_look_again)
         yield
-
-
-def _look_again() -> None:
-    """Forget what was found before."""
-    for found in (
-        models_by_name.model_named,
-        fake_bugs.changing,
-        words._of_model,  # noqa: SLF001 - keeps what there was, and has no other way to be told
-        catalogue.kinds,
-        catalog.catalog,
-        checks_by_name._loaded,  # noqa: SLF001
-        checks_by_name.instance,
-        faults_by_name._loaded,  # noqa: SLF001
-        reporters_by_name._loaded,  # noqa: SLF001
-    ):
-        found.cache_clear()

@@ -32,7 +32,7 @@ def built_in() -> Mapping[str, AnomalyKind]:
     )
 
 
-@cache
+@plugins.kept
 def kinds() -> Mapping[str, AnomalyKind]:
     """Every kind that an installed check may find, the strongest first; a check that does not load adds none."""
     every = dict(built_in())

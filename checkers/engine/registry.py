@@ -5,7 +5,6 @@ Executors have no entry points: they are told where the checks are. The module r
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
@@ -32,14 +31,14 @@ FIGURES: Final = (
 """The curves and the figures of a run, which decide nothing."""
 
 
-@cache
+@plugins.kept
 def instance(place: str) -> Any:
     """The one object of a class: ``module:Class``."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)()
 
 
-@cache
+@plugins.kept
 def _loaded() -> tuple[dict[str, Check[Any]], dict[str, str]]:
     """The checks by name, and of those that cannot be used why."""
     found: dict[str, Check[Any]] = {}

@@ -5,9 +5,9 @@ whatever comes. The module refuses to know any word.
 """
 
 from collections.abc import Mapping
-from functools import cache
 from typing import NamedTuple
 
+from chaos import plugins
 from chaos.core.runinfo import RunInfo
 from chaos.models.registry import model_named
 
@@ -38,7 +38,7 @@ class Words(NamedTuple):
         return f"{number} {self.change}{'' if number == 1 else 's'}"
 
 
-@cache
+@plugins.kept
 def _of_model(name: str) -> Words:
     model = model_named(name)
     functions = {int(word): (word.word, function) for word, function in model.functions.items()}

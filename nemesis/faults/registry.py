@@ -4,7 +4,6 @@ A fault that does not load harms nobody else: it is listed with its error, and i
 """
 
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -16,7 +15,7 @@ from nemesis.faults.params import params_of
 GROUP = "faults"
 
 
-@cache
+@plugins.kept
 def _loaded() -> tuple[dict[str, type[Fault]], dict[str, str]]:
     """The faults by name, and of those that cannot be used why."""
     found: dict[str, type[Fault]] = {}

@@ -7,12 +7,12 @@ are ``nemesis.plan.mix``'s business. Does not choose and does not act.
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
+from chaos import plugins
 from chaos.core.errors import UsageError
 from nemesis.faults import params
 from nemesis.faults.fault import Fault
@@ -52,7 +52,7 @@ def _table() -> dict[str, Entry]:
     return {row.name: row for row in rows}
 
 
-@cache
+@plugins.kept
 def catalog() -> Mapping[str, Entry]:
     """Every nemesis by name, in the order in which ``chaos list nemeses`` shows them."""
     return MappingProxyType(_table())

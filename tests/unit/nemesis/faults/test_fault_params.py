@@ -210,10 +210,10 @@ def other_points(monkeypatch: pytest.MonkeyPatch):
     def use(**points):
         more = [EntryPoint(name.replace("_", "-"), value, "chaos.faults") for name, value in points.items()]
         monkeypatch.setattr(plugins, "entry_points", lambda group: [*own(group=group), *more])
-        registry._loaded.cache_clear()
+        plugins.look_again()
 
     yield use
-    registry._loaded.cache_clear()
+    plugins.look_again()
 
 
 class Foreign(faults()["suspend"]):
