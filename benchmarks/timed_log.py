@@ -23,7 +23,7 @@ from checkers.history.folder_integrity import context_of, evidence_of
 from checkers.history.kernel import Context
 from checkers.history.shards import grouped, load_shard, load_timeline, materialise, tables_of
 from checkers.log.linearizable import LinearizableKernel
-from checkers.log.loss import LossKernel
+from checkers.log.lost_writes import LossKernel
 
 KERNELS = {"no-loss": LossKernel(), "linearizable-offsets": LinearizableKernel()}
 

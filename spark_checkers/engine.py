@@ -16,9 +16,9 @@ import pyarrow as pa
 from chaos.core.errors import ChaosError
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Results
+from checkers.engine.installed_checks import Panel, panel
 from checkers.engine.judge import Judged, Part, conclude, together
 from checkers.engine.local import Duty
-from checkers.engine.registry import Panel, panel
 from checkers.history.folder_integrity import Evidence, context_of, evidence_of
 from checkers.history.kernel import Context
 from checkers.history.shards import grouped

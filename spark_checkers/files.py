@@ -25,7 +25,7 @@ from checkers.imported.options import Question
 from checkers.imported.ranges import judge_parts, ranges, read_range
 from checkers.imported.results import results
 from checkers.kafka.check import EDGES
-from checkers.kafka.kernel import Options
+from checkers.kafka.per_log import Options
 from spark_checkers.tasks import Failed, Task, error_of
 
 Verdict = Results | ChaosError

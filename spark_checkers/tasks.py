@@ -72,7 +72,7 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
     from checkers.history.shards import load_timeline, materialise, workers_in
 
     if kind == "imported":
-        from checkers.imported.judge import judge
+        from checkers.imported.judge_file import judge
 
         return judge(history, context, "spark")
     if callable(context):

@@ -131,7 +131,7 @@ def _topology(ctx: click.Context) -> Any:
 
 def _nemeses(ctx: click.Context, incomplete: str) -> Items:
     """A nemesis of a list: its name, behind ``:`` its parameters, behind ``@`` whom it hits."""
-    from nemesis.plan.catalog import catalog, parts, words
+    from nemesis.plan.nemesis_names import catalog, parts, words
 
     *others, last = words(incomplete)
     before = incomplete[: len(incomplete) - len(last)]
@@ -147,7 +147,7 @@ def _one_nemesis(ctx: click.Context, incomplete: str) -> Items:
 
 
 def _nemesis(ctx: click.Context, text: str, before: str, *, several: bool) -> Items:
-    from nemesis.plan.catalog import catalog, described, parts
+    from nemesis.plan.nemesis_names import catalog, described, parts
 
     name, given, suffix = parts(text)
     entry = catalog().get(name)

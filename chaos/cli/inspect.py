@@ -42,13 +42,13 @@ def _bugs() -> Rows:
 
 def _nemeses() -> Rows:
     from nemesis.faults.registry import broken
-    from nemesis.plan.catalog import described
+    from nemesis.plan.nemesis_names import described
 
     return [*({"name": name, "help": text} for name, text in described()), *_broken(broken())]
 
 
 def _checks() -> Rows:
-    from checkers.engine.registry import broken, checks
+    from checkers.engine.installed_checks import broken, checks
 
     return [*({"name": name, "help": check.help} for name, check in checks().items()), *_broken(broken())]
 

@@ -53,7 +53,7 @@ def up_command(foreground: bool, **options: Any) -> int:
     (folder / "config.yaml").write_text(as_yaml(experiment))
     if not foreground:
         return _in_background(folder)
-    from chaos.backends import chosen
+    from chaos.backend_choice import chosen
     from chaos.cli.run import progress
     from chaos.manual.manual_cluster import keep_up
 
@@ -178,7 +178,7 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
 
     Exit code 0 if it is proven, 2 if it is not, 255 if it could not be done.
     """
-    from nemesis.plan.catalog import words
+    from nemesis.plan.nemesis_names import words
 
     if len(words(nemesis)) > 1 or nemesis.strip() == "all":
         raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")

@@ -74,11 +74,11 @@ def matrix_command(
     else 2 if one is UNKNOWN, else 0; what is allowed, or not in --fail-on, does not count.
     """
     from chaos.core.matrix_results import current, read_rows
-    from chaos.matrix.conduct import clock, conduct, forecast
-    from chaos.matrix.conduct import judge_again as judged_again
     from chaos.matrix.model import Job, jobs_of, plan_of, with_gates
     from chaos.matrix.model import only as matching
     from chaos.matrix.read import read_matrix
+    from chaos.matrix.run_jobs import clock, conduct, forecast
+    from chaos.matrix.run_jobs import judge_again as judged_again
 
     matrix = read_matrix(file)
     if seed is not None:

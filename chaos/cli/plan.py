@@ -29,11 +29,11 @@ _NAMED = 3
 def plan_command(as_json: bool, **options: Any) -> int:
     """Show every fault that `chaos run` with these options would do; do nothing."""
     from chaos import plugins
-    from chaos.backends import chosen
+    from chaos.backend_choice import chosen
     from chaos.models.registry import model_named
     from chaos.options.planning import mix_of, plan_of, workload_of
     from cluster.leaders import subjects_of
-    from nemesis.targets.choice import choose
+    from nemesis.targets.resolve import choose
     from nemesis.targets.topology import Topology
     from reports.summary.look import PIPED
 

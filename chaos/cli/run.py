@@ -51,7 +51,7 @@ def run_command(live: str, **options: Any) -> int:
 
 def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
     """One whole run, shown while it goes; returns the exit code."""
-    from chaos.backends import chosen
+    from chaos.backend_choice import chosen
     from chaos.cli import live_json
     from chaos.cli.live import chosen as display_of
     from chaos.run.recipe import run

@@ -61,7 +61,7 @@ def _finds(row: CheckResult, name: str, run: RunInfo | None) -> bool:
         return True
     if run is None:
         return _model_finds(row.name, name)
-    from checkers.engine.registry import checks
+    from checkers.engine.installed_checks import checks
 
     check = checks().get(row.name)
     return check is not None and any(kind.name == name for kind in check.anomalies)

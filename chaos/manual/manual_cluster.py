@@ -32,7 +32,7 @@ from nemesis.faults.fault import on_each
 from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import Row, make_plan
 from nemesis.runner import Nemesis, check_hosts
-from nemesis.targets.choice import choose
+from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 FOREVER_S: Final = 7 * 86400.0
@@ -285,7 +285,7 @@ def keep_up(experiment: Experiment, backend: Any, folder: Path, say: Say) -> int
 
 
 def _main(folder: Path) -> int:
-    from chaos.backends import chosen
+    from chaos.backend_choice import chosen
     from chaos.options.resolve import experiment_of
 
     def say(text: str) -> None:

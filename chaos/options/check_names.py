@@ -15,7 +15,7 @@ def check_names(texts: Iterable[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",")))
     if not names:
         return ()
-    from checkers.engine.registry import broken, checks
+    from checkers.engine.installed_checks import broken, checks
 
     known = checks()
     for name in names:

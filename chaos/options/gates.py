@@ -59,7 +59,7 @@ def _checked_anomaly(name: str, place: str) -> None:
 
 def _checked_fault(name: str, place: str) -> None:
     from chaos.gate.measure import base_name
-    from nemesis.plan.catalog import catalog
+    from nemesis.plan.nemesis_names import catalog
 
     known = catalog()
     if base_name(name) not in known:

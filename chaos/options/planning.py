@@ -22,8 +22,8 @@ from cluster.leaders import subjects_of
 from cluster.system import System, takes_sends_once
 from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
-from nemesis.plan.catalog import ALL
 from nemesis.plan.mix import NOTHING
+from nemesis.plan.nemesis_names import ALL
 from nemesis.plan.plan import Row, lanes, left_out, make_plan, read_plan
 from nemesis.plan.sequence import plan_steps
 

@@ -208,7 +208,7 @@ def judge_imported(
 
 
 def _imported_here(path: Place, question: "Question", note: str) -> Results | ChaosError:
-    from checkers.imported.judge import judge as judge_file
+    from checkers.imported.judge_file import judge as judge_file
 
     try:
         return msgspec.structs.replace(judge_file(path, question, "local"), engine_note=note)

@@ -12,12 +12,12 @@ from typing import Final
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.events import Note, Observation
 from chaos.options.amounts import duration
-from chaos.run.collecting import collect_logs
+from chaos.run.collect_logs import collect_logs
 from chaos.run.deploy import Deployed
 from chaos.run.final_phases import perform_final_phases
-from chaos.run.recovery import Absent, Recovery
 from chaos.run.settling import settle
 from chaos.run.state import RunState
+from chaos.run.wait_for_recovery import Absent, Recovery
 from chaos.run.wall_clock import utc_of
 from chaos.run.watching import Beat, Opening
 from chaos.run.workers import Workers

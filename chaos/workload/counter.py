@@ -7,7 +7,7 @@ from chaos.core.rand import stream
 from chaos.models.objects.counter import MODEL, Add, F
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.last_reads import LastReads
+from chaos.workload.final_reads_of_objects import LastReads
 from chaos.workload.object_clients import ObjectLoad
 
 MOST: Final = 5

@@ -19,7 +19,7 @@ from chaos.models.log.operations import Send
 from chaos.models.log.words import F
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.final_reads import read_whole
+from chaos.workload.final_reads_of_logs import read_whole
 from chaos.workload.idempotent_sends import ProducerQueue
 from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies

@@ -21,7 +21,7 @@ from chaos.models.log.words import HOLDS, F, Record, Value
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_pops import FinalPops
-from chaos.workload.final_reads import read_whole
+from chaos.workload.final_reads_of_logs import read_whole
 from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 from chaos.workload.unread_values import LogNote

@@ -13,7 +13,7 @@ from chaos.models.objects.answers import Found
 from chaos.models.objects.register import MODEL, Cas, F, Write
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.last_reads import LastReads
+from chaos.workload.final_reads_of_objects import LastReads
 from chaos.workload.object_clients import ObjectLoad
 
 AGAIN: Final = 1 / 16

@@ -6,7 +6,7 @@ from typing import Final
 from chaos.models.objects.set import MODEL, Add, F
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.last_reads import LastReads
+from chaos.workload.final_reads_of_objects import LastReads
 from chaos.workload.object_clients import ObjectLoad
 
 CHANGES: Final = frozenset({F.ADD})

@@ -15,7 +15,7 @@ from chaos.models.log.transaction import Decision
 from chaos.models.log.words import F, Value
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.final_reads import read_whole
+from chaos.workload.final_reads_of_logs import read_whole
 from chaos.workload.log_clients import LogLoad
 from chaos.workload.replica_copies import ReplicaCopies
 

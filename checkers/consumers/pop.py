@@ -34,7 +34,7 @@ from checkers.anomalies.findings import (
     seconds_text,
     told,
 )
-from checkers.consumers.clocks import replicas_skew
+from checkers.consumers.clock_skew import replicas_skew
 from checkers.consumers.pop_leases import NOBODY, Leases
 from checkers.consumers.pop_strays import strays
 from checkers.history.check import OfEachKey

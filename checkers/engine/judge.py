@@ -20,7 +20,7 @@ from checkers.anomalies.catalogue import rank
 from checkers.anomalies.findings import Finding, Findings, added
 from checkers.assumptions import Traffic, ended, named_counts, skipped_words
 from checkers.cluster.campaign import failovers
-from checkers.engine.registry import Panel
+from checkers.engine.installed_checks import Panel
 from checkers.history.check import Check, Examiner, HasHeadline, Held, TellsWhatHeld
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan

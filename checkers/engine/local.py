@@ -23,8 +23,8 @@ from chaos.core.errors import ChaosError
 from chaos.core.memory import keep_freed
 from chaos.core.storage_path import Place, Remote, of_each
 from chaos.core.verdict import Results
+from checkers.engine.installed_checks import Panel, instance, panel
 from checkers.engine.judge import Judged, Part, conclude, examine, together
-from checkers.engine.registry import Panel, instance, panel
 from checkers.engine.results_files import written
 from checkers.history.folder_integrity import context_of, evidence_of
 from checkers.history.kernel import Context

@@ -27,9 +27,9 @@ from chaos.formats.kafka_parts import Part, bucket_of
 from checkers.history.columns import Ints
 from checkers.imported import kafka
 from checkers.imported.options import Question
-from checkers.kafka import check, kernel, subset
+from checkers.kafka import check, per_log, subset
 from checkers.kafka.found import Cases
-from checkers.kafka.kernel import Options, Summary
+from checkers.kafka.per_log import Options, Summary
 from checkers.kafka.report import EXAMPLES
 from checkers.kafka.rows import Records
 from checkers.kafka.subset import Apart, Spread, Whole
@@ -45,7 +45,7 @@ class ReadPart(msgspec.Struct, frozen=True):
 class Paired(msgspec.Struct, frozen=True):
     """What is said of all records together. ``tables``: the folder of ``Whole``'s columns.
 
-    ``mixed``: as of ``kernel.mixed``. ``unsure``: as of ``apart.unsure``: then ``look`` comes before ``examine``.
+    ``mixed``: as of ``per_log.mixed``. ``unsure``: as of ``apart.unsure``: then ``look`` comes before ``examine``.
     """
 
     tables: Path
@@ -239,4 +239,4 @@ def conclude(
 
 
 def _merged(found: Sequence[Examined], keep: int) -> Summary:
-    return subset.in_key_order(reduce(kernel.merge, (_given(one.summary) for one in found), Summary(Cases(keep))))
+    return subset.in_key_order(reduce(per_log.merge, (_given(one.summary) for one in found), Summary(Cases(keep))))

@@ -18,11 +18,11 @@ from checkers.cycles import graph
 from checkers.cycles.first_cycle import named
 from checkers.cycles.search import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
 from checkers.history.columns import Ints
-from checkers.kafka import explain, kernel
+from checkers.kafka import explain, per_log
 from checkers.kafka.found import Case, Cases, Found
-from checkers.kafka.kernel import Options, Summary
 from checkers.kafka.log import Values
 from checkers.kafka.names import CYCLES, Via, allowed
+from checkers.kafka.per_log import Options, Summary
 from checkers.kafka.rows import Records, shards
 
 CYCLES_SHOWN: Final = 8
@@ -85,8 +85,8 @@ def check(
         budget: how many dependencies are searched for cycles at most; more make the verdict unknown.
     """
     records = Records(columns)
-    silent = kernel.hollow(records)
-    options = Options(ww_deps=ww_deps, edges=ww_deps or kernel.mixed(records), keep=keep)
+    silent = per_log.hollow(records)
+    options = Options(ww_deps=ww_deps, edges=ww_deps or per_log.mixed(records), keep=keep)
     summary = examined(records, silent, options)
     if summary.future:
         edges = examined(records, silent, EDGES)
@@ -99,15 +99,15 @@ def examined(records: Records, silent: Ints, options: Options, proven: Ints | No
 
     Args:
         records: the history, or what these logs need of it.
-        silent: what ``kernel.hollow`` gives for the whole history.
+        silent: what ``per_log.hollow`` gives for the whole history.
         options: what is looked for.
-        proven: the union of ``kernel.first_look`` over other logs.
+        proven: the union of ``per_log.first_look`` over other logs.
     """
     logs = [(shard, Values(shard)) for shard in shards(records, once=True)]
     none = np.empty(0, dtype=np.int64) if proven is None else proven
     proven = np.unique(np.concatenate([none, *(values.proven(shard) for shard, values in logs)]))
-    summaries: Iterable[Summary] = (kernel.examine(shard, proven, silent, options, values) for shard, values in logs)
-    return reduce(kernel.merge, summaries, Summary(Cases(options.keep)))
+    summaries: Iterable[Summary] = (per_log.examine(shard, proven, silent, options, values) for shard, values in logs)
+    return reduce(per_log.merge, summaries, Summary(Cases(options.keep)))
 
 
 def conclude(

@@ -17,9 +17,9 @@ from chaos.core.op import Type
 from chaos.formats.kafka_columns import KafkaColumns, KafkaF, Mop, Mops, Ops
 from checkers.cycles.graph import Edges
 from checkers.history.columns import Ints
-from checkers.kafka import kernel
-from checkers.kafka.kernel import Summary
+from checkers.kafka import per_log
 from checkers.kafka.log import Values
+from checkers.kafka.per_log import Summary
 from checkers.kafka.rows import Records, shards
 
 
@@ -27,7 +27,8 @@ from checkers.kafka.rows import Records, shards
 class Spread:
     """What records of a part say of all logs together, as rows of the part.
 
-    ``silent``: as of ``kernel.hollow``. ``both``: as of ``kernel.both``. ``wide``: they sent to logs of several groups.
+    ``silent``: as of ``per_log.hollow``. ``both``: as of ``per_log.both``. ``wide``: they sent to logs of several
+    groups.
     """
 
     silent: Ints
@@ -47,15 +48,15 @@ def spread(columns: KafkaColumns, group: Ints) -> Spread:
     sent = mops.kind == Mop.SEND
     op, where = mops.op[sent], group[mops.key[sent]]
     apart = (op[1:] == op[:-1]) & (where[1:] != where[:-1])
-    return Spread(kernel.hollow(records), kernel.both(records.stretches), kernel.heads(op[1:][apart]))
+    return Spread(per_log.hollow(records), per_log.both(records.stretches), per_log.heads(op[1:][apart]))
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
     """All records, without what they name.
 
-    ``partner``: row of the other half, -1 for none. ``silent``: as of ``kernel.hollow``. ``common``: records that every
-    log needs, ascending.
+    ``partner``: row of the other half, -1 for none. ``silent``: as of ``per_log.hollow``. ``common``: records that
+    every log needs, ascending.
     """
 
     ops: Ops
@@ -116,7 +117,7 @@ class Apart:
         self.silent: Ints = here[whole.silent]
 
     def proven(self) -> Ints:
-        """The union of ``kernel.first_look`` over these logs, as rows of the history."""
+        """The union of ``per_log.first_look`` over these logs, as rows of the history."""
         found = [Values(shard).proven(shard) for shard in shards(self.records)]
         return self.rows[np.unique(np.concatenate(found or [np.empty(0, dtype=np.int64)]))]
 

@@ -17,7 +17,7 @@ from chaos.core.op import Type
 from chaos.core.runinfo import Subject
 from chaos.models.log.words import FINAL, POPS, F
 from checkers.anomalies.findings import counted, node_name
-from checkers.consumers.clocks import replicas_skew
+from checkers.consumers.clock_skew import replicas_skew
 from checkers.history.columns import Ints, among
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import LEADER

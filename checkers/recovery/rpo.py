@@ -1,7 +1,7 @@
 """What each fault cost: acknowledged messages lost, and over how long (SEMANTICS 19).
 
 A loss belongs to the last fault injected before the first read that proves it. The module refuses to
-find losses itself: ``checkers.log.loss`` does.
+find losses itself: ``checkers.log.lost_writes`` does.
 """
 
 import msgspec
@@ -14,7 +14,7 @@ from checkers.anomalies.findings import counted
 from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
-from checkers.log.loss import losses_of
+from checkers.log.lost_writes import losses_of
 
 
 class Toll(msgspec.Struct, frozen=True):

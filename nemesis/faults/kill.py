@@ -15,10 +15,10 @@ from cluster.cluster import Node
 from cluster.host import Capability, MachineState
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
+from nemesis.faults.bring_back import Restarts, Returned
 from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.machine import ENDED, MachineFault, machine_of
 from nemesis.faults.processes import ACTION_TIMEOUT_S, ProcessFault
-from nemesis.faults.restarts import Restarts, Returned
 from nemesis.targets.topology import REPLICA
 
 DEAD: Final = "was dead already, so nothing was ended"

@@ -13,9 +13,9 @@ from chaos.core.fault_nature import Hits
 from cluster.cluster import Node
 from cluster.host import Capability, Host, Machine, MachineState
 from cluster.nodes import process
+from nemesis.faults.bring_back import Restarts
 from nemesis.faults.fault import Fact, Fault, Scene, on_each
 from nemesis.faults.processes import ACTION_TIMEOUT_S
-from nemesis.faults.restarts import Restarts
 from nemesis.proof import evidence
 from nemesis.targets.grudge import all_links
 

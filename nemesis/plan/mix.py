@@ -17,8 +17,8 @@ from chaos.core.errors import UsageError
 from chaos.core.rand import stream
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import faults
-from nemesis.plan.catalog import ALL, NOOP, Choice, Entry, catalog, parse, parts, words
 from nemesis.plan.mix_times import Slot
+from nemesis.plan.nemesis_names import ALL, NOOP, Choice, Entry, catalog, parse, parts, words
 from nemesis.targets.selectors import Selector
 from nemesis.targets.suffix import of_replicas, roles_of
 from nemesis.targets.topology import Topology

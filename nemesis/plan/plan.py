@@ -2,7 +2,7 @@
 
 Rows are a pure function of the nemesis, the topology, the times and the seed, independent of anything
 observed, and are written as ``plan.jsonl`` before the start. The module refuses to look at a cluster:
-who is leader when a row's time comes is ``nemesis.targets.choice``' business.
+who is leader when a row's time comes is ``nemesis.targets.resolve``' business.
 """
 
 import math
@@ -19,9 +19,9 @@ from chaos.core.runinfo import Subject
 from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import fault_named
-from nemesis.plan.catalog import Choice
 from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
+from nemesis.plan.nemesis_names import Choice
 from nemesis.targets.selectors import Selector
 from nemesis.targets.suffix import Whom, led_subjects, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology

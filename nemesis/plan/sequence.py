@@ -13,8 +13,8 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Subject
-from nemesis.plan.catalog import Choice
 from nemesis.plan.mix import NOTHING, parse_mix
+from nemesis.plan.nemesis_names import Choice
 from nemesis.plan.plan import Row, possible_of, row_of
 from nemesis.targets.topology import Placed, Topology
 

@@ -25,7 +25,7 @@ from cluster.hosts import interface
 from cluster.network import packet_filter, probe_matrix
 from cluster.nodes import process
 from cluster.system import Launch
-from nemesis.plan.catalog import catalog
+from nemesis.plan.nemesis_names import catalog
 from nemesis.plan.plan import make_plan
 from nemesis.plan.sequence import Step, Steps, plan_steps
 from nemesis.runner import Nemesis

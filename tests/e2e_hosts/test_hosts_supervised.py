@@ -11,7 +11,7 @@ from test_hosts_nemesis import Run
 from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Note
 from chaos.core.runinfo import NodeInfo, Promises
-from chaos.run.recovery import Recovery
+from chaos.run.wait_for_recovery import Recovery
 from chaos.testing.history_files import RunLiteral, run_info
 from checkers.history.timeline import timeline_of
 from cluster import existing_cluster
@@ -21,7 +21,7 @@ from cluster.nodes.process_state import parse_list
 from nemesis.faults.fault import Scene
 from nemesis.faults.kill import Kill
 from nemesis.plan.plan import make_plan
-from nemesis.targets.choice import choose
+from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 pytestmark = pytest.mark.e2e

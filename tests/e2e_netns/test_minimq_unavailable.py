@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from chaos.backends import chosen
+from chaos.backend_choice import chosen
 from chaos.core.events import Fault
 from chaos.options.resolve import experiment_of
 from chaos.run.recipe import run

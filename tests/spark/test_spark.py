@@ -28,7 +28,7 @@ from chaos.core.recorder import OP_SIZE
 from chaos.run import judging
 from chaos.testing.history_files import differences, load_history, write_run_folder
 from checkers.engine import local
-from checkers.engine.registry import FIGURES, checks, instance
+from checkers.engine.installed_checks import FIGURES, checks, instance
 from spark_checkers import engine, session
 from spark_checkers.tasks import Failed, Task, error_of
 

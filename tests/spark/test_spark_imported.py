@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from repository import DATA
 
-import checkers.imported.judge
+import checkers.imported.judge_file
 from chaos.core.errors import HistoryError
 from chaos.formats import text
 from chaos.run import judging
@@ -74,7 +74,7 @@ def test_objects_are_judged_alike_and_a_broken_file_disturbs_no_other(tmp_path, 
     def never(*_):
         raise AssertionError("the driver opened a file")
 
-    monkeypatch.setattr(checkers.imported.judge, "judge", never)
+    monkeypatch.setattr(checkers.imported.judge_file, "judge", never)
     there = judging.judge_imported(paths, question, "spark")
     assert [comparable(one) for one in there[:2]] == [comparable(one) for one in here[:2]]
     assert [one.valid for one in there[:2]] == [True, False]

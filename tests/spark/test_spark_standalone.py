@@ -20,7 +20,7 @@ from chaos.core.verdict import Results
 from chaos.run import judging
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine import local
-from checkers.imported.judge import judge
+from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 from spark_checkers import engine, session
 from spark_checkers import files as rounds_of_files

@@ -27,7 +27,7 @@ from cluster.systems.minimq.groups import ONE
 from cluster.systems.minimq.io import ClientRequest
 from cluster.systems.minimq.messages import Accepted, CreateTopic, GetMetadata, GetStatus
 from nemesis.plan.plan import make_plan
-from nemesis.targets.choice import choose
+from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 TOPIC = "chaos"

@@ -36,7 +36,7 @@ from cluster.systems.minimq.io import (
     Written,
 )
 from cluster.systems.minimq.log import QueueKey, recover
-from cluster.systems.minimq.replica import BrokerSettings
+from cluster.systems.minimq.replica_state import BrokerSettings
 
 BROKERS = ("b1", "b2", "b3")
 CONTROLLER = "c1"

@@ -44,7 +44,7 @@ from cluster.systems.minimq.messages import (
     MetadataPush,
     RegisterBroker,
 )
-from cluster.systems.minimq.replica import WAITING_MAX, BrokerSettings, ClientError, Replica
+from cluster.systems.minimq.replica_state import WAITING_MAX, BrokerSettings, ClientError, Replica
 from cluster.systems.minimq.waits import Parked, Waiting
 
 HEARTBEAT: Final = "heartbeat"

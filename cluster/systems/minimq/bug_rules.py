@@ -23,7 +23,7 @@ from cluster.systems.minimq.log import QueueKey, commit_record
 from cluster.systems.minimq.master import Master
 from cluster.systems.minimq.messages import AlterSyncStateSet, Group, RefusedReason
 from cluster.systems.minimq.notes import Notes
-from cluster.systems.minimq.replica import Replica
+from cluster.systems.minimq.replica_state import Replica
 
 LARGE_BATCH: Final = 256
 """Records; a follower that keeps up is sent fewer at once, one that catches up more."""

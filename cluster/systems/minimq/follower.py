@@ -10,7 +10,7 @@ from typing import Final
 from cluster.systems.minimq import broker_rules
 from cluster.systems.minimq.broker_messages import Fetch, FetchAnswer, Held
 from cluster.systems.minimq.log import is_intact
-from cluster.systems.minimq.replica import Replica
+from cluster.systems.minimq.replica_state import Replica
 
 FETCH: Final = "fetch"
 

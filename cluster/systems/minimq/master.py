@@ -28,7 +28,7 @@ from cluster.systems.minimq.broker_messages import (
 )
 from cluster.systems.minimq.log import LEAST_OFFSET, QueueKey, commit_record, data_record
 from cluster.systems.minimq.messages import AlterSyncStateSet, Group, Indefinite
-from cluster.systems.minimq.replica import (
+from cluster.systems.minimq.replica_state import (
     BODY_BYTES_MAX,
     FETCH_BYTES_MAX,
     FETCH_RECORDS_MAX,

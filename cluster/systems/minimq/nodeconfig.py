@@ -13,7 +13,7 @@ import msgspec
 from cluster.systems.minimq.controller import ControllerSettings
 from cluster.systems.minimq.groups import ONE
 from cluster.systems.minimq.messages import Settings
-from cluster.systems.minimq.replica import BrokerSettings
+from cluster.systems.minimq.replica_state import BrokerSettings
 from cluster.systems.minimq.storage import SEGMENT_BYTES
 from cluster.systems.minimq.wire import PORT
 

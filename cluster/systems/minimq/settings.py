@@ -18,7 +18,7 @@ from cluster.systems.minimq.controller import ControllerSettings
 from cluster.systems.minimq.groups import GROUPS_MOST
 from cluster.systems.minimq.messages import Settings
 from cluster.systems.minimq.raft import RaftSettings
-from cluster.systems.minimq.replica import BrokerSettings
+from cluster.systems.minimq.replica_state import BrokerSettings
 
 BROKERS: Final = 3
 SECONDS_MAX: Final = 3600.0

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from chaos.workload.base import Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.last_reads import LastReads
+from chaos.workload.final_reads_of_objects import LastReads
 from chaos.workload.object_clients import ObjectLoad
 from chaos_ids.model import F
 

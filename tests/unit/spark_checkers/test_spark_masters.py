@@ -12,8 +12,8 @@ from repository import HISTORIES
 from chaos.cli.check import check_command
 from chaos.core.errors import CapabilityError, ChaosError, HistoryError, UsageError
 from chaos.testing.history_files import load_history, write_run_folder
+from checkers.engine.installed_checks import panel
 from checkers.engine.local import Duty
-from checkers.engine.registry import panel
 from checkers.history.kernel import Context
 from checkers.history.shards import run_of, workers_in
 from spark_checkers import masters, rounds, session, shipping

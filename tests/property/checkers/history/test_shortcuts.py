@@ -25,7 +25,7 @@ from checkers.history.log import Log
 from checkers.history.shards import load_shard, load_timeline, materialise, run_of, tables_of
 from checkers.history.table import Table
 from checkers.log.linearizable import rank_scan
-from checkers.log.loss import LossKernel
+from checkers.log.lost_writes import LossKernel
 
 DECODED = Table.decoded
 SEEDS = st.integers(min_value=0, max_value=1 << 32)

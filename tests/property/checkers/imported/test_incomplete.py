@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from chaos.formats.missing import Missing
-from checkers.imported.judge import judge
+from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 from checkers.objects import registry
 

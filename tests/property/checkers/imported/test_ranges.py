@@ -20,7 +20,7 @@ from chaos.core.errors import ChaosError
 from chaos.core.storage_path import place
 from chaos.formats import text
 from chaos.formats.edn import Keyword
-from checkers.imported.judge import judge
+from checkers.imported.judge_file import judge
 from checkers.imported.kafka_tasks import groups
 from checkers.imported.options import Question
 from checkers.imported.ranges import ranges

@@ -12,8 +12,8 @@ from repository import BENCHMARKS
 
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops
-from checkers.kafka import kernel, polled
-from checkers.kafka.kernel import Options
+from checkers.kafka import per_log, polled
+from checkers.kafka.per_log import Options
 from checkers.kafka.rows import Records, shards
 
 sys.path.insert(0, str(BENCHMARKS))
@@ -82,9 +82,9 @@ def edges_of(parts):
 def summaries(columns, *, once, options=QUICK):
     records = Records(columns)
     logs = list(shards(records, once=once))
-    proven = np.unique(np.concatenate([kernel.first_look(shard) for shard in logs]))
-    silent = kernel.hollow(records)
-    found = [kernel.examine(shard, proven, silent, options) for shard in logs]
+    proven = np.unique(np.concatenate([per_log.first_look(shard) for shard in logs]))
+    silent = per_log.hollow(records)
+    found = [per_log.examine(shard, proven, silent, options) for shard in logs]
     return [(replace(one, ww=[], wr=[]), edges_of(one.ww), edges_of(one.wr)) for one in found]
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from leading import subjects_of
 
 from cluster.host import NodeSpec
-from nemesis.plan.catalog import catalog
 from nemesis.plan.mix_times import LENGTHS_S, QUIET_S
+from nemesis.plan.nemesis_names import catalog
 from nemesis.plan.plan import lanes, make_plan, quiet_stretches, read_plan, write_plan
 from nemesis.targets.selectors import Selector
 

@@ -9,10 +9,10 @@ from leading import leads, subjects_of
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
 from nemesis.faults.registry import faults
-from nemesis.plan.catalog import catalog
+from nemesis.plan.nemesis_names import catalog
 from nemesis.plan.plan import count_bounds, make_plan, read_plan, write_plan
 from nemesis.targets import grudge
-from nemesis.targets.choice import choose
+from nemesis.targets.resolve import choose
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 

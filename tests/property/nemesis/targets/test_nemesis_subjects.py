@@ -8,9 +8,9 @@ from chaos.core.errors import UsageError
 from chaos.core.runinfo import Subject
 from cluster.host import NodeSpec
 from cluster.leaders import Lead
-from nemesis.plan.catalog import catalog, parse
+from nemesis.plan.nemesis_names import catalog, parse
 from nemesis.plan.plan import NO_LEADERS, left_out, make_plan, read_plan, write_plan
-from nemesis.targets.choice import choose
+from nemesis.targets.resolve import choose
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 

@@ -13,7 +13,7 @@ from chaos.core.errors import UsageError
 from chaos.core.verdict import CheckResult
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine import local
-from checkers.engine.registry import checks
+from checkers.engine.installed_checks import checks
 
 NAMES = list(checks())
 SOME = [{"no-loss"}, {"linearizable-offsets"}, set(NAMES[2::2]), set(NAMES[1::2])]

@@ -220,7 +220,7 @@ def test_replay_needs_a_plan_and_a_file(tmp_path: Path) -> None:
 
 def test_a_pinned_row_hits_whom_it_hit(tmp_path: Path) -> None:
     from cluster.systems.minimq.system import MiniMQ
-    from nemesis.targets.choice import choose
+    from nemesis.targets.resolve import choose
     from nemesis.targets.topology import Topology
 
     system, told = MiniMQ(), []

@@ -17,7 +17,7 @@ from chaos.core.errors import HistoryError, UsageError
 from chaos.core.storage_path import Remote, place
 from chaos.formats import jsonl, kafka, text
 from chaos.testing.history_files import load_history, write_run_folder
-from checkers.imported.judge import judge
+from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 from spark_checkers import session
 from spark_checkers.files import judged, verdicts

@@ -10,10 +10,10 @@ from chaos.core.errors import HistoryError, UsageError
 from chaos.core.matrix_results import CellRow, append_row, current, read_rows, worst_exit
 from chaos.core.strict_yaml import parse
 from chaos.core.verdict import FaultResult, Rto
-from chaos.matrix.conduct import clock, judge_again
 from chaos.matrix.jobs import Attempt, again, beside_s, expected_s, pending
 from chaos.matrix.model import jobs_of, load_s, only, plain, plan_of, shrunk
 from chaos.matrix.read import matrix_of, read_matrix, shipped
+from chaos.matrix.run_jobs import clock, judge_again
 from chaos.options.config_file import Config
 from chaos.testing.history_files import load_history, write_run_folder
 from nemesis.plan.sequence import Step, Steps, round_s

@@ -17,7 +17,7 @@ from chaos.generate.plan import plan_of
 from chaos.run import judging
 from chaos.testing.history_files import ORIGIN_NS, load_history, write_run_folder
 from checkers.engine import local
-from checkers.engine.registry import OF_LOGS, check_named
+from checkers.engine.installed_checks import OF_LOGS, check_named
 from checkers.history.shards import GROUPS, grouped
 from spark_checkers import session
 

@@ -9,11 +9,11 @@ from chaos.testing import offered, run
 from chaos.workload.set import SetWorkload
 from checkers.anomalies.catalogue import kinds
 from checkers.anomalies.findings import Finding, Findings, concluded, merged
-from checkers.engine.registry import checks
+from checkers.engine.installed_checks import checks
 from checkers.history.check import OfEachKey
 from nemesis.faults.registry import faults
 from nemesis.faults.suspend import Suspend
-from nemesis.plan.catalog import catalog
+from nemesis.plan.nemesis_names import catalog
 from reports.junit import JUnitReporter
 from reports.reporter import reporters
 

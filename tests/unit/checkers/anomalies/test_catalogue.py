@@ -6,9 +6,9 @@ import pytest
 from repository import HISTORIES, ROOT
 
 from chaos.testing.history_files import load_history
-from checkers.anomalies import manual_page
+from checkers.anomalies import anomalies_page
 from checkers.anomalies.catalogue import built_in, kind_of, named, rank
-from checkers.engine.registry import checks
+from checkers.engine.installed_checks import checks
 from checkers.kafka.names import STANDS as OF_KAFKA
 from checkers.objects.registry import MODELS
 
@@ -72,6 +72,6 @@ def test_a_name_that_nobody_knows_is_told_plainly():
 
 
 def test_the_page_is_made_from_the_catalogue():
-    assert (ROOT / "docs/reference/anomalies.md").read_text() == manual_page.page(), (
-        "python -m checkers.anomalies.manual_page > docs/reference/anomalies.md"
+    assert (ROOT / "docs/reference/anomalies.md").read_text() == anomalies_page.page(), (
+        "python -m checkers.anomalies.anomalies_page > docs/reference/anomalies.md"
     )

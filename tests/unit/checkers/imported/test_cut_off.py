@@ -8,7 +8,7 @@ import pytest
 from repository import DATA
 
 from chaos.formats import kafka
-from checkers.imported.judge import judge
+from checkers.imported.judge_file import judge
 from checkers.imported.kafka import may_be_undone
 from checkers.imported.options import Question
 from checkers.kafka.check import check

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from chaos.core.errors import HistoryError
-from checkers.imported.judge import judge
+from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 
 BOM = "\ufeff"

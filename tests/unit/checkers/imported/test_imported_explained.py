@@ -11,7 +11,7 @@ import pytest
 from kafka_histories_small import acked, history, polled
 from repository import DATA
 
-from checkers.imported.judge import judge
+from checkers.imported.judge_file import judge
 from checkers.imported.options import MODELS, Question
 from checkers.kafka import explain
 from checkers.kafka.names import CYCLES, MISSED

@@ -23,7 +23,7 @@ from chaos.models.registry import model_named
 from chaos.plugins import load
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
-from checkers.engine.registry import check_named
+from checkers.engine.installed_checks import check_named
 from checkers.history.kernel import Context
 from checkers.history.shards import load_shard, materialise, tables_of
 from checkers.history.timeline import timeline_of

@@ -14,13 +14,13 @@ from chaos import plugins
 from chaos.core.errors import HistoryError, UsageError
 from chaos.options.config_file import load
 from cluster.host import NodeSpec
-from nemesis.faults import manual_page, params, registry
+from nemesis.faults import faults_page, params, registry
 from nemesis.faults.fault import Fault
-from nemesis.faults.loss import LossParams
+from nemesis.faults.packet_loss import LossParams
 from nemesis.faults.registry import faults, faults_on
-from nemesis.plan.catalog import parse, words
+from nemesis.plan.nemesis_names import parse, words
 from nemesis.plan.plan import make_plan, read_plan, write_plan
-from nemesis.targets.choice import choose
+from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
 KINDS = {"controller": "controller", "broker": "replica"}
@@ -254,6 +254,6 @@ def test_every_fault_says_what_it_is():
 
 
 def test_the_page_of_faults_is_what_their_classes_say():
-    assert (ROOT / "docs/reference/faults.md").read_text() == manual_page.page(), (
-        "python -m nemesis.faults.manual_page > docs/reference/faults.md"
+    assert (ROOT / "docs/reference/faults.md").read_text() == faults_page.page(), (
+        "python -m nemesis.faults.faults_page > docs/reference/faults.md"
     )

@@ -12,10 +12,10 @@ from cluster.host import Capability, NodeSpec
 from cluster.systems.minimq.system import MiniMQ
 from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.capabilities import lacking, unavailable
-from nemesis.plan.catalog import catalog, parse
 from nemesis.plan.mix import faults_in, parse_mix
+from nemesis.plan.nemesis_names import catalog, parse
 from nemesis.plan.plan import left_out, make_plan, read_plan
-from nemesis.targets.choice import aim, choose
+from nemesis.targets.resolve import aim, choose
 from nemesis.targets.topology import Topology
 
 KINDS = {"namesrv": "other", "controller": "controller", "broker": "replica"}

@@ -18,7 +18,7 @@ from cluster.systems.minimq.broker_messages import (
     Produced,
     Read,
 )
-from cluster.systems.minimq.replica import BrokerSettings
+from cluster.systems.minimq.replica_state import BrokerSettings
 
 brokers = st.sampled_from(BROKERS)
 chosen = st.sampled_from([*BROKERS, "first", "last", "last"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from chaos.backends import chosen
+from chaos.backend_choice import chosen
 from chaos.core.errors import DeployError, UsageError
 from cluster.agent import ssh_exec
 from cluster.host import ControlLink

@@ -13,7 +13,7 @@ from repository import HISTORIES
 from chaos.core.errors import UsageError
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine import local
-from checkers.engine.registry import OF_LOGS, checks, panel
+from checkers.engine.installed_checks import OF_LOGS, checks, panel
 from checkers.history.folder_integrity import context_of, evidence_of
 from checkers.history.shards import load_timeline, materialise
 

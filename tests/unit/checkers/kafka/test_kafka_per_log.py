@@ -8,9 +8,9 @@ import pytest
 from repository import DATA
 
 from chaos.formats import kafka
-from checkers.kafka import kernel
+from checkers.kafka import per_log
 from checkers.kafka.check import canonical, check, conclude
-from checkers.kafka.kernel import Options
+from checkers.kafka.per_log import Options
 from checkers.kafka.rows import Records, shards
 
 SAMPLES = DATA / "kafka"
@@ -21,13 +21,13 @@ SAMPLES = DATA / "kafka"
 def test_logs_judged_apart_give_the_same_verdict(name, ww_deps):
     records = Records(kafka.read(SAMPLES / name).columns)
     logs = list(shards(records))
-    proven = np.unique(np.concatenate([kernel.first_look(shard) for shard in logs]))
-    silent = kernel.hollow(records)
+    proven = np.unique(np.concatenate([per_log.first_look(shard) for shard in logs]))
+    silent = per_log.hollow(records)
     options = Options(ww_deps=ww_deps)
-    travelled = [pickle.dumps(kernel.examine(shard, proven, silent, options)) for shard in logs]
+    travelled = [pickle.dumps(per_log.examine(shard, proven, silent, options)) for shard in logs]
     parts = [pickle.loads(one) for one in travelled]  # noqa: S301 - our own bytes
-    left = reduce(kernel.merge, parts)
-    right = reduce(lambda a, b: kernel.merge(b, a), parts[::-1])
+    left = reduce(per_log.merge, parts)
+    right = reduce(lambda a, b: per_log.merge(b, a), parts[::-1])
     asked = {"sub_via": "assign", "ww_deps": ww_deps, "strict": False, "keep": None}
     told = [conclude(summary, records, **asked) for summary in (left, right)]
     whole = check(records.columns, ww_deps=ww_deps, keep=None)

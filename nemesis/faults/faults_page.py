@@ -1,17 +1,17 @@
-"""The page of faults in the documentation, made from their classes: ``python -m nemesis.faults.manual_page``."""
+"""The page of faults in the documentation, made from their classes: ``python -m nemesis.faults.faults_page``."""
 
 from collections.abc import Iterator
 
 from nemesis.faults.fault import Fault
 from nemesis.faults.params import params_of
 from nemesis.faults.registry import faults
-from nemesis.plan.catalog import catalog
+from nemesis.plan.nemesis_names import catalog
 
 _HEAD = """\
 # Faults
 
 Which faults are there, what do they hit, and what can be set? This page is made from the faults' classes
-(`python -m nemesis.faults.manual_page`); `chaos list nemeses` shows every name with its help.
+(`python -m nemesis.faults.faults_page`); `chaos list nemeses` shows every name with its help.
 
 A nemesis is `NAME[:PARAM=VALUE[,PARAM=VALUE]][@role[+role]]`, e.g. `random-loss:probability=0.5@broker`. In a YAML file
 the same is `nemesis: {random-loss@broker: {probability: 0.5}}`.

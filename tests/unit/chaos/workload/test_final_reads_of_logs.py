@@ -9,8 +9,8 @@ from chaos.core.runinfo import Promises
 from chaos.models.log.words import F
 from chaos.models.objects.register import F as REGISTER
 from chaos.workload.final import FinalSpec, Part
-from chaos.workload.final_reads import BETWEEN_PASSES_S, LOST_AFTER_S, FinalReads
-from chaos.workload.last_reads import LastReads
+from chaos.workload.final_reads_of_logs import BETWEEN_PASSES_S, LOST_AFTER_S, FinalReads
+from chaos.workload.final_reads_of_objects import LastReads
 from chaos.workload.replica_copies import ReplicaCopies
 from chaos.workload.unread_values import LogNote
 

@@ -9,9 +9,9 @@ import pytest
 from chaos.core.errors import UsageError
 from chaos.core.matrix_results import read_rows
 from chaos.core.strict_yaml import parse
-from chaos.matrix.conduct import clear, conduct, line
 from chaos.matrix.model import jobs_of, only, plan_of
 from chaos.matrix.read import matrix_of
+from chaos.matrix.run_jobs import clear, conduct, line
 
 TEXT = """\
 name: none

@@ -1,4 +1,4 @@
-"""The page of anomalies in the documentation, made from the catalogue: ``python -m checkers.anomalies.manual_page``."""
+"""The page of anomalies in the documentation, from the catalogue: ``python -m checkers.anomalies.anomalies_page``."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -10,7 +10,7 @@ _HEAD: Final = """\
 # Anomalies
 
 What can a verdict name, what does it mean, and what should have happened instead? This page is made from the catalogue
-(`python -m checkers.anomalies.manual_page`); `chaos list anomalies` shows it, with those of installed plugins.
+(`python -m checkers.anomalies.anomalies_page`); `chaos list anomalies` shows it, with those of installed plugins.
 
 An anomaly makes a verdict *invalid*, or *unknown* where it only says that nobody can tell. *May be allowed* says who
 may declare an anomaly to be by design: a system by its promises ([semantics.md](../semantics.md) 13), the format of an
