@@ -2,8 +2,8 @@
 
 Judged by the end of the read that returned it, against the instant its sender named less what the system declares, and
 less what the brokers' clocks were ahead of the sender's (``checkers.consumers.clock_skew``). So a message that was
-given away early by less than the read took is not noticed, and none is called early that was not. How late a message comes is
-no business of this check.
+given away early by less than the read took is not noticed, and none is called early that was not. How late a message
+comes is no business of this check.
 """
 
 from collections.abc import Iterator
