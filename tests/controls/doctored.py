@@ -1,11 +1,13 @@
 """Alters a recorded history on disk as a faulty broker would have written it, record by record, seals included."""
 
+import shutil
 import struct
 import zlib
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from chaos.core.manifest import write_manifest
 from chaos.core.op import Type
 from chaos.core.recorder import OP, OP_SIZE
 from chaos.models.log.layout import READ, READ_SIZE
@@ -29,6 +31,20 @@ class Sent(NamedTuple):
     completion: int
     invocation: int
     argument: int
+
+
+AnswerT = TypeVar("AnswerT")
+
+
+def altered_copy(good: Path, copy: Path, alter: Callable[[Path], AnswerT]) -> AnswerT:
+    """Copy a run folder as if its history had been recorded so: ``alter`` changes the streams, the manifest follows.
+
+    Returns what ``alter`` does. Tables are left out, since they are made of the streams again.
+    """
+    shutil.copytree(good, copy, ignore=shutil.ignore_patterns("*.parquet", "anomalies"))
+    told = alter(copy / "history")
+    write_manifest(copy)
+    return told
 
 
 def _records(path: Path, layout: struct.Struct, size: int) -> list[list[int]]:

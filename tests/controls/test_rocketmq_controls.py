@@ -75,8 +75,7 @@ def test_acknowledging_after_the_replicas_loses_nothing_until_the_history_is_alt
     }
     for name, alter in alterations.items():
         folder = tmp_path / name
-        shutil.copytree(ran.folder, folder, ignore=shutil.ignore_patterns("*.parquet", "anomalies"))
-        alter(folder / "history")
+        doctored.altered_copy(ran.folder, folder, alter)
         for engine in ("spark", "local"):
             code, anomalies = judged(folder, engine)
             assert code == 1, (name, engine)

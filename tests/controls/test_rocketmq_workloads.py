@@ -1,7 +1,6 @@
 """Workloads of consumers and shards on real RocketMQ: a clean run is valid, and its history altered is not."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -45,8 +44,7 @@ def found_in(folder: Path, engine: str) -> "tuple[int, dict[str, dict[str, objec
 
 def altered_is_invalid(ran: Ran, tmp_path: Path, name: str, alter: Alter) -> None:
     folder = tmp_path / name
-    shutil.copytree(ran.folder, folder, ignore=shutil.ignore_patterns("*.parquet", "anomalies"))
-    alter(folder / "history")
+    doctored.altered_copy(ran.folder, folder, alter)
     for engine in ("spark", "local"):
         code, anomalies = found_in(folder, engine)
         assert code == 1, (name, engine)

@@ -1,7 +1,6 @@
 """Delayed and transactional messages on real RocketMQ: a good run is valid, and every alteration of it is named."""
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,8 +29,7 @@ def judged(folder: Path, engine: str) -> "tuple[int, dict[str, dict[str, object]
 def found_in_copies(good: Path, place: Path, alterations: "dict[str, Alteration]") -> None:
     for name, alter in alterations.items():
         folder = place / name
-        shutil.copytree(good, folder, ignore=shutil.ignore_patterns("*.parquet", "anomalies"))
-        sent = alter(folder / "history")
+        sent = doctored.altered_copy(good, folder, alter)
         for engine in ("spark", "local"):
             code, anomalies = judged(folder, engine)
             assert code == 1, (name, engine)

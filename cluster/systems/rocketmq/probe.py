@@ -6,7 +6,7 @@ create the topic.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -34,6 +34,8 @@ _CONFIG_TIMEOUT_S: Final = 5.0
 _PREPARE_TIMEOUT_S: Final = 30.0
 _REMOVE_TIMEOUT_S: Final = 5.0
 _RETRY_S: Final = 0.2
+_ON_ITS_WAY_S: Final = 2.0
+"""So long an answer of a master to its slave may be on its way."""
 
 
 class RocketMQProbe:
@@ -62,18 +64,37 @@ class RocketMQProbe:
             DeadlineError: the name servers did not show the topic in time.
         """
         deadline = Deadline(f"topic {self._run_names.topic} on its brokers and in the route", _PREPARE_TIMEOUT_S)
-        while not (keepers := await self._keepers()):
+        while (master := await self._master()) is None:
             deadline.check("nobody is master")
             await asyncio.sleep(_RETRY_S)
+        keepers = sorted(await self._keepers(), key=lambda node: node.name != master)
         if not self._shape.topic_on_every:
             await self._slaves_just_asked(keepers[0], deadline)
         for node in keepers:
             await self._create_topic(node, self._run_names.topic, deadline)
             await create_groups(self._run_names, self._links[node.name], node.name, self._popped, deadline)
+        if self._shape.topic_on_every:
+            await self._keep(keepers, deadline)
         while (missing := await self._topic_missing()) is not None:
             deadline.check(missing)
             await asyncio.sleep(_RETRY_S)
         self._prepared = True
+
+    async def _keep(self, keepers: Sequence[NodeInfo], deadline: Deadline) -> None:
+        """Make the topic again where it went away, until it stays, and the groups once more.
+
+        A slave takes over its master's topics and groups and forgets all others. What it asked for before the master
+        had ours may come in behind our own request to it: it then lacks them until it asks again, 12 s later.
+        """
+        gone = list(keepers)
+        while gone:
+            deadline.check(f"{gone[0].name} does not keep topic {self._run_names.topic}")
+            await asyncio.sleep(_ON_ITS_WAY_S)
+            gone = [node for node in keepers if not await self._knows(node, self._run_names.topic)]
+            for node in gone:
+                await self._create_topic(node, self._run_names.topic, deadline)
+        for node in keepers:
+            await create_groups(self._run_names, self._links[node.name], node.name, self._popped, deadline)
 
     async def _keepers(self) -> tuple[NodeInfo, ...]:
         """The brokers that must know the topic; none while the one that must is not known."""
