@@ -1,8 +1,9 @@
 """What each error of ZooKeeper means for a write, as data. A read that was refused has failed, whatever the reason.
 
-``fail`` stands only where the request processors of 3.9 refuse before a transaction is made
-(``PrepRequestProcessor``, ``ZooKeeperServer``), or where the transaction itself is an error that every server applies
-alike. An error that is not in the table is ``info``. Every row has a test.
+``fail`` stands only where the request processors of 3.9 make no transaction of a request (``RequestThrottler``,
+``ReadOnlyRequestProcessor``), or where the leader makes it an error (``PrepRequestProcessor``), which every server
+applies as one. An error that is not in the table is ``info``. No server of 3.9 answers ``ConnectionLoss`` or
+``OperationTimeout``: clients say these of themselves. Every row has a test.
 """
 
 from types import MappingProxyType
@@ -25,16 +26,18 @@ _AGREED: Final = "the leader decided it, and every server applies it as an error
 
 TABLE: Final[tuple[Row, ...]] = (
     Row(-101, "NoNode", Type.FAIL, _AGREED),
+    Row(-102, "NoAuth", Type.FAIL, _AGREED),
     Row(-103, "BadVersion", Type.FAIL, _AGREED),
     Row(-110, "NodeExists", Type.FAIL, _AGREED),
     Row(-111, "NotEmpty", Type.FAIL, _AGREED),
-    Row(-112, "SessionExpired", Type.FAIL, "the leader knows no such session, and made no transaction"),
-    Row(-119, "NotReadOnly", Type.FAIL, "the server has lost its leader and takes reads alone"),
-    Row(-102, "NoAuth", Type.FAIL, _AGREED),
-    Row(-8, "BadArguments", Type.FAIL, "looked at before a transaction is made"),
-    Row(-6, "Unimplemented", Type.FAIL, "looked at before a transaction is made"),
-    Row(-4, "ConnectionLoss", Type.INFO, "the server lost its leader while it waited"),
-    Row(-7, "OperationTimeout", Type.INFO, "the server gave up waiting; the leader may have it"),
+    Row(-112, "SessionExpired", Type.FAIL, f"the leader knows no such session; {_AGREED}"),
+    Row(-114, "InvalidACL", Type.FAIL, _AGREED),
+    Row(-125, "QuotaExceeded", Type.FAIL, _AGREED),
+    Row(-8, "BadArguments", Type.FAIL, _AGREED),
+    Row(-6, "Unimplemented", Type.FAIL, _AGREED),
+    Row(-119, "NotReadOnly", Type.FAIL, "the server has no leader and takes reads alone"),
+    Row(-127, "ThrottledOp", Type.FAIL, "the server had too much to do, and made no transaction"),
+    Row(-5, "MarshallingError", Type.INFO, "anything unforeseen, also after the transaction was applied"),
     Row(-1, "SystemError", Type.INFO, "anything"),
 )
 NO_NODE: Final = -101

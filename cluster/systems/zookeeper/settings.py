@@ -11,6 +11,9 @@ from cluster.systems._shared import routing
 
 GROUP: Final = "zookeeper"
 """What the ensemble is called in observations."""
+VOTER: Final = "server"
+OBSERVER: Final = "observer"
+"""The roles of its servers."""
 
 LINES: Final[Mapping[str, str]] = MappingProxyType(
     {"tickTime": "500", "initLimit": "20", "syncLimit": "6", "snapCount": "100000"}
@@ -27,8 +30,9 @@ _OWN: Final = MappingProxyType(
         "client.sync": "true",
     }
 )
-VOTERS: Final = ("3", "5")
-MOST_OBSERVERS: Final = 2
+_VOTERS: Final = ("3", "5")
+_MOST_OBSERVERS: Final = 2
+_MOST: Final = MappingProxyType({"tickTime": 10_000, "initLimit": 1000, "syncLimit": 1000, "snapCount": 1_000_000_000})
 
 RECOVERS_WITHIN_S: Final = 15.0
 """From a heal until every server serves, beside the time until one is taken for dead."""
@@ -62,13 +66,13 @@ def resolve(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _check(name: str, value: str) -> None:
     """Check one setting by itself. Raises UsageError."""
-    words = {"cluster.voters": VOTERS, "client.sync": ("true", "false"), "forceSync": ("yes", "no")}.get(name)
+    words = {"cluster.voters": _VOTERS, "client.sync": ("true", "false"), "forceSync": ("yes", "no")}.get(name)
     if words is not None and value not in words:
         raise UsageError(f"--set {name}={value}: one of {', '.join(words)}")
-    if name == "cluster.observers" and not (value.isdecimal() and int(value) <= MOST_OBSERVERS):
-        raise UsageError(f"--set {name}={value}: 0 to {MOST_OBSERVERS}")
-    if name in LINES and not (value.isdecimal() and 0 < int(value) < 1 << 31):
-        raise UsageError(f"--set {name}={value}: a whole number above 0")
+    if name == "cluster.observers" and not (value.isdecimal() and int(value) <= _MOST_OBSERVERS):
+        raise UsageError(f"--set {name}={value}: 0 to {_MOST_OBSERVERS}")
+    if name in LINES and not (value.isdecimal() and 0 < int(value) <= _MOST[name]):
+        raise UsageError(f"--set {name}={value}: a whole number from 1 to {_MOST[name]}")
 
 
 def promises(settings: Mapping[str, str]) -> Promises:

@@ -16,8 +16,8 @@ from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import maven, routing
 from cluster.systems.zookeeper import settings as settings_of
-from cluster.systems.zookeeper.servers import CLIENT_PORT, numbers
-from cluster.systems.zookeeper.settings import GROUP, LINES, SWITCHES
+from cluster.systems.zookeeper.servers import CLIENT_PORT, NO_SESSION, numbers
+from cluster.systems.zookeeper.settings import GROUP, LINES, OBSERVER, SWITCHES, VOTER
 
 VERSION: Final = "3.9.5"
 DISTRIBUTION: Final = maven.Distribution(
@@ -35,13 +35,11 @@ DISTRIBUTION: Final = maven.Distribution(
         ),
     ),
 )
-VOTER: Final = "server"
-OBSERVER: Final = "observer"
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
     {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F}
 )
 _JVM: Final = (
-    "-Xmx64m",
+    "-Xmx128m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",
@@ -56,9 +54,13 @@ _START: Final = 'mkdir -p data && cp myid data/myid && exec "$@"'
 
 
 class ZooKeeper:
-    """ZooKeeper 3.9: three or five voters. Implements ``cluster.system.System``; only ``fetch`` is not pure."""
+    """ZooKeeper 3.9: three or five voters, and observers.
+
+    Implements ``cluster.system.System``; only ``fetch`` is not pure.
+    """
 
     name = "zookeeper"
+    refusals = (NO_SESSION,)
     version = VERSION
     roles: Mapping[str, RoleKind] = MappingProxyType({VOTER: "replica", OBSERVER: "replica"})
     workload = "register"
