@@ -1,8 +1,9 @@
 """One logical client: registers are nodes; an element of a set, and what is added to a counter, is a node of its own.
 
 ZooKeeper answers reads from the copy of the server that is asked, which may be old. So a read is preceded by a sync on
-the same connection, which lets the server catch up with its leader, unless ``client.sync`` is false. A node that is not
-there holds nothing: what a run needs was made before the load, so a read that misses it tells of a loss.
+the same connection, which lets the server catch up with its leader, or by a write (``client.sync``). Only a write proves
+that a majority still follows: a leader answers the sync of its own clients at once. A node that is not there holds
+nothing: what a run needs was made before the load, so a read that misses it tells of a loss.
 """
 
 from itertools import chain, zip_longest
@@ -21,6 +22,8 @@ from cluster.systems.zookeeper.outcomes import NO_NODE, outcome
 from cluster.systems.zookeeper.servers import Ensemble, Server
 from cluster.systems.zookeeper.settings import OBSERVER, VOTER
 
+BARRIER: Final = "barrier"
+"""The node that is written before a read with ``client.sync=write``."""
 KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters"}
 
 
@@ -32,7 +35,7 @@ class ZooKeeperClient(RoutedClient[Server]):
         source = Ensemble(servers)
         super().__init__(view, number, clients, seed, servers, source, "the servers", (pinning_order(view),))
         self._mark = view.mark
-        self._sync = view.settings["client.sync"] == "true"
+        self._sync = view.settings["client.sync"]
         self._added: dict[str, int] = {}
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
@@ -50,8 +53,10 @@ class ZooKeeperClient(RoutedClient[Server]):
 
     async def _read(self, server: Server, path: str, op: Invocation, deadline_ns: int) -> Found | sets.Elements:
         """What a read finds. Raises Definite or Indefinite."""
-        if self._sync:
+        if self._sync == "true":
             await server.call(jute.sync(path), deadline_ns)
+        elif self._sync == "write":
+            await _written(server, f"/{self._mark}/{BARRIER}", deadline_ns)
         try:
             if op.f is register.F.READ:
                 node = await _node_at(server, path, deadline_ns)
@@ -88,6 +93,16 @@ def pinning_order(view: ClusterView) -> list[str]:
     """The servers in the order in which clients are pinned to them: voters and observers in turn. Pure."""
     by_role = ([node.name for node in view.of_role(role)] for role in (VOTER, OBSERVER))
     return [name for name in chain.from_iterable(zip_longest(*by_role)) if name is not None]
+
+
+async def _written(server: Server, path: str, deadline_ns: int) -> None:
+    """Return once a majority has taken a write of this node, or has agreed that there is none.
+
+    Raises Definite or Indefinite.
+    """
+    answer = await server.ask(jute.set_data(path, b""), deadline_ns)
+    if answer.error not in (0, NO_NODE):
+        raise outcome(answer.error, write=False)
 
 
 async def _node_at(server: Server, path: str, deadline_ns: int) -> jute.Node | None:

@@ -42,7 +42,8 @@ HELP: Final[Mapping[str, str]] = MappingProxyType(
         "cluster.voters": "servers that vote: 3 (default) or 5",
         "cluster.observers": "servers that follow and do not vote: 0 (default) to 2",
         **routing.CLIENT_HELP,
-        "client.sync": "false: no sync before a read, so a server may answer from an old copy (default true)",
+        "client.sync": "true (default): a sync before each read; write: a write instead, which a majority must take; "
+        "false: nothing, so a server may answer from an old copy",
         "tickTime": "ms of a tick, the unit of the limits (default 500)",
         "initLimit": "ticks that a follower may take to catch up with a new leader (default 20)",
         "syncLimit": "ticks without a word after which leader and follower give each other up (default 6)",
@@ -66,7 +67,7 @@ def resolve(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _check(name: str, value: str) -> None:
     """Check one setting by itself. Raises UsageError."""
-    words = {"cluster.voters": _VOTERS, "client.sync": ("true", "false"), "forceSync": ("yes", "no")}.get(name)
+    words = {"cluster.voters": _VOTERS, "client.sync": ("true", "write", "false"), "forceSync": ("yes", "no")}.get(name)
     if words is not None and value not in words:
         raise UsageError(f"--set {name}={value}: one of {', '.join(words)}")
     if name == "cluster.observers" and not (value.isdecimal() and int(value) <= _MOST_OBSERVERS):

@@ -98,6 +98,20 @@ def test_a_read_is_preceded_by_a_sync(one, asked, body, result):
 
 
 @pytest.mark.parametrize(
+    ("answer", "out", "asked"),
+    [
+        (0, ("z1", Found(4)), 2),
+        (NO_NODE, ("z1", Found(4)), 2),
+        (MARSHALLING, (Definite, "MarshallingError"), 1),
+        (StopIteration, (Indefinite, "closed"), 1),
+    ],
+)
+def test_a_read_may_be_preceded_by_a_write_that_a_majority_takes(answer, out, asked):
+    said, requests, _ = run([READ], by(set=answer, get=node(b"4")), client__sync="write")
+    assert (said, requests) == ([out], [("set", f"/{MARK}/barrier", "", -1), ("get", KEY)][:asked])
+
+
+@pytest.mark.parametrize(
     ("one", "body"),
     [
         (READ, node(b"x")),

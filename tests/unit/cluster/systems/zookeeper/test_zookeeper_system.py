@@ -20,7 +20,7 @@ from cluster.systems.zookeeper.system import DISTRIBUTION, VERSION, ZooKeeper
         ({"cluster.voters": "4"}, "--set cluster.voters=4: one of 3, 5"),
         ({"cluster.observers": "3"}, "--set cluster.observers=3: 0 to 2"),
         ({"cluster.observers": "-1"}, "--set cluster.observers=-1: 0 to 2"),
-        ({"client.sync": "no"}, "--set client.sync=no: one of true, false"),
+        ({"client.sync": "no"}, "--set client.sync=no: one of true, write, false"),
         ({"forceSync": "false"}, "--set forceSync=false: one of yes, no"),
         ({"client.routing": "all"}, "--set client.routing=all: one of follow, pinned, mixed"),
         ({"client.routePollInterval": "0"}, "--set client.routePollInterval=0: a number of seconds above 0"),
