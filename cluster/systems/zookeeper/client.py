@@ -1,9 +1,9 @@
 """One logical client: registers are nodes; an element of a set, and what is added to a counter, is a node of its own.
 
 ZooKeeper answers reads from the copy of the server that is asked, which may be old. So a read is preceded by a sync on
-the same connection, which lets the server catch up with its leader, or by a write (``client.sync``). Only a write proves
-that a majority still follows: a leader answers the sync of its own clients at once. A node that is not there holds
-nothing: what a run needs was made before the load, so a read that misses it tells of a loss.
+the same connection, which lets the server catch up with its leader, or by a write (``client.sync``). Only a write
+proves that a majority still follows: a leader answers the sync of its own clients at once. A node that is not there
+holds nothing: what a run needs was made before the load, so a read that misses it tells of a loss.
 """
 
 from itertools import chain, zip_longest
