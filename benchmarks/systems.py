@@ -73,7 +73,19 @@ REDIS = Page(
         Cell("set", "leader-kill", "docker", settings=_CONFIRMED),
     ),
 )
-PAGES = {"etcd": ETCD, "redis": REDIS}
+_OLD = "client.sync=false"
+ZOOKEEPER = Page(
+    about="ZooKeeper 3.9, three voters unless a line says otherwise; clients sync before each read unless a line says not.",
+    cells=(
+        *(Cell(workload, nemesis) for workload in ("register", "set", "counter") for nemesis in FAULTS),
+        Cell("register", "leader-partition"),
+        Cell("register", "leader-partition", settings=_OLD, wrong=True),
+        Cell("register", "random-kill", settings="cluster.voters=5 cluster.observers=2"),
+        Cell("set", "random-partition", settings="cluster.observers=2"),
+        Cell("set", "leader-kill", "docker"),
+    ),
+)
+PAGES = {"etcd": ETCD, "redis": REDIS, "zookeeper": ZOOKEEPER}
 FIRST_SEED_ONLY = "docker"
 """A line on this backend has one run: it shows that the system comes up and is disturbed there too."""
 

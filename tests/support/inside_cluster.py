@@ -47,7 +47,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running_cluster(system, folder, asked):
+def running_cluster(system, folder, asked, program_inside="objects_inside.py"):
     """The cluster of a system under settings; its processes are started, and may not serve yet."""
     backend = NetnsBackend()
     settings = system.resolve(asked)
@@ -59,7 +59,7 @@ def running_cluster(system, folder, asked):
         provided = backend.provide(program)
         launches = {info.name: system.launch(info, hosts[info.name].home, provided, view) for info in infos}
         nodes = {info.name: Node(info, hosts[info.name], launches[info.name]) for info in infos}
-        argv = [sys.executable, str(ROOT / "tests/e2e_netns/objects_inside.py"), system.name]
+        argv = [sys.executable, str(ROOT / "tests/e2e_netns" / program_inside), system.name]
         with backend.popen_inside(argv, {**os.environ, "PYTHONPATH": str(ROOT)}) as inside:
             inside.stdin.write(msgspec.json.encode(view) + b"\n")
             for node in nodes.values():

@@ -13,6 +13,7 @@ from repository import ROOT
 
 from chaos.cli.completion import SHELLS, answer
 from chaos.cli.main import COMMANDS, cli
+from chaos.plugins import names
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +37,7 @@ def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("chaos image b", ["plain,build"]),
         ("chaos run --nem", ["plain,--nemesis"]),
         ("chaos run --live p", ["plain,plain"]),
-        ("chaos run --system ", ["plain,etcd", "plain,minimq", "plain,redis", "plain,rocketmq"]),
+        ("chaos run --system ", [f"plain,{name}" for name in names("systems")]),
         ("chaos run --backend a", ["plain,auto"]),
         ("chaos run --workload ", ["plain,group", "plain,idempotent", "plain,ordered", "plain,queue"]),
         ("chaos run --system etcd --workload r", ["plain,register"]),

@@ -1,0 +1,158 @@
+"""The way to a server, and what servers say of themselves.
+
+Nothing is sent on a connection before the server has given it a session. So a server without a quorum, which closes
+connections instead, refuses for certain.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import NS_PER_S, now_ns
+from cluster.systems._shared.link import CONNECT_TIMEOUT_S, NO_ANSWER, Connection, Link, seconds_until
+from cluster.systems._shared.routing import Route, Served
+from cluster.systems.zookeeper.jute import SESSION, Answer, Jute, Request
+from cluster.systems.zookeeper.outcomes import outcome
+
+CLIENT_PORT: Final = 2181
+_MARK: Final = re.compile("[:=]")
+NO_SESSION: Final = "no session"
+"""How the error begins where a server closes a connection instead of giving it a session."""
+_SESSION_S: Final = 2.0
+_MOST_BYTES: Final = 1 << 20
+_EPOCH_BITS: Final = 32
+
+
+class Server(Link[Request, Answer]):
+    """The way to a server."""
+
+    def __init__(self, host: str, port: int = CLIENT_PORT) -> None:
+        super().__init__(host, port, Jute)
+        self._place = host, port
+
+    async def call(self, request: Request, deadline_ns: int, *, write: bool = False) -> Answer:
+        """One request, one answer. ``write``: it changes something.
+
+        Raises:
+            Definite: nothing was changed. Indefinite: nobody knows.
+        """
+        answer = await self.ask(request, deadline_ns)
+        if answer.error:
+            raise outcome(answer.error, write=write)
+        return answer
+
+    async def _dial(self) -> Connection[Request, Answer]:
+        """Connect and wait for a session.
+
+        Raises:
+            Definite: there is none.
+        """
+        connection = await super()._dial()
+        try:
+            await connection.ask(SESSION, now_ns() + int(_SESSION_S * NS_PER_S))
+        except (Definite, Indefinite) as error:
+            connection.close()
+            if str(error) == NO_ANSWER:
+                raise Definite(f"connect: a session did not come in {_SESSION_S:g} s") from None
+            raise Definite(f"{NO_SESSION}: {error}") from None
+        except asyncio.CancelledError:
+            connection.close()
+            raise
+        return connection
+
+    async def word(self, word: str, deadline_ns: int) -> dict[str, str]:
+        """Ask by one of ZooKeeper's four-letter words; the lines of the answer.
+
+        Raises:
+            Definite: there is no answer.
+        """
+        try:
+            async with asyncio.timeout(min(CONNECT_TIMEOUT_S, seconds_until(deadline_ns))):
+                reader, writer = await asyncio.open_connection(*self._place)
+        except ConnectionRefusedError:
+            raise Definite("connect: refused") from None
+        except TimeoutError:
+            raise Definite("connect: no answer") from None
+        except OSError as error:
+            raise Definite(f"connect: {error.strerror or type(error).__name__}") from None
+        try:
+            async with asyncio.timeout(seconds_until(deadline_ns)):
+                writer.write(word.encode())
+                data = await reader.read(_MOST_BYTES)
+                while len(data) < _MOST_BYTES and (more := await reader.read(_MOST_BYTES)):
+                    data += more
+        except TimeoutError:
+            raise Definite(NO_ANSWER) from None
+        except OSError as error:
+            raise Definite(f"no answer: {error.strerror or type(error).__name__}") from None
+        finally:
+            writer.close()
+        text = data.decode(errors="replace")
+        if "not currently serving requests" in text:
+            raise Definite("not serving")
+        return fields(text)
+
+
+class State(NamedTuple):
+    """What a server says of itself. ``mode``: leader, follower, observer; ``epoch``: of the last transaction it has.
+
+    A leader has said nothing before it began an epoch of its own: it is asked by nobody until then (``Leader.lead``).
+    """
+
+    mode: str
+    epoch: int
+    version: str
+
+
+async def state_of(server: Server, deadline_ns: int) -> State:
+    """Ask a server. Raises Definite if it does not say."""
+    said = await server.word("srvr", deadline_ns)
+    try:
+        epoch = int(said["Zxid"], 16) >> _EPOCH_BITS
+        return State(said["Mode"], epoch, said.get("Zookeeper version", "unknown version").partition("-")[0])
+    except (KeyError, ValueError) as error:
+        raise Definite(f"malformed answer: {error}") from None
+
+
+class Ensemble:
+    """Every server, by name. Implements ``cluster.systems._shared.routing.RouteSource``."""
+
+    def __init__(self, servers: Mapping[str, Server]) -> None:
+        self.servers = dict(servers)
+
+    async def ask(self, deadline_ns: int) -> Route | None:
+        """The leader of the newest epoch among those that answer; None if nobody does."""
+        asked = [state_of(server, deadline_ns) for server in self.servers.values()]
+        states = await asyncio.gather(*asked, return_exceptions=True)
+        for state in states:
+            if isinstance(state, BaseException) and not isinstance(state, Definite | Indefinite):
+                raise state
+        heard = {name: state for name, state in zip(self.servers, states, strict=True) if isinstance(state, State)}
+        if not heard:
+            return None
+        leader = leading(heard)
+        return Route((Served(leader, tuple(name for name in self.servers if name != leader)),))
+
+    def close(self) -> None:
+        """Drop every connection; safe to call twice."""
+        for server in self.servers.values():
+            server.close()
+
+
+def leading(heard: Mapping[str, State]) -> str | None:
+    """Who leads in the newest epoch, of those that say that they do. Pure."""
+    leaders = [(state.epoch, name) for name, state in heard.items() if state.mode == "leader"]
+    return max(leaders, default=(0, None))[1]
+
+
+def fields(text: str) -> dict[str, str]:
+    """The lines ``name: value`` and ``name=value`` of an answer. Pure."""
+    pairs = (_MARK.split(line, maxsplit=1) for line in text.splitlines() if _MARK.search(line))
+    return {name.strip(): value.strip() for name, value in pairs}
+
+
+def numbers(names: Sequence[str]) -> dict[str, int]:
+    """The number of each server, from 1. Pure."""
+    return {name: number for number, name in enumerate(names, 1)}

@@ -1,0 +1,83 @@
+"""The settings of ZooKeeper: which there are, what they may be, and what is promised under them. All of it is pure."""
+
+import difflib
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from chaos.core.errors import UsageError
+from chaos.core.runinfo import Promises
+from cluster.systems._shared import routing
+
+GROUP: Final = "zookeeper"
+"""What the ensemble is called in observations."""
+VOTER: Final = "server"
+OBSERVER: Final = "observer"
+"""The roles of its servers."""
+
+LINES: Final[Mapping[str, str]] = MappingProxyType(
+    {"tickTime": "500", "initLimit": "20", "syncLimit": "6", "snapCount": "100000"}
+)
+"""Lines of zoo.cfg that may be set, with our defaults: ZooKeeper's own tickTime is 2000."""
+SWITCHES: Final[Mapping[str, str]] = MappingProxyType({"forceSync": "yes"})
+"""System properties ``zookeeper.NAME``."""
+_OWN: Final = MappingProxyType(
+    {
+        "cluster.voters": "3",
+        "cluster.observers": "0",
+        "client.routing": "mixed",
+        "client.routePollInterval": "1",
+        "client.sync": "true",
+    }
+)
+_VOTERS: Final = ("3", "5")
+_MOST_OBSERVERS: Final = 2
+_MOST: Final = MappingProxyType({"tickTime": 10_000, "initLimit": 1000, "syncLimit": 1000, "snapCount": 1_000_000_000})
+
+RECOVERS_WITHIN_S: Final = 15.0
+"""From a heal until every server serves, beside the time until one is taken for dead."""
+
+HELP: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "cluster.voters": "servers that vote: 3 (default) or 5",
+        "cluster.observers": "servers that follow and do not vote: 0 (default) to 2",
+        **routing.CLIENT_HELP,
+        "client.sync": "true (default): a sync before each read; write: a write instead, which a majority must take; "
+        "false: nothing, so a server may answer from an old copy",
+        "tickTime": "ms of a tick, the unit of the limits (default 500)",
+        "initLimit": "ticks that a follower may take to catch up with a new leader (default 20)",
+        "syncLimit": "ticks without a word after which leader and follower give each other up (default 6)",
+        "snapCount": "transactions after which a snapshot is taken (default 100000)",
+        "forceSync": "no: a transaction counts before it is on disk (default yes)",
+    }
+)
+
+
+def resolve(settings: Mapping[str, str]) -> dict[str, str]:
+    """All settings, checked, with the defaults filled in. Raises UsageError."""
+    for name, value in settings.items():
+        if name not in HELP:
+            near = difflib.get_close_matches(name, HELP, n=1)
+            guess = f"did you mean {near[0]}?" if near else f"known: {', '.join(HELP)}"
+            raise UsageError(f"--set {name}: zookeeper has no such setting here; {guess}")
+        routing.check_client(name, value)
+        _check(name, value)
+    return {**_OWN, **LINES, **SWITCHES, **settings}
+
+
+def _check(name: str, value: str) -> None:
+    """Check one setting by itself. Raises UsageError."""
+    words = {"cluster.voters": _VOTERS, "client.sync": ("true", "write", "false"), "forceSync": ("yes", "no")}.get(name)
+    if words is not None and value not in words:
+        raise UsageError(f"--set {name}={value}: one of {', '.join(words)}")
+    if name == "cluster.observers" and not (value.isdecimal() and int(value) <= _MOST_OBSERVERS):
+        raise UsageError(f"--set {name}={value}: 0 to {_MOST_OBSERVERS}")
+    if name in LINES and not (value.isdecimal() and 0 < int(value) <= _MOST[name]):
+        raise UsageError(f"--set {name}={value}: a whole number from 1 to {_MOST[name]}")
+
+
+def promises(settings: Mapping[str, str]) -> Promises:
+    """Everything that is checked: nothing is by design. How soon it holds depends on the ticks."""
+    elected_s = (int(settings["syncLimit"]) + int(settings["initLimit"])) * int(settings["tickTime"]) / 1000
+    within_s = RECOVERS_WITHIN_S + elected_s
+    return Promises(recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s)

@@ -1,0 +1,150 @@
+"""ZooKeeper as the harness knows it: the plugin behind ``--system zookeeper``."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from chaos.core.client import Client
+from chaos.core.op import Word
+from chaos.core.runinfo import NodeInfo, Promises, Subject
+from chaos.models.objects import counter, register
+from chaos.models.objects import set as sets
+from cluster.host import NodeSpec
+from cluster.needs import Need
+from cluster.nodes.process import STDOUT
+from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.systems._shared import maven, routing
+from cluster.systems.zookeeper import settings as settings_of
+from cluster.systems.zookeeper.servers import CLIENT_PORT, NO_SESSION, numbers
+from cluster.systems.zookeeper.settings import GROUP, LINES, OBSERVER, SWITCHES, VOTER
+
+VERSION: Final = "3.9.5"
+DISTRIBUTION: Final = maven.Distribution(
+    program="zookeeper",
+    label="ZooKeeper",
+    version=VERSION,
+    size="14 MB",
+    pom=maven.pom_of(
+        "zookeeper",
+        (
+            f"org.apache.zookeeper:zookeeper:{VERSION}",
+            "io.dropwizard.metrics:metrics-core:4.1.12.1",
+            "org.xerial.snappy:snappy-java:1.1.10.5",
+            "org.slf4j:slf4j-simple:2.0.13",
+        ),
+    ),
+)
+_WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
+    {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F}
+)
+_JVM: Final = (
+    "-Xmx128m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Xss256k",
+    "-Djava.net.preferIPv4Stack=true",
+    "-Dzookeeper.jmx.log4j.disable=true",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS",
+)
+_START: Final = 'mkdir -p data && cp myid data/myid && exec "$@"'
+
+
+class ZooKeeper:
+    """ZooKeeper 3.9: three or five voters, and observers.
+
+    Implements ``cluster.system.System``; only ``fetch`` is not pure.
+    """
+
+    name = "zookeeper"
+    refusals = (NO_SESSION,)
+    version = VERSION
+    roles: Mapping[str, RoleKind] = MappingProxyType({VOTER: "replica", OBSERVER: "replica"})
+    workload = "register"
+    start_order = ((VOTER, OBSERVER),)
+    settings_help: Mapping[str, str] = settings_of.HELP
+
+    def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """All settings, checked, with the defaults filled in. Raises UsageError."""
+        return settings_of.resolve(settings)
+
+    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
+        """The voters, then the observers."""
+        many = {VOTER: int(settings["cluster.voters"]), OBSERVER: int(settings["cluster.observers"])}
+        return tuple(
+            NodeSpec(name=f"{'z' if role == VOTER else 'o'}{number}", role=role, programs=("java",))
+            for role, count in many.items()
+            for number in range(1, count + 1)
+        )
+
+    def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002 - one ensemble
+        """The one ensemble, which serves every key."""
+        return (Subject(name=GROUP, nodes=tuple(spec.name for spec in self.topology(settings))),)
+
+    def promises(self, settings: Mapping[str, str]) -> Promises:
+        """See ``settings.promises``."""
+        return settings_of.promises(settings)
+
+    def fetch(self, say: Callable[[str], None]) -> Path:
+        """The folder that holds the jars."""
+        return maven.fetch(DISTRIBUTION, say)
+
+    def needs(self) -> Need:
+        """A Java, and the jars or a Maven to fetch them."""
+        return maven.needs(DISTRIBUTION)
+
+    def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
+        """A server knows the others from its file, and itself from ``myid``."""
+        number = numbers([each.name for each in view.nodes])
+        peers = [
+            f"server.{number[each.name]}={each.address}:2888:3888{':observer' if each.role == OBSERVER else ''}"
+            for each in view.nodes
+        ]
+        lines = [
+            f"dataDir={home}/data",
+            f"clientPortAddress={node.address}",
+            f"clientPort={CLIENT_PORT}",
+            "admin.enableServer=false",
+            "4lw.commands.whitelist=*",
+            "maxClientCnxns=0",
+            "maxSessionTimeout=60000",
+            "preAllocSize=1024",
+            "standaloneEnabled=false",
+            *(["peerType=observer"] if node.role == OBSERVER else []),
+            *(f"{name}={view.settings[name]}" for name in LINES),
+            *peers,
+        ]
+        switches = tuple(f"-Dzookeeper.{name}={view.settings[name]}" for name in SWITCHES)
+        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+        command = ("java", *_JVM, *switches, "-cp", f"{artefacts}/lib/*", main, "zoo.cfg")
+        return Launch(
+            argv=("sh", "-c", _START, "sh", *command),
+            env={"HOME": home},
+            files={"zoo.cfg": "".join(f"{line}\n" for line in lines).encode(), "myid": str(number[node.name]).encode()},
+            ready_pattern="binding to port",
+            logs=(STDOUT,),
+            data=("data",),
+        )
+
+    def probe(self, view: ClusterView) -> Probe:
+        """A probe of this cluster."""
+        from cluster.systems.zookeeper.probe import ZooKeeperProbe
+
+        return ZooKeeperProbe(view)
+
+    def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
+        """Client ``number`` of ``clients``; any other number gives one that follows the leader."""
+        from cluster.systems.zookeeper.client import ZooKeeperClient
+
+        return ZooKeeperClient(view, number, clients, seed)
+
+    def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
+        """All words of registers, sets and counters."""
+        return frozenset(_WORDS.get(model, ()))
+
+    def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
+        """For each client number, whether it stays on one server."""
+        return routing.is_pinned(settings["client.routing"], clients)

@@ -1,0 +1,43 @@
+"""Whole runs on a real ZooKeeper: valid as it comes, invalid when clients read without a sync."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = [pytest.mark.e2e, pytest.mark.longer]
+
+
+def run(store, *options):
+    """The exit code of a run, its results, and what it said."""
+    argv = [sys.executable, "-m", "chaos", "run", "--system", "zookeeper", "--engine", "local", "--seed", "1"]
+    argv += ["--time-limit", "40", "--store", str(store), *options]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=400, check=False)
+    said = done.stdout + done.stderr
+    path = store / "current" / "results.json"
+    assert path.exists(), said
+    return done.returncode, json.loads(path.read_text()), said
+
+
+@pytest.mark.parametrize(
+    ("workload", "nemesis", "options"),
+    [
+        ("register", "noop", ()),
+        ("register", "leader-kill", ("--set", "cluster.observers=1")),
+        ("set", "leader-kill", ("--backend", "docker")),
+    ],
+)
+def test_zookeeper_is_valid(workload, nemesis, options, tmp_path):
+    code, results, said = run(tmp_path, "--workload", workload, "--nemesis", nemesis, *options)
+    assert code == 0, said
+    assert all(fault["proven"] and fault["healed"] for fault in results["faults"])
+    assert results["counts"]["ok"] > 1000
+
+
+def test_reads_without_a_sync_are_found_to_be_old(tmp_path):
+    code, results, said = run(tmp_path, "--nemesis", "leader-partition", "--set", "client.sync=false")
+    assert code == 1, said
+    found = results["anomalies"]["nonlinearizable"]
+    assert not found["allowed"]
+    assert found["examples"][0]["ops"], "the operations that have no order are shown"

@@ -1,0 +1,139 @@
+"""A server on the loopback that speaks ZooKeeper's client protocol and its four-letter words."""
+
+import asyncio
+import contextlib
+import struct
+
+from cluster.systems.zookeeper.jute import CREATE, DELETE, GET_CHILDREN, GET_DATA, SET_DATA, SYNC
+from cluster.systems.zookeeper.servers import Server
+
+KINDS = {CREATE: "create", DELETE: "delete", GET_DATA: "get", SET_DATA: "set", GET_CHILDREN: "children", SYNC: "sync"}
+NOT_SERVING = "This ZooKeeper instance is not currently serving requests\n"
+
+
+def packed(data):
+    return struct.pack(">i", len(data)) + data
+
+
+def node(data, version=0):
+    """The answer to a read of a node."""
+    return packed(data) + struct.pack(">qqqqiiiqiiq", 1, 2, 3, 4, version, 6, 7, 0, len(data), 0, 2)
+
+
+def names(*found):
+    """The answer to a read of children."""
+    return struct.pack(">i", len(found)) + b"".join(packed(name.encode()) for name in found)
+
+
+def srvr(mode, zxid="0x100000012"):
+    """What a server says to the word srvr, as 3.9.5 does."""
+    return (
+        "Zookeeper version: 3.9.5-abc, built on 2026-01-01 00:00 UTC\nLatency min/avg/max: 0/0.5/9\nReceived: 3\n"
+        f"Sent: 2\nConnections: 1\nOutstanding: 0\nZxid: {zxid}\nMode: {mode}\nNode count: 5\n"
+    )
+
+
+def conf(**lines):
+    """What a server says to the word conf."""
+    shown = {"clientPort": "2181", "tickTime": "500", "initLimit": "20", "syncLimit": "6", **lines}
+    said = [f"{name}={value}" for name, value in shown.items() if value is not None]
+    return "\n".join(
+        [*said, "electionAlg=3", "membership: ", "server.1=198.18.0.10:2888:3888:participant;0.0.0.0:2181"]
+    )
+
+
+class FakeServer:
+    """A server.
+
+    ``answer``: a function of one request, of its kind, path, data and version as far as it has them. It gives the
+    number of an error, or the body of the answer; StopIteration ends the connection, None leaves it silent.
+    ``words``: what is said to four-letter words. ``session``: False ends connections instead of giving sessions,
+    None leaves them silent, bytes are the answer.
+    ``asked``: requests as they came; ``begun``: how many sessions were asked for.
+    """
+
+    def __init__(self, answer=lambda *_: 0, words=(), session=True):
+        self.answer = answer
+        self.words = dict(words)
+        self.session = session
+        self.asked = []
+        self.begun = 0
+
+    async def __aenter__(self):
+        self._writers = []
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        self.link = Server("127.0.0.1", self.port)
+        return self
+
+    async def __aexit__(self, *_):
+        self.link.close()
+        self.stop()
+        await self._server.wait_closed()
+
+    def stop(self):
+        self._server.close()
+        self.drop()
+
+    def drop(self):
+        """End every connection."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _serve(self, reader, writer):
+        self._writers.append(writer)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            first = await reader.readexactly(4)
+            if first.isalpha():
+                writer.write(self.words.get(first.decode(), "").encode())
+                writer.close()
+                return
+            if await self._begins(reader, writer, first):
+                while await self._answers(reader, writer):
+                    pass
+
+    async def _begins(self, reader, writer, first):
+        greeting = await reader.readexactly(*struct.unpack(">i", first))
+        assert greeting[:12] == bytes(12), "version 0, nothing seen yet"
+        self.begun += 1
+        if self.session is False:
+            writer.transport.abort()
+        if self.session is True:
+            writer.write(packed(struct.pack(">iiq", 0, 40_000, 7) + packed(bytes(16)) + b"\0"))
+        if isinstance(self.session, bytes):
+            writer.write(self.session)
+        return self.session is not False
+
+    async def _answers(self, reader, writer):
+        frame = await reader.readexactly(*struct.unpack(">i", await reader.readexactly(4)))
+        number, kind = struct.unpack_from(">ii", frame)
+        self.asked.append(parsed(KINDS[kind], frame[8:]))
+        said = self.answer(*self.asked[-1])
+        if said is StopIteration:
+            writer.transport.abort()
+            return False
+        if said is not None:
+            error, body = (said, b"") if isinstance(said, int) else (0, said)
+            writer.write(packed(struct.pack(">iqi", number, 99, error) + body))
+        return True
+
+
+def parsed(kind, body):
+    """A request as a tuple: kind, path, and what else it says."""
+    path, rest = _taken(body)
+    path = path.decode()
+    if kind == "delete":
+        return kind, path, struct.unpack(">i", rest)[0]
+    if kind == "set":
+        data, rest = _taken(rest)
+        return kind, path, data.decode(), struct.unpack(">i", rest)[0]
+    if kind == "create":
+        data, _ = _taken(rest)
+        return kind, path, data.decode()
+    assert rest == (b"" if kind == "sync" else b"\0"), "no watch"
+    return kind, path
+
+
+def _taken(body):
+    (length,) = struct.unpack_from(">i", body)
+    return body[4 : 4 + length], body[4 + length :]
