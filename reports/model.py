@@ -8,9 +8,9 @@ import msgspec
 
 from reports.page.logs import Logs
 from reports.page.marks import Shown
+from reports.page.panels import Charts
 from reports.page.points import Packed
 from reports.page.spread import SpreadRow
-from reports.page.timeline import Charts
 from reports.page.trace import Trace
 from reports.terms import Terms
 

@@ -12,14 +12,15 @@ from reports import words
 from reports.folder import Parts
 from reports.model import HeadsOfTables, Recovery, ReportData
 from reports.page import columns
+from reports.page.availability import lines_of, tables_of
 from reports.page.context import assumptions, config_line, environment, outcome_counts
+from reports.page.errors import errors_of
 from reports.page.faults import fault_rows, recovery
 from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of, weight_of, why_unknown
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
+from reports.page.panels import charts, folded
 from reports.page.points import Packed, dots_of, packed
-from reports.page.service import errors_of, lines_of, tables_of
-from reports.page.timeline import charts, folded
 from reports.terms import Terms, terms_of
 
 

@@ -16,7 +16,7 @@ from reports.folder import Parts
 from reports.model import Assumption, Table
 from reports.page import columns
 from reports.page.findings import word_of
-from reports.page.timeline import phase_spans
+from reports.page.panels import phase_spans
 from reports.terms import terms_of
 
 SHARE_OF_RATE: Final = 0.95

@@ -12,7 +12,7 @@ from checkers.anomalies.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp
 from reports.page.marks import Mark
-from reports.page.timeline import Band, Change
+from reports.page.panels import Band, Change
 from reports.page.trace import trace
 
 ROW_REASON: Final = 120

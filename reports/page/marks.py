@@ -10,8 +10,8 @@ from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example, Results
 from reports.page.op_words import first, op_words
+from reports.page.panels import Band
 from reports.page.points import Dot
-from reports.page.timeline import Band
 
 AROUND_S: Final = 1.0
 """Shown before and behind an operation that no fault is near to."""

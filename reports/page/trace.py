@@ -16,7 +16,7 @@ from chaos.core.verdict import Example
 from reports import words
 from reports.page.marks import span_of
 from reports.page.op_words import covered, first, op_words, shown
-from reports.page.timeline import Band, Change
+from reports.page.panels import Band, Change
 
 WIDTH: Final = 1090
 LEFT: Final = 92
