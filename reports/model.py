@@ -92,11 +92,16 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
 class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     """One occurrence: its sentence, its picture, its operations as a table, and where it is on the time axis.
 
-    ``facts``: what the sentence names, a name and a value each, to be copied and searched for. ``mark``: its place
-    among the marks of the time axis.
+    ``name`` and ``number`` (from 1): as in ``chaos show --around lost-write/2``. ``facts``: what the sentence names, a
+    name and a value each, to be copied and searched for. ``mark``: its place among the marks of the time axis.
+    ``command``: prints the history around it.
     """
 
+    anchor: str
+    name: str
+    number: int
     sentence: str
+    command: str
     facts: tuple[tuple[str, str], ...]
     trace: Trace | None
     mark: int | None
@@ -107,13 +112,14 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
 class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of anomaly; ``parts`` are kinds that have the same cause.
 
-    ``weight``: error, undecided (makes a verdict unknown, not false) or allowed.
+    ``weight``: error, undecided (makes a verdict unknown, not false) or allowed. ``rule``: where it is defined.
     """
 
     name: str
     anchor: str
     meaning: str
     expected: str
+    rule: str
     count: int
     weight: str
     why_allowed: str

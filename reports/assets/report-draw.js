@@ -1,4 +1,5 @@
 /* ---- drawing helpers ---- */
+const STEPS = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200]; /* seconds between ticks */
 const canvas = el('canvas'), g = canvas.getContext('2d');
 canvas.setAttribute('aria-hidden', 'true');
 function text(s, x, y, align = 'left', colour = 'mute') { g.fillStyle = css(colour); g.textAlign = align; g.fillText(s, x, y); }

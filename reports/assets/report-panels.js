@@ -118,7 +118,7 @@ const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet 
   tips(t, p) { const v = D.unread[Math.floor(t / D.step)]; return v == null ? [] : [[p.y + 20, group(v) + ' unread']]; } };
 const axisPanel = { label: '', h: () => 20, bare: true,
   draw(p) {
-    const want = (to - from) / Math.max(2, plotWidth() / 88), step = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200].find(s => s >= want) || 14400;
+    const want = (to - from) / Math.max(2, plotWidth() / 88), step = STEPS.find(s => s >= want) || 14400;
     const digits = step < 1 ? Math.ceil(-Math.log10(step) - 1e-9) : 0;
     const zero = utc ? -(D.utc_ms / 1000 % step) : 0, half = g.measureText(secs(to, digits)).width / 2; /* round times of the clock that is shown */
     for (let i = Math.ceil((from - zero) / step - 1e-9), t; (t = zero + i * step) <= to + 1e-9; i++) {

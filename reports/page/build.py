@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from chaos.core.events import LEFT_BEHIND, Note
+from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results, exit_code
 from reports import words
 from reports.folder import Parts
@@ -21,6 +22,7 @@ from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.panels import charts, folded
 from reports.page.points import Packed, dots_of, packed
+from reports.page.space_time import scene_of
 from reports.terms import Terms, terms_of
 
 
@@ -33,10 +35,11 @@ def report_data(parts: Parts) -> ReportData:
     drawn, changes = charts(run, terms, series, faults, parts.events, origin_ns)
     marks = marks_of(results, run, drawn.faults)
     sample = dots_of(series.points) if series is not None else []
-    happened = [time for band in drawn.faults for time in (band.start, band.end)]
-    happened += [*(change.time for change in changes), *(mark.at for mark in marks)]
-    logs = logs_of(parts.logs, run, parts.events, happened, (-BESIDE_S, drawn.end))
-    points = packed(sample, [mark.dot for mark in marks], len(run.nodes), logs.rows)
+    happened = [mark.at for mark in marks]
+    happened += [band.start for band in drawn.faults] + [band.end for band in drawn.faults]
+    near = [*happened, *(change.time for change in changes)]
+    logs = logs_of(parts.logs, run, parts.events, near, (-BESIDE_S, drawn.end), whole=happened)
+    points = packed(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
     rows = fault_rows(parts, faults, origin_ns)
     made = recovery(parts, faults, rows)
     stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
@@ -57,7 +60,7 @@ def report_data(parts: Parts) -> ReportData:
         charts=drawn,
         points=points,
         shown=len(sample),
-        marks=_shown(results, marks, points),
+        marks=_shown(results, run, marks, points),
         terms=terms,
         logs=logs,
         faults=rows,
@@ -68,7 +71,7 @@ def report_data(parts: Parts) -> ReportData:
         service_lines=lines_of(results, origin_ns, terms.key),
         anomalies=()
         if results is None
-        else anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key, marks),
+        else anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key, marks, folder=parts.folder),
         assumptions=assumptions(parts, faults),
         counts=outcome_counts(series, results),
         environment=environment(parts),
@@ -78,20 +81,23 @@ def report_data(parts: Parts) -> ReportData:
     )
 
 
-def _shown(results: Results | None, marks: Sequence[Mark], points: Packed) -> tuple[Shown, ...]:
+def _shown(results: Results | None, run: RunInfo, marks: Sequence[Mark], points: Packed) -> tuple[Shown, ...]:
     """The marks with their places among the operations that are drawn."""
     found = results.anomalies if results is not None else {}
+    places = iter(points.places)
     return tuple(
         Shown(
             name=mark.name,
             weight=weight_of(mark.name, found[mark.name]),
             anchor=anchor_of(mark.name),
+            example=anchor_of(mark.name, mark.number),
+            scene=scene_of(found[mark.name].examples[mark.number], run),
             at=mark.at,
             start=mark.start,
             end=mark.end,
-            point=point,
+            point=-1 if mark.dot is None else next(places),
         )
-        for mark, point in zip(marks, points.places, strict=True)
+        for mark in marks
     )
 
 

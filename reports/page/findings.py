@@ -3,6 +3,7 @@
 Pure. The module refuses to judge; where ``results.json`` is missing it says so.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -41,10 +42,12 @@ def anomaly_views(
     reasons: Mapping[str, str],
     key: str = "queue",
     marks: Sequence[Mark] = (),
+    folder: str = "",
 ) -> tuple[AnomalyView, ...]:
     """Errors first, each with the kinds of the same cause under it.
 
     ``reasons``: why one is allowed. ``key``: what a key names. ``marks``: where occurrences are on the time axis.
+    ``folder``: of the run, for commands.
     """
     numbers = {(mark.name, mark.number): place for place, mark in enumerate(marks)}
 
@@ -56,7 +59,11 @@ def anomaly_views(
             picture = trace(example, shaded, changes)
             examples.append(
                 ExampleView(
+                    anchor=anchor_of(name, number),
+                    name=name,
+                    number=number + 1,
                     sentence=example.sentence,
+                    command=_show(folder, name, number, example),
                     facts=facts_of(example, key),
                     trace=picture,
                     mark=numbers.get((name, number)),
@@ -69,6 +76,7 @@ def anomaly_views(
             anchor=anchor_of(name),
             meaning=kind_of(name).meaning,
             expected=kind_of(name).expected,
+            rule=words.rule(kind_of(name).rule),
             count=anomaly.count,
             weight=weight_of(name, anomaly),
             why_allowed=reasons.get(name, "") if anomaly.allowed else "",
@@ -87,9 +95,16 @@ def anomaly_views(
     )
 
 
-def anchor_of(name: str) -> str:
-    """Where on the page an anomaly is told."""
-    return f"anomaly-{name}"
+def anchor_of(name: str, number: int | None = None) -> str:
+    """Where on the page an anomaly is told, or its example of that number from 0."""
+    return f"anomaly-{name}" if number is None else f"example-{name}-{number + 1}"
+
+
+def _show(folder: str, name: str, number: int, example: Example) -> str:
+    """The command that prints the history around an occurrence; empty where it would not know what to look for."""
+    if example.value is None and example.offset is None and example.at_ns is None:
+        return ""
+    return shlex.join(["chaos", "show", folder, "--around", f"{name}/{number + 1}", "--context", "20"])
 
 
 def facts_of(example: Example, key: str) -> tuple[tuple[str, str], ...]:

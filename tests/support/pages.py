@@ -40,3 +40,36 @@ def broken_words(page: Any) -> list[str]:
         WORD,
     )
     return found
+
+
+def overlaps(page: Any, selector: str) -> list[tuple[str, str]]:
+    """Pairs of texts whose boxes lie on each other."""
+    found: list[tuple[str, str]] = page.evaluate(
+        """selector => {
+          const every = [...document.querySelectorAll(selector)];
+          const seen = every.filter(e => e.checkVisibility() && e.textContent.trim());
+          const boxes = seen.map(e => [e.textContent, e.getBoundingClientRect()]), out = [];
+          for (let i = 0; i < boxes.length; i++) for (let j = 0; j < i; j++) {
+            const [a, b] = [boxes[i][1], boxes[j][1]];
+            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (across > 1 && down > 3) out.push([boxes[j][0], boxes[i][0]]);
+          }
+          return out;
+        }""",
+        selector,
+    )
+    return found
+
+
+def clipped(page: Any, selector: str, within: str) -> list[str]:
+    """Texts that reach beyond the sides of what they stand in."""
+    found: list[str] = page.evaluate(
+        """([selector, within]) => [...document.querySelectorAll(selector)].filter(e => {
+          if (!e.checkVisibility()) return false;
+          const a = e.getBoundingClientRect(), b = e.closest(within).getBoundingClientRect();
+          return a.width > 0 && (a.left < b.left - 1 || a.right > b.right + 1);
+        }).map(e => e.textContent)""",
+        [selector, within],
+    )
+    return found
