@@ -39,7 +39,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the fault table.
 
     ``state``: proven, unproven, skipped, not reached. ``heal``: healed, not healed, healing not recorded, or
-    empty where nothing was done.
+    empty where nothing was done. ``folded``: left out until somebody asks for all of them.
     """
 
     id: int
@@ -59,6 +59,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     lost_span: str
     steady: str
+    folded: bool = False
 
 
 class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +79,7 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """RTO and RPO over all faults: a line each, rows per fault with an outage, and the budget on the bars' scale.
 
     ``spreads``: the distribution over the faults of each name, for each kind of operation, on a scale of its own.
+    ``losses``: likewise of the messages that each fault cost; none where nothing was lost.
     """
 
     lines: tuple[str, ...]
@@ -87,6 +89,12 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     scale: str
     spreads: tuple[SpreadRow, ...]
     spread_scale: str
+    losses: tuple[SpreadRow, ...] = ()
+    loss_scale: str = ""
+
+    def cells_of(self, fault: int) -> tuple[RtoCell, ...]:
+        """The outages of one fault, by kind of operation."""
+        return next((cells for row, cells in self.rows if row.id == fault), ())
 
 
 class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +102,7 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``name`` and ``number`` (from 1): as in ``chaos show --around lost-write/2``. ``facts``: what the sentence names, a
     name and a value each, to be copied and searched for. ``mark``: its place among the marks of the time axis.
-    ``command``: prints the history around it.
+    ``command``: prints the history around it. ``about``: what it can be found by, as texts.
     """
 
     anchor: str
@@ -103,6 +111,7 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     sentence: str
     command: str
     facts: tuple[tuple[str, str], ...]
+    about: dict[str, list[str]]
     trace: Trace | None
     mark: int | None
     columns: tuple[str, ...]

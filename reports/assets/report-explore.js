@@ -12,7 +12,7 @@ function recall() {
   if (!location.hash.includes('=')) { reveal(location.hash.slice(1)); return; }
   const said = new Map(location.hash.slice(1).split('&').map(part => part.split('='))); recalling = true;
   for (const [name, [, act]] of remembered) try { act(decodeURIComponent(said.get(name) ?? '')); } catch { /* a link that was cut */ }
-  recalling = false; redraw();
+  filtered(); recalling = false; redraw();
 }
 const hiddenOf = (all, shown, names) => all.filter(one => shown.has(one) === (one === REFUSED)).map(names).join();
 const hide = (all, shown, names, said) => { const off = new Set(said.split(',')); for (const one of all) off.has(String(names(one))) === (one === REFUSED) ? shown.add(one) : shown.delete(one); };
@@ -41,10 +41,16 @@ function show(i, {scroll = false} = {}) {
   if (!examples[i]) return;
   chosen = i; const mark = markOf(i); spread_ = mark?.scene ? [mark.scene.start, mark.scene.end] : null;
   examples.forEach((one, at) => { one.hidden = at !== i; });
-  explorer.querySelector('select').selectedIndex = i; explorer.querySelector('.count').textContent = `${i + 1} of ${examples.length}`;
-  explorer.querySelector('.before').disabled = i === 0; explorer.querySelector('.after').disabled = i === examples.length - 1;
+  explorer.querySelector('select').selectedIndex = i; fits();
   stage();
   if (scroll) examples[i].scrollIntoView({block: 'nearest'});
+}
+/* Where the shown one is among those that the filters let through. */
+function fits() {
+  const at = fitting.indexOf(chosen), many = fitting.length < examples.length;
+  explorer.querySelector('.count').textContent = !fitting.length ? 'none matches the filter' : `${at + 1 || '—'} of ${fitting.length}${many ? ` that match, of ${examples.length}` : ''}`;
+  explorer.querySelector('.before').disabled = !fitting.some(i => i < chosen); explorer.querySelector('.after').disabled = !fitting.some(i => i > chosen);
+  explorer.querySelectorAll('option').forEach((option, i) => { option.disabled = !fitting.includes(i); });
 }
 /* What an anchor of an anomaly leads to is shown, whatever was shown before. */
 function reveal(id) {
@@ -62,8 +68,8 @@ if (explorer && examples.length) {
     into.append(el('option', '', `${one.dataset.name} ${one.dataset.number}`));
   }
   list.addEventListener('change', () => choose(list.selectedIndex, {scroll: true}));
-  explorer.querySelector('.before').addEventListener('click', () => choose(chosen - 1, {scroll: true}));
-  explorer.querySelector('.after').addEventListener('click', () => choose(chosen + 1, {scroll: true}));
+  explorer.querySelector('.before').addEventListener('click', () => choose(fitting.findLast(i => i < chosen), {scroll: true}));
+  explorer.querySelector('.after').addEventListener('click', () => choose(fitting.find(i => i > chosen), {scroll: true}));
   explorer.querySelector('.link').addEventListener('click', async e => {
     told_ = true; write(); const b = e.currentTarget;
     try { await navigator.clipboard.writeText(location.href); b.textContent = 'copied'; } catch { b.textContent = 'it is in the address now'; }
@@ -75,7 +81,6 @@ if (explorer && examples.length) {
     told_ = true; show(at); const mark = markOf(at); if (mark) { aimed = +examples[at].dataset.mark; picked = mark.point; }
     examples[at].scrollIntoView({block: 'start'});
   }]);
-  show(0);
 }
 
 /* ---- lines of node logs right before and behind a moment ---- */

@@ -25,13 +25,13 @@ let aimed = -1; /* the occurrence of an anomaly that was chosen on the panels */
 const ringed = () => aimed >= 0 ? aimed : picked >= 0 && marked.has(picked) ? marked.get(picked) : -1;
 function about(i) { /* an operation in the words of its model: [name, value] */
   const under = faultsAt(T[i]), mark = D.marks[ringed()];
-  return [['operation', lineOf(i)], KEY[i] && [D.terms.key, KEY[i] - 1], ['outcome', WORDS[KIND[i]] || '?'], ERROR[i] && ['error', D.points.errors[ERROR[i] - 1]],
+  return [['operation', lineOf(i)], KEY[i] && [D.terms.key, KEY[i] - 1], ['outcome', WORDS[KIND[i]] || '?'], ERROR[i] && ['error', D.points.errors[ERROR[i] - 1]], PROCESS[i] && ['process', PROCESS[i] - 1],
     ['at', secs(T[i])], ['latency', L[i] < 0 ? 'never answered' : ms(L[i])], CLIENT[i] < 65535 && ['client', CLIENT[i]], ['node', NODE[i] === 255 ? 'unknown' : D.nodes[NODE[i]]],
     ['fault', under.map(f => `${f.id} ${f.name}`).join(', ') || 'none'], mark && ['anomaly', mark.name, mark.anchor]].filter(Boolean);
 }
 function told() { /* what depends on the stretch that is shown, and on the clock */
   reset.hidden = from <= 0 && to >= D.end; reset.textContent = `${secs(from, 2)} to ${secs(to, 2)} · show everything`;
-  logged(); remember();
+  logged(); listed(); remember();
 }
 function ring() {
   const p = panels.find(q => q === latencyPanel), on = p && picked >= 0 && T[picked] >= from && T[picked] <= to;

@@ -47,7 +47,7 @@ if (D.utc_ms != null) {
 const loglist = document.getElementById('loglist'), loglines = el('div', 'scroll loglines'), logcount = el('p', 'hint'), silenced = new Set();
 function logged() {
   if (!loglist?.open) return;
-  const all = texts().logs, zoomed = !reset.hidden, shown = all.filter(([t, node]) => !silenced.has(node) && (!zoomed || t >= from && t <= to));
+  const all = texts().logs, zoomed = !reset.hidden, shown = all.filter(([t, node, said]) => !silenced.has(node) && (!filters.node || D.nodes[node] === filters.node) && (!filters.words || said.toLowerCase().includes(filters.words.toLowerCase())) && (!zoomed || t >= from && t <= to));
   logcount.textContent = zoomed ? `${shown.length} of ${all.length} lines, from ${secs(from, 2)} to ${secs(to, 2)} as shown above.` : `${shown.length} of ${all.length} lines. Zoom above for a shorter stretch.`;
   const table = el('table', 'mono'), head = el('tr'); head.append(el('th', 'n', 'time'), el('th', '', 'node'), el('th', '', 'line')); table.append(head);
   for (const [t, node, said] of shown) {
@@ -85,5 +85,5 @@ window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', red
 box.append(canvas, brush, rule_, time, ring_, card);
 let lastWidth = box.clientWidth;
 new ResizeObserver(() => { if (box.clientWidth !== lastWidth) { lastWidth = box.clientWidth; redraw(); stage(); } }).observe(box);
-draw(); recall();
+draw(); if (examples.length) show(0); recall();
 document.body.dataset.done = 1;

@@ -11,7 +11,7 @@ from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results, exit_code
 from reports import words
 from reports.folder import Parts
-from reports.model import HeadsOfTables, Recovery, ReportData
+from reports.model import HeadsOfTables, ReportData
 from reports.page import columns
 from reports.page.availability import lines_of, tables_of
 from reports.page.context import assumptions, config_line, environment, outcome_counts
@@ -23,7 +23,7 @@ from reports.page.marks import Mark, Shown, marks_of
 from reports.page.panels import charts, folded
 from reports.page.points import Packed, dots_of, packed
 from reports.page.space_time import scene_of
-from reports.terms import Terms, terms_of
+from reports.terms import terms_of
 
 
 def report_data(parts: Parts) -> ReportData:
@@ -67,7 +67,7 @@ def report_data(parts: Parts) -> ReportData:
         recovery=made,
         service=tables_of(results, origin_ns, terms),
         errors=errors_of(results, origin_ns),
-        columns=_columns(terms, made),
+        columns=HeadsOfTables(verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.RECOVERY),
         service_lines=lines_of(results, origin_ns, terms.key),
         anomalies=()
         if results is None
@@ -116,12 +116,6 @@ def _unjudged(parts: Parts) -> str:
     if run.error:
         return f"The run broke: {run.error}"
     return f"The run has the status “{run.status}” and no verdict yet."
-
-
-def _columns(terms: Terms, made: Recovery) -> HeadsOfTables:
-    """The headings of the tables that every page has."""
-    scale = f"0 to {made.scale}{f', budget {made.budget} dashed' if made.budget else ''}"
-    return HeadsOfTables(verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.recovery(terms, scale))
 
 
 def facts_of(parts: Parts) -> tuple[str, ...]:

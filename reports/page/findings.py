@@ -5,7 +5,7 @@ Pure. The module refuses to judge; where ``results.json`` is missing it says so.
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from chaos.core.verdict import Anomaly, Example, Results, Valid
 from checkers.anomalies.catalogue import kind_of
@@ -65,6 +65,7 @@ def anomaly_views(
                     sentence=example.sentence,
                     command=_show(folder, name, number, example),
                     facts=facts_of(example, key),
+                    about=_about(example),
                     trace=picture,
                     mark=numbers.get((name, number)),
                     columns=columns,
@@ -120,6 +121,18 @@ def facts_of(example: Example, key: str) -> tuple[tuple[str, str], ...]:
         ("promise", "covers it" if example.excused else ""),
     )
     return tuple((name, value) for name, value in named if value)
+
+
+def _about(example: Example) -> dict[str, list[str]]:
+    """What an occurrence can be found by: nodes, objects, processes, errors, faults."""
+    named: dict[str, list[Any]] = {
+        "node": [example.node, *(op.get("node") for op in example.ops)],
+        "key": [example.key, *(op.get("key") for op in example.ops)],
+        "process": [op.get("process") for op in example.ops],
+        "error": [op.get("error") for op in example.ops],
+        "fault": [example.fault],
+    }
+    return {name: sorted({str(one) for one in said if one not in (None, "")}) for name, said in named.items()}
 
 
 def weight_of(name: str, anomaly: Anomaly) -> str:

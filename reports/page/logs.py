@@ -86,7 +86,7 @@ def logs_of(
         window: the first and the last second that are shown.
         whole: the moments of which all neighbouring lines are shown, the most important first.
     """
-    skews = _skews(events)
+    skews = skews_of(events)
     near = sorted(moments)
     clocks = {file.node: _clock(run, skews.get(file.node)) for file in files}
     places = {node.name: place for place, node in enumerate(run.nodes)}
@@ -106,7 +106,7 @@ def logs_of(
     return Logs(rows=tuple(every[number] for number in sorted(shown)), of=total, said=said)
 
 
-def _skews(events: Iterable[Event]) -> dict[str, list[tuple[int, int]]]:
+def skews_of(events: Iterable[Event]) -> dict[str, list[tuple[int, int]]]:
     """Node → each comparison of its wall clock with the control host's: ns ahead, error in ns."""
     out: dict[str, list[tuple[int, int]]] = {}
     for event in events:

@@ -100,6 +100,7 @@ def _dot(op: dict[str, Any], begin: float, end: float | None, run: RunInfo, key:
         client=-1 if first(op, "client") is None else int(op["client"]),
         node=places.get(str(op.get("node")), -1),
         key=int(said) if said is not None else -1 if key is None else key,
+        process=-1 if first(op, "process") is None else int(op["process"]),
         error=str(op.get("error") or ""),
         line=op_words({**op, "error": None, "node": None}),
     )

@@ -113,6 +113,8 @@ WANTED = (
     ("operations/s", "ok", 9000),
     ("operations/s", "failed", 300),
     ("operations/s", "unknown", 200),
+    ("errors/s", "b1", 300),
+    ("answers/s", "ok", 4000),
     ("offset lag", "b1", 250),
     ("acked, unread", "unread", 300),
 )
@@ -140,6 +142,8 @@ def test_no_panel_is_blank(open_page: Open, folders: dict[str, Path], scheme: st
         "role",
         "latency",
         "operations/s",
+        "errors/s",
+        "answers/s",
         "offset lag",
         "acked, unread",
         "",
@@ -225,8 +229,8 @@ def test_keys_move_zoom_and_find_the_next_error(open_page: Open, folders: dict[s
 
 def test_a_click_on_a_point_tells_its_operation(open_page: Open, folders: dict[str, Path]) -> None:
     page = open_page(folders["invalid"] / "report.html")
-    box = show_panels(page)
     page.focus("#panels")
+    box = show_panels(page)
     page.keyboard.press("n")
     told = page.text_content("#panels .card")
     place = page.eval_on_selector("#panels .ring", "ring => [parseFloat(ring.style.left), parseFloat(ring.style.top)]")
