@@ -168,7 +168,11 @@ class HeadsOfTables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is said of a run. ``shown``: how many operations the sample holds."""
+    """Everything that is said of a run.
+
+    ``shown``: how many operations the sample holds; ``not_ok``: how many of them were neither ok nor refused by design,
+    and whether that is all of those.
+    """
 
     title: str
     heading: str
@@ -185,6 +189,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     charts: Charts
     points: Packed
     shown: int
+    not_ok: str
     marks: tuple[Shown, ...]
     terms: Terms
     logs: Logs

@@ -42,7 +42,7 @@ function show(i, {scroll = false} = {}) {
   chosen = i; const mark = markOf(i); spread_ = mark?.scene ? [mark.scene.start, mark.scene.end] : null;
   examples.forEach((one, at) => { one.hidden = at !== i; });
   explorer.querySelector('select').selectedIndex = i; fits();
-  stage();
+  stage(); reachable();
   if (scroll) examples[i].scrollIntoView({block: 'nearest'});
 }
 /* Where the shown one is among those that the filters let through. */

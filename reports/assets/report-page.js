@@ -78,12 +78,20 @@ document.querySelectorAll('.copy').forEach(b => b.addEventListener('click', asyn
   try { await navigator.clipboard.writeText(code.textContent); b.textContent = 'copied'; setTimeout(() => { b.textContent = 'copy'; }, 1500); }
   catch { getSelection().selectAllChildren(code); }
 }));
+/* What scrolls sideways can be reached by keys. */
+function reachable() {
+  document.querySelectorAll('.scroll').forEach(e => {
+    if (e.scrollWidth <= e.clientWidth && e.scrollHeight <= e.clientHeight || e.getAttribute('role') === 'region') return;
+    e.tabIndex = 0; e.setAttribute('role', 'group'); e.setAttribute('aria-label', `${e.closest('section')?.querySelector('h2')?.textContent || 'Table'}, wider than the page`);
+  });
+}
+document.addEventListener('toggle', reachable, true);
 let closed = [];
 window.addEventListener('beforeprint', () => { closed = [...document.querySelectorAll('details:not([open]):not(.ops)')]; closed.forEach(d => { d.open = true; }); examples.forEach((one, i) => { one.hidden = i !== chosen && one.dataset.number !== '1'; }); root.dataset.print = ''; cursor = null; picked = -1; printing = true; draw(); });
 window.addEventListener('afterprint', () => { closed.forEach(d => { d.open = false; }); examples.forEach((one, i) => { one.hidden = i !== chosen; }); delete root.dataset.print; printing = false; draw(); });
 window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
 box.append(canvas, brush, rule_, time, ring_, card);
 let lastWidth = box.clientWidth;
-new ResizeObserver(() => { if (box.clientWidth !== lastWidth) { lastWidth = box.clientWidth; redraw(); stage(); } }).observe(box);
-draw(); if (examples.length) show(0); recall();
+new ResizeObserver(() => { if (box.clientWidth !== lastWidth) { lastWidth = box.clientWidth; redraw(); stage(); reachable(); } }).observe(box);
+draw(); if (examples.length) show(0); recall(); reachable();
 document.body.dataset.done = 1;

@@ -49,14 +49,32 @@ const rolePanel = { label: 'role', h: () => D.strips.length * ROW + 6,
   tips: (t, p) => [[p.y + 3, D.strips.map(s => stateAt(s, t)).join('\n')]] };
 const latencyY = (p, v) => { const top = p.y + (silent ? 20 : 6); return p.y + p.h - 6 - (Math.log(v) - Math.log(lo)) / (Math.log(hi) - Math.log(lo)) * (p.y + p.h - 6 - top); };
 const pointY = (p, i) => L[i] < 0 ? p.y + 9 + (i % 5 - 2) : latencyY(p, Math.max(lo, L[i]));
+/* Of more operations than are drawn one by one, those that were ok, or refused by design, as shades: counts by step and latency. */
+const shaded = () => !whole && counted && !filtering() ? [OK, REFUSED].filter(k => shownKinds.has(k)) : [];
+function shade(p, kinds) {
+  const cells = bins().map(([i, j]) => {
+    const sums = new Map();
+    for (const f of shownOps) for (const k of kinds) { const rows = (D.latencies[f] || {})[D.outcomes[k]]; if (rows) for (let s = i; s < j; s++) { const row = rows[s] || []; for (let n = 0; n < row.length; n += 2) sums.set(row[n], (sums.get(row[n]) || 0) + row[n + 1]); } }
+    return [i, j, sums];
+  });
+  let densest = 1; for (const [, , sums] of cells) for (const n of sums.values()) if (n > densest) densest = n;
+  g.fillStyle = css('ok');
+  for (const [i, j, sums] of cells) { const x0 = X(i * D.step), w = Math.max(1, X(j * D.step) - x0); for (const [bucket, n] of sums) {
+    const y0 = latencyY(p, Math.max(lo, D.bucket_ms[bucket])), y1 = latencyY(p, Math.max(lo, bucket ? D.bucket_ms[bucket - 1] : D.bucket_ms[0] / 1.1));
+    g.globalAlpha = .12 + .78 * Math.log1p(n) / Math.log1p(densest); g.fillRect(x0, y0, w, Math.max(1, y1 - y0));
+  } }
+  g.globalAlpha = 1; box.dataset.shades = cells.reduce((sum, [, , sums]) => sum + sums.size, 0);
+}
 const latencyPanel = { label: 'latency', h: () => 204,
   draw(p) {
     for (let v = 10 ** Math.ceil(Math.log10(lo)); v <= hi; v *= 10) { rule(latencyY(p, v)); text(v >= 1000 ? v / 1000 + ' s' : v >= 1 ? v + ' ms' : v * 1000 + ' µs', gutter - 10, latencyY(p, v) + 4, 'right'); }
     if (silent) { rule(p.y + 18); text(gutter > 100 ? 'no answer' : 'none', gutter - 10, p.y + 13, 'right'); }
     const a = Math.max(0, first(from) - 1), b = Math.min(N, first(to) + 1);
     clip(p, () => {
+      const shades = shaded(), one = D.step / (to - from) * plotWidth() > 8; /* where a step is wide, operations are drawn on its shades */
+      if (shades.length) shade(p, shades); else box.dataset.shades = 0;
       const dense = b - a, alpha = Math.min(.75, Math.max(.13, 9000 / Math.max(1, dense) * .3));
-      if (shownKinds.has(2)) { g.fillStyle = css('ok'); g.globalAlpha = alpha; const r = dense > 20000 ? 1.5 : 2; for (let i = a; i < b; i++) if (KIND[i] === 2 && visible(i)) g.fillRect(X(T[i]) - r / 2, pointY(p, i) - r / 2, r, r); }
+      if (shownKinds.has(2) && (one || !shades.length)) { g.fillStyle = css('ok'); g.globalAlpha = alpha; const r = dense > 20000 ? 1.5 : 2; for (let i = a; i < b; i++) if (KIND[i] === 2 && visible(i)) g.fillRect(X(T[i]) - r / 2, pointY(p, i) - r / 2, r, r); }
       if (shownKinds.has(3)) { /* many refusals must not hide what succeeded: then small, thin and up to 20 000 each stroked alone, so that they shade */
         let many = 0; for (let i = a; i < b; i++) if (KIND[i] === 3) many++;
         const r = many > 800 ? 1.7 : 2.4; g.globalAlpha = many > 800 ? Math.max(.22, Math.min(.9, 500 / many)) : .9; g.strokeStyle = css('fail'); g.lineWidth = many > 800 ? 1 : 1.2; g.beginPath();
@@ -64,7 +82,7 @@ const latencyPanel = { label: 'latency', h: () => 204,
         g.stroke();
       }
       g.globalAlpha = .9;
-      if (shownKinds.has(REFUSED)) { g.globalAlpha = .5; g.fillStyle = css('unsent'); for (let i = a; i < b; i++) if (KIND[i] === REFUSED && visible(i)) g.fillRect(X(T[i]) - 1, pointY(p, i) - 1, 2, 2); g.globalAlpha = .9; }
+      if (shownKinds.has(REFUSED) && (one || !shades.length)) { g.globalAlpha = .5; g.fillStyle = css('unsent'); for (let i = a; i < b; i++) if (KIND[i] === REFUSED && visible(i)) g.fillRect(X(T[i]) - 1, pointY(p, i) - 1, 2, 2); g.globalAlpha = .9; }
       if (shownKinds.has(4)) { g.fillStyle = css('info'); g.beginPath(); for (let i = a; i < b; i++) if (KIND[i] === 4 && visible(i)) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x, y - 3.2); g.lineTo(x + 3, y + 2.2); g.lineTo(x - 3, y + 2.2); } g.fill(); }
       g.globalAlpha = 1;
       const drawn = bins().map(([i, j]) => [X((i + j) / 2 * D.step), spread(i, j)]);

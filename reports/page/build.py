@@ -21,7 +21,7 @@ from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
 from reports.page.panels import charts, folded
-from reports.page.points import Packed, dots_of, packed
+from reports.page.points import Packed, dots_of, not_ok_words, packed
 from reports.page.space_time import scene_of
 from reports.terms import terms_of
 
@@ -60,6 +60,7 @@ def report_data(parts: Parts) -> ReportData:
         charts=drawn,
         points=points,
         shown=len(sample),
+        not_ok=not_ok_words(series.points) if series is not None else "",
         marks=_shown(results, run, marks, points),
         terms=terms,
         logs=logs,

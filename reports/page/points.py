@@ -14,7 +14,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.series import Points
+from chaos.core.op import Type
+from chaos.core.series import REFUSED, Points
+from checkers.recovery.sample import MOST_NOT_OK
+from reports import words
 from reports.page.logs import LogRow
 
 TICKS_A_SECOND: Final = 10_000
@@ -87,6 +90,12 @@ def dots_of(points: Points) -> list[Dot]:
             strict=True,
         )
     ]
+
+
+def not_ok_words(points: Points) -> str:
+    """``all 523``, or how many of more than are kept; older files kept fewer."""
+    number = sum(kind not in (Type.OK, REFUSED) for kind in points.type)
+    return f"all {words.count(number)}" if points.key and number < MOST_NOT_OK else f"{words.count(number)} of those"
 
 
 def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int, logs: Sequence[LogRow] = ()) -> Packed:

@@ -73,3 +73,24 @@ def clipped(page: Any, selector: str, within: str) -> list[str]:
         [selector, within],
     )
     return found
+
+
+def cut_off(page: Any) -> list[str]:
+    """Texts of which a reader does not see all: wider than their box, or beyond the page where nothing scrolls."""
+    found: list[str] = page.evaluate(
+        """() => {
+          const out = [], wide = document.documentElement.clientWidth;
+          const scrolls = '.scroll, .loglines, .contents ul, .vh, #panels, select, option, .picture';
+          const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            const e = walker.currentNode.parentElement;
+            if (!walker.currentNode.data.trim() || !e.checkVisibility() || e.closest(scrolls)) continue;
+            const range = document.createRange(); range.selectNodeContents(walker.currentNode);
+            const box = range.getBoundingClientRect(), style = getComputedStyle(e);
+            const hides = style.overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1;
+            if (box.width && (box.left < -1 || box.right > wide + 1 || hides)) out.push(walker.currentNode.data);
+          }
+          return out;
+        }"""
+    )
+    return found

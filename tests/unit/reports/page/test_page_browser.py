@@ -13,8 +13,6 @@ import pytest
 import synthetic
 from pages import NARROW, WIDE, broken_words, until
 
-from reports import reporter
-
 Open = Callable[..., Any]
 
 
@@ -332,15 +330,6 @@ def test_printing_is_light_and_unfolds_what_is_folded(open_page: Open, folders: 
     assert page.locator("details:not(.ops):not([open])").count() == folded
     assert "94,179,255" in colours(page, "operations/s")
     assert len(page.pdf(format="A4", print_background=True)) > 20_000
-
-
-def test_two_hundred_thousand_points(open_page: Open, tmp_path: Path) -> None:
-    page = open_page(reporter.write(synthetic.write(tmp_path / "run", "invalid", points=200_000))[0])
-    assert len(colours(page, "latency")) >= 3
-    page.focus("#panels")
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("+")
-    page.wait_for_selector(".reset:visible")
 
 
 def test_the_clock_of_the_page_is_run_seconds_or_utc(open_page: Open, folders: dict[str, Path]) -> None:
