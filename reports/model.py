@@ -8,9 +8,9 @@ import msgspec
 
 from reports.page.logs import Logs
 from reports.page.marks import Shown
+from reports.page.panels import Charts
 from reports.page.points import Packed
 from reports.page.spread import SpreadRow
-from reports.page.timeline import Charts
 from reports.page.trace import Trace
 from reports.terms import Terms
 
@@ -48,7 +48,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the fault table.
 
     ``state``: proven, unproven, skipped, not reached. ``heal``: healed, not healed, healing not recorded, or
-    empty where nothing was done.
+    empty where nothing was done. ``folded``: left out until somebody asks for all of them.
     """
 
     id: int
@@ -68,6 +68,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     lost: int
     lost_span: str
     steady: str
+    folded: bool = False
 
 
 class RtoCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +88,7 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """RTO and RPO over all faults: a line each, rows per fault with an outage, and the budget on the bars' scale.
 
     ``spreads``: the distribution over the faults of each name, for each kind of operation, on a scale of its own.
+    ``losses``: likewise of the messages that each fault cost; none where nothing was lost.
     """
 
     lines: tuple[str, ...]
@@ -96,17 +98,29 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     scale: str
     spreads: tuple[SpreadRow, ...]
     spread_scale: str
+    losses: tuple[SpreadRow, ...] = ()
+    loss_scale: str = ""
+
+    def cells_of(self, fault: int) -> tuple[RtoCell, ...]:
+        """The outages of one fault, by kind of operation."""
+        return next((cells for row, cells in self.rows if row.id == fault), ())
 
 
 class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     """One occurrence: its sentence, its picture, its operations as a table, and where it is on the time axis.
 
-    ``facts``: what the sentence names, a name and a value each, to be copied and searched for. ``mark``: its place
-    among the marks of the time axis.
+    ``name`` and ``number`` (from 1): as in ``chaos show --around lost-write/2``. ``facts``: what the sentence names, a
+    name and a value each, to be copied and searched for. ``mark``: its place among the marks of the time axis.
+    ``command``: prints the history around it. ``about``: what it can be found by, as texts.
     """
 
+    anchor: str
+    name: str
+    number: int
     sentence: str
+    command: str
     facts: tuple[tuple[str, str], ...]
+    about: dict[str, list[str]]
     trace: Trace | None
     mark: int | None
     columns: tuple[str, ...]
@@ -116,13 +130,14 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
 class AnomalyView(msgspec.Struct, frozen=True, kw_only=True):
     """One kind of anomaly; ``parts`` are kinds that have the same cause.
 
-    ``weight``: error, undecided (makes a verdict unknown, not false) or allowed.
+    ``weight``: error, undecided (makes a verdict unknown, not false) or allowed. ``rule``: where it is defined.
     """
 
     name: str
     anchor: str
     meaning: str
     expected: str
+    rule: str
     count: int
     weight: str
     why_allowed: str
@@ -162,7 +177,11 @@ class HeadsOfTables(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is said of a run. ``shown``: how many operations the sample holds."""
+    """Everything that is said of a run.
+
+    ``shown``: how many operations the sample holds; ``not_ok``: how many of them were neither ok nor refused by design,
+    and whether that is all of those.
+    """
 
     title: str
     heading: str
@@ -180,6 +199,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     charts: Charts
     points: Packed
     shown: int
+    not_ok: str
     marks: tuple[Shown, ...]
     terms: Terms
     logs: Logs

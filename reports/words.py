@@ -98,6 +98,13 @@ def flattened(value: Any, prefix: str = "") -> list[tuple[str, str]]:
     return [(prefix, cell(value))] if prefix else []
 
 
+def rule(name: str) -> str:
+    """Where the rule of an anomaly is written: ``rule 6 of docs/semantics.md``, or a page of docs/reference."""
+    if not name or name.startswith("docs"):
+        return name
+    return f"docs/reference/{name}.md" if name.isalpha() else f"rule {name} of docs/semantics.md"
+
+
 def run_again(argv: Sequence[str], seed: int) -> str:
     """The command line that makes this run, or this generated history, again: the stored one, with its seed."""
     rest = list(argv)

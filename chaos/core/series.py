@@ -14,11 +14,12 @@ REFUSED_WORD: Final = "refused"
 
 
 class Points(msgspec.Struct, frozen=True, kw_only=True):
-    """A sample of operations: every one that was not ok (up to a bound) and an even sample of the ok ones.
+    """Operations of the load one by one: all of them up to a bound, else every one that was not ok and some others.
 
     Equal lengths: ``t_s`` since the load began, ``latency_ms`` from the scheduled instant (-1: never
     answered), ``f`` and ``type`` codes of ``chaos.core.op`` (or ``REFUSED``), ``client``, ``node`` (position, -1
-    unknown).
+    unknown), ``key``, ``process``, ``error`` (a number of ``errors`` from 1, 0 for none). The last three are empty in
+    older files.
     """
 
     t_s: list[float] = []
@@ -27,6 +28,10 @@ class Points(msgspec.Struct, frozen=True, kw_only=True):
     type: list[int] = []
     client: list[int] = []
     node: list[int] = []
+    key: list[int] = []
+    process: list[int] = []
+    error: list[int] = []
+    errors: list[str] = []
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +41,9 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     per step what was answered by bucket of latency (``checkers.recovery.histogram``): bucket, count, bucket, count, …;
     ``bucket_ms``: where each bucket ends. ``quantiles``: "p50", "p99",
     "max" → latency of ok operations per step in ms (null where there were none). ``acked``: per step,
-    acknowledged sends so far; ``read``: per step, acknowledged sends that some read had returned so far.
+    acknowledged sends so far; ``read``: per step, acknowledged sends that some read had returned so far. ``errors``:
+    error → operations per step that ended with it, refusals by design left out. ``nodes``: name of the node that
+    answered → type word → operations of the load per step.
     """
 
     origin_ns: int
@@ -51,3 +58,5 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     read: list[int] = []
     latencies: dict[str, dict[str, list[list[int]]]] = {}
     bucket_ms: list[float] = []
+    errors: dict[str, list[int]] = {}
+    nodes: dict[str, dict[str, list[int]]] = {}

@@ -52,14 +52,14 @@ def refused_by_design(shard: QueueShard, context: Context) -> Mask:
         found = np.zeros(len(shard.ops.f), dtype=np.bool_)
         if context.run.refusals:
             ops = np.flatnonzero(shard.operations["pinned"] & np.equal(shard.ops.type, Type.FAIL))
-            texts, numbers = _numbered(shard, ops)
+            texts, numbers = numbered(shard, ops)
             named = np.array([text.startswith(context.run.refusals) for text in texts], dtype=np.bool_)
             found[ops] = named[numbers] if len(ops) else False
         shard.memo[_MEMO] = found
     return found
 
 
-def _numbered(shard: QueueShard, ops: Ints) -> tuple[list[str], Ints]:
+def numbered(shard: QueueShard, ops: Ints) -> tuple[list[str], Ints]:
     """The different errors of some operations, and for each operation the number of its own."""
     known: dict[str, int] = {}
     told = shard.ops.of("error", ops)
@@ -82,7 +82,7 @@ class ErrorsKernel:
         ops = np.flatnonzero(kinds)
         if not len(ops):
             return {}
-        texts, numbers = _numbered(shard, ops)
+        texts, numbers = numbered(shard, ops)
         begun, faults = log.invoke[ops], _faults(log.invoke[ops], context)
         columns = np.stack(
             (numbers, log.type[ops], log.node[ops], faults, refused_by_design(shard, context)[ops]), axis=1

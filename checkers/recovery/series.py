@@ -1,11 +1,10 @@
 """The report's curves, counted where the rows are (``chaos.core.series``).
 
-Sums per step and a histogram of latencies add up over queues; points are an even sample by a hash of
-the operation's identity, so that the same operations are shown whatever engine counted them. The
-module refuses to keep rows.
+Sums per step and a histogram of latencies add up over queues; so do samples of operations
+(``checkers.recovery.sample``). Keeps no rows.
 """
 
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,31 +16,28 @@ from chaos.core.op import Type
 from chaos.core.series import REFUSED, REFUSED_WORD, Points, Series
 from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.log.words import F
+from checkers.anomalies.findings import node_name
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, quantile, sparse
 from checkers.recovery.refusals import refused_by_design
+from checkers.recovery.sample import MOST, MOST_NOT_OK, WHOLE, Sample, joined, points_of, sampled
 from checkers.recovery.service import sent_of
+from checkers.recovery.step_counts import by_node, errors_by_step, most_frequent
 
 STEPS: Final = 600
-POINTS_OK: Final = 12_000
-POINTS_NOT_OK: Final = 6_000
+
+_Key = TypeVar("_Key")
 
 Floats = npt.NDArray[np.float64]
-
-
-class Sample(msgspec.Struct, frozen=True):
-    """Some operations with the lowest hashes: ``columns`` as in ``Points``, a row each."""
-
-    hashes: npt.NDArray[np.uint64]
-    columns: Floats
 
 
 class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One or more queues. Arrays have one entry per step; ``histograms`` one row per step.
 
-    ``rate`` and ``histograms`` are by word and type; the latter hold what was answered during the load.
+    ``rate`` and ``histograms`` are by word and type; the latter hold what was answered during the load. ``usual``: what
+    was ok or refused by design. ``errors`` are by text, ``nodes`` by the place of the node that answered and type.
     """
 
     rate: dict[tuple[int, int], Ints]
@@ -49,9 +45,11 @@ class SeriesSummary(msgspec.Struct, frozen=True, kw_only=True):
     slowest_ms: Floats
     acked: Ints
     read: Ints
-    ok: Sample
+    usual: Sample
     not_ok: Sample
     operations: int
+    errors: dict[str, Ints]
+    nodes: dict[tuple[int, int], Ints]
 
 
 def _grid(context: Context) -> tuple[int, float]:
@@ -59,21 +57,6 @@ def _grid(context: Context) -> tuple[int, float]:
     duration_s = max(1.0, context.timeline.seconds(context.timeline.end_ns))
     step_s = float(max(1, int(np.ceil(duration_s / STEPS))))
     return int(np.ceil(duration_s / step_s)) + 1, step_s
-
-
-def _hashes(worker: Ints, op: Ints) -> npt.NDArray[np.uint64]:
-    """A well mixed number per operation (the finaliser of splitmix64)."""
-    x = (worker.astype(np.uint64) << np.uint64(40)) + op.astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return x ^ (x >> np.uint64(31))
-
-
-def _lowest(hashes: npt.NDArray[np.uint64], columns: Floats, limit: int) -> Sample:
-    if len(hashes) > limit:
-        keep = np.argpartition(hashes, limit)[:limit]
-        hashes, columns = hashes[keep], columns[keep]
-    return Sample(hashes, columns)
 
 
 class SeriesKernel:
@@ -112,15 +95,18 @@ class SeriesKernel:
         slowest = np.full(steps, -1.0)
         np.maximum.at(slowest, at[ok], latency_ms[ok])
         acked, read = self._read_back(shard, context)
+        usual, not_ok = self._samples(shard, context, load, kinds, latency_ms)
         return SeriesSummary(
             rate=rate,
             histograms=histograms,
             slowest_ms=slowest,
             acked=np.bincount(step_of(acked), minlength=steps),
             read=np.bincount(step_of(read), minlength=steps),
-            ok=self._sample(shard, context, load & (log.type == Type.OK), kinds, latency_ms, POINTS_OK),
-            not_ok=self._sample(shard, context, load & (log.type != Type.OK), kinds, latency_ms, POINTS_NOT_OK),
+            usual=usual,
+            not_ok=not_ok,
             operations=int(load.sum()),
+            errors=errors_by_step(shard, load & np.isin(kinds, (Type.FAIL, Type.INFO)), at, steps),
+            nodes=by_node(log.node.astype(np.int64), kinds, load & (log.node >= 0), at, steps),
         )
 
     def _waits(self, shard: QueueShard, context: Context) -> Mask:
@@ -146,43 +132,31 @@ class SeriesKernel:
         read_ns = np.maximum(first[log.acked], acked_ns)
         return acked_ns, read_ns[first[log.acked] != NEVER_NS]
 
-    def _sample(
-        self, shard: QueueShard, context: Context, chosen: Mask, kinds: Ints, latency_ms: Floats, limit: int
-    ) -> Sample:
-        log, own = shard.ops, shard.operations
-        ops = np.flatnonzero(chosen)
-        hashes = _hashes(own["worker"][ops], own["op"][ops])
-        if len(ops) > limit:
-            keep = np.argpartition(hashes, limit)[:limit]
-            ops, hashes = ops[keep], hashes[keep]
-        columns = np.stack(
-            [
-                (own["scheduled_ns"][ops] - context.timeline.origin_ns) / NS_PER_S,
-                latency_ms[ops],
-                log.f[ops],
-                kinds[ops],
-                own["client"][ops],
-                log.node[ops],
-            ],
-            axis=1,
-        ).astype(np.float64)
-        return Sample(hashes, columns)
+    def _samples(
+        self, shard: QueueShard, context: Context, load: Mask, kinds: Ints, latency_ms: Floats
+    ) -> tuple[Sample, Sample]:
+        """Operations that were ok or refused by design, and all others."""
+        usual = np.isin(kinds, (Type.OK, REFUSED))
+        limits = _limits(int(load.sum()))
+        return (
+            sampled(shard, context, np.flatnonzero(load & usual), kinds, latency_ms, limits[0]),
+            sampled(shard, context, np.flatnonzero(load & ~usual), kinds, latency_ms, limits[1]),
+        )
 
     def merge(self, left: SeriesSummary, right: SeriesSummary) -> SeriesSummary:
         """Add two queues."""
-
-        def both(a: Sample, b: Sample, limit: int) -> Sample:
-            return _lowest(np.concatenate((a.hashes, b.hashes)), np.concatenate((a.columns, b.columns)), limit)
-
+        limits = _limits(left.operations + right.operations)
         return SeriesSummary(
             rate=_sums(left.rate, right.rate),
             histograms=_sums(left.histograms, right.histograms),
             slowest_ms=np.maximum(left.slowest_ms, right.slowest_ms),
             acked=left.acked + right.acked,
             read=left.read + right.read,
-            ok=both(left.ok, right.ok, POINTS_OK),
-            not_ok=both(left.not_ok, right.not_ok, POINTS_NOT_OK),
+            usual=joined(left.usual, right.usual, limits[0]),
+            not_ok=joined(left.not_ok, right.not_ok, limits[1]),
             operations=left.operations + right.operations,
+            errors=most_frequent(_sums(left.errors, right.errors)),
+            nodes=_sums(left.nodes, right.nodes),
         )
 
     def series(self, summary: SeriesSummary | None, context: Context) -> Series:
@@ -209,8 +183,7 @@ class SeriesKernel:
             latencies.setdefault(named[f], {})[_word(kind)] = sparse(histogram)
         of_ok = [histogram for (_, kind), histogram in summary.histograms.items() if kind == Type.OK]
         whole = np.sum(of_ok, axis=0) if of_ok else np.zeros((len(summary.slowest_ms), BUCKETS), dtype=np.int64)
-        rows = np.concatenate((summary.not_ok.columns, summary.ok.columns))
-        rows = rows[np.lexsort(rows.T[::-1])]
+        points = points_of(summary.not_ok, summary.usual)
         slowest = [None if ms < 0 else round(float(ms), 3) for ms in summary.slowest_ms]
         quantiles = {f"p{round(q * 100)}": quantile(whole, q, summary.slowest_ms) for q in (0.5, 0.99)}
         return Series(
@@ -220,19 +193,14 @@ class SeriesKernel:
             rate=rate,
             quantiles={**quantiles, "max": slowest},
             operations=summary.operations,
-            shown=len(rows),
-            points=Points(
-                t_s=np.round(rows[:, 0], 4).tolist(),
-                latency_ms=np.round(rows[:, 1], 3).tolist(),
-                f=rows[:, 2].astype(int).tolist(),
-                type=rows[:, 3].astype(int).tolist(),
-                client=rows[:, 4].astype(int).tolist(),
-                node=rows[:, 5].astype(int).tolist(),
-            ),
+            shown=len(points.t_s),
+            points=points,
             acked=np.cumsum(summary.acked).tolist(),
             read=np.cumsum(summary.read).tolist(),
             latencies=latencies,
             bucket_ms=edges_ms(),
+            errors={text: counts.tolist() for text, counts in summary.errors.items()},
+            nodes=_named_nodes(summary.nodes, context),
         )
 
 
@@ -241,8 +209,21 @@ def _word(kind: int) -> str:
     return REFUSED_WORD if kind == REFUSED else Type(kind).word
 
 
-def _sums(left: dict[tuple[int, int], Ints], right: dict[tuple[int, int], Ints]) -> dict[tuple[int, int], Ints]:
-    """The sums of counts by word and type."""
+def _limits(operations: int) -> tuple[int, int]:
+    """How many operations are kept of so many: usual ones, and others."""
+    return (WHOLE, WHOLE) if operations <= WHOLE else (MOST, MOST_NOT_OK)
+
+
+def _named_nodes(counts: dict[tuple[int, int], Ints], context: Context) -> dict[str, dict[str, list[int]]]:
+    """Counts per step by the name of the node and the word of the type."""
+    out: dict[str, dict[str, list[int]]] = {}
+    for (node, kind), own in sorted(counts.items()):
+        out.setdefault(node_name(context, node), {})[_word(kind)] = own.tolist()
+    return out
+
+
+def _sums(left: dict[_Key, Ints], right: dict[_Key, Ints]) -> dict[_Key, Ints]:
+    """The sums of counts."""
     out = dict(left)
     for code, counts in right.items():
         out[code] = out[code] + counts if code in out else counts

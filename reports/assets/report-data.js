@@ -29,9 +29,9 @@ const T = new Float64Array(N), L = new Float64Array(N);
   let ticks = 0; column(4).forEach((delta, i) => { ticks += delta; T[i] = ticks / D.points.ticks; });
   column(2).forEach((code, i) => { L[i] = code ? D.points.floor * Math.expm1((code - 1) / D.points.steps) : -1; });
 }
-const CLIENT = column(2), KEY = column(4), KIND = column(1), OP = column(1), NODE = column(1), ERROR = column(2);
+const CLIENT = column(2), KEY = column(4), KIND = column(1), OP = column(1), NODE = column(1), ERROR = column(2), PROCESS = column(4);
 let lines = null;
-const texts = () => lines ||= raw?.length ? JSON.parse(new TextDecoder().decode(raw.subarray(read))) : {lines: [], logs: []};
+const texts = () => lines ||= raw?.length ? JSON.parse(new TextDecoder().decode(raw.subarray(read))) : {lines: {}, logs: []};
 const lineOf = i => texts().lines[i] || D.ops[OP[i]];
 const first = t => { let a = 0, b = N; while (a < b) { const m = (a + b) >> 1; if (T[m] < t) a = m + 1; else b = m; } return a; };
 const faultsAt = t => D.faults.filter(f => f.start <= t && t < f.healed);
@@ -41,8 +41,11 @@ const opWords = [...new Set([...Object.keys(D.rate), ...Array.from(new Set(OP), 
 const kindCodes = Object.keys(D.outcomes).map(Number);
 const kindsSeen = kindCodes.filter(k => k !== UNSENT && k !== REFUSED || opWords.some(f => (D.rate[f] || {})[D.outcomes[k]]?.some(n => n)));
 const shownOps = new Set(opWords), shownKinds = new Set(kindsSeen.filter(k => k !== REFUSED));
-const visible = i => shownKinds.has(KIND[i]) && shownOps.has(D.ops[OP[i]]);
+const PASS = new Uint8Array(N).fill(1); /* what the filters let through (report-filter.js) */
+let mine = null; /* with filters: operations a step, and their latencies, of what passes */
+const visible = i => PASS[i] && shownKinds.has(KIND[i]) && shownOps.has(D.ops[OP[i]]);
 const marked = new Map(D.marks.map((mark, number) => [mark.point, number]));
+const whole = N - D.marks.filter(mark => mark.point >= 0).length >= D.operations; /* every operation of the load is drawn by itself */
 /* Quantiles of what is shown, over steps i..j: from counts by bucket of latency; older results have those of ok ones alone. */
 const QUANTILES = {p50: .5, p99: .99, max: 1}, counted = D.bucket_ms.length > 0;
 function latencies(i, j) {

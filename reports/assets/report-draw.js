@@ -1,4 +1,5 @@
 /* ---- drawing helpers ---- */
+const STEPS = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200]; /* seconds between ticks */
 const canvas = el('canvas'), g = canvas.getContext('2d');
 canvas.setAttribute('aria-hidden', 'true');
 function text(s, x, y, align = 'left', colour = 'mute') { g.fillStyle = css(colour); g.textAlign = align; g.fillText(s, x, y); }
@@ -24,19 +25,19 @@ function bins() { /* steps in view, several to a bin where they are narrower tha
 }
 function counts(i, j) { /* operations a second by outcome over steps i..j */
   const sums = {2: 0, 3: 0, 4: 0, 5: 0, 6: 0};
-  for (const f of shownOps) for (const k of kindsSeen) { const row = (D.rate[f] || {})[D.outcomes[k]]; if (row) for (let s = i; s < j; s++) sums[k] += row[s] || 0; }
+  for (const f of shownOps) for (const k of kindsSeen) { const row = ((mine || D).rate[f] || {})[D.outcomes[k]]; if (row) for (let s = i; s < j; s++) sums[k] += row[s] || 0; }
   for (const k in sums) sums[k] /= (j - i) * D.step;
   return sums;
 }
 function over(row, i, j, how) { const seen = row.slice(i, j).filter(v => v != null); return seen.length ? how(seen) : null; }
 /* The quantiles of a bin of steps. */
-const spread = (i, j) => counted ? latencies(i, j) : {p50: over(D.quantiles.p50 || [], i, j, middle), p99: over(D.quantiles.p99 || [], i, j, most), max: over(D.quantiles.max || [], i, j, most)};
+const spread = (i, j) => mine ? mine.spread(i, j) : counted ? latencies(i, j) : {p50: over(D.quantiles.p50 || [], i, j, middle), p99: over(D.quantiles.p99 || [], i, j, most), max: over(D.quantiles.max || [], i, j, most)};
 const most = v => Math.max(...v), middle = v => v.sort((a, b) => a - b)[v.length >> 1];
 
 /* ---- layout and drawing ---- */
 function layout() {
   width = printing ? PAGE : Math.max(280, box.clientWidth); narrow = !printing && width < 720; gutter = narrow ? 52 : printing ? 108 : 124;
-  const wanted = [faultPanel, D.marks.length && markPanel, D.phases.length && phasePanel, D.strips.length && rolePanel, N && latencyPanel, steps && ratePanel, lagNames.length && lagPanel, D.unread.length && unreadPanel, axisPanel];
+  const wanted = [faultPanel, D.marks.length && markPanel, D.phases.length && phasePanel, D.strips.length && rolePanel, N && latencyPanel, steps && ratePanel, errorNames.length && errorPanel, nodeNames.length && nodePanel, lagNames.length && lagPanel, D.unread.length && unreadPanel, axisPanel];
   let y = 0; panels = [];
   for (const p of wanted.filter(Boolean)) { if (narrow && !p.bare) y += CAPTION; panels.push(Object.assign(p, {y, height: p.h()})); p.h_ = p.h(); y += p.h_ + (p.bare ? 0 : 4); }
   height = y;

@@ -21,16 +21,17 @@ function zoom(a, b) {
   if (to - from < least) { from = Math.max(0, to - least); to = from + least; }
   told(); redraw();
 }
-const ringed = () => picked >= 0 && marked.has(picked) ? marked.get(picked) : -1;
+let aimed = -1; /* the occurrence of an anomaly that was chosen on the panels */
+const ringed = () => aimed >= 0 ? aimed : picked >= 0 && marked.has(picked) ? marked.get(picked) : -1;
 function about(i) { /* an operation in the words of its model: [name, value] */
   const under = faultsAt(T[i]), mark = D.marks[ringed()];
-  return [['operation', lineOf(i)], KEY[i] && [D.terms.key, KEY[i] - 1], ['outcome', WORDS[KIND[i]] || '?'], ERROR[i] && ['error', D.points.errors[ERROR[i] - 1]],
+  return [['operation', lineOf(i)], KEY[i] && [D.terms.key, KEY[i] - 1], ['outcome', WORDS[KIND[i]] || '?'], ERROR[i] && ['error', D.points.errors[ERROR[i] - 1]], PROCESS[i] && ['process', PROCESS[i] - 1],
     ['at', secs(T[i])], ['latency', L[i] < 0 ? 'never answered' : ms(L[i])], CLIENT[i] < 65535 && ['client', CLIENT[i]], ['node', NODE[i] === 255 ? 'unknown' : D.nodes[NODE[i]]],
     ['fault', under.map(f => `${f.id} ${f.name}`).join(', ') || 'none'], mark && ['anomaly', mark.name, mark.anchor]].filter(Boolean);
 }
 function told() { /* what depends on the stretch that is shown, and on the clock */
   reset.hidden = from <= 0 && to >= D.end; reset.textContent = `${secs(from, 2)} to ${secs(to, 2)} · show everything`;
-  logged();
+  logged(); listed(); remember();
 }
 function ring() {
   const p = panels.find(q => q === latencyPanel), on = p && picked >= 0 && T[picked] >= from && T[picked] <= to;
@@ -48,7 +49,7 @@ function ring() {
   readout.textContent = rows.map(r => r[0] + ' ' + r[1]).join(', ');
 }
 function pick(x, y) {
-  const p = panels.find(q => q === latencyPanel); picked = -1;
+  const p = panels.find(q => q === latencyPanel); picked = aimed = -1;
   if (panels.includes(markPanel) && y >= markPanel.y && y <= markPanel.y + markPanel.h_) {
     const near = D.marks.map((mark, i) => [Math.abs(X(mark.at) - x), i]).filter(([d]) => d < 9).sort((a, b) => a[0] - b[0])[0];
     if (near) { go(near[1]); return; }
@@ -59,25 +60,26 @@ function pick(x, y) {
       const d = (X(T[i]) - x) ** 2 + (pointY({y: p.y, h: p.h_}, i) - y) ** 2; if (d < best) { best = d; picked = i; }
     }
   }
-  ring();
+  ring(); remember();
 }
 function step(direction) { /* to the next operation that was not ok; refusals by design are no news */
   let i = picked >= 0 ? picked + direction : first(cursor ?? from) - (direction < 0 ? 1 : 0);
   while (i >= 0 && i < N && (KIND[i] === OK || KIND[i] === REFUSED || !visible(i))) i += direction;
   if (i < 0 || i >= N) return;
-  picked = i; cursor = null; hover();
+  picked = i; aimed = -1; cursor = null; hover(); remember();
   if (T[i] < from || T[i] > to) { const half = (to - from) / 2; zoom(T[i] - half, T[i] + half); } else ring();
 }
 function go(number) { /* to an occurrence of an anomaly, with its fault in view */
   const mark = D.marks[number]; if (!mark) return;
-  picked = mark.point; cursor = null; hover(); zoom(mark.start, mark.end);
+  aimed = number; picked = mark.point; cursor = null; hover(); zoom(mark.start, mark.end);
+  choose(examples.findIndex(one => one.id === mark.example));
 }
 function move(t) { /* the cursor to a time */
   const span = to - from; cursor = Math.min(D.end, Math.max(0, t));
   if (cursor < from || cursor > to) zoom(cursor - span / 2, cursor + span / 2); else hover();
 }
 const nextMark = direction => {
-  const at = picked >= 0 ? T[picked] : cursor ?? (direction > 0 ? -1 : Infinity), known = ringed();
+  const at = ringed() >= 0 ? D.marks[ringed()].at : picked >= 0 ? T[picked] : cursor ?? (direction > 0 ? -1 : Infinity), known = ringed();
   const order = D.marks.map((_, i) => i), from = known >= 0 ? known : direction > 0 ? order.findIndex(i => D.marks[i].at > at) - 1 : order.findLastIndex(i => D.marks[i].at < at) + 1;
   go(Math.min(D.marks.length - 1, Math.max(0, from + direction)));
 };
@@ -96,13 +98,13 @@ box.addEventListener('pointerup', e => {
 });
 box.addEventListener('pointercancel', () => { pressed = null; brush.style.display = 'none'; });
 box.addEventListener('pointerleave', () => { if (pressed == null) { cursor = null; hover(); } });
-box.addEventListener('dblclick', () => { picked = -1; zoom(0, D.end); });
+box.addEventListener('dblclick', () => { picked = aimed = -1; zoom(0, D.end); });
 box.addEventListener('keydown', e => {
   if (e.ctrlKey || e.metaKey || e.altKey) return;
   const span = to - from, at = cursor ?? (picked >= 0 ? T[picked] : (from + to) / 2);
   const keys = { ArrowLeft: () => move(at - span / (e.shiftKey ? 10 : 100)), ArrowRight: () => move(at + span / (e.shiftKey ? 10 : 100)), Home: () => move(from), End: () => move(to),
     '+': () => zoom(at - span / 4, at + span / 4), '=': () => zoom(at - span / 4, at + span / 4), '-': () => zoom(at - span, at + span), n: () => step(1), p: () => step(-1),
-    a: () => nextMark(1), A: () => nextMark(-1), Escape: () => { picked = -1; cursor = null; zoom(0, D.end); } };
+    a: () => nextMark(1), A: () => nextMark(-1), Escape: () => { picked = aimed = -1; cursor = null; zoom(0, D.end); } };
   if (keys[e.key]) { e.preventDefault(); keys[e.key](); }
 });
 

@@ -49,23 +49,41 @@ const rolePanel = { label: 'role', h: () => D.strips.length * ROW + 6,
   tips: (t, p) => [[p.y + 3, D.strips.map(s => stateAt(s, t)).join('\n')]] };
 const latencyY = (p, v) => { const top = p.y + (silent ? 20 : 6); return p.y + p.h - 6 - (Math.log(v) - Math.log(lo)) / (Math.log(hi) - Math.log(lo)) * (p.y + p.h - 6 - top); };
 const pointY = (p, i) => L[i] < 0 ? p.y + 9 + (i % 5 - 2) : latencyY(p, Math.max(lo, L[i]));
-const latencyPanel = { label: 'latency', h: () => 220,
+/* Of more operations than are drawn one by one, those that were ok, or refused by design, as shades: counts by step and latency. */
+const shaded = () => !whole && counted && !filtering() ? [OK, REFUSED].filter(k => shownKinds.has(k)) : [];
+function shade(p, kinds) {
+  const cells = bins().map(([i, j]) => {
+    const sums = new Map();
+    for (const f of shownOps) for (const k of kinds) { const rows = (D.latencies[f] || {})[D.outcomes[k]]; if (rows) for (let s = i; s < j; s++) { const row = rows[s] || []; for (let n = 0; n < row.length; n += 2) sums.set(row[n], (sums.get(row[n]) || 0) + row[n + 1]); } }
+    return [i, j, sums];
+  });
+  let densest = 1; for (const [, , sums] of cells) for (const n of sums.values()) if (n > densest) densest = n;
+  g.fillStyle = css('ok');
+  for (const [i, j, sums] of cells) { const x0 = X(i * D.step), w = Math.max(1, X(j * D.step) - x0); for (const [bucket, n] of sums) {
+    const y0 = latencyY(p, Math.max(lo, D.bucket_ms[bucket])), y1 = latencyY(p, Math.max(lo, bucket ? D.bucket_ms[bucket - 1] : D.bucket_ms[0] / 1.1));
+    g.globalAlpha = .12 + .78 * Math.log1p(n) / Math.log1p(densest); g.fillRect(x0, y0, w, Math.max(1, y1 - y0));
+  } }
+  g.globalAlpha = 1; box.dataset.shades = cells.reduce((sum, [, , sums]) => sum + sums.size, 0);
+}
+const latencyPanel = { label: 'latency', h: () => 204,
   draw(p) {
     for (let v = 10 ** Math.ceil(Math.log10(lo)); v <= hi; v *= 10) { rule(latencyY(p, v)); text(v >= 1000 ? v / 1000 + ' s' : v >= 1 ? v + ' ms' : v * 1000 + ' µs', gutter - 10, latencyY(p, v) + 4, 'right'); }
     if (silent) { rule(p.y + 18); text(gutter > 100 ? 'no answer' : 'none', gutter - 10, p.y + 13, 'right'); }
     const a = Math.max(0, first(from) - 1), b = Math.min(N, first(to) + 1);
     clip(p, () => {
+      const shades = shaded(), one = D.step / (to - from) * plotWidth() > 8; /* where a step is wide, operations are drawn on its shades */
+      if (shades.length) shade(p, shades); else box.dataset.shades = 0;
       const dense = b - a, alpha = Math.min(.75, Math.max(.13, 9000 / Math.max(1, dense) * .3));
-      if (shownKinds.has(2)) { g.fillStyle = css('ok'); g.globalAlpha = alpha; const r = dense > 20000 ? 1.5 : 2; for (let i = a; i < b; i++) if (KIND[i] === 2 && shownOps.has(D.ops[OP[i]])) g.fillRect(X(T[i]) - r / 2, pointY(p, i) - r / 2, r, r); }
+      if (shownKinds.has(2) && (one || !shades.length)) { g.fillStyle = css('ok'); g.globalAlpha = alpha; const r = dense > 20000 ? 1.5 : 2; for (let i = a; i < b; i++) if (KIND[i] === 2 && visible(i)) g.fillRect(X(T[i]) - r / 2, pointY(p, i) - r / 2, r, r); }
       if (shownKinds.has(3)) { /* many refusals must not hide what succeeded: then small, thin and up to 20 000 each stroked alone, so that they shade */
         let many = 0; for (let i = a; i < b; i++) if (KIND[i] === 3) many++;
         const r = many > 800 ? 1.7 : 2.4; g.globalAlpha = many > 800 ? Math.max(.22, Math.min(.9, 500 / many)) : .9; g.strokeStyle = css('fail'); g.lineWidth = many > 800 ? 1 : 1.2; g.beginPath();
-        for (let i = a; i < b; i++) if (KIND[i] === 3 && shownOps.has(D.ops[OP[i]])) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); if (many > 800 && many <= 20000) { g.stroke(); g.beginPath(); } }
+        for (let i = a; i < b; i++) if (KIND[i] === 3 && visible(i)) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x - r, y - r); g.lineTo(x + r, y + r); g.moveTo(x + r, y - r); g.lineTo(x - r, y + r); if (many > 800 && many <= 20000) { g.stroke(); g.beginPath(); } }
         g.stroke();
       }
       g.globalAlpha = .9;
-      if (shownKinds.has(REFUSED)) { g.globalAlpha = .5; g.fillStyle = css('unsent'); for (let i = a; i < b; i++) if (KIND[i] === REFUSED && shownOps.has(D.ops[OP[i]])) g.fillRect(X(T[i]) - 1, pointY(p, i) - 1, 2, 2); g.globalAlpha = .9; }
-      if (shownKinds.has(4)) { g.fillStyle = css('info'); g.beginPath(); for (let i = a; i < b; i++) if (KIND[i] === 4 && shownOps.has(D.ops[OP[i]])) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x, y - 3.2); g.lineTo(x + 3, y + 2.2); g.lineTo(x - 3, y + 2.2); } g.fill(); }
+      if (shownKinds.has(REFUSED) && (one || !shades.length)) { g.globalAlpha = .5; g.fillStyle = css('unsent'); for (let i = a; i < b; i++) if (KIND[i] === REFUSED && visible(i)) g.fillRect(X(T[i]) - 1, pointY(p, i) - 1, 2, 2); g.globalAlpha = .9; }
+      if (shownKinds.has(4)) { g.fillStyle = css('info'); g.beginPath(); for (let i = a; i < b; i++) if (KIND[i] === 4 && visible(i)) { const x = X(T[i]), y = pointY(p, i); g.moveTo(x, y - 3.2); g.lineTo(x + 3, y + 2.2); g.lineTo(x - 3, y + 2.2); } g.fill(); }
       g.globalAlpha = 1;
       const drawn = bins().map(([i, j]) => [X((i + j) / 2 * D.step), spread(i, j)]);
       for (const [word, dash] of [['p50', []], ['p99', [5, 3]], ['max', [1, 3]]]) {
@@ -77,7 +95,7 @@ const latencyPanel = { label: 'latency', h: () => 220,
     });
   },
   tips(t, p) { const s = Math.floor(t / D.step), q = spread(s, s + 1); return s < steps ? [[p.y + p.h - 21, `p50 ${ms(q.p50)}   p99 ${ms(q.p99)}   max ${ms(q.max)}`]] : []; } };
-const ratePanel = { label: 'operations/s', narrow: 'op/s', h: () => 96,
+const ratePanel = { label: 'operations/s', narrow: 'op/s', h: () => 80,
   draw(p) {
     const all = bins().map(([i, j]) => [i, j, counts(i, j)]);
     const top = Math.max(1, ...all.map(r => r[2][2] + r[2][3] + r[2][4] + r[2][5])) * 1.06;
@@ -86,25 +104,48 @@ const ratePanel = { label: 'operations/s', narrow: 'op/s', h: () => 96,
     text(group(Math.round(top / 1.06)), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
   },
   tips(t, p) { const s = Math.floor(t / D.step); if (s >= steps) return []; const c = counts(s, s + 1); return [[p.y + 3, kindsSeen.map(k => `${WORDS[k].split(' ')[0]} ${group(Math.round(c[k]))}`).join('   ')]]; } };
-const lagKey = n => 40 + g.measureText(n).width;
-const lagRows = () => { /* of the key below the curves, as wide as the plot */
-  let rows = 1, x = 8; for (const n of lagNames) { if (x + lagKey(n) > plotWidth() && x > 8) { rows++; x = 8; } x += lagKey(n); } return rows; };
-const lagPanel = { label: 'offset lag', narrow: 'offset lag: messages behind the leader', h: () => 104 + 16 * lagRows(),
+/* The key below curves, as wide as the plot: a sample and a name each. */
+const keyWidth = n => 40 + g.measureText(n).width;
+const keyRows = names => { let rows = 1, x = 8; for (const n of names) { if (x + keyWidth(n) > plotWidth() && x > 8) { rows++; x = 8; } x += keyWidth(n); } return rows; };
+function key(names, p, sample) {
+  let x = gutter + 8, y = p.y + p.h - 16 * keyRows(names) + 8;
+  names.forEach((n, i) => { if (x + keyWidth(n) > gutter + plotWidth() && x > gutter + 8) { x = gutter + 8; y += 16; } sample(i, x, y); text(n, x + 25, y + 4, 'left', HUES[i % 6]); x += keyWidth(n); });
+}
+const perStep = (row, i, j) => { let sum = 0; for (let s = i; s < j; s++) sum += row[s] || 0; return sum / ((j - i) * D.step); };
+const errorNames = Object.keys(D.errors), shortError = n => n.length > (narrow ? 38 : 70) ? n.slice(0, narrow ? 37 : 69) + '…' : n;
+const errorPanel = { label: 'errors/s', narrow: 'errors a second by message', h: () => 50 + 16 * keyRows(errorNames.map(shortError)),
   draw(p) {
-    const room = p.h - 16 - 16 * lagRows(), scale = room / (lagMost + lagAhead), zero = p.y + 8 + lagMost * scale, Y = v => zero - v * scale;
+    const names = errorNames.map(shortError), room = p.h - 16 * keyRows(names) - 4, all = bins().map(([i, j]) => [i, j, errorNames.map(n => perStep(D.errors[n], i, j))]);
+    const top = Math.max(1e-9, ...all.map(row => row[2].reduce((a, b) => a + b, 0))) * 1.06;
+    clip(p, () => { for (const [i, j, counts_] of all) { let y = p.y + room; const x0 = X(i * D.step), w = X(j * D.step) - x0; counts_.forEach((c, k) => { const h = c / top * (room - 4); g.fillStyle = css(HUES[k % 6]); g.fillRect(x0, y - h, Math.max(.6, w - (w > 3 ? .6 : 0)), h); y -= h; }); } });
+    rule(p.y + room); text(top > 1e-8 ? (top / 1.06).toFixed(top < 10 ? 1 : 0) : '0', gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + room - 1, 'right');
+    key(names, p, (i, x, y) => { g.fillStyle = css(HUES[i % 6]); g.fillRect(x + 6, y - 4, 12, 8); });
+  },
+  tips(t, p) { const s = Math.floor(t / D.step), now = errorNames.filter(n => D.errors[n][s]); return now.length ? [[p.y + 3, now.map(n => `${shortError(n)} ${group(Math.round(D.errors[n][s] / D.step))}`).join('\n')]] : []; } };
+const nodeNames = Object.keys(D.by_node), NODE_ROW = 26;
+const nodeCounts = (n, i, j) => kindsSeen.filter(k => shownKinds.has(k)).map(k => [k, perStep(D.by_node[n][D.outcomes[k]] || [], i, j)]);
+const nodePanel = { label: 'answers/s', narrow: 'answers a second by node', h: () => nodeNames.length * NODE_ROW + 4,
+  draw(p) {
+    const all = bins().map(([i, j]) => [i, j, nodeNames.map(n => nodeCounts(n, i, j))]), top = Math.max(1, ...all.flatMap(row => row[2].map(counts_ => counts_.reduce((a, [, c]) => a + c, 0))));
+    nodeNames.forEach((n, at) => {
+      const foot = p.y + 2 + (at + 1) * NODE_ROW; text(n, gutter - 10, foot - 8, 'right', 'fg'); rule(foot);
+      clip(p, () => { for (const [i, j, rows] of all) { let y = foot; const x0 = X(i * D.step), w = X(j * D.step) - x0; for (const [k, c] of rows[at]) { const h = c / top * (NODE_ROW - 4); g.fillStyle = css(TONE[k]); g.fillRect(x0, y - h, Math.max(.6, w - (w > 3 ? .6 : 0)), h); y -= h; } } });
+    });
+    text('to ' + group(Math.round(top)), gutter + plotWidth() - 6, p.y + 14, 'right');
+  },
+  tips(t, p) { const s = Math.floor(t / D.step); return s >= steps ? [] : [[p.y + 3, nodeNames.map(n => `${n} ${nodeCounts(n, s, s + 1).filter(([, c]) => c).map(([k, c]) => `${WORDS[k].split(' ')[0]} ${group(Math.round(c))}`).join(', ') || 'nothing'}`).join('\n')]]; } };
+const lagPanel = { label: 'offset lag', narrow: 'offset lag: messages behind the leader', h: () => 92 + 16 * keyRows(lagNames),
+  draw(p) {
+    const room = p.h - 16 - 16 * keyRows(lagNames), scale = room / (lagMost + lagAhead), zero = p.y + 8 + lagMost * scale, Y = v => zero - v * scale;
     rule(zero); text('0', gutter - 10, zero + 4, 'right'); text('+' + group(lagMost), gutter - 10, Y(lagMost) + 8, 'right');
     if (lagAhead * scale > 14) text('\u2212' + group(lagAhead), gutter - 10, Y(-lagAhead) + 4, 'right');
     clip(p, () => lagNames.forEach((n, i) => line(D.lag[n].map(([t, v]) => [X(t), v == null ? null : Y(v)]), HUES[i % 6], DASHES[i % 6])));
-    let x = gutter + 8, y = p.y + p.h - 16 * lagRows() + 8;
-    lagNames.forEach((n, i) => {
-      if (x + lagKey(n) > gutter + plotWidth() && x > gutter + 8) { x = gutter + 8; y += 16; }
-      line([[x, y], [x + 20, y]], HUES[i % 6], DASHES[i % 6], 2); text(n, x + 25, y + 4, 'left', HUES[i % 6]); x += lagKey(n);
-    });
+    key(lagNames, p, (i, x, y) => line([[x, y], [x + 20, y]], HUES[i % 6], DASHES[i % 6], 2));
   },
-  tips(t, p) { return [[p.y + p.h - 22 - 16 * lagRows(), lagNames.map(n => `${n} ${signed(lagAt(D.lag[n], t))}`).join('   ')]]; } };
+  tips(t, p) { return [[p.y + p.h - 22 - 16 * keyRows(lagNames), lagNames.map(n => `${n} ${signed(lagAt(D.lag[n], t))}`).join('   ')]]; } };
 const lagAt = (rows, t) => { let a = 0, b = rows.length; while (a < b) { const m = (a + b) >> 1; if (rows[m][0] <= t) a = m + 1; else b = m; } return a ? rows[a - 1][1] : null; };
 const signed = v => v == null ? '—' : v > 0 ? '+' + group(v) : v < 0 ? '\u2212' + group(-v) : '0';
-const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet read', h: () => 64,
+const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet read', h: () => 56,
   draw(p) {
     const Y = v => p.y + p.h - 3 - v / unreadMost * (p.h - 12);
     clip(p, () => {
@@ -118,7 +159,7 @@ const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet 
   tips(t, p) { const v = D.unread[Math.floor(t / D.step)]; return v == null ? [] : [[p.y + 20, group(v) + ' unread']]; } };
 const axisPanel = { label: '', h: () => 20, bare: true,
   draw(p) {
-    const want = (to - from) / Math.max(2, plotWidth() / 88), step = [.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200].find(s => s >= want) || 14400;
+    const want = (to - from) / Math.max(2, plotWidth() / 88), step = STEPS.find(s => s >= want) || 14400;
     const digits = step < 1 ? Math.ceil(-Math.log10(step) - 1e-9) : 0;
     const zero = utc ? -(D.utc_ms / 1000 % step) : 0, half = g.measureText(secs(to, digits)).width / 2; /* round times of the clock that is shown */
     for (let i = Math.ceil((from - zero) / step - 1e-9), t; (t = zero + i * step) <= to + 1e-9; i++) {

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Final
 
 import msgspec
 
@@ -15,8 +14,6 @@ from reports.imported.ring import Ring, ring_of
 from reports.model import Stamp, Table
 from reports.page.findings import anchor_of, stamp_of
 from reports.summary.imported import KINDS, kind_cells, lines_beside
-
-_RULES: Final = "docs/semantics.md"
 
 
 class ExamplePart(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +115,7 @@ def _anomaly(name: str, found: Anomaly) -> AnomalyPart:
         tone="" if found.allowed else "bad",
         meaning=kind.meaning,
         expected=kind.expected,
-        rule=f"{_RULES}, {kind.rule}" if kind.rule and not kind.rule.startswith("docs") else kind.rule,
+        rule=words.rule(kind.rule),
         examples=tuple(map(_example, found.examples)),
         shown=f"showing {len(found.examples)} of {words.count(found.count)}" if more > 0 else "",
     )

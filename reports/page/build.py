@@ -7,20 +7,23 @@ import shlex
 from collections.abc import Sequence
 
 from chaos.core.events import LEFT_BEHIND, Note
+from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Results, exit_code
 from reports import words
 from reports.folder import Parts
-from reports.model import HeadsOfTables, Recovery, ReportData
+from reports.model import HeadsOfTables, ReportData
 from reports.page import columns
+from reports.page.availability import lines_of, tables_of
 from reports.page.context import assumptions, config_line, environment, outcome_counts
+from reports.page.errors import errors_of
 from reports.page.faults import fault_rows, recovery
 from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of, threshold_rows, weight_of, why_unknown
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
-from reports.page.points import Packed, dots_of, packed
-from reports.page.service import errors_of, lines_of, tables_of
-from reports.page.timeline import charts, folded
-from reports.terms import Terms, terms_of
+from reports.page.panels import charts, folded
+from reports.page.points import Packed, dots_of, not_ok_words, packed
+from reports.page.space_time import scene_of
+from reports.terms import terms_of
 
 
 def report_data(parts: Parts) -> ReportData:
@@ -32,10 +35,11 @@ def report_data(parts: Parts) -> ReportData:
     drawn, changes = charts(run, terms, series, faults, parts.events, origin_ns)
     marks = marks_of(results, run, drawn.faults)
     sample = dots_of(series.points) if series is not None else []
-    happened = [time for band in drawn.faults for time in (band.start, band.end)]
-    happened += [*(change.time for change in changes), *(mark.at for mark in marks)]
-    logs = logs_of(parts.logs, run, parts.events, happened, (-BESIDE_S, drawn.end))
-    points = packed(sample, [mark.dot for mark in marks], len(run.nodes), logs.rows)
+    happened = [mark.at for mark in marks]
+    happened += [band.start for band in drawn.faults] + [band.end for band in drawn.faults]
+    near = [*happened, *(change.time for change in changes)]
+    logs = logs_of(parts.logs, run, parts.events, near, (-BESIDE_S, drawn.end), whole=happened)
+    points = packed(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
     rows = fault_rows(parts, faults, origin_ns)
     made = recovery(parts, faults, rows)
     stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
@@ -57,18 +61,19 @@ def report_data(parts: Parts) -> ReportData:
         charts=drawn,
         points=points,
         shown=len(sample),
-        marks=_shown(results, marks, points),
+        not_ok=not_ok_words(series.points) if series is not None else "",
+        marks=_shown(results, run, marks, points),
         terms=terms,
         logs=logs,
         faults=rows,
         recovery=made,
         service=tables_of(results, origin_ns, terms),
         errors=errors_of(results, origin_ns),
-        columns=_columns(terms, made),
+        columns=HeadsOfTables(verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.RECOVERY),
         service_lines=lines_of(results, origin_ns, terms.key),
         anomalies=()
         if results is None
-        else anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key, marks),
+        else anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key, marks, folder=parts.folder),
         assumptions=assumptions(parts, faults),
         counts=outcome_counts(series, results),
         environment=environment(parts),
@@ -78,20 +83,23 @@ def report_data(parts: Parts) -> ReportData:
     )
 
 
-def _shown(results: Results | None, marks: Sequence[Mark], points: Packed) -> tuple[Shown, ...]:
+def _shown(results: Results | None, run: RunInfo, marks: Sequence[Mark], points: Packed) -> tuple[Shown, ...]:
     """The marks with their places among the operations that are drawn."""
     found = results.anomalies if results is not None else {}
+    places = iter(points.places)
     return tuple(
         Shown(
             name=mark.name,
             weight=weight_of(mark.name, found[mark.name]),
             anchor=anchor_of(mark.name),
+            example=anchor_of(mark.name, mark.number),
+            scene=scene_of(found[mark.name].examples[mark.number], run),
             at=mark.at,
             start=mark.start,
             end=mark.end,
-            point=point,
+            point=-1 if mark.dot is None else next(places),
         )
-        for mark, point in zip(marks, points.places, strict=True)
+        for mark in marks
     )
 
 
@@ -110,12 +118,6 @@ def _unjudged(parts: Parts) -> str:
     if run.error:
         return f"The run broke: {run.error}"
     return f"The run has the status “{run.status}” and no verdict yet."
-
-
-def _columns(terms: Terms, made: Recovery) -> HeadsOfTables:
-    """The headings of the tables that every page has."""
-    scale = f"0 to {made.scale}{f', budget {made.budget} dashed' if made.budget else ''}"
-    return HeadsOfTables(verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.recovery(terms, scale))
 
 
 def facts_of(parts: Parts) -> tuple[str, ...]:

@@ -79,23 +79,18 @@ OPERATIONS: Final[Columns] = (
 )
 
 
-def recovery(terms: Terms, scale: str) -> Columns:
-    """The columns of recovery times by fault and operation; ``scale``: the heading of the bars."""
-    return (
-        ("fault", "The fault to which the outages belong."),
-        ("operation", "Outages are told apart by kind: reads may be served while writes are not."),
-        (f"all {terms.key}s", f"The longest outage of any {terms.key}. Only clients that follow the route count."),
-        (f"worst {terms.key}", f"The same, with the {terms.key} that had it."),
-        ("recovered", "Whether service came back before the fault was healed or only after."),
+RECOVERY: Final[Columns] = (
+    ("all", "Below a fault: its longest outage of any key. Only clients that follow the route count."),
+    ("worst", "The same, with the key that had it."),
+    ("before the heal", "Whether service came back before the fault was healed or only after."),
+    (
+        "±",
         (
-            "resolution",
-            (
-                "An RTO is not known finer than this: the longest of the time between two operations, of their "
-                "deadline, and of how late the load was. 2.0 s ± 3.0 s: an outage whose length nobody knows better."
-            ),
+            "An RTO is not known finer than this: the longest of the time between two operations, of their "
+            "deadline, and of how late the load was. 2.0 s ± 3.0 s: an outage whose length nobody knows better."
         ),
-        (scale, "The RTO as a bar."),
-    )
+    ),
+)
 
 
 def availability(terms: Terms) -> Columns:

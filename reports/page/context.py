@@ -16,7 +16,8 @@ from reports.folder import Parts
 from reports.model import Assumption, Table
 from reports.page import columns
 from reports.page.findings import word_of
-from reports.page.timeline import phase_spans
+from reports.page.logs import SAME_CLOCK, skews_of
+from reports.page.panels import phase_spans
 from reports.terms import terms_of
 
 SHARE_OF_RATE: Final = 0.95
@@ -155,6 +156,18 @@ def _switches(events: Sequence[Event]) -> Table:
     return Table(title="Switches in effect", rows=tuple(rows))
 
 
+def _clocks(parts: Parts) -> Table:
+    """How far the wall clock of each node was from that of the run, at first and at last."""
+    if parts.run.backend in SAME_CLOCK:
+        return Table(title="Clocks", rows=(("all nodes", "the clock of the run: their hosts share its kernel"),))
+    rows = []
+    for node, seen in skews_of(parts.events).items():
+        first, last = (f"{ahead / 1e6:+.1f} ms ± {error / 1e6:.1f} ms" for ahead, error in (seen[0], seen[-1]))
+        rows.append((node, first if len(seen) == 1 else f"{first}, at last {last}"))
+    rows += [(node.name, "never compared") for node in parts.run.nodes if rows and node.name not in dict(rows)]
+    return Table(title="Clocks, ahead of the run's", rows=tuple(rows))
+
+
 def environment(parts: Parts) -> tuple[Table, ...]:
     """Nodes, settings, load, machine, timings."""
     run, results, terms = parts.run, parts.results, terms_of(parts.run)
@@ -190,6 +203,7 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         Table(title="Load", rows=tuple(load)),
         Table(title="Settings", rows=tuple(run.settings.items())),
         _switches(parts.events),
+        _clocks(parts),
         Table(title="Machine", rows=tuple(words.flattened(run.machine))),
         Table(title="Timings", rows=tuple(timings)),
     ]

@@ -6,6 +6,8 @@ Pure. The module refuses to measure: outages and losses come from ``results.json
 from collections.abc import Collection, Sequence
 from statistics import median
 
+from msgspec.structs import replace
+
 from chaos.core.fault_nature import of_name
 from chaos.core.matrix_results import NEVER
 from chaos.core.matrix_results import Recovery as Recovered
@@ -15,13 +17,16 @@ from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.folder import Parts
 from reports.model import FaultRow, Recovery, RtoCell
+from reports.page.availability import steady_line, steady_words
 from reports.page.op_words import SENT
-from reports.page.service import steady_line, steady_words
 from reports.page.spread import SpreadRow, scale_of, spread_of, spread_row
 from reports.terms import terms_of
 
 FAILOVERS = 8
 """Changes of leadership that are named."""
+
+FAULTS = 8
+"""Faults that are shown at once."""
 
 QUIET = 8
 """Quiet stretches that are named."""
@@ -99,7 +104,18 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                     steady="—",
                 )
             )
-    return tuple(rows)
+    return _folded(rows)
+
+
+def _folded(rows: Sequence[FaultRow]) -> tuple[FaultRow, ...]:
+    """Of many faults all but those that say most are folded: unproven, costly, with the longest outages."""
+
+    def weight(row: FaultRow) -> tuple[bool, bool, int, bool, int]:
+        unsure = row.state == "unproven" or row.heal not in ("healed", "")
+        return unsure, row.rto_tone == "bad", row.lost, row.rto not in ("none", "—"), row.errors
+
+    shown = {row.id for row in sorted(rows, key=weight, reverse=True)[:FAULTS]}
+    return tuple(rows if len(rows) <= FAULTS else (replace(row, folded=row.id not in shown) for row in rows))
 
 
 def _heal_word(fault: FaultResult) -> str:
@@ -169,6 +185,7 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
         lines += [line for line in [steady_line(faults)] if line]
         lines += rpo_lines(parts.results, faults)
     spreads, spread_scale_s = spread_rows(faults)
+    losses, loss_scale = loss_rows(faults)
     return Recovery(
         lines=tuple(lines),
         rows=tuple(table),
@@ -177,6 +194,8 @@ def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRo
         scale=words.seconds(scale),
         spreads=spreads,
         spread_scale=words.seconds(spread_scale_s),
+        losses=losses,
+        loss_scale=words.count(loss_scale),
     )
 
 
@@ -192,6 +211,21 @@ def spread_rows(faults: Sequence[FaultResult]) -> tuple[tuple[SpreadRow, ...], f
     touched = {key: spread for key, spread in made.items() if spread.dots or spread.never}
     scale_s = scale_of(tuple(touched.values()))
     return tuple(spread_row(name, colours[name], f, one, scale_s) for (name, f), one in touched.items()), scale_s
+
+
+def loss_rows(faults: Sequence[FaultResult]) -> tuple[tuple[SpreadRow, ...], int]:
+    """The distribution of what faults cost, for each nemesis that cost something, and where its axis ends."""
+    found: dict[str, list[Recovered]] = {}
+    colours = {fault.name: fault.colour for fault in faults}
+    for fault in faults:
+        found.setdefault(fault.name, []).append(float(fault.lost) if fault.lost else None)
+    made = {name: spread for name, all_of_it in found.items() if (spread := spread_of(all_of_it)).dots}
+    scale = max((fault.lost for fault in faults), default=0)
+    return tuple(spread_row(name, colours[name], "lost", one, scale, _messages) for name, one in made.items()), scale
+
+
+def _messages(number: float) -> str:
+    return words.count(round(number))
 
 
 def _rto_cell(f: str, rtos: Sequence[Rto], scale: float, budget: float | None, noun: str) -> RtoCell:

@@ -3,8 +3,9 @@
 Pure. The module refuses to judge; where ``results.json`` is missing it says so.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from chaos.core.gate import State
 from chaos.core.verdict import UNKNOWN, Anomaly, Example, Results, Valid
@@ -13,7 +14,7 @@ from checkers.anomalies.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp, ThresholdRow
 from reports.page.marks import Mark
-from reports.page.timeline import Band, Change
+from reports.page.panels import Band, Change
 from reports.page.trace import trace
 
 ROW_REASON: Final = 120
@@ -54,10 +55,12 @@ def anomaly_views(
     reasons: Mapping[str, str],
     key: str = "queue",
     marks: Sequence[Mark] = (),
+    folder: str = "",
 ) -> tuple[AnomalyView, ...]:
     """Errors first, each with the kinds of the same cause under it.
 
     ``reasons``: why one is allowed. ``key``: what a key names. ``marks``: where occurrences are on the time axis.
+    ``folder``: of the run, for commands.
     """
     numbers = {(mark.name, mark.number): place for place, mark in enumerate(marks)}
 
@@ -69,8 +72,13 @@ def anomaly_views(
             picture = trace(example, shaded, changes)
             examples.append(
                 ExampleView(
+                    anchor=anchor_of(name, number),
+                    name=name,
+                    number=number + 1,
                     sentence=example.sentence,
+                    command=_show(folder, name, number, example),
                     facts=facts_of(example, key),
+                    about=_about(example),
                     trace=picture,
                     mark=numbers.get((name, number)),
                     columns=columns,
@@ -82,6 +90,7 @@ def anomaly_views(
             anchor=anchor_of(name),
             meaning=kind_of(name).meaning,
             expected=kind_of(name).expected,
+            rule=words.rule(kind_of(name).rule),
             count=anomaly.count,
             weight=weight_of(name, anomaly),
             why_allowed=reasons.get(name, "") if anomaly.allowed else "",
@@ -100,9 +109,16 @@ def anomaly_views(
     )
 
 
-def anchor_of(name: str) -> str:
-    """Where on the page an anomaly is told."""
-    return f"anomaly-{name}"
+def anchor_of(name: str, number: int | None = None) -> str:
+    """Where on the page an anomaly is told, or its example of that number from 0."""
+    return f"anomaly-{name}" if number is None else f"example-{name}-{number + 1}"
+
+
+def _show(folder: str, name: str, number: int, example: Example) -> str:
+    """The command that prints the history around an occurrence; empty where it would not know what to look for."""
+    if example.value is None and example.offset is None and example.at_ns is None:
+        return ""
+    return shlex.join(["chaos", "show", folder, "--around", f"{name}/{number + 1}", "--context", "20"])
 
 
 def facts_of(example: Example, key: str) -> tuple[tuple[str, str], ...]:
@@ -118,6 +134,18 @@ def facts_of(example: Example, key: str) -> tuple[tuple[str, str], ...]:
         ("promise", "covers it" if example.excused else ""),
     )
     return tuple((name, value) for name, value in named if value)
+
+
+def _about(example: Example) -> dict[str, list[str]]:
+    """What an occurrence can be found by: nodes, objects, processes, errors, faults."""
+    named: dict[str, list[Any]] = {
+        "node": [example.node, *(op.get("node") for op in example.ops)],
+        "key": [example.key, *(op.get("key") for op in example.ops)],
+        "process": [op.get("process") for op in example.ops],
+        "error": [op.get("error") for op in example.ops],
+        "fault": [example.fault],
+    }
+    return {name: sorted({str(one) for one in said if one not in (None, "")}) for name, said in named.items()}
 
 
 def weight_of(name: str, anomaly: Anomaly) -> str:

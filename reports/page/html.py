@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 REPORT: Final = "report.html"
 _ASSETS: Final = Path(__file__).parents[1] / "assets"
-SCRIPT: Final = tuple(f"report-{part}.js" for part in ("data", "draw", "panels", "hands", "page"))
+SCRIPT: Final = tuple(
+    f"report-{part}.js" for part in ("data", "draw", "panels", "hands", "around", "explore", "filter", "page")
+)
 """The parts of the page's script, in the order in which they run; they share one scope."""
 
 

@@ -21,6 +21,10 @@ LINES: Final = 480
 """Lines shown at most, of all nodes together."""
 ALIKE: Final = 4
 """Lines of a node that differ in numbers alone, at most."""
+CONTEXT: Final = 20
+"""Lines of all nodes that are shown before and behind an anomaly and a fault, every one of them."""
+WHOLE: Final = 6000
+"""Lines shown at most for that."""
 BESIDE_S: Final = 30.0
 """Lines are shown from so long before the load."""
 CALM: Final = 4.0
@@ -70,8 +74,9 @@ def logs_of(
     events: Iterable[Event],
     moments: Iterable[float],
     window: tuple[float, float],
+    whole: Sequence[float] = (),
 ) -> Logs:
-    """The lines nearest to what happened.
+    """The lines nearest to what happened, few of each kind, and all lines right before and behind some moments.
 
     Args:
         files: what nodes logged.
@@ -79,23 +84,29 @@ def logs_of(
         events: for comparisons of clocks.
         moments: when something happened: faults, changes of leader, anomalies; seconds since the load began.
         window: the first and the last second that are shown.
+        whole: the moments of which all neighbouring lines are shown, the most important first.
     """
-    skews = _skews(events)
+    skews = skews_of(events)
     near = sorted(moments)
     clocks = {file.node: _clock(run, skews.get(file.node)) for file in files}
-    rows: list[LogRow] = []
-    for place, node in enumerate(run.nodes):
-        own = [line for file in files if file.node == node.name for line in file.lines]
-        placed = [(at, line.text) for line in own if (at := _at(line, clocks[node.name])) is not None]
-        rows += _chosen(
-            place, [one for one in placed if window[0] <= one[0] <= window[1]], near, LINES // len(run.nodes)
-        )
+    places = {node.name: place for place, node in enumerate(run.nodes)}
+    placed = (
+        LogRow(at, places[file.node], line.text)
+        for file in files
+        if file.node in places
+        for line in file.lines
+        if (at := _at(line, clocks[file.node])) is not None
+    )
+    every = sorted((row for row in placed if window[0] <= row.at <= window[1]), key=lambda row: (row.at, row.node))
+    shown = _beside(every, whole)
+    for place in places.values():
+        shown.update(_chosen(every, place, near, LINES // len(places)))
     total = sum(len(file.lines) + file.unstamped for file in files)
     said = (*_clock_words(run, list(clocks), skews), *_left_out(files)) if total else ()
-    return Logs(rows=tuple(sorted(rows, key=lambda row: (row.at, row.node))), of=total, said=said)
+    return Logs(rows=tuple(every[number] for number in sorted(shown)), of=total, said=said)
 
 
-def _skews(events: Iterable[Event]) -> dict[str, list[tuple[int, int]]]:
+def skews_of(events: Iterable[Event]) -> dict[str, list[tuple[int, int]]]:
     """Node → each comparison of its wall clock with the control host's: ns ahead, error in ns."""
     out: dict[str, list[tuple[int, int]]] = {}
     for event in events:
@@ -117,16 +128,31 @@ def _at(line: LogLine, clock: _Clock) -> float | None:
     return None if origin_s is None else round(line.time_s - origin_s, 3)
 
 
-def _chosen(place: int, lines: Sequence[tuple[float, str]], near: Sequence[float], room: int) -> list[LogRow]:
-    """The lines of a node that are nearest to what happened, few of each kind."""
-    scored = sorted((_far(at, near) * (1.0 if _NOTABLE.search(text) else CALM), at, text) for at, text in lines)
+def _chosen(lines: Sequence[LogRow], node: int, near: Sequence[float], room: int) -> list[int]:
+    """The numbers of the lines of a node that are nearest to what happened, few of each kind."""
+    scored = sorted(
+        (_far(row.at, near) * (1.0 if _NOTABLE.search(row.text) else CALM), row.at, row.text, number)
+        for number, row in enumerate(lines)
+        if row.node == node
+    )
     seen: Counter[str] = Counter()
-    kept: list[LogRow] = []
-    for _, at, text in scored:
+    kept: list[int] = []
+    for _, _, text, number in scored:
         kind = _NUMBER.sub("#", text)
         seen[kind] += 1
         if seen[kind] <= ALIKE and len(kept) < room:
-            kept.append(LogRow(at, place, text))
+            kept.append(number)
+    return kept
+
+
+def _beside(lines: Sequence[LogRow], moments: Iterable[float]) -> set[int]:
+    """The numbers of all lines right before and behind each moment, up to a bound."""
+    kept: set[int] = set()
+    for moment in moments:
+        at = bisect_left(lines, moment, key=lambda row: row.at)
+        kept.update(range(max(0, at - CONTEXT), min(len(lines), at + CONTEXT)))
+        if len(kept) >= WHOLE:
+            break
     return kept
 
 

@@ -1,53 +1,57 @@
 """Where the occurrences of anomalies are on the time axis: the operation to ring, and what to show around it. Pure."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example, Results
-from reports.page.op_words import first, op_words
+from reports.page.op_words import first, op_words, span_of
+from reports.page.panels import Band
 from reports.page.points import Dot
-from reports.page.timeline import Band
+from reports.page.space_time import Scene
 
 AROUND_S: Final = 1.0
 """Shown before and behind an operation that no fault is near to."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """One occurrence: its operation, when it began, and the stretch that has the operation and its fault in view."""
+    """One occurrence: when it began, and the stretch that has it and its fault in view.
+
+    ``number``: its place among the examples, from 0. ``dot``: its operation, if it has one.
+    """
 
     name: str
     number: int
     at: float
     start: float
     end: float
-    dot: Dot
+    dot: Dot | None
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
-    """A mark as the page draws it: ``point`` is the place of its operation, ``anchor`` that of its anomaly."""
+    """A mark as the page draws it.
+
+    ``point``: the place of its operation, -1 if it has none. ``anchor``: where its anomaly is told, ``example``: where
+    it is told itself. ``scene``: who asked whom around it.
+    """
 
     name: str
     weight: str
     anchor: str
+    example: str
+    scene: Scene | None
     at: float
     start: float
     end: float
     point: int
 
 
-def span_of(op: dict[str, Any]) -> tuple[float, float | None] | None:
-    """When an operation was invoked and completed, in seconds; None if that is not known."""
-    start, end = first(op, "invoke_s", "start_s", "scheduled_s"), first(op, "complete_s", "end_s")
-    return None if start is None else (float(start), None if end is None or not math.isfinite(end) else float(end))
-
-
 def marks_of(results: Results | None, run: RunInfo, faults: Sequence[Band]) -> tuple[Mark, ...]:
-    """All occurrences that carry an operation with a time, in order of time."""
+    """All occurrences of which it is known when they happened, in order of time."""
     if results is None:
         return ()
     found = (
@@ -60,9 +64,13 @@ def marks_of(results: Results | None, run: RunInfo, faults: Sequence[Band]) -> t
 
 def _mark(name: str, number: int, example: Example, run: RunInfo, faults: Sequence[Band]) -> Mark | None:
     timed = next(((op, span) for op in example.ops if (span := span_of(op)) is not None), None)
-    if timed is None:
+    if timed is not None:
+        op, (begin, end) = timed
+        dot = _dot(op, begin, end, run, example.key)
+    elif example.at_ns is not None:
+        begin, end, dot = (example.at_ns - run.origin_ns) / NS_PER_S, None, None
+    else:
         return None
-    op, (begin, end) = timed
     shown = [fault for fault in faults if fault.id == example.fault] or [
         fault for fault in faults if fault.start <= begin < fault.healed
     ]
@@ -76,7 +84,7 @@ def _mark(name: str, number: int, example: Example, run: RunInfo, faults: Sequen
         at=round(begin, 4),
         start=round(start - margin, 4),
         end=round(last + margin, 4),
-        dot=_dot(op, begin, end, run, example.key),
+        dot=dot,
     )
 
 
@@ -92,6 +100,7 @@ def _dot(op: dict[str, Any], begin: float, end: float | None, run: RunInfo, key:
         client=-1 if first(op, "client") is None else int(op["client"]),
         node=places.get(str(op.get("node")), -1),
         key=int(said) if said is not None else -1 if key is None else key,
+        process=-1 if first(op, "process") is None else int(op["process"]),
         error=str(op.get("error") or ""),
         line=op_words({**op, "error": None, "node": None}),
     )

@@ -1,5 +1,6 @@
 """An operation of an anomaly in words, from the row that ``results.json`` keeps of it. Pure."""
 
+import math
 from typing import Any, Final
 
 from chaos.models.log.words import SENDS
@@ -14,6 +15,12 @@ def first(op: dict[str, Any], *names: str) -> Any:
         if op.get(name) is not None and op.get(name) != -1:
             return op[name]
     return None
+
+
+def span_of(op: dict[str, Any]) -> tuple[float, float | None] | None:
+    """When an operation was invoked and completed, in seconds; None if that is not known."""
+    start, end = first(op, "invoke_s", "start_s", "scheduled_s"), first(op, "complete_s", "end_s")
+    return None if start is None else (float(start), None if end is None or not math.isfinite(end) else float(end))
 
 
 def op_words(op: dict[str, Any], around: int | None = None) -> str:

@@ -14,7 +14,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.series import Points
+from chaos.core.op import Type
+from chaos.core.series import REFUSED, Points
+from checkers.recovery.sample import MOST_NOT_OK
+from reports import words
 from reports.page.logs import LogRow
 
 TICKS_A_SECOND: Final = 10_000
@@ -30,7 +33,7 @@ _LARGEST: Final = 65535
 class Dot(msgspec.Struct, frozen=True, kw_only=True):
     """One operation. ``t_s`` since the load began; ``latency_ms`` -1: never answered.
 
-    ``f`` and ``type`` are numbers; ``client``, ``node`` and ``key`` are -1 where they are not known.
+    ``f`` and ``type`` are numbers; ``client``, ``process``, ``node`` and ``key`` are -1 where they are not known.
     ``line``: what was asked and answered, in words.
     """
 
@@ -41,6 +44,7 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
     client: int
     node: int
     key: int = -1
+    process: int = -1
     error: str = ""
     line: str = ""
 
@@ -59,12 +63,39 @@ class Packed(msgspec.Struct, frozen=True, kw_only=True):
 
 def dots_of(points: Points) -> list[Dot]:
     """The sample, one by one."""
+    unknown = [-1] * len(points.t_s)
+    texts = ["", *points.errors]
     return [
-        Dot(t_s=t_s, latency_ms=latency_ms, f=f, type=kind, client=client, node=node)
-        for t_s, latency_ms, f, kind, client, node in zip(
-            points.t_s, points.latency_ms, points.f, points.type, points.client, points.node, strict=True
+        Dot(
+            t_s=t_s,
+            latency_ms=latency_ms,
+            f=f,
+            type=kind,
+            client=client,
+            node=node,
+            key=key,
+            process=process,
+            error=texts[error],
+        )
+        for t_s, latency_ms, f, kind, client, node, key, process, error in zip(
+            points.t_s,
+            points.latency_ms,
+            points.f,
+            points.type,
+            points.client,
+            points.node,
+            points.key or unknown,
+            points.process or unknown,
+            points.error or [0] * len(unknown),
+            strict=True,
         )
     ]
+
+
+def not_ok_words(points: Points) -> str:
+    """``all 523``, or how many of more than are kept; older files kept fewer."""
+    number = sum(kind not in (Type.OK, REFUSED) for kind in points.type)
+    return f"all {words.count(number)}" if points.key and number < MOST_NOT_OK else f"{words.count(number)} of those"
 
 
 def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int, logs: Sequence[LogRow] = ()) -> Packed:
@@ -76,6 +107,7 @@ def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int, logs: Sequen
     errors = tuple(dict.fromkeys(dot.error for dot in dots if dot.error))
     number = {error: place for place, error in enumerate(errors, 1)}
     ticks = np.array([round(max(0.0, dot.t_s) * TICKS_A_SECOND) for dot in dots], dtype=np.int64)
+    lines = {place: " ".join(dot.line.split())[:LINE] for place, dot in enumerate(dots) if dot.line}
     columns = (
         _planes(np.diff(ticks, prepend=0), 4),
         _planes([latency_code(dot.latency_ms) for dot in dots], 2),
@@ -85,7 +117,8 @@ def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int, logs: Sequen
         _planes([dot.f for dot in dots], 1),
         _planes([dot.node if 0 <= dot.node < min(nodes, NOWHERE) else NOWHERE for dot in dots], 1),
         _planes([min(number.get(dot.error, 0), _LARGEST) for dot in dots], 2),
-        msgspec.json.encode({"lines": [" ".join(dot.line.split())[:LINE] for dot in dots], "logs": logs}),
+        _planes([dot.process + 1 for dot in dots], 4),
+        msgspec.json.encode({"lines": lines, "logs": logs}),
     )
     return Packed(
         blob=base64.b64encode(zlib.compress(b"".join(columns), 9)).decode() if dots or logs else "",

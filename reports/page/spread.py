@@ -1,11 +1,11 @@
-"""Recovery times as a distribution: every fault a dot, with the middle, the worst tenth and the longest marked.
+"""Recovery times, and losses, as distributions: every fault a dot, the median, the worst tenth and the most marked.
 
 Faults without an outage and faults without recovery are no numbers: they are counted apart, and never averaged in.
 Pure; refuses to measure.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Final
 
@@ -67,23 +67,25 @@ def scale_of(spreads: Sequence[Spread]) -> float:
     return max([1.0, *(spread.longest for spread in spreads if spread.longest is not None)])
 
 
-def spread_row(name: str, colour: str, f: str, spread: Spread, scale_s: float) -> SpreadRow:
-    """A line of the table; ``colour`` is that of the fault."""
+def spread_row(
+    name: str, colour: str, f: str, spread: Spread, scale: float, said: Callable[[float], str] = words.seconds
+) -> SpreadRow:
+    """A line of the table; ``colour`` is that of the fault, ``said`` spells a value."""
     marks = (("median", spread.median), ("p90", spread.p90))
     return SpreadRow(
         name=name,
         colour=colour,
         f=f,
         faults=spread.faults,
-        median=_words(spread.median),
-        p90=_words(spread.p90),
-        longest=_words(spread.longest),
+        median=_words(spread.median, said),
+        p90=_words(spread.p90, said),
+        longest=_words(spread.longest, said),
         none=spread.none,
         never=spread.never,
-        dots=tuple(round(dot / scale_s, 4) for dot in spread.dots),
-        marks=tuple((word, round(value / scale_s, 4)) for word, value in marks if value is not None),
+        dots=tuple(round(dot / scale, 4) for dot in spread.dots),
+        marks=tuple((word, round(value / scale, 4)) for word, value in marks if value is not None),
     )
 
 
-def _words(value_s: float | None) -> str:
-    return "—" if value_s is None else words.seconds(value_s)
+def _words(value: float | None, said: Callable[[float], str]) -> str:
+    return "—" if value is None else said(value)

@@ -14,9 +14,8 @@ import msgspec
 
 from chaos.core.verdict import Example
 from reports import words
-from reports.page.marks import span_of
-from reports.page.op_words import covered, first, op_words, shown
-from reports.page.timeline import Band, Change
+from reports.page.op_words import covered, first, op_words, shown, span_of
+from reports.page.panels import Band, Change
 
 WIDTH: Final = 1090
 LEFT: Final = 92
@@ -76,7 +75,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the same in words: an operation, with its outcome as ``tone``, or a moment.
 
-    ``took``: whose it was and how long it took.
+    ``took``: whose it was and how long it took. ``number``: its place among the operations, from 1; 0 of a moment.
     """
 
     at: float
@@ -84,6 +83,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     guilty: bool
     words: str
     took: str = ""
+    number: int = 0
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +163,7 @@ def _cuts(gaps: Sequence[tuple[float, float, float]], span: float) -> list[tuple
     return sorted(cuts)
 
 
-def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:
+def guilty_of(op: dict[str, Any], position: int, example: Example) -> bool:
     """Whether the operation is one that the sentence is about."""
     if "guilty" in op:
         return bool(op["guilty"])
@@ -180,7 +180,7 @@ def _guilty(op: dict[str, Any], position: int, example: Example) -> bool:
 def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -> Trace | None:
     """Lay out one example; None if it carries no operation with a time."""
     timed = [
-        (op, span, _guilty(op, i, example)) for i, op in enumerate(example.ops) if (span := span_of(op)) is not None
+        (op, span, guilty_of(op, i, example)) for i, op in enumerate(example.ops) if (span := span_of(op)) is not None
     ]
     drawn = timed[:MAX_OPS]
     if not drawn:
@@ -223,8 +223,9 @@ def _steps(
             guilty=guilty,
             words=op_words(op, around),
             took=", ".join(filter(None, (_who(op), "" if end is None else f"took {words.seconds(end - start)}"))),
+            number=number,
         )
-        for op, (start, end), guilty in drawn
+        for number, (op, (start, end), guilty) in enumerate(sorted(drawn, key=lambda row: row[1][0]), 1)
     ]
     steps += [
         Step(at=time, tone="moment", guilty=False, words=label)

@@ -12,8 +12,8 @@ from chaos.core.verdict import FaultResult, KindResult, Results
 from checkers.anomalies.findings import listed
 from checkers.recovery.rpo import RpoKernel
 from reports import words
+from reports.page.availability import lines_of, milliseconds, steady_line
 from reports.page.faults import rto_lines, rto_words, worst_rto
-from reports.page.service import lines_of, milliseconds, steady_line
 from reports.summary.look import PIPED, Look
 from reports.summary.terminal import MAX_FAULTS, stamp
 

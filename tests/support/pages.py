@@ -40,3 +40,57 @@ def broken_words(page: Any) -> list[str]:
         WORD,
     )
     return found
+
+
+def overlaps(page: Any, selector: str) -> list[tuple[str, str]]:
+    """Pairs of texts whose boxes lie on each other."""
+    found: list[tuple[str, str]] = page.evaluate(
+        """selector => {
+          const every = [...document.querySelectorAll(selector)];
+          const seen = every.filter(e => e.checkVisibility() && e.textContent.trim());
+          const boxes = seen.map(e => [e.textContent, e.getBoundingClientRect()]), out = [];
+          for (let i = 0; i < boxes.length; i++) for (let j = 0; j < i; j++) {
+            const [a, b] = [boxes[i][1], boxes[j][1]];
+            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (across > 1 && down > 3) out.push([boxes[j][0], boxes[i][0]]);
+          }
+          return out;
+        }""",
+        selector,
+    )
+    return found
+
+
+def clipped(page: Any, selector: str, within: str) -> list[str]:
+    """Texts that reach beyond the sides of what they stand in."""
+    found: list[str] = page.evaluate(
+        """([selector, within]) => [...document.querySelectorAll(selector)].filter(e => {
+          if (!e.checkVisibility()) return false;
+          const a = e.getBoundingClientRect(), b = e.closest(within).getBoundingClientRect();
+          return a.width > 0 && (a.left < b.left - 1 || a.right > b.right + 1);
+        }).map(e => e.textContent)""",
+        [selector, within],
+    )
+    return found
+
+
+def cut_off(page: Any) -> list[str]:
+    """Texts of which a reader does not see all: wider than their box, or beyond the page where nothing scrolls."""
+    found: list[str] = page.evaluate(
+        """() => {
+          const out = [], wide = document.documentElement.clientWidth;
+          const scrolls = '.scroll, .loglines, .contents ul, .vh, #panels, select, option, .picture';
+          const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+          while (walker.nextNode()) {
+            const e = walker.currentNode.parentElement;
+            if (!walker.currentNode.data.trim() || !e.checkVisibility() || e.closest(scrolls)) continue;
+            const range = document.createRange(); range.selectNodeContents(walker.currentNode);
+            const box = range.getBoundingClientRect(), style = getComputedStyle(e);
+            const hides = style.overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1;
+            if (box.width && (box.left < -1 || box.right > wide + 1 || hides)) out.push(walker.currentNode.data);
+          }
+          return out;
+        }"""
+    )
+    return found

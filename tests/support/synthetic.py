@@ -196,6 +196,8 @@ def acked_at(t: float) -> float:
     return 230.0 * min(max(t, 0.0), LOAD_S)
 
 
+ERRORS: Final = ("SYSTEM_BUSY: not master", "no answer <b>before</b> the deadline")
+"""What failed met the first, what is unknown the second."""
 REFUSED_SHARE: Final = 0.3
 """Of what failed, so much was refused by design."""
 
@@ -237,6 +239,18 @@ def series(points: int = 6000) -> Series:
             own = (f == member) & (kind == code) & (latency >= 0)
             cells = np.bincount(seconds[own] * BUCKETS + bucket_of(latency[own]), minlength=steps * BUCKETS)
             latencies.setdefault(member.word, {})[word] = sparse(cells.reshape(steps, BUCKETS))
+    error = np.where(kind == int(Type.FAIL), 1, np.where(kind == int(Type.INFO), 2, 0))
+    errors = {
+        text: (np.bincount(seconds[error == number], minlength=steps) * 8).tolist()
+        for number, text in enumerate(ERRORS, 1)
+    }
+    nodes = {
+        name: {
+            word: (np.bincount(seconds[(node == place) & (kind == code)], minlength=steps) * 8).tolist()
+            for code, word in ((int(Type.OK), "ok"), (int(Type.FAIL), "fail"))
+        }
+        for place, name in ((4, "b1"), (5, "b2"))
+    }
     quantiles: dict[str, list[float | None]] = {"p50": [], "p99": [], "max": []}
     for second in range(steps):
         ok = latency[(seconds == second) & (kind == int(Type.OK))]
@@ -257,6 +271,10 @@ def series(points: int = 6000) -> Series:
             type=kind.tolist(),
             client=rng.integers(0, 8, points).tolist(),
             node=node.tolist(),
+            key=(np.arange(points) % 4).tolist(),
+            process=(100 + np.arange(points) % 16).tolist(),
+            error=error.tolist(),
+            errors=list(ERRORS),
         ),
         operations=points * 8,
         shown=points,
@@ -264,6 +282,8 @@ def series(points: int = 6000) -> Series:
         read=read,
         latencies=latencies,
         bucket_ms=edges_ms(),
+        errors=errors,
+        nodes=nodes,
     )
 
 

@@ -62,14 +62,15 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens a page and, at the end, fails if it logged anything or asked for anything but itself."""
     contexts, complaints = [], []
 
-    def opened(path: Path, *, scheme: str = "light", size: dict[str, int] | None = None) -> Any:
+    def opened(path: Path, *, scheme: str = "light", size: dict[str, int] | None = None, at: str = "") -> Any:
         context = browser.new_context(viewport=size or WIDE, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("request", lambda asked: complaints.append(asked.url) if asked.url != path.as_uri() else None)
-        page.goto(path.as_uri())
+        own = path.as_uri()
+        page.on("request", lambda asked: complaints.append(asked.url) if asked.url.split("#")[0] != own else None)
+        page.goto(own + at)
         page.wait_for_selector("body[data-done]")
         return page
 

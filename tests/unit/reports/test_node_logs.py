@@ -10,7 +10,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import CLOCK_SKEW, Note
 from reports import node_logs
 from reports.node_logs import LogFile, LogLine, read_logs, stamped
-from reports.page.logs import ALIKE, LINES, Logs, logs_of
+from reports.page.logs import ALIKE, CONTEXT, LINES, Logs, logs_of
 
 AT = 1795334400.0
 """2026-11-22T08:00:00Z"""
@@ -123,3 +123,24 @@ def test_lines_that_differ_in_numbers_alone_are_few_and_those_outside_the_run_ar
 
 def test_a_run_without_logs_says_nothing_of_clocks() -> None:
     assert logs_of([], RUN, [], [], (0.0, 1.0)) == Logs()
+
+
+def test_every_line_right_before_and_behind_a_moment_is_shown_whatever_it_says() -> None:
+    lines = [(BEGAN_S + 10.0 + i, f"closed channel {i}") for i in range(80)]
+    twice = (BEGAN_S + 50.2, "the same line")
+    made = logs_of([file("b1", *lines, twice, twice)], RUN, [], [], (-30.0, 100.0), whole=[50.1])
+    near = [at for at, _, _ in shown(made) if abs(at - 50.1) < CONTEXT]
+    assert near == sorted([*(float(at) for at in range(31, 71)), 50.2, 50.2])[: len(near)]
+    before = [row for row in made.rows if row.at < 50.1][-CONTEXT:]
+    behind = [row for row in made.rows if row.at > 50.1][:CONTEXT]
+    assert [row.at for row in before] == [float(at) for at in range(31, 51)]
+    assert [row.text for row in behind[:2]] == ["the same line"] * 2
+    assert [row.at for row in behind[2:]] == [float(at) for at in range(51, 69)]
+
+
+def test_lines_beside_moments_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reports.page.logs.WHOLE", 50)
+    lines = [(BEGAN_S + i / 10, f"closed channel {i}") for i in range(900)]
+    made = logs_of([file("b1", *lines)], RUN, [], [], (-30.0, 100.0), whole=[10.0, 30.0, 50.0, 70.0])
+    assert any(abs(row.at - 10.0) < 1 for row in made.rows)
+    assert not any(abs(row.at - 70.0) < 1 for row in made.rows)

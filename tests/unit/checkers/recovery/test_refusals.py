@@ -107,3 +107,15 @@ def test_what_is_rare_is_counted_together():
     assert sum(seen.times for seen in kept.values()) == sum(seen.times for _, seen in pairs)
     (rest,) = (seen for met, seen in kept.items() if met.error == OTHERS)
     assert (rest.first_ns, rest.last_ns) == (MOST, MOST + 49)
+
+
+def test_errors_are_counted_over_time_without_refusals_by_design(tmp_path):
+    series = judged(tmp_path, *OPS).series
+    assert sum(map(sum, series.errors.values())) == sum(
+        sum(series.rate[f].get(kind, [])) for f in series.rate for kind in ("fail", "info") if f != "drain"
+    )
+    points = series.points
+    assert {points.errors[number - 1] for number in points.error if number} >= set(series.errors)
+    assert len(points.process) == len(points.key) == len(points.t_s)
+    answered = {kind for by_type in series.nodes.values() for kind in by_type}
+    assert REFUSED_WORD in answered

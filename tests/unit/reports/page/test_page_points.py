@@ -16,11 +16,11 @@ from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example, Results
 from reports.page.logs import LogRow
 from reports.page.marks import marks_of
+from reports.page.panels import bands
 from reports.page.points import LATENCY_FLOOR_MS, LATENCY_STEPS, Dot, latency_code, packed
-from reports.page.timeline import bands
 
 RUN = synthetic.run_info("invalid")
-WIDTHS = (4, 2, 2, 4, 1, 1, 1, 2)
+WIDTHS = (4, 2, 2, 4, 1, 1, 1, 2, 4)
 
 
 def dot(t_s: float, **more: Any) -> Dot:
@@ -40,15 +40,19 @@ def unpacked(blob: str, count: int) -> tuple[list[list[int]], dict[str, Any]]:
 
 
 def test_operations_are_packed_in_order_of_time_with_their_words() -> None:
-    sample = [dot(2.0, latency_ms=-1.0, type=4, client=70000, node=-1), dot(1.0, f=2, node=6, key=3, error="busy")]
+    sample = [
+        dot(2.0, latency_ms=-1.0, type=4, client=70000, node=-1),
+        dot(1.0, f=2, node=6, key=3, process=7, error="busy"),
+    ]
     made = packed(sample, [dot(1.5, line="send\n 1:2", client=-1), dot(0.5, error="busy")], 7, [LogRow(1.5, 2, "up")])
-    (ticks, latency, client, key, kind, f, node, error), texts = unpacked(made.blob, made.count)
+    (ticks, latency, client, key, kind, f, node, error, process), texts = unpacked(made.blob, made.count)
     assert (made.count, made.places, made.errors) == (4, (2, 0), ("busy",))
     assert np.cumsum(ticks).tolist() == [5000, 10000, 15000, 20000]
     assert latency == [latency_code(1.0)] * 3 + [0]
     assert (client, key) == ([0, 0, 65535, 65535], [0, 4, 0, 0])
     assert (kind, f, node, error) == ([2, 2, 2, 4], [1, 2, 1, 1], [0, 6, 0, 255], [1, 1, 0, 0])
-    assert texts == {"lines": ["", "", "send 1:2", ""], "logs": [[1.5, 2, "up"]]}
+    assert process == [0, 8, 0, 0]
+    assert texts == {"lines": {"2": "send 1:2"}, "logs": [[1.5, 2, "up"]]}
     assert packed([], [], 7).blob == ""
 
 

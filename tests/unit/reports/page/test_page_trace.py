@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chaos.core.verdict import Example
 from reports.page import trace
 from reports.page.op_words import op_words
-from reports.page.timeline import Band, Change
+from reports.page.panels import Band, Change
 
 TIME = st.floats(0, 10_000, allow_nan=False).map(lambda t: round(t, 6))
 SPANS = st.lists(st.tuples(TIME, st.none() | st.floats(0, 5).map(lambda t: round(t, 6))), min_size=1, max_size=20)

@@ -25,6 +25,10 @@ from reports.terms import Terms
 SUBJECTS_NAMED: Final = 2
 """Of what a node leads so many subjects are named, of more only the number."""
 SETS_SHOWN: Final = 8
+NODES_SHOWN: Final = 12
+OVER_TIME: Final = 5
+"""Errors with a curve of their own; the others share one."""
+OTHERS: Final = "other errors"
 BLIND_PERIODS: Final = 3.5
 """A pause in a node's observations longer than this many periods is drawn blank."""
 SHOWN_PHASES: Final = ("load", "recovery", "heal", "settle", "pops", "drain")
@@ -97,6 +101,8 @@ class Charts(msgspec.Struct, frozen=True, kw_only=True):
     rate: dict[str, dict[str, list[int]]]
     lag: dict[str, list[tuple[float, int | None]]]
     unread: list[int]
+    errors: dict[str, list[int]]
+    by_node: dict[str, dict[str, list[int]]]
 
 
 def folded(events: Iterable[Event]) -> tuple[FaultResult, ...]:
@@ -280,6 +286,21 @@ def last_moment(events: Iterable[Event], series: Series | None, origin_ns: int) 
     return round(max([1.0, series.duration_s if series else 0.0, *times]), 3)
 
 
+def errors_over_time(series: Series) -> dict[str, list[int]]:
+    """Error → how often per step, the most frequent first and all that are rarer together."""
+    ordered = sorted(series.errors, key=lambda text: (text == OTHERS, -sum(series.errors[text]), text))
+    out = {text: series.errors[text] for text in ordered[:OVER_TIME]}
+    if rest := [series.errors[text] for text in ordered[OVER_TIME:]]:
+        out[OTHERS] = [sum(column) for column in zip(*rest, *([out[OTHERS]] if OTHERS in out else []), strict=True)]
+    return out
+
+
+def _answering(series: Series) -> list[str]:
+    """The nodes that are drawn, those with the most answers, by name."""
+    answers = {name: sum(map(sum, by_type.values())) for name, by_type in series.nodes.items()}
+    return sorted(sorted(answers, key=lambda name: (-answers[name], name))[:NODES_SHOWN])
+
+
 def charts(
     run: RunInfo,
     terms: Terms,
@@ -310,5 +331,7 @@ def charts(
         bucket_ms=series.bucket_ms if series else [],
         lag=lags(events, run, origin_ns),
         unread=unread,
+        errors=errors_over_time(series) if series else {},
+        by_node={name: series.nodes[name] for name in _answering(series)} if series else {},
     )
     return drawn, changes

@@ -1,6 +1,6 @@
-"""What clients had of the service, as tables for the page and lines for the terminal.
+"""Availability, silences, steady throughput and latency from end to end: tables for the page, lines for the terminal.
 
-Pure. The module refuses to measure: availability, silences, steady throughput and latency come from ``results.json``.
+Pure. Measures nothing: the figures come from ``results.json``.
 """
 
 from collections.abc import Sequence
@@ -35,10 +35,6 @@ def steady_line(faults: Sequence[FaultResult]) -> str:
     return f"steady throughput again: {'; '.join(said)}" if said else ""
 
 
-ERRORS: Final = 40
-_ENDED: Final = {"fail": "failed", "info": "unknown"}
-
-
 def lines_of(results: Results | None, origin_ns: int, key: str = "queue") -> tuple[str, ...]:
     """Availability and latency, a line each; none where nothing was sent. ``key``: what a key names."""
     if results is None or not results.availability:
@@ -59,32 +55,6 @@ def lines_of(results: Results | None, origin_ns: int, key: str = "queue") -> tup
         worst = max(under, key=lambda one: (one.p99_ms or 0.0, -(one.fault or 0)))
         out.append(f"end to end under fault {worst.fault} {_quantiles(worst)}")
     return tuple(out)
-
-
-def errors_of(results: Results | None, origin_ns: int) -> Table | None:
-    """Errors by node and fault, refusals by design behind them; None if nothing was counted."""
-    if results is None or not results.errors:
-        return None
-    names = {fault.id: f"{fault.id} {fault.name}" for fault in results.faults}
-    rows = [
-        (
-            one.error,
-            "refused by design" if one.by_design else _ENDED.get(one.type, one.type),
-            one.node or "nobody",
-            "none" if one.fault is None else names.get(one.fault, str(one.fault)),
-            words.count(one.count),
-            Moment(words.since(one.first_ns, origin_ns)),
-            Moment(words.since(one.last_ns, origin_ns)),
-        )
-        for one in results.errors[:ERRORS]
-    ]
-    more = len(results.errors) - len(rows)
-    return Table(
-        title=f"Errors by node and fault{f', the first {ERRORS} of {len(results.errors)}' if more > 0 else ''}",
-        columns=tuple(name for name, _ in columns.ERRORS),
-        heads=columns.ERRORS,
-        rows=tuple(rows),
-    )
 
 
 def _quantiles(one: Latency) -> str:

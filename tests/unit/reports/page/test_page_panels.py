@@ -9,7 +9,7 @@ from synthetic import ns
 
 from chaos.core.events import Claim, Evidence, Fault, Observation, Phase
 from chaos.core.runinfo import Subject
-from reports.page import timeline
+from reports.page import panels
 
 RUN = synthetic.run_info("valid")
 
@@ -20,7 +20,7 @@ def seen(node: str, at: float, **more: Any) -> Observation:
 
 
 def strip_of(events: list[Any], name: str, end: float = 20.0) -> list[tuple[float, float, str, str]]:
-    strips, _ = timeline.strips_and_changes(events, RUN, synthetic.ORIGIN, end)
+    strips, _ = panels.strips_and_changes(events, RUN, synthetic.ORIGIN, end)
     strip = next(strip for strip in strips if strip.name == name)
     return [(i.start, i.end, i.tone, i.label) for i in strip.intervals]
 
@@ -56,7 +56,7 @@ def test_an_old_master_that_still_believes_is_superseded() -> None:
     events += [seen("b2", t + 0.1, role="slave" if t < 4 else "master", epoch=1 if t < 4 else 2) for t in range(8)]
     assert [row[2] for row in strip_of(events, "b1")] == ["lead", "stale"]
     assert [row[2] for row in strip_of(events, "b2")] == ["follow", "lead"]
-    _, changes = timeline.strips_and_changes(events, RUN, synthetic.ORIGIN, 20.0)
+    _, changes = panels.strips_and_changes(events, RUN, synthetic.ORIGIN, 20.0)
     assert [(change.time, change.words) for change in changes] == [
         (0.0, "b1 is master, epoch 1"),
         (4.1, "b2 is master, epoch 2"),
@@ -73,7 +73,7 @@ def test_leaders_of_two_subjects_do_not_supersede_each_other_and_are_told_apart(
             ("b2", Claim(subject="p1", leader="b2", epoch=9)),
         )
     ]
-    strips, changes = timeline.strips_and_changes(events, two, synthetic.ORIGIN, 2.0)
+    strips, changes = panels.strips_and_changes(events, two, synthetic.ORIGIN, 2.0)
     tones = {strip.name: [(i.tone, i.label) for i in strip.intervals] for strip in strips if strip.intervals}
     assert tones == {"b1": [("lead", "leader of p0, epoch 1")], "b2": [("lead", "leader of p1, epoch 9")]}
     assert [change.words for change in changes] == ["b1 is leader of p0, epoch 1", "b2 is leader of p1, epoch 9"]
@@ -82,7 +82,7 @@ def test_leaders_of_two_subjects_do_not_supersede_each_other_and_are_told_apart(
 def test_what_leads_many_subjects_is_counted() -> None:
     claims = tuple(Claim(subject=f"p{i}", leader="b1", epoch=1) for i in range(300))
     seen_once = Observation(time_ns=ns(0), asked_ns=ns(0), node="b1", alive=True, claims=claims)
-    _, changes = timeline.strips_and_changes([seen_once], RUN, synthetic.ORIGIN, 2.0)
+    _, changes = panels.strips_and_changes([seen_once], RUN, synthetic.ORIGIN, 2.0)
     assert [change.words for change in changes] == ["b1 is leader of 300 subjects"]
 
 
@@ -104,15 +104,15 @@ def test_faults_of_a_run_that_was_never_judged_come_from_its_events() -> None:
         Fault(time_ns=ns(2), id=1, name="leader-kill", stage="active", targets=("b1",), evidence=proof),
         Fault(time_ns=ns(9), id=2, name="leader-kill", stage="skipped"),
     ]
-    first, second = timeline.folded(events)
+    first, second = panels.folded(events)
     assert (first.proven, first.evidence, first.heal_ns, first.targets) == (True, "all dropped", None, ("b1",))
     assert second.skipped
     assert second.inject_ns is None
-    (healing,) = timeline.folded(
+    (healing,) = panels.folded(
         [*events[:2], Fault(time_ns=ns(5), id=1, name="leader-kill", stage="heal", evidence=proof)]
     )
     assert (healing.healed, healing.heal_evidence, healing.heal_ns) == (False, "", ns(5)), "a last look is no heal"
-    (band,) = timeline.bands((first, second), synthetic.ORIGIN, 30.0)
+    (band,) = panels.bands((first, second), synthetic.ORIGIN, 30.0)
     assert (band.start, band.end, band.healed, band.colour) == (1.0, 30.0, 30.0, "red")
 
 
@@ -123,5 +123,5 @@ def test_a_phase_that_never_ended_lasts_to_the_end_and_is_not_ok() -> None:
         Phase(time_ns=ns(5), name="load", edge="end"),
         Phase(time_ns=ns(5), name="drain", edge="start"),
     ]
-    spans = timeline.phase_spans(events, synthetic.ORIGIN, 9.0)
+    spans = panels.phase_spans(events, synthetic.ORIGIN, 9.0)
     assert [(s.name, s.start, s.end, s.ok) for s in spans] == [("load", 0, 5, True), ("drain", 5, 9, False)]

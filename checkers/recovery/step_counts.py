@@ -1,0 +1,37 @@
+"""Operations counted per step by the error that they met, and by the node that answered. Pure."""
+
+from typing import Final
+
+import numpy as np
+
+from checkers.history.columns import Ints, Mask
+from checkers.history.kernel import QueueShard
+from checkers.recovery.refusals import OTHERS, numbered
+
+ERRORS: Final = 60
+"""So many different errors are counted by themselves; what is rarer is counted together."""
+
+
+def errors_by_step(shard: QueueShard, chosen: Mask, at: Ints, steps: int) -> dict[str, Ints]:
+    """Error → operations per step. ``chosen``: which operations count; ``at``: the step of each operation."""
+    ops = np.flatnonzero(chosen)
+    texts, numbers = numbered(shard, ops)
+    counts = np.bincount(numbers * steps + at[ops], minlength=len(texts) * steps).reshape(len(texts), steps)
+    return most_frequent(dict(zip(texts, counts, strict=True)))
+
+
+def most_frequent(counts: dict[str, Ints]) -> dict[str, Ints]:
+    """The most frequent errors, the others added up."""
+    if len(counts) <= ERRORS:
+        return counts
+    ordered = sorted(counts.items(), key=lambda pair: (pair[0] == OTHERS, -int(pair[1].sum()), pair[0]))
+    rest = [own for _, own in ordered[ERRORS:]]
+    return {**dict(ordered[:ERRORS]), OTHERS: np.sum(rest, axis=0)}
+
+
+def by_node(nodes: Ints, kinds: Ints, chosen: Mask, at: Ints, steps: int) -> dict[tuple[int, int], Ints]:
+    """(place of the node that answered, type) → operations per step."""
+    code = nodes[chosen] * 16 + kinds[chosen]
+    found, places = np.unique(code, return_inverse=True)
+    counts = np.bincount(places.reshape(-1) * steps + at[chosen], minlength=len(found) * steps)
+    return {(one // 16, one % 16): own for one, own in zip(found.tolist(), counts.reshape(-1, steps), strict=True)}

@@ -1,0 +1,40 @@
+"""The errors that clients met, as a table by node and fault. Pure.
+
+Counts nothing: the figures come from ``results.json``.
+"""
+
+from typing import Final
+
+from chaos.core.verdict import Results
+from reports import words
+from reports.model import Moment, Table
+from reports.page import columns
+
+ERRORS: Final = 40
+_ENDED: Final = {"fail": "failed", "info": "unknown"}
+
+
+def errors_of(results: Results | None, origin_ns: int) -> Table | None:
+    """Errors by node and fault, refusals by design behind them; None if nothing was counted."""
+    if results is None or not results.errors:
+        return None
+    names = {fault.id: f"{fault.id} {fault.name}" for fault in results.faults}
+    rows = [
+        (
+            one.error,
+            "refused by design" if one.by_design else _ENDED.get(one.type, one.type),
+            one.node or "nobody",
+            "none" if one.fault is None else names.get(one.fault, str(one.fault)),
+            words.count(one.count),
+            Moment(words.since(one.first_ns, origin_ns)),
+            Moment(words.since(one.last_ns, origin_ns)),
+        )
+        for one in results.errors[:ERRORS]
+    ]
+    more = len(results.errors) - len(rows)
+    return Table(
+        title=f"Errors by node and fault{f', the first {ERRORS} of {len(results.errors)}' if more > 0 else ''}",
+        columns=tuple(name for name, _ in columns.ERRORS),
+        heads=columns.ERRORS,
+        rows=tuple(rows),
+    )
