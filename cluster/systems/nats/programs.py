@@ -7,7 +7,7 @@ from chaos.core.errors import UsageError
 from cluster.systems._shared import debian
 
 PROGRAM: Final = "nats-server"
-PACKAGE: Final = debian.Package("nats", PROGRAM, "2.9.10", "11 MB", holds="usr/sbin")
+PACKAGE: Final = debian.Package("nats", PROGRAM, "2.9.10", "4 MB", holds="usr/sbin")
 
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+(-\S+)?")
 
