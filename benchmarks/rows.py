@@ -21,7 +21,10 @@ DATA = ROOT / "docs" / "data"
 SYSTEMS = "cluster/systems"
 CHECKS = ("*.py", "history", "anomalies", "engine", "log", "consumers", "cluster", "recovery")
 SOURCES = {
-    **{system: (f"{SYSTEMS}/{system}", f"{SYSTEMS}/_shared") for system in ("minimq", "rocketmq", "etcd", "redis")},
+    **{
+        system: (f"{SYSTEMS}/{system}", f"{SYSTEMS}/_shared")
+        for system in ("minimq", "rocketmq", "etcd", "redis", "nats")
+    },
     "nemesis": ("nemesis",),
     "workload": ("chaos/workload",),
     "checks": tuple(f"checkers/{room}" for room in CHECKS),

@@ -36,7 +36,7 @@ def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("chaos image b", ["plain,build"]),
         ("chaos run --nem", ["plain,--nemesis"]),
         ("chaos run --live p", ["plain,plain"]),
-        ("chaos run --system ", ["plain,etcd", "plain,minimq", "plain,redis", "plain,rocketmq"]),
+        ("chaos run --system ", ["plain,etcd", "plain,minimq", "plain,nats", "plain,redis", "plain,rocketmq"]),
         ("chaos run --backend a", ["plain,auto"]),
         ("chaos run --workload ", ["plain,group", "plain,idempotent", "plain,ordered", "plain,queue"]),
         ("chaos run --system etcd --workload r", ["plain,register"]),
