@@ -85,7 +85,23 @@ ZOOKEEPER = Page(
         Cell("set", "leader-kill", "docker"),
     ),
 )
-PAGES = {"etcd": ETCD, "redis": REDIS, "zookeeper": ZOOKEEPER}
+_CONFIRMED_READS = "client.confirmReads=true"
+NATS = Page(
+    about="NATS 2.9 of Debian 12; three servers and three buckets with three replicas each unless a line says otherwise.",
+    cells=(
+        *(Cell("register", nemesis) for nemesis in FAULTS[:-1]),
+        *(
+            Cell(workload, nemesis, settings=_CONFIRMED_READS)
+            for workload in ("set", "counter")
+            for nemesis in FAULTS[:-1]
+        ),
+        *(Cell("register", nemesis, settings="cluster.replicas=1") for nemesis in FAULTS[:-1]),
+        Cell("set", "leader-partition", wrong=True),
+        Cell("register", "noop", settings="client.directGet=true", wrong=True),
+        Cell("set", "leader-kill", "docker", settings=_CONFIRMED_READS),
+    ),
+)
+PAGES = {"etcd": ETCD, "redis": REDIS, "nats": NATS, "zookeeper": ZOOKEEPER}
 FIRST_SEED_ONLY = "docker"
 """A line on this backend has one run: it shows that the system comes up and is disturbed there too."""
 

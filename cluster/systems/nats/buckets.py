@@ -1,0 +1,81 @@
+"""The run's buckets: their streams and keys, and which servers keep which. Pure.
+
+A bucket is a stream with the last message of each subject, as every client of NATS makes it (ADR-8). Keys are dealt out
+to buckets in turn.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from chaos.core.runinfo import Subject
+
+SERVERS: Final = ("n1", "n2", "n3")
+_DUPLICATE_WINDOW_NS: Final = 120_000_000_000
+
+
+def number_of(settings: Mapping[str, str]) -> int:
+    """How many buckets there are."""
+    return int(settings["cluster.buckets"])
+
+
+def bucket(mark: str, number: int) -> str:
+    """The name of a bucket; they are numbered from 0."""
+    return f"{mark}-{number + 1}"
+
+
+def stream_of(name: str) -> str:
+    """The stream of a bucket."""
+    return f"KV_{name}"
+
+
+def key_in(name: str, key: str) -> str:
+    """The subject of a bucket's key, or of all keys that a pattern matches."""
+    return f"$KV.{name}.{key}"
+
+
+def subject_name(number: int) -> str:
+    """What a bucket is called in observations."""
+    return f"kv{number + 1}"
+
+
+def keepers(number: int, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """The servers that keep a bucket: all, or the one that it is given to."""
+    return SERVERS if settings["cluster.replicas"] != "1" else (SERVERS[number % len(SERVERS)],)
+
+
+def subjects(settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
+    """What has a leader: each bucket, with its share of so many keys."""
+    count = number_of(settings)
+    return tuple(
+        Subject(
+            name=subject_name(number),
+            nodes=keepers(number, settings),
+            keys=None if count == 1 else tuple(range(number, keys, count)),
+        )
+        for number in range(count)
+    )
+
+
+def stream_config(mark: str, number: int, settings: Mapping[str, str]) -> dict[str, Any]:
+    """What a bucket's stream is made with."""
+    name = bucket(mark, number)
+    own: Sequence[str] = keepers(number, settings)
+    return {
+        "name": stream_of(name),
+        "subjects": [key_in(name, ">")],
+        "retention": "limits",
+        "storage": "file",
+        "discard": "new",
+        "max_consumers": -1,
+        "max_msgs": -1,
+        "max_bytes": -1,
+        "max_age": 0,
+        "max_msg_size": -1,
+        "max_msgs_per_subject": 1,
+        "num_replicas": int(settings["cluster.replicas"]),
+        "duplicate_window": _DUPLICATE_WINDOW_NS,
+        "deny_delete": True,
+        "allow_rollup_hdrs": True,
+        "allow_direct": settings["client.directGet"] == "true",
+        **({"placement": {"tags": [f"server:{own[0]}"]}} if len(own) == 1 else {}),
+    }

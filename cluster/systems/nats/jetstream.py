@@ -1,0 +1,149 @@
+"""JetStream over requests: the API by name, messages into streams and out of them.
+
+Source: github.com/nats-io/nats-architecture-and-design (ADR-8, ADR-31) and server/jetstream_api.go.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from chaos.core.client import Definite, Indefinite
+from cluster.systems._shared.link import Link
+from cluster.systems.nats.outcomes import ApiError, outcome
+from cluster.systems.nats.protocol import NO_RESPONDERS, Message, Request, Requests
+
+PORT: Final = 4222
+NO_MESSAGE: Final = 10037
+NO_STREAM: Final = 10059
+EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
+_API: Final = "$JS.API"
+_NOT_FOUND: Final = 404
+_SEQUENCE: Final = "Nats-Sequence"
+
+AnswerT = TypeVar("AnswerT")
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An answer as far as it tells of an error."""
+
+    error: ApiError | None = None
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A message in a stream. ``seq``: its number there; a key's revision is that of its last message."""
+
+    seq: int
+    data: bytes = b""
+
+
+class _Got(msgspec.Struct):
+    message: Stored
+
+
+class _Acknowledged(msgspec.Struct):
+    seq: int
+
+
+class State(msgspec.Struct, frozen=True):
+    """What a stream holds. ``subjects``: subject → messages, of those that were asked for."""
+
+    last_seq: int
+    subjects: dict[str, int] = {}
+
+
+class Info(msgspec.Struct, frozen=True):
+    """What a stream's leader says of it."""
+
+    state: State
+    config: dict[str, Any] = {}
+
+
+class ApiRefused(Definite):
+    """The API says no."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class JetStream(Link[Request, Message]):
+    """The way to a server. Each call is one request."""
+
+    def __init__(self, host: str, port: int = PORT) -> None:
+        super().__init__(host, port, Requests)
+
+    async def api(self, name: str, body: Mapping[str, Any] | None, kind: type[AnswerT], deadline_ns: int) -> AnswerT:
+        """Ask the API, by the name of the request behind ``$JS.API``, for something that changes no message.
+
+        Raises:
+            ApiRefused: it says no.
+            Definite: nobody was there to be asked, or the answer is none.
+            Indefinite: there was no answer.
+        """
+        asked = Request(f"{_API}.{name}", b"" if body is None else msgspec.json.encode(body))
+        answer = await self.ask(asked, deadline_ns)
+        return _read(answer, kind, write=False)
+
+    async def publish(self, subject: str, body: bytes, deadline_ns: int, *, expected: int | None = None) -> int:
+        """Store a message; its number in the stream.
+
+        Args:
+            subject: which the stream must have.
+            body: of the message.
+            deadline_ns: when to give up.
+            expected: the number of the subject's last message, else it is not stored.
+
+        Raises:
+            Definite: it was not stored. Indefinite: nobody knows.
+        """
+        headers = {} if expected is None else {EXPECTED: str(expected)}
+        answer = await self.ask(Request(subject, body, headers), deadline_ns)
+        return _read(answer, _Acknowledged, write=True, expected=expected).seq
+
+    async def last(self, stream: str, subject: str, deadline_ns: int) -> Stored | None:
+        """The last message of a subject, as the stream's leader has it; None if there is none. Raises as ``api``."""
+        try:
+            return (await self.api(f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject}, _Got, deadline_ns)).message
+        except ApiRefused as refused:
+            if refused.error.err_code == NO_MESSAGE:
+                return None
+            raise
+
+    async def last_of_any(self, stream: str, subject: str, deadline_ns: int) -> Stored | None:
+        """The same, as any server that keeps the stream has it: the answer may be old. Raises as ``api``."""
+        answer = await self.ask(Request(f"{_API}.DIRECT.GET.{stream}.{subject}"), deadline_ns)
+        if answer.status == _NOT_FOUND:
+            return None
+        if answer.status is not None:
+            raise outcome(_of_status(answer), write=False)
+        sequence = answer.headers.get(_SEQUENCE, "")
+        if not sequence.isdecimal():
+            raise Definite(f"malformed answer: {_SEQUENCE} is {sequence[:20]!r}")
+        return Stored(int(sequence), answer.body)
+
+    async def info(self, stream: str, subjects: str, deadline_ns: int) -> Info:
+        """What a stream's leader says of it and of the subjects that match a pattern. Raises as ``api``."""
+        return await self.api(f"STREAM.INFO.{stream}", {"subjects_filter": subjects}, Info, deadline_ns)
+
+
+def _of_status(answer: Message) -> ApiError | None:
+    """The error that a server's own answer stands for; None if nobody was there to be asked."""
+    if answer.status == NO_RESPONDERS:
+        return None
+    return ApiError(code=answer.status or 0, description="status")
+
+
+def _read(answer: Message, kind: type[AnswerT], *, write: bool, expected: int | None = None) -> AnswerT:
+    """What an answer says. Raises ApiRefused, Definite or Indefinite."""
+    if answer.status is not None:
+        raise outcome(_of_status(answer), write=write, expected=expected)
+    try:
+        refusal = msgspec.json.decode(answer.body, type=Refusal)
+        if refusal.error is not None:
+            if write:
+                raise outcome(refusal.error, write=True, expected=expected)
+            raise ApiRefused(refusal.error)
+        return msgspec.json.decode(answer.body, type=kind)
+    except msgspec.DecodeError as error:
+        raise (Indefinite if write else Definite)(f"malformed answer: {error}") from None

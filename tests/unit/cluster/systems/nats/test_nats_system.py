@@ -1,0 +1,105 @@
+"""NATS as a plugin: settings, nodes, files and commands."""
+
+import re
+
+import pytest
+from system_view import view_of
+
+from chaos.core.errors import UsageError
+from cluster.systems.nats.settings import DEFAULTS, HELP
+from cluster.systems.nats.system import Nats
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            {"cluster.replica": "1"},
+            "--set cluster.replica: nats has no such setting here; did you mean cluster.replicas?",
+        ),
+        ({"max_payload": "1"}, "--set max_payload: nats has no such setting here; known: cluster.replicas, "),
+        ({"cluster.replicas": "2"}, "--set cluster.replicas=2: one of 1, 3"),
+        ({"cluster.buckets": "0"}, "--set cluster.buckets=0: one of 1, 2, 3, 4, 5, 6, 7, 8, 9"),
+        ({"client.directGet": "on"}, "--set client.directGet=on: true or false"),
+        ({"client.routing": "all"}, "--set client.routing=all: one of follow, pinned, mixed"),
+        ({"server.syncInterval": "often"}, "--set server.syncInterval=often: always, or a time above 0 such as "),
+        ({"server.syncInterval": "0s"}, "--set server.syncInterval=0s: always, or a time above 0 such as "),
+        (
+            {"server.syncInterval": "always"},
+            "--set server.syncInterval=always: NATS 2.9.10 syncs every 2m; from 2.10 on it can be set",
+        ),
+    ],
+)
+def test_a_bad_setting_is_refused_in_a_line(settings, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        Nats().resolve(settings)
+
+
+@pytest.mark.parametrize("version", ["2.9", "x", "2.9.10.1", "v2.9.10"])
+def test_what_is_no_version_is_refused(version):
+    with pytest.raises(UsageError, match=f"--system-version {version}: write it like 2.9.10"):
+        Nats(version)
+
+
+def test_each_setting_has_help():
+    assert Nats().resolve({}) == DEFAULTS
+    assert set(DEFAULTS) == set(HELP)
+
+
+def test_later_versions_sync_as_they_are_told():
+    system = Nats("2.12.1")
+    assert system.resolve({"server.syncInterval": "10s"})["server.syncInterval"] == "10s"
+    text = file_of(system, server__syncInterval="always")
+    assert 'sync_interval: "always"' in text
+    assert "sync_interval" not in file_of(system), "what is stock is left to the server"
+
+
+def file_of(system, **settings):
+    view = view_of(system, **settings)
+    return system.launch(view.nodes[1], "/home/x", "/art", view).files["nats.conf"].decode()
+
+
+def test_a_server_and_its_file():
+    view = view_of(Nats())
+    made = Nats().launch(view.nodes[1], "/home/x", "/art", view)
+    assert made.argv == ("/art/nats-server", "-c", "/home/x/nats.conf")
+    assert made.data == ("data",)
+    lines = file_of(Nats()).splitlines()
+    assert {"server_name: n2", "listen: 198.18.0.11:4222", "http: 198.18.0.11:8222"} <= set(lines)
+    assert 'server_tags: ["server:n2"]' in lines
+    assert '"nats://198.18.0.10:6222", "nats://198.18.0.11:6222", "nats://198.18.0.12:6222"' in lines[-1]
+
+
+def test_buckets_share_the_keys():
+    system = Nats()
+    three = system.subjects(system.resolve({}), 8)
+    assert [(one.name, one.nodes, one.keys) for one in three] == [
+        ("kv1", ("n1", "n2", "n3"), (0, 3, 6)),
+        ("kv2", ("n1", "n2", "n3"), (1, 4, 7)),
+        ("kv3", ("n1", "n2", "n3"), (2, 5)),
+    ]
+    alone = system.subjects(system.resolve({"cluster.replicas": "1", "cluster.buckets": "4"}), 8)
+    assert [(one.name, one.nodes) for one in alone] == [
+        ("kv1", ("n1",)),
+        ("kv2", ("n2",)),
+        ("kv3", ("n3",)),
+        ("kv4", ("n1",)),
+    ]
+    (one,) = system.subjects(system.resolve({"cluster.buckets": "1"}), 8)
+    assert (one.name, one.keys) == ("kv1", None)
+
+
+def test_nobody_takes_over_a_bucket_with_one_replica():
+    system = Nats()
+    promised = [system.promises(system.resolve({"cluster.replicas": number})) for number in ("3", "1")]
+    assert [(one.fails_over_after_s, one.recovers_within_s) for one in promised] == [(27.0, 57.0), (0.0, 30.0)]
+    assert not any(one.allowed for one in promised), "what is lost is told and not excused"
+
+
+def test_an_unknown_model_is_not_served():
+    assert Nats().operations("log", {}) == frozenset()
+    assert {word.word for word in Nats().operations("register", {})} == {"read", "write", "cas"}
+
+
+def test_a_server_that_has_nobody_to_ask_refuses_by_design():
+    assert Nats().refusals == ("no responders",)
