@@ -19,7 +19,7 @@ from cluster.host import hosts_up
 from cluster.hosts.netns import NetnsBackend
 from cluster.nodes import process
 from cluster.system import ClusterView
-from cluster.systems.rocketmq import artefacts
+from cluster.systems._shared import maven
 from cluster.systems.rocketmq.system import RocketMQ
 
 pytestmark = pytest.mark.e2e
@@ -100,7 +100,7 @@ def running(tmp_path_factory):
 
 
 def test_the_jars_are_what_was_fetched():
-    assert artefacts.damaged(RocketMQ().fetch(print)) == []
+    assert maven.damaged(RocketMQ().fetch(print)) == []
 
 
 def test_every_node_is_observed(running):

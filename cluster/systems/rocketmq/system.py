@@ -12,13 +12,12 @@ from cluster.bug import Bug
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems._shared import routing
-from cluster.systems.rocketmq import artefacts as jars
+from cluster.systems._shared import maven, routing
 from cluster.systems.rocketmq import launch as nodes
 from cluster.systems.rocketmq import promises
 from cluster.systems.rocketmq import settings as keys
 from cluster.systems.rocketmq import topology as shape
-from cluster.systems.rocketmq.needs import needs
+from cluster.systems.rocketmq.artefacts import DISTRIBUTION, VERSION
 
 
 class RocketMQ:
@@ -33,7 +32,7 @@ class RocketMQ:
         "SYSTEM_ERROR: in-sync replicas not enough",
         "SERVICE_NOT_AVAILABLE",
     )
-    version = jars.VERSION
+    version = VERSION
     roles: Mapping[str, RoleKind] = nodes.ROLES
     # Seven JVMs that start at once starve each other: a broker elected meanwhile misses its heartbeats, is
     # replaced in an epoch that is as empty as its own, and 5.5.0 then never lets it back in (docs/results/findings.md).
@@ -64,11 +63,11 @@ class RocketMQ:
 
     def fetch(self, say: Callable[[str], None]) -> Path:
         """See ``artefacts.fetch``."""
-        return jars.fetch(say)
+        return maven.fetch(DISTRIBUTION, say)
 
     def needs(self) -> Need:
-        """See ``needs.needs``."""
-        return needs()
+        """A Java, and the jars or a Maven to fetch them."""
+        return maven.needs(DISTRIBUTION)
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """See ``launch.launch``."""

@@ -9,10 +9,9 @@ from click.testing import CliRunner
 from chaos import plugins
 from chaos.cli.main import cli
 from cluster.needs import Need, need_of
-from cluster.systems._shared import debian
+from cluster.systems._shared import debian, maven
 from cluster.systems.etcd.system import PACKAGE
-from cluster.systems.rocketmq import artefacts
-from cluster.systems.rocketmq.needs import needs as rocketmq_needs
+from cluster.systems.rocketmq.artefacts import DISTRIBUTION
 
 
 @pytest.fixture
@@ -43,16 +42,18 @@ def test_etcd_is_there_or_apt_can_fetch_it(environment: dict[str, str]) -> None:
 
 
 def test_rocketmq_needs_java_and_its_jars_or_maven(environment: dict[str, str]) -> None:
-    assert rocketmq_needs(environment).help == "apt-get install openjdk-17-jre-headless"
+    assert maven.needs(DISTRIBUTION, environment).help == "apt-get install openjdk-17-jre-headless"
     tools(environment, "java")
-    without = rocketmq_needs(environment)
+    without = maven.needs(DISTRIBUTION, environment)
     assert (without.met, without.help) == (False, "apt-get install maven")
     tools(environment, "mvn")
-    assert rocketmq_needs(environment).detail.startswith("the first run fetches the jars of 5.5.0 by Maven into ")
-    folder = artefacts.folder_in(Path(environment["CHAOS_CACHE"]))
+    assert maven.needs(DISTRIBUTION, environment).detail.startswith(
+        "the first run fetches the jars of 5.5.0 by Maven into "
+    )
+    folder = maven.folder_in(DISTRIBUTION, Path(environment["CHAOS_CACHE"]))
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text('{"version": "5.5.0", "files": {}}')
-    assert rocketmq_needs(environment) == Need(met=True, detail=f"5.5.0 in {folder}")
+    assert maven.needs(DISTRIBUTION, environment) == Need(met=True, detail=f"5.5.0 in {folder}")
 
 
 def test_a_system_that_says_nothing_needs_nothing() -> None:

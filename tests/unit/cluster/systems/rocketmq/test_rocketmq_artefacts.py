@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from chaos.core.errors import CapabilityError, DeployError
+from cluster.systems._shared import maven
 from cluster.systems._shared.cache import cache_root
-from cluster.systems.rocketmq import artefacts
+from cluster.systems.rocketmq.artefacts import DISTRIBUTION
 
 MVN = """#!/bin/sh
 echo "$@" >> "$CALLS"
@@ -25,7 +26,11 @@ mkdir -p "$out" && cp "$JARS"/*.jar "$out" || exit 1
 echo "Downloaded from somewhere"
 %s
 """
-FETCH = "from cluster.systems.rocketmq.artefacts import fetch; print(fetch(lambda line: print(line, flush=True)))"
+FETCH = """
+from cluster.systems._shared.maven import fetch
+from cluster.systems.rocketmq.artefacts import DISTRIBUTION
+print(fetch(DISTRIBUTION, lambda line: print(line, flush=True)))
+"""
 
 
 @pytest.fixture
@@ -58,7 +63,7 @@ def tool(folder, name, text):
 
 def fetch(place):
     said = []
-    return artefacts.fetch(said.append, place), said
+    return maven.fetch(DISTRIBUTION, said.append, place), said
 
 
 def calls(place):
@@ -67,7 +72,7 @@ def calls(place):
 
 
 def start(place):
-    root = str(Path(artefacts.__file__).parents[3])
+    root = str(Path(maven.__file__).parents[3])
     return subprocess.Popen(
         [sys.executable, "-c", FETCH],
         env={**place, "PYTHONPATH": root},
@@ -90,7 +95,7 @@ def test_fetched_once(place):
     assert [path.read_bytes() for path in (folder / "native").iterdir()] in ([b"x86"], [b"arm"])
     assert "fetching" in said[0]
     assert "3 files" in said[-1]
-    assert artefacts.damaged(folder) == []
+    assert maven.damaged(folder) == []
     assert fetch(place) == (folder, [])
     assert calls(place) == 1
 
@@ -109,10 +114,10 @@ def test_a_damaged_folder_is_fetched_again(place, damage):
         manifest.unlink()
     else:
         manifest.write_bytes(manifest.read_bytes()[:50])
-    assert not artefacts.is_complete(folder)
+    assert not maven.is_complete(folder)
     again, _ = fetch(place)
     assert again == folder
-    assert artefacts.is_complete(folder)
+    assert maven.is_complete(folder)
     assert calls(place) == 2
 
 
@@ -121,7 +126,7 @@ def test_the_thorough_look_finds_what_the_cheap_one_does_not(place):
     jar = folder / "lib" / "some-1.jar"
     jar.write_bytes(b"rat" * 100)
     (folder / "native" / "new.so").write_bytes(b"")
-    assert artefacts.damaged(folder) == ["lib/some-1.jar", "native/new.so"]
+    assert maven.damaged(folder) == ["lib/some-1.jar", "native/new.so"]
 
 
 def test_two_at_once_fetch_once(place):
@@ -140,10 +145,10 @@ def test_cut_off_in_the_middle(place):
     until(lambda: any(cache.glob("*.partial-*/lib/some-1.jar")), "the jars of the run that will be killed")
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    assert not [path for path in cache.iterdir() if path.is_dir() and artefacts.is_complete(path)]
+    assert not [path for path in cache.iterdir() if path.is_dir() and maven.is_complete(path)]
     tool(place["TOOLS"], "mvn", MVN % "")
     folder, _ = fetch(place)
-    assert artefacts.damaged(folder) == []
+    assert maven.damaged(folder) == []
     assert [path for path in cache.iterdir() if path.is_dir()] == [folder]
 
 
