@@ -123,4 +123,6 @@ def promises(settings: Mapping[str, str]) -> Promises:
     """Everything that is checked: nothing is by design. How soon it holds depends on the election timeout."""
     elected_s = ELECTION_TIMEOUTS[settings["pre-vote"]] * int(settings["election-timeout"]) / 1000
     within_s = RECOVERS_WITHIN_S + elected_s
-    return Promises(recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s)
+    return Promises(
+        recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s, replicas_read=True
+    )

@@ -14,11 +14,11 @@ from chaos.models.objects import set as sets
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.nodes.process import STDOUT
-from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
 from cluster.systems._shared import debian, gomodules, routing
 from cluster.systems.etcd import programs
 from cluster.systems.etcd import settings as settings_of
-from cluster.systems.etcd.gateway import CLIENT_PORT
+from cluster.systems.etcd.gateway import CLIENT_PORT, PEER_PORT
 from cluster.systems.etcd.programs import PACKAGE
 from cluster.systems.etcd.settings import FLAGS, GROUP
 
@@ -28,7 +28,6 @@ _WORDS: Final[Mapping[str, type[Word]]] = {
     counter.MODEL: counter.F,
 }
 ROLE: Final = "member"
-PEER_PORT: Final = 2380
 GOFAIL_PORT: Final = 22381
 
 
@@ -134,6 +133,12 @@ class Etcd:
         from cluster.systems.etcd.probe import EtcdProbe
 
         return EtcdProbe(view)
+
+    def replica_reader(self, view: ClusterView) -> ReplicaReader:
+        """A reader of what each member holds."""
+        from cluster.systems.etcd.replicas import EtcdReplicas
+
+        return EtcdReplicas(view)
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; any other number gives one that follows the leader."""
