@@ -55,7 +55,8 @@ class RunState:
         self.changes = next((f"{f.word}s" for f in self.mix if f.word in self.changing), "changes")
         self.topology = self.system.topology(experiment.settings)
         if experiment.reuse:
-            existing_cluster.read(Path(experiment.reuse), self.system.roles)  # refused before anything is made
+            used = [spec.role for spec in self.topology]
+            existing_cluster.read(Path(experiment.reuse), self.system.roles, used)  # refused before anything is made
         self.left_out: list[str] = []
         self.plan = plan_of(experiment, self.system, backend, self.left_out.append)
         self.folder = make_run_folder(Path(experiment.store), _group(experiment))

@@ -16,7 +16,8 @@ from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.etcd.gateway import Gateway
-from cluster.systems.etcd.members import Members
+from cluster.systems.etcd.launch import LEARNER
+from cluster.systems.etcd.members import Members, Raft
 from cluster.systems.etcd.programs import release_of
 from cluster.systems.etcd.settings import FLAGS, GROUP, promises
 from cluster.systems.etcd.settings import flags_of as defaults_of
@@ -91,7 +92,7 @@ class EtcdProbe(Probe):
             asked_ns=asked_ns,
             node=node.name,
             alive=True,
-            role="leader" if leader == node.name else "follower" if raft.lead != "0" else "no leader",
+            role=_role(node, leader, raft),
             claims=(Claim(subject=GROUP, leader=leader, epoch=raft.term),),
         )
 
@@ -110,6 +111,13 @@ class EtcdProbe(Probe):
     async def close(self) -> None:
         """Release all connections; safe to call twice."""
         self._members.close()
+
+
+def _role(node: NodeInfo, leader: str | None, raft: Raft) -> str:
+    """What a node is, in etcd's words."""
+    if node.role == LEARNER:
+        return LEARNER
+    return "leader" if leader == node.name else "follower" if raft.lead != "0" else "no leader"
 
 
 def flags_of(cmdline: Sequence[str]) -> dict[str, str]:

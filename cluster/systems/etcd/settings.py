@@ -32,6 +32,8 @@ _OWN: Final = MappingProxyType(
         "client.routePollInterval": "1",
         "client.serializable": "false",
         "cluster.members": "3",
+        "cluster.learners": "0",
+        "process.GOMAXPROCS": "1",
         "build.gofail": "false",
         "gofail.failpoints": "",
     }
@@ -40,12 +42,13 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "client.serializable": ("true", "false"),
         "cluster.members": ("3", "5"),
+        "cluster.learners": ("0", "1"),
         "build.gofail": ("true", "false"),
         "pre-vote": ("true", "false"),
         "auto-compaction-mode": ("periodic", "revision"),
     }
 )
-_NUMBERS: Final = ("heartbeat-interval", "election-timeout", "snapshot-count")
+_NUMBERS: Final = ("heartbeat-interval", "election-timeout", "snapshot-count", "process.GOMAXPROCS")
 _BEATS_LEAST: Final = 5
 _ELECTION_MOST_MS: Final = 50_000
 
@@ -62,6 +65,8 @@ HELP: Final[Mapping[str, str]] = {
     **routing.CLIENT_HELP,
     "client.serializable": "true: a member answers reads from its own copy, which may be old (default false)",
     "cluster.members": "how many members there are: 3 (default) or 5",
+    "cluster.learners": "1: a learner joins, which gets the log and has no vote (default 0)",
+    "process.GOMAXPROCS": "how many processors a member uses at once (default 1: members share a small machine)",
     "build.gofail": "true: build etcd with its failpoints; each member serves them on port 22381 (default false)",
     "gofail.failpoints": "failpoints that are on from the start, as GOFAIL_FAILPOINTS has them: PACKAGE/NAME=TERMS;...",
     "heartbeat-interval": "ms between two heartbeats of the leader (default 100)",

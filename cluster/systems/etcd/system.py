@@ -13,26 +13,25 @@ from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from cluster.host import NodeSpec
 from cluster.needs import Need
-from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
 from cluster.systems._shared import debian, gomodules, routing
+from cluster.systems.etcd import launch as launch_of
 from cluster.systems.etcd import programs
 from cluster.systems.etcd import settings as settings_of
-from cluster.systems.etcd.gateway import CLIENT_PORT, PEER_PORT
+from cluster.systems.etcd.launch import LEARNER, MEMBER
 from cluster.systems.etcd.programs import PACKAGE
-from cluster.systems.etcd.settings import FLAGS, GROUP
+from cluster.systems.etcd.settings import GROUP
 
 _WORDS: Final[Mapping[str, type[Word]]] = {
     register.MODEL: register.F,
     sets.MODEL: sets.F,
     counter.MODEL: counter.F,
 }
-ROLE: Final = "member"
-GOFAIL_PORT: Final = 22381
+_LETTERS: Final = MappingProxyType({MEMBER: "n", LEARNER: "l"})
 
 
 class Etcd:
-    """etcd, 3.4 of Debian or any later version: one Raft group of three or five members.
+    """etcd, 3.4 of Debian or any later version: one Raft group of three or five members, and a learner.
 
     Implements ``cluster.system.System``, ``cluster.versions.HasVersions``, ``TakesBuilds`` and ``BuildsVariants``; only
     ``fetch`` and ``built`` are not pure.
@@ -45,9 +44,9 @@ class Etcd:
 
     name = "etcd"
     build_holds = programs.HOLDS
-    roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
+    roles: Mapping[str, RoleKind] = MappingProxyType({MEMBER: "replica", LEARNER: "replica"})
     workload = "register"
-    start_order = ((ROLE,),)
+    start_order = ((MEMBER,), (LEARNER,))
     settings_help: Mapping[str, str] = settings_of.HELP
 
     def __init__(self, version: str = PACKAGE.version, build: Path | None = None, *, gofail: bool = False) -> None:
@@ -77,9 +76,12 @@ class Etcd:
         return resolved
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
-        """The members."""
+        """The members, and the learner if there is one."""
+        numbers = {MEMBER: int(settings["cluster.members"]), LEARNER: int(settings["cluster.learners"])}
         return tuple(
-            NodeSpec(name=f"n{number}", role=ROLE) for number in range(1, int(settings["cluster.members"]) + 1)
+            NodeSpec(name=f"{_LETTERS[role]}{number}", role=role)
+            for role, many in numbers.items()
+            for number in range(1, many + 1)
         )
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002 - one group
@@ -105,28 +107,8 @@ class Etcd:
         return debian.needs(PACKAGE)
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
-        """A member that has data goes on with it, whatever else it is told of the cluster."""
-        own, peer = f"http://{node.address}:{CLIENT_PORT}", f"http://{node.address}:{PEER_PORT}"
-        flags = {
-            "name": node.name,
-            "data-dir": f"{home}/data",
-            "listen-client-urls": own,
-            "advertise-client-urls": own,
-            "listen-peer-urls": peer,
-            "initial-advertise-peer-urls": peer,
-            "initial-cluster": ",".join(f"{each.name}=http://{each.address}:{PEER_PORT}" for each in view.nodes),
-            "initial-cluster-token": view.mark,
-            "logger": "zap",
-            **{name: view.settings[name] for name in FLAGS},
-        }
-        return Launch(
-            argv=(f"{artefacts}/etcd", *(f"--{name}={value}" for name, value in flags.items())),
-            env={"GOMAXPROCS": "1", "HOME": home, **_failpoints(node, view)},
-            files={},
-            ready_pattern="serving peer traffic",  # clients are served once there is a leader, which may need others
-            logs=(STDOUT,),
-            data=("data",),
-        )
+        """See ``launch.launch``."""
+        return launch_of.launch(node, home, artefacts, view)
 
     def probe(self, view: ClusterView) -> Probe:
         """A probe of this cluster."""
@@ -153,11 +135,3 @@ class Etcd:
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """For each client number, whether it stays on one member."""
         return routing.is_pinned(settings["client.routing"], clients)
-
-
-def _failpoints(node: NodeInfo, view: ClusterView) -> dict[str, str]:
-    """The variables of a program with failpoints: where it serves them, and which are on from the start."""
-    if view.settings["build.gofail"] != "true":
-        return {}
-    on = view.settings["gofail.failpoints"]
-    return {"GOFAIL_HTTP": f"{node.address}:{GOFAIL_PORT}", **({"GOFAIL_FAILPOINTS": on} if on else {})}

@@ -16,6 +16,8 @@ def test_defaults():
         "client.routePollInterval": "1",
         "client.serializable": "false",
         "cluster.members": "3",
+        "cluster.learners": "0",
+        "process.GOMAXPROCS": "1",
         "build.gofail": "false",
         "gofail.failpoints": "",
         "heartbeat-interval": "100",
@@ -94,7 +96,7 @@ def test_impossible_settings(name, value, said):
 
 
 def test_a_member_is_told_of_the_others_and_of_the_settings():
-    view = view_of(SYSTEM, **{"election-timeout": "700"})
+    view = view_of(SYSTEM, **{"election-timeout": "700", "process.GOMAXPROCS": "4"})
     launch = SYSTEM.launch(view.nodes[1], "/home/n2", "/cache", view)
     assert launch.argv[0] == "/cache/etcd"
     assert {
@@ -107,7 +109,28 @@ def test_a_member_is_told_of_the_others_and_of_the_settings():
         "--election-timeout=700",
         "--heartbeat-interval=100",
     } < {*launch.argv}
+    assert launch.env["GOMAXPROCS"] == "4"
     assert (launch.data, launch.logs) == (("data",), ("logs/stdout.log",))
+
+
+def test_a_learner_joins_the_members_and_is_a_replica():
+    view = view_of(SYSTEM, **{"cluster.learners": "1"})
+    assert [(node.name, node.role) for node in view.nodes[2:]] == [("n3", "member"), ("l1", "learner")]
+    assert SYSTEM.subjects(view.settings, 4) == (Subject(name="etcd", nodes=("n1", "n2", "n3", "l1")),)
+    launch = SYSTEM.launch(view.nodes[3], "/home/l1", "/cache", view)
+    peer, data, *rest = launch.argv[4:]
+    assert (launch.argv[:4], peer, data) == (
+        ("python3", "-I", "-S", "/home/l1/join.py"),
+        "http://198.18.0.13:2380",
+        "/home/l1/data",
+    )
+    at = rest.index("--")
+    assert rest[:at] == [f"http://198.18.0.1{number}:2379" for number in range(3)]
+    assert rest[at + 1] == "/cache/etcd"
+    assert "--initial-cluster-state=existing" in rest
+    assert any("l1=http://198.18.0.13:2380" in flag for flag in rest if flag.startswith("--initial-cluster="))
+    assert not any("l1=" in flag for flag in SYSTEM.launch(view.nodes[0], "/home/n1", "/cache", view).argv)
+    assert SYSTEM.start_order == (("member",), ("learner",))
 
 
 def test_one_group_of_all_members_serves_every_key():
