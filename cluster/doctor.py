@@ -26,6 +26,7 @@ from cluster.agent import linux
 from cluster.host import Capability, Host, NodeSpec, hosts_up
 from cluster.hosts.netns import HELP, NetnsBackend, SandboxError
 from cluster.network import packet_filter, probe_matrix
+from cluster.systems._shared import gomodules
 
 JAVA_MINIMUM: Final = 17
 _MEMORY_MINIMUM_GIB: Final = 4
@@ -90,6 +91,7 @@ def facts(tries: Mapping[str, Try] = NO_TRIES) -> list[Fact]:
         lambda: namespaces(tries),
         _java,
         _maven,
+        _go,
         _docker,
         machines,
         _chromium,
@@ -224,6 +226,15 @@ def _maven() -> list[Fact]:
     if said is None:
         return [Fact("maven", False, "not found; only RocketMQ needs it", "apt-get install maven", optional=True)]
     return [Fact("maven", True, said.splitlines()[0], optional=True)]
+
+
+def _go() -> list[Fact]:
+    release, least = gomodules.go_found(os.environ), ".".join(map(str, gomodules.GO_LEAST))
+    if release is None or release < gomodules.GO_LEAST:
+        found = "not found" if release is None else f"{release[0]}.{release[1]} is older than {least}"
+        detail = f"{found}; only other versions of etcd than Debian's need it"
+        return [Fact("go", False, detail, gomodules.GO_HELP, optional=True)]
+    return [Fact("go", True, f"Go {release[0]}.{release[1]}", optional=True)]
 
 
 def find_chromium() -> str | None:

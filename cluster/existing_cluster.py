@@ -2,7 +2,7 @@
 
 ::
 
-    broker:                                    # for each role of the system
+    broker:                                    # for each role of the cluster
       process: BrokerStartup                   # regular expression: the one process whose command line matches
       start: cd /opt/rocketmq && nohup bin/mqbroker -c conf/{name}.conf &
       stop: cd /opt/rocketmq && bin/mqshutdown broker
@@ -15,7 +15,7 @@ module refuses to install, to configure and to remove anything.
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,8 +47,13 @@ class Commands(msgspec.Struct, frozen=True, kw_only=True):
     logs: tuple[str, ...] = ()
 
 
-def read(path: Path, roles: Iterable[str]) -> dict[str, Commands]:
-    """The commands of each role.
+def read(path: Path, roles: Iterable[str], used: Iterable[str]) -> dict[str, Commands]:
+    """The commands of each role that a cluster has.
+
+    Args:
+        path: the file.
+        roles: those of the system.
+        used: those of them that the cluster has nodes of.
 
     Raises:
         UsageError: the file, what is wrong in it and what would be right.
@@ -59,18 +64,18 @@ def read(path: Path, roles: Iterable[str]) -> dict[str, Commands]:
         raise UsageError(f"--reuse {path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise UsageError(f"--reuse {path}: not YAML: {' '.join(str(error).split())}") from None
-    return parse(content, str(path), tuple(roles))
+    return parse(content, str(path), tuple(roles), frozenset(used))
 
 
-def parse(content: Any, file: str, roles: tuple[str, ...]) -> dict[str, Commands]:
+def parse(content: Any, file: str, roles: tuple[str, ...], used: Collection[str]) -> dict[str, Commands]:
     """Pure: what ``read`` gives for a file's content."""
     if not isinstance(content, Mapping):
         raise UsageError(f"{file}: write a role of the system ({', '.join(roles)}) and its commands below it")
     _known(file, content, roles, "role")
-    missing = [role for role in roles if role not in content]
+    missing = [role for role in roles if role in used and role not in content]
     if missing:
-        raise UsageError(f"{file}: nothing about {', '.join(missing)}; each role of the system needs its commands")
-    return {role: _commands(f"{file}: {role}", content[role]) for role in roles}
+        raise UsageError(f"{file}: nothing about {', '.join(missing)}; each role of the cluster needs its commands")
+    return {role: _commands(f"{file}: {role}", content[role]) for role in roles if role in content}
 
 
 def _known(where: str, words: Iterable[Any], known: tuple[str, ...], kind: str) -> None:

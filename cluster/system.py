@@ -5,8 +5,8 @@ not its business but ``cluster.nodes.process``'. ``Probe`` and ``Client`` run in
 worker and observer processes, and know nodes by address only.
 
 What only some systems have is a protocol of its own: ``HasBugs``, ``HasSettings``, ``NeedsSettings``,
-``PinsClients``, ``RefusesByDesign``, ``TakesSendsOnce``, and ``cluster.leaders.HasLeaders``. A system that lacks one
-says nothing of it.
+``PinsClients``, ``RefusesByDesign``, ``ShowsReplicaData``, ``TakesSendsOnce``, ``cluster.leaders.HasLeaders``, and
+those of ``cluster.versions``. A system that lacks one says nothing of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +19,7 @@ from chaos.core.client import Client
 from chaos.core.events import Note, Observation
 from chaos.core.op import Word
 from chaos.core.rand import run_hash
+from chaos.core.replica_data import ReplicaData
 from chaos.core.runinfo import NodeInfo, Promises
 from cluster.bug import Bug
 from cluster.host import NodeSpec
@@ -208,6 +209,31 @@ class NeedsSettings(Protocol):
 
     def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:
         """Pure: what has to be set for clients to make these operations, by full name; the user's go before."""
+        ...
+
+
+class ReplicaReader(Protocol):
+    """Asks replicas for the data that they themselves hold, from inside."""
+
+    async def read(self, timeout_s: float) -> tuple[ReplicaData, ...]:
+        """Each replica's data, once all have applied the same or ``timeout_s`` is over; never raises for a node."""
+        ...
+
+    async def close(self) -> None:
+        """Release all connections."""
+        ...
+
+
+@runtime_checkable
+class ShowsReplicaData(Protocol):
+    """A system each of whose replicas can be asked for the data that it itself holds, whoever leads.
+
+    What they say is compared after the load (SEMANTICS 15). A system that is sure to answer promises it
+    (``Promises.replicas_read``).
+    """
+
+    def replica_reader(self, view: ClusterView) -> ReplicaReader:
+        """A reader of this cluster's replicas."""
         ...
 
 

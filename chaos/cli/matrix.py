@@ -114,12 +114,12 @@ def _checked(job: Any) -> int:
     Raises:
         UsageError: it could not be run; better said before the first run than after hours.
     """
-    from chaos import plugins
     from chaos.options.planning import drawn
     from chaos.options.resolve import experiment_of
+    from chaos.options.tested import system_of
 
     try:
         experiment = experiment_of({}, job.config)
-        return len(drawn(experiment, plugins.load("systems", experiment.system)()))
+        return len(drawn(experiment, system_of(experiment)))
     except UsageError as error:
         raise UsageError(f"{job.planned.id}: {error}") from None

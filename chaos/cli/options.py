@@ -176,6 +176,21 @@ _COMMON_OF_LOAD: Final = (
 _SYSTEM: Final = _option(
     COMMON, "system", "Test this system (chaos list systems).", shell_complete=offer("systems"), metavar="NAME"
 )
+_PROGRAM: Final = (
+    _option(
+        COMMON,
+        "system_version",
+        "Test the system in this version, e.g. 3.5.4, fetched or built once.  [default: the system's]",
+        metavar="VERSION",
+    ),
+    _option(
+        COMMON,
+        "artifacts",
+        "Test your own build of the system, in this folder.",
+        shell_complete=offer("folders"),
+        metavar="FOLDER",
+    ),
+)
 _COMMON_OF_CLUSTER: Final = (
     _option(
         COMMON,
@@ -336,11 +351,12 @@ _HOSTS: Final = (
     _option(SSH, "watchdog_s", "Let a machine heal itself after so long without us.  [default: 30s]"),
 )
 
-_CLUSTER: Final = (_SYSTEM, *_COMMON_OF_CLUSTER, _KEYS, *_HOSTS)
+_CLUSTER: Final = (_SYSTEM, *_PROGRAM, *_COMMON_OF_CLUSTER, _KEYS, *_HOSTS)
 """What decides a cluster, with or without load."""
 
 _ALL: Final = (
     _SYSTEM,
+    *_PROGRAM,
     *_COMMON_OF_LOAD,
     *_COMMON_OF_CLUSTER,
     *_FAULTS,

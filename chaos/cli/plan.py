@@ -28,10 +28,10 @@ _NAMED = 3
 )
 def plan_command(as_json: bool, **options: Any) -> int:
     """Show every fault that `chaos run` with these options would do; do nothing."""
-    from chaos import plugins
     from chaos.backend_choice import chosen
     from chaos.models.registry import model_named
     from chaos.options.planning import mix_of, plan_of, workload_of
+    from chaos.options.tested import system_of
     from cluster.leaders import subjects_of
     from nemesis.targets.resolve import choose
     from nemesis.targets.topology import Topology
@@ -39,7 +39,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
 
     experiment = experiment_of(options)
     backend, why = chosen(experiment.backend, experiment.backend_options)
-    system = plugins.load("systems", experiment.system)()
+    system = system_of(experiment)
     told: list[str] = []
     mix = mix_of(experiment, system)
     rows = plan_of(experiment, system, backend, told.append)

@@ -94,6 +94,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     origin_utc: str
     system: str
     system_version: str
+    artifacts: str = ""  # the folder of the user's own build that ran; empty: it was none
     backend: str
     workload: str
     model: str

@@ -14,12 +14,12 @@ from typing import Any, Final
 
 import msgspec
 
-from chaos import plugins
 from chaos.core.clock import Deadline, now_ns
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.events import RUN_EVENTS, Event, EventLog, Fault
 from chaos.manual.control_socket import Ask, Done, Door, NodeStatus
 from chaos.options.experiment import Experiment
+from chaos.options.tested import system_of
 from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
 from chaos.run.interrupts import Stopper
 from chaos.worker.messages import Observe, Seen
@@ -72,7 +72,7 @@ class Standing:
         self._backend = backend
         self._say = say
         self._stopper = Stopper(lambda _text: say("going down"))
-        self._system: System = plugins.load("systems", experiment.system)()
+        self._system: System = system_of(experiment)
         self._seen = threading.Condition()
         self._stages: list[Fault] = []
         self._acting = threading.Lock()

@@ -49,12 +49,15 @@ DEFAULTS: Final[dict[str, Any]] = {
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
+    ``system_version``: None where a system has only one. ``artifacts``: the folder with the user's own build of it.
     ``checks``: those beside the workload's own. ``thresholds``: as ``chaos.gate.threshold`` writes them; the tightest
     ``rto<=D`` among them is ``rto_budget_s`` as well. ``sequence``: the steps, if the nemesis is one. ``settings`` are
     the system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each field who decided it.
     """
 
     system: str
+    system_version: str | None
+    artifacts: str | None
     backend: str
     workload: str
     nemesis: str
@@ -106,7 +109,13 @@ def beneath(defaults: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, 
 
 
 def resolved(
-    given: Mapping[str, Any], settings: dict[str, str], seed: int, *, workload: str = "queue", keys: int = 4
+    given: Mapping[str, Any],
+    settings: dict[str, str],
+    seed: int,
+    *,
+    workload: str = "queue",
+    keys: int = 4,
+    version: str | None = None,
 ) -> Experiment:
     """Fill in defaults and check what can be checked without the system.
 
@@ -116,11 +125,13 @@ def resolved(
         seed: used if ``given`` has none.
         workload: that of the system, used likewise.
         keys: of the workload, used likewise.
+        version: of the system, used likewise.
 
     Raises:
         UsageError: an impossible value.
     """
     unset: dict[str, Any] = {
+        "artifacts": None,
         "rto_budget_s": None,
         "fault_nodes": (),
         "plan": None,
@@ -129,13 +140,15 @@ def resolved(
         "reuse": None,
         "sequence": None,
     }
-    values = {**DEFAULTS, **unset, "seed": seed, "workload": workload, "keys": keys, **given}
+    values = {**DEFAULTS, **unset, "seed": seed, "workload": workload, "keys": keys, "system_version": version, **given}
     if values["nemesis"] != SEQUENCE:
         values["sequence"] = None  # the command line named another nemesis
     values.setdefault("fault_duration_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
     if "fault_duration_s" not in given:
         origins["fault_duration_s"] = "--fault-interval"
+    if values["artifacts"] is not None:
+        origins["system_version"] = "--artifacts"
     if "seed" not in given:
         origins["seed"] = "drawn for this run"
     for name, amount in BOUNDS.items():

@@ -9,6 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from chaos import plugins
 from chaos.core.errors import UsageError
 from chaos.gate.threshold import parse
@@ -20,6 +22,7 @@ from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
 from chaos.options.gates import checked_operations
 from cluster.bug import SETTING, Bug
 from cluster.system import System, settings_for
+from cluster.versions import can_differ, chosen
 
 if TYPE_CHECKING:
     from chaos.workload.base import Workload
@@ -56,9 +59,10 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     if config is None:
         config = load(Path(driver)) if driver else Config()
     typed = frozenset(given)
+    config = _without_version(config, given)
     backend_options = {**config.backend_options, **{name: given.pop(name) for name in typed & BACKEND_OPTIONS.keys()}}
     said = {**_without_old_budget(config.values, typed), **given, "backend_options": _true(backend_options)}
-    system: System = plugins.load("systems", said.get("system", DEFAULTS["system"]))()
+    system, version = _tested(said)
     in_file = {name: value for name, value in config.settings.items() if not _said(name, asked)}
     declared: dict[str, Any] = {}
     wanted = {**in_file, **asked}
@@ -84,7 +88,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         f"the workload {workload.name}",
     )
     settings, seed = system.resolve(needed), secrets.randbelow(2**31)
-    experiment = resolved(values, settings, seed, workload=workload.name, keys=workload.keys)
+    experiment = resolved(values, settings, seed, workload=workload.name, keys=workload.keys, version=version)
     origins = experiment.origins
     origins.update({name: f"--bug {bug}" for name in declared if name not in said})
     origins.update({name: config.origins[name] for name in config.values if name not in given})
@@ -122,6 +126,24 @@ def _workload(name: str, bug: Bug | None) -> "Workload":
     if bug is not None:
         bugs.check_workload(bug, workload)
     return workload
+
+
+def _without_version(config: Config, given: Mapping[str, Any]) -> Config:
+    """A file without the program that it names, where the command line names another: a version or a build."""
+    own = {"system_version", "artifacts"}
+    other = given.get("system", config.values.get("system")) != config.values.get("system")
+    if not other and not own & given.keys():
+        return config
+    return msgspec.structs.replace(config, values={name: at for name, at in config.values.items() if name not in own})
+
+
+def _tested(said: dict[str, Any]) -> tuple[System, str | None]:
+    """The system in the version that is asked for, which is None where it has only one; its build's path in full."""
+    if said.get("artifacts") is not None:
+        said["artifacts"] = str(Path(said["artifacts"]).expanduser().absolute())
+    own: System = plugins.load("systems", said.get("system", DEFAULTS["system"]))()
+    system = chosen(own, said.get("system_version"), said.get("artifacts"))
+    return system, system.version if can_differ(own) else None
 
 
 def _true(backend_options: Mapping[str, Any]) -> dict[str, Any]:

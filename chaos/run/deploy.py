@@ -95,7 +95,7 @@ def _launches(
 ) -> dict[str, Launch]:
     """How each node is started: as the system says, or as the user says of a cluster that is there already."""
     if experiment.reuse:
-        commands = existing_cluster.read(Path(experiment.reuse), system.roles)
+        commands = existing_cluster.read(Path(experiment.reuse), system.roles, [node.role for node in view.nodes])
         return {
             node.name: existing_cluster.launch(commands[node.role], node, hosts[node.name].home) for node in view.nodes
         }

@@ -56,6 +56,7 @@ def first_info(
         origin_utc=utc_of(began_ns),
         system=e.system,
         system_version=system.version,
+        artifacts=e.artifacts or "",
         backend=backend,
         workload=e.workload,
         model=model.name,

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from chaos import plugins
 from chaos.core.events import RUN_EVENTS, EventLog
 from chaos.core.model import Model
 from chaos.core.op import Word
@@ -14,6 +13,7 @@ from chaos.core.runinfo import RunInfo, write_run
 from chaos.models.registry import model_named
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.planning import mix_of, plan_of, workload_of
+from chaos.options.tested import system_of
 from chaos.run.first_info import first_info
 from chaos.run.interrupts import Stopper
 from chaos.run.phases import Phases
@@ -47,7 +47,7 @@ class RunState:
         self.say = watcher.say
         self.stopper = Stopper(watcher.say)
         self.backend = backend
-        self.system: System = plugins.load("systems", experiment.system)()
+        self.system: System = system_of(experiment)
         self.workload: Workload = workload_of(experiment)
         self.model: Model = model_named(self.workload.model)
         self.mix: Mapping[Word, float] = mix_of(experiment, self.system)
@@ -55,7 +55,8 @@ class RunState:
         self.changes = next((f"{f.word}s" for f in self.mix if f.word in self.changing), "changes")
         self.topology = self.system.topology(experiment.settings)
         if experiment.reuse:
-            existing_cluster.read(Path(experiment.reuse), self.system.roles)  # refused before anything is made
+            used = [spec.role for spec in self.topology]
+            existing_cluster.read(Path(experiment.reuse), self.system.roles, used)  # refused before anything is made
         self.left_out: list[str] = []
         self.plan = plan_of(experiment, self.system, backend, self.left_out.append)
         self.folder = make_run_folder(Path(experiment.store), _group(experiment))

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import NS_PER_S, Deadline, now_ns
+from chaos.core.errors import ChaosError
 from chaos.core.events import Note, Observation
 from chaos.options.amounts import duration
 from chaos.run.collect_logs import collect_logs
@@ -22,11 +23,12 @@ from chaos.run.wall_clock import utc_of
 from chaos.run.watching import Beat, Opening
 from chaos.run.workers import Workers
 from chaos.worker.final_spec import final_spec
-from chaos.worker.messages import Seen
+from chaos.worker.messages import ReadReplicas, ReplicasRead, Seen
 from chaos.worker.pipe import Inside
 from chaos.workload.base import send_deadline_s
-from chaos.workload.final import FinalPhase
+from chaos.workload.final import GIVE_UP_S, FinalPhase
 from cluster.leaders import LeadKeeper, Leads
+from cluster.system import ShowsReplicaData
 from nemesis.faults.fault import READY_TIMEOUT_S
 from nemesis.faults.registry import faults_on
 from nemesis.plan.plan import quiet_stretches
@@ -34,6 +36,8 @@ from nemesis.runner import Nemesis, check_hosts
 
 BEAT_S: Final = 1.0
 TICK_S: Final = 0.2
+READ_S: Final = 30.0
+"""For what replicas hold to be read, once they have all applied the same or are not waited for any more."""
 FAULT_END_S: Final = 120.0
 """How much longer than its planned duration a fault may take until its thread has to be through."""
 
@@ -76,6 +80,7 @@ class UnderLoad:
         self.state = state
         self.deployed = deployed
         self.workers = self._start_workers(undo)
+        self.observer = observer
         self.sight = Sight(observer, LeadKeeper(state.info.subjects))
         self.final_phases = self._final_phases()
         kinds = faults_on(state.experiment.kill)
@@ -206,10 +211,30 @@ class UnderLoad:
             state.check_insisted,
             state.say,
         )
+        self._read_replicas(absent)
         self.recovery.look_for_ended()
         self.workers.end()
         with state.phase("collect", "copying the nodes' logs"):
             collect_logs(self.deployed.cluster, state.folder, state.events)
+
+    def _read_replicas(self, absent: Absent) -> None:
+        """Have each replica say what it holds, where the system's can; what is missing is the checks' business."""
+        state = self.state
+        if not isinstance(state.system, ShowsReplicaData):
+            return
+        state.check_insisted()
+        timeout_s = GIVE_UP_S / 3 if absent.nodes else GIVE_UP_S
+        try:
+            with state.phase("replicas", "asking each replica for the data that it holds"):
+                self.observer.send(ReadReplicas(timeout_s=timeout_s))
+                what = Deadline("replicas to say what they hold", 2 * timeout_s + READ_S)
+                answer = self.observer.take(ReplicasRead, what)
+        except ChaosError as error:
+            state.say(f"warning  replicas are not compared: {error}")
+        else:
+            for line in answer.failed:
+                state.say(f"warning  replicas: {line}")
+            state.say(f"replicas {answer.read} of {answer.read + len(answer.failed)} replicas' data read")
 
     def _watch(self, until_ns: int, waits: Callable[[], bool] = lambda: False) -> None:
         """Wait for the end of a phase under load and tell how it stands; a dead worker is noted once.

@@ -80,6 +80,12 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True, tag="observe"):
     """Begin to observe every period and to say so."""
 
 
+class ReadReplicas(msgspec.Struct, frozen=True, kw_only=True, tag="read-replicas"):
+    """Write down what each replica itself holds, after at most ``timeout_s``; answered by ``ReplicasRead``."""
+
+    timeout_s: float
+
+
 class Remove(msgspec.Struct, frozen=True, kw_only=True, tag="remove"):
     """Remove what was created for the run; answered by ``Removed``."""
 
@@ -88,7 +94,7 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Close the stream and leave."""
 
 
-Command = Load | Stop | Final | Prepare | AskReady | Observe | Remove | End
+Command = Load | Stop | Final | Prepare | AskReady | Observe | ReadReplicas | Remove | End
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
@@ -134,6 +140,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     promises: Promises | None = None
 
 
+class ReplicasRead(msgspec.Struct, frozen=True, kw_only=True, tag="replicas-read"):
+    """The answer to ``ReadReplicas``: how many said what they hold, and a line for each that did not."""
+
+    read: int = 0
+    failed: tuple[str, ...] = ()
+
+
 class Removed(msgspec.Struct, frozen=True, kw_only=True, tag="removed"):
     """The answer to ``Remove``."""
 
@@ -146,4 +159,4 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True, tag="seen"):
     observations: tuple[Observation, ...]
 
 
-Report = Stats | Stopped | FinalDone | Answer | Removed | Seen
+Report = Stats | Stopped | FinalDone | Answer | ReplicasRead | Removed | Seen

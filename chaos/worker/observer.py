@@ -17,9 +17,22 @@ from chaos.core.claims import ClaimWriter
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import EventLog, Observation
-from chaos.worker.messages import Answer, AskReady, Command, Observe, ObserverSpec, Prepare, Remove, Removed, Seen
+from chaos.core.replica_data import ReplicaData, notes_of
+from chaos.worker.messages import (
+    Answer,
+    AskReady,
+    Command,
+    Observe,
+    ObserverSpec,
+    Prepare,
+    ReadReplicas,
+    Remove,
+    Removed,
+    ReplicasRead,
+    Seen,
+)
 from chaos.worker.pipe import Child, Pipe, answered, serve
-from cluster.system import Probe
+from cluster.system import Probe, ShowsReplicaData, System
 
 
 async def _rounds(spec: ObserverSpec, pipe: Pipe, probe: Probe, log: EventLog) -> None:
@@ -54,8 +67,26 @@ async def _rounds(spec: ObserverSpec, pipe: Pipe, probe: Probe, log: EventLog) -
         pipe.say(Seen(observations=tuple(latest.values())))
 
 
+async def _replica_data(system: object, spec: ObserverSpec, timeout_s: float, log: EventLog) -> ReplicasRead:
+    """Write down what each replica holds."""
+    if not isinstance(system, ShowsReplicaData):
+        return ReplicasRead()
+    reader = system.replica_reader(spec.view)
+    try:
+        found = await reader.read(timeout_s)
+    finally:
+        await reader.close()
+    for note in notes_of(found, now_ns()):
+        log.emit(note)
+    return ReplicasRead(read=sum(not one.error for one in found), failed=tuple(filter(None, map(_failed, found))))
+
+
+def _failed(one: ReplicaData) -> str:
+    return f"{one.node}: {one.error}" if one.error else ""
+
+
 async def _body(spec: ObserverSpec, pipe: Pipe) -> None:
-    system = plugins.load("systems", spec.system)()
+    system: System = plugins.load("systems", spec.system)()
     probe: Probe = system.probe(spec.view)
     log = EventLog(Path(spec.folder) / "history" / "observer.events")
     decoder = msgspec.json.Decoder(Command)
@@ -76,6 +107,8 @@ async def _body(spec: ObserverSpec, pipe: Pipe) -> None:
             pipe.say(answered(await probe.readiness()))
         elif isinstance(command, Observe) and rounds is None:
             rounds = asyncio.ensure_future(_rounds(spec, pipe, probe, log))
+        elif isinstance(command, ReadReplicas):
+            pipe.say(await _replica_data(system, spec, command.timeout_s, log))
         elif isinstance(command, Remove):
             pipe.say(Removed(what=await probe.remove()))
     if rounds is not None:

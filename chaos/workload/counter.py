@@ -24,7 +24,7 @@ class CounterWorkload:
     mix: Mapping[F, float] = {F.ADD: 1.0, F.READ: 0.5}
     keys = 8
     needs = frozenset({F.ADD, F.READ})
-    checks = ("assumptions", "counter", "recovery", "progress", "roles", "rto")
+    checks = ("assumptions", "counter", "replica-data", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of both."""

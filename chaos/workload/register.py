@@ -75,7 +75,7 @@ class RegisterWorkload:
     mix: Mapping[F, float] = {F.WRITE: 1.0, F.READ: 1.0, F.CAS: 0.5}
     keys = 24
     needs = frozenset({F.WRITE, F.READ})
-    checks = ("assumptions", "register", "recovery", "progress", "roles", "rto")
+    checks = ("assumptions", "register", "replica-data", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of all three."""

@@ -20,7 +20,7 @@ class SetWorkload:
     mix: Mapping[F, float] = {F.ADD: 1.0, F.READ: 0.1}
     keys = 8
     needs = frozenset({F.ADD, F.READ})
-    checks = ("assumptions", "set", "recovery", "progress", "roles", "rto")
+    checks = ("assumptions", "set", "replica-data", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop; an element is its client's next number, so that no two are the same."""

@@ -116,9 +116,9 @@ STRONGEST_FIRST: Final = (
     ),
     _kind(
         "replica-fork",
-        ("offset at which replicas differ", "offsets at which replicas differ"),
-        "two replicas hold different messages at one offset",
-        "after the run all replicas hold the same log",
+        ("place at which replicas differ", "places at which replicas differ"),
+        "two replicas hold different data at one place: an offset of a log, a key",
+        "after the run all replicas hold the same",
         rule="15",
         excused_by="nobody",
         where=RUNS,

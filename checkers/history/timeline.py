@@ -15,6 +15,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.events import CLOCK_SKEW, DID_NOT_LAST, Event, Fault, Note, Observation, Phase
 from chaos.core.fault_nature import Identity
 from chaos.core.history import NEVER_NS
+from chaos.core.replica_data import REPLICA_DATA, ReplicaData, data_in
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import FaultResult
 from checkers.history.leadership import (
@@ -95,7 +96,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     ``in_sync``: who was in sync, by speaker and time. ``clocks``: node → each comparison of its wall clock with the
     control host's, as (ns ahead, error in ns). ``final_phases_ended``: all that the run requires ended well.
     ``loaded``: the load began.
-    ``nodes``: what is known of each node's process and answers.
+    ``nodes``: what is known of each node's process and answers. ``replica_data``: what each replica said that it holds,
+    the last time it was asked.
     """
 
     origin_ns: int
@@ -110,6 +112,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     loaded: bool
     nodes: NodeStates = NodeStates()
     clocks: dict[str, tuple[tuple[int, int], ...]] = {}
+    replica_data: tuple[ReplicaData, ...] = ()
 
     def seconds(self, at_ns: int) -> float:
         """Seconds since the load began."""
@@ -226,6 +229,12 @@ def _clocks(events: Iterable[Event]) -> dict[str, tuple[tuple[int, int], ...]]:
     return out
 
 
+def _replica_data(events: Iterable[Event]) -> tuple[ReplicaData, ...]:
+    notes = [event for event in events if isinstance(event, Note) and event.name == REPLICA_DATA]
+    said = [data_in(note) for note in notes]
+    return tuple({(one.subject, one.node): one for one in said}.values())
+
+
 def _ended(events: list[Event], name: str) -> bool:
     """Whether a phase ended, and well."""
     edges = [event for event in events if isinstance(event, Phase) and event.name == name]
@@ -252,4 +261,5 @@ def timeline_of(events: list[Event], run: RunInfo) -> Timeline:
         loaded=any(isinstance(event, Phase) and event.name == "load" for event in events),
         nodes=node_states(events),
         clocks=_clocks(events),
+        replica_data=_replica_data(events),
     )

@@ -10,6 +10,7 @@ from reports import words
 _ASKED = (
     "system",
     "system_version",
+    "artifacts",
     "backend",
     "workload",
     "nemesis",

@@ -187,7 +187,7 @@ def environment(parts: Parts) -> tuple[Table, ...]:
     ]
     versions = [
         ("chaos", run.chaos_version),
-        (run.system, run.system_version),
+        (run.system, run.system_version + (f", own build in {run.artifacts}" if run.artifacts else "")),
         ("backend", run.backend),
         ("engine", (results.engine + (f" ({results.engine_note})" if results.engine_note else "")) if results else "—"),
         ("schema", str(run.schema_version)),

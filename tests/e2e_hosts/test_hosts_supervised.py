@@ -46,7 +46,9 @@ def supervised(sandbox):
         info = NodeInfo(name=name, role="broker", address=host.address)
         host.put(LOOP, f"{host.home}/loop")
         start = f"[ -e {host.home}/up ] && exit; touch {host.home}/up; setsid sh {host.home}/loop {host.home} &"
-        commands = existing_cluster.parse({"broker": {**COMMANDS, "start": start}}, "f", ("broker",))["broker"]
+        commands = existing_cluster.parse({"broker": {**COMMANDS, "start": start}}, "f", ("broker",), ("broker",))[
+            "broker"
+        ]
         nodes[name] = Node(info, host, existing_cluster.launch(commands, info, host.home))
         process.start(nodes[name], made.run_id)
     yield Cluster(made.run_id, nodes, {"broker": "replica"}), made.hosts["client"]

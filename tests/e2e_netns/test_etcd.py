@@ -19,7 +19,7 @@ def test_the_leader_is_killed_and_comes_back_with_its_data(running):
     running.await_processes()
     running.await_ready()
     (note,) = running.ask("confirm")["notes"]
-    assert note["text"] == "etcd 3.4.23; 4 settings proven to be in effect on 3 nodes"
+    assert note["text"] == "etcd 3.4.23; 6 settings proven to be in effect on 3 nodes"
 
     said = running.ask("use")
     assert {node for node, *_ in said} == {"n1", "n2", "n3"}

@@ -1,10 +1,13 @@
 """Whole runs on a real etcd: valid as it comes, invalid when clients ask for reads that may be old."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
+
+from cluster.systems.etcd.system import Etcd
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
@@ -41,6 +44,39 @@ def test_etcd_is_valid(workload, nemesis, backend, tmp_path):
         check=True,
     ).stdout
     assert workload != "register" or " cas " in shown, "its operations are shown in their own words"
+
+
+def test_another_version_with_five_members_and_a_learner_is_valid(tmp_path):
+    """Built of Go modules; each of the six is asked for what it holds."""
+    options = ("--system-version", "3.6.16", "--set", "cluster.members=5", "--set", "cluster.learners=1")
+    settled = ("--set", "auto-compaction-mode=revision", "--set", "auto-compaction-retention=200")
+    code, results, said = run(tmp_path, "--nemesis", "minor-kill", *options, *settled, "--set", "snapshot-count=500")
+    assert code == 0, said
+    assert (
+        "etcd 3.6.16; 6 settings proven to be in effect on 6 nodes"
+        in (tmp_path / "current" / "history" / "observer.events").read_text()
+    )
+    rows = {check["name"]: check for check in results["checks"]}
+    assert (rows["replica-data"]["valid"], rows["replica-data"]["examined"]) == (True, "6 replicas")
+    assert json.loads((tmp_path / "current" / "run.json").read_text())["system_version"] == "3.6.16"
+
+
+def test_somebodys_own_build_with_failpoints(tmp_path):
+    """A folder with the program alone; the run is replayed with it."""
+    newer = Etcd("3.6.16")
+    built = newer.variant(newer.resolve({"build.gofail": "true"})).fetch(print)
+    own = tmp_path / "own"
+    own.mkdir()
+    shutil.copy2(built / "etcd", own)
+    failpoints = ("--set", "build.gofail=true", "--set", "gofail.failpoints=go.etcd.io/etcd/server/v3/mvcc/x=print")
+    store = tmp_path / "store"
+    code, _, said = run(store, "--artifacts", str(own), "--nemesis", "noop", "--time-limit", "10", *failpoints)
+    assert code == 0, said
+    info = json.loads((store / "current" / "run.json").read_text())
+    assert (info["system_version"], info["artifacts"]) == ("3.6.16", str(own))
+    config = (store / "current" / "config.yaml").read_text()
+    assert "system_version: 3.6.16" in config
+    assert f"artifacts: {own}" in config
 
 
 def test_reads_of_old_copies_are_found(tmp_path):

@@ -55,7 +55,7 @@ def test_a_process_is_found_stopped_killed_and_started_again_by_the_users_comman
         info,
         host,
         existing_cluster.launch(
-            existing_cluster.parse({"broker": DAEMON}, "f", ("broker",))["broker"], info, host.home
+            existing_cluster.parse({"broker": DAEMON}, "f", ("broker",), ("broker",))["broker"], info, host.home
         ),
     )
     assert process.adopt(node) is None

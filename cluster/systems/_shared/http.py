@@ -12,10 +12,11 @@ _HEX: Final = 16
 
 
 class Request(NamedTuple):
-    """A path, and the JSON to post there; without any it is fetched."""
+    """A path, and the JSON to post there; without any it is fetched. ``method``: of HTTP, if it is another."""
 
     path: str
     body: bytes = b""
+    method: str = ""
 
 
 class Answer(NamedTuple):
@@ -38,7 +39,8 @@ class Http:
     def encode(self, number: int, request: Request) -> bytes:
         """The request; its answer is the next one."""
         self._number = number
-        head = f"{'POST' if request.body else 'GET'} {request.path} HTTP/1.1\r\nHost: {self._host}\r\n"
+        method = request.method or ("POST" if request.body else "GET")
+        head = f"{method} {request.path} HTTP/1.1\r\nHost: {self._host}\r\n"
         return f"{head}Content-Length: {len(request.body)}\r\n\r\n".encode() + request.body
 
     def feed(self, data: bytes) -> list[tuple[int, Answer]]:

@@ -5,15 +5,11 @@ A folder there (``cluster.systems._shared.cache``) is complete or absent: it is 
 The module refuses to install tools.
 """
 
-import fcntl
 import hashlib
 import os
 import platform
 import shutil
-import subprocess
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,14 +19,11 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, DeployError
 from cluster.needs import Need
 from cluster.systems._shared.cache import cache_root
+from cluster.systems._shared.fetching import Say, locked, watched
 
 FETCH_TIMEOUT_S: Final = 1200.0
-_POLL_S: Final = 0.2
-_SAY_EVERY_S: Final = 5.0
 _MANIFEST: Final = "manifest.json"
 JAVA_PACKAGE: Final = "openjdk-17-jre-headless"
-
-Say = Callable[[str], None]
 
 
 class Distribution(NamedTuple):
@@ -103,14 +96,14 @@ def fetch(wanted: Distribution, say: Say, environment: Mapping[str, str] | None 
         return folder
     _need(wanted, "mvn", "maven", environment)
     root.mkdir(parents=True, exist_ok=True)
-    with _locked(wanted, root / f"{folder.name}.lock", say):
+    with locked(root / f"{folder.name}.lock", wanted.name, FETCH_TIMEOUT_S, say):
         if is_complete(folder):
             return folder
         for left in root.glob(f"{folder.name}.partial-*"):  # of runs that were cut off: we hold the lock
             shutil.rmtree(left)
         partial = root / f"{folder.name}.partial-{os.getpid()}"
         try:
-            _fill(wanted, partial, root / f"{wanted.program}-maven.log", say, environment)
+            _fill(wanted, partial, root / f"{folder.name}.log", say, environment)
             if folder.exists():  # there, but not what its manifest says
                 shutil.rmtree(folder)
             partial.rename(folder)
@@ -178,24 +171,6 @@ def _need(wanted: Distribution, program: str, package: str, environment: Mapping
         raise CapabilityError(f"{wanted.label} needs {program}, which is not on the PATH; apt-get install {package}")
 
 
-@contextmanager
-def _locked(wanted: Distribution, path: Path, say: Say) -> Iterator[None]:
-    deadline = Deadline(f"another run to finish fetching {wanted.label} (lock {path})", FETCH_TIMEOUT_S)
-    with path.open("w") as file:
-        told = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not told:
-                    say(f"{wanted.name}: another run is fetching it; waiting")
-                    told = True
-                deadline.check()
-                time.sleep(_POLL_S)
-        yield
-
-
 def _fill(wanted: Distribution, partial: Path, log: Path, say: Say, environment: Mapping[str, str]) -> None:
     say(f"{wanted.name}: fetching its jars with Maven into {partial.parent} ({wanted.size}, once)")
     partial.mkdir()
@@ -221,20 +196,9 @@ def _maven(wanted: Distribution, pom: Path, target: Path, log: Path, say: Say, e
         f"-DoutputDirectory={target}",
     ]
     deadline = Deadline(f"Maven to fetch {wanted.label}'s jars (log {log})", FETCH_TIMEOUT_S)
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment) as maven,
-    ):
-        try:
-            next_word = time.monotonic() + _SAY_EVERY_S
-            while maven.poll() is None:
-                deadline.check()
-                if time.monotonic() >= next_word:
-                    say(f"{wanted.name}: {log.read_bytes().count(b'Downloaded from')} files so far")
-                    next_word += _SAY_EVERY_S
-                time.sleep(_POLL_S)
-        except BaseException:
-            maven.terminate()
-            raise
-    if maven.returncode != 0:
-        raise DeployError(f"Maven could not fetch {wanted.name} (exit {maven.returncode}); its output is in {log}")
+
+    def progress(printed: bytes) -> str:
+        return f"{wanted.name}: {printed.count(b'Downloaded from')} files so far"
+
+    if (code := watched(argv, log, deadline, environment, progress, say)) != 0:
+        raise DeployError(f"Maven could not fetch {wanted.name} (exit {code}); its output is in {log}")

@@ -19,6 +19,7 @@ from chaos.models.objects.answers import Found
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems.etcd.gateway import Gateway
+from cluster.systems.etcd.launch import MEMBER
 from cluster.systems.etcd.members import Members
 
 NUMBERS: Final = 50
@@ -47,7 +48,7 @@ class EtcdClient(RoutedClient[Gateway]):
     """One logical client of etcd."""
 
     def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
-        gateways = {node.name: Gateway(node.address) for node in view.nodes}
+        gateways = {node.name: Gateway(node.address) for node in view.of_role(MEMBER)}
         super().__init__(view, number, clients, seed, gateways, Members(gateways), "the members")
         self._mark = view.mark
         self._serializable = view.settings["client.serializable"] == "true"

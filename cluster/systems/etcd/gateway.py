@@ -10,6 +10,7 @@ from cluster.systems._shared.http import OK, HttpLinks, Request
 from cluster.systems.etcd.outcomes import outcome
 
 CLIENT_PORT: Final = 2379
+PEER_PORT: Final = 2380
 
 AnswerT = TypeVar("AnswerT")
 
@@ -21,14 +22,29 @@ class Gateway:
         self._links = HttpLinks(host, port)
 
     async def call(
-        self, path: str, body: Mapping[str, Any] | None, kind: type[AnswerT], deadline_ns: int, *, write: bool = False
+        self,
+        path: str,
+        body: Mapping[str, Any] | None,
+        kind: type[AnswerT],
+        deadline_ns: int,
+        *,
+        write: bool = False,
+        method: str = "",
     ) -> AnswerT:
-        """One request, one answer. ``body``: bytes in it go as base64; None: fetch. ``write``: it changes something.
+        """One request, one answer.
+
+        Args:
+            path: what is asked.
+            body: goes with it, bytes as base64; None: fetch.
+            kind: what the answer is read as.
+            deadline_ns: when there must be one.
+            write: whether it changes something.
+            method: of HTTP, if it is not the usual one.
 
         Raises:
             Definite: nothing was changed. Indefinite: nobody knows.
         """
-        request = Request(path, b"" if body is None else msgspec.json.encode(body))
+        request = Request(path, b"" if body is None else msgspec.json.encode(body), method)
         answer = await self._links.ask(request, deadline_ns)
         if answer.status != OK:
             raise outcome(answer.body, write=write)

@@ -16,8 +16,11 @@ from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.etcd.gateway import Gateway
-from cluster.systems.etcd.members import Members
+from cluster.systems.etcd.launch import LEARNER
+from cluster.systems.etcd.members import Members, Raft
+from cluster.systems.etcd.programs import release_of
 from cluster.systems.etcd.settings import FLAGS, GROUP, promises
+from cluster.systems.etcd.settings import flags_of as defaults_of
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
@@ -48,23 +51,27 @@ class EtcdProbe(Probe):
             DeployError: a setting is not in effect, or a member does not say.
         """
         shown: dict[str, dict[str, str]] = {}
+        in_effect: dict[str, dict[str, str]] = {}
         versions: set[str] = set()
         for node in self._view.nodes:
             deadline_ns = _soon(_TIMEOUT_S)
             try:
                 said = await self._members.variables(node.name, deadline_ns)
-                versions.add((await self._gateways[node.name].call("/version", None, _Version, deadline_ns)).etcdserver)
+                version = (await self._gateways[node.name].call("/version", None, _Version, deadline_ns)).etcdserver
             except (Definite, Indefinite) as error:
                 raise DeployError(f"{node.name} does not say its settings in effect: {error}") from None
+            versions.add(version)
             shown[node.name] = flags_of(said.cmdline)
+            in_effect[node.name] = {**defaults_of(release_of(version)), **shown[node.name]}
         wanted = {name: self._view.settings[name] for name in FLAGS if asked is None or name in asked}
-        check(shown, wanted)
+        check(in_effect, wanted)
         which = ", ".join(sorted(versions))
         text = f"etcd {which}; {len(wanted)} settings proven to be in effect on {len(shown)} nodes"
         note = Note(time_ns=now_ns(), name="settings-in-effect", text=text)
         alike = set.intersection(*(set(flags.items()) for flags in shown.values()))
         settings = {name: value for name, value in alike if name in FLAGS}
-        return Confirmed(notes=(note,), settings=settings, promises=None if asked is None else _promised(shown))
+        promised = None if asked is None else _promised(shown, in_effect)
+        return Confirmed(notes=(note,), settings=settings, promises=promised)
 
     async def readiness(self) -> str | None:
         """None when every member answers and all know the same leader."""
@@ -85,7 +92,7 @@ class EtcdProbe(Probe):
             asked_ns=asked_ns,
             node=node.name,
             alive=True,
-            role="leader" if leader == node.name else "follower" if raft.lead != "0" else "no leader",
+            role=_role(node, leader, raft),
             claims=(Claim(subject=GROUP, leader=leader, epoch=raft.term),),
         )
 
@@ -106,25 +113,31 @@ class EtcdProbe(Probe):
         self._members.close()
 
 
+def _role(node: NodeInfo, leader: str | None, raft: Raft) -> str:
+    """What a node is, in etcd's words."""
+    if node.role == LEARNER:
+        return LEARNER
+    return "leader" if leader == node.name else "follower" if raft.lead != "0" else "no leader"
+
+
 def flags_of(cmdline: Sequence[str]) -> dict[str, str]:
     """Pure: the flags in a command line, ``--name=value``, ``--name value``, or ``--name``."""
     return {name: value or "true" for name, value in _FLAG.findall(" ".join(cmdline))}
 
 
-def check(shown: Mapping[str, Mapping[str, str]], wanted: Mapping[str, str]) -> None:
+def check(in_effect: Mapping[str, Mapping[str, str]], wanted: Mapping[str, str]) -> None:
     """Pure: raises DeployError for the first setting that a member does not run with."""
-    for node, flags in shown.items():
+    for node, flags in in_effect.items():
         for name, value in wanted.items():
-            found = flags.get(name, FLAGS[name])
-            if found != value:
+            if (found := flags[name]) != value:
                 raise DeployError(f"settings are not in effect: {node}: {name} is {found} instead of {value}")
 
 
-def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:
+def _promised(shown: Mapping[str, Mapping[str, str]], in_effect: Mapping[str, Mapping[str, str]]) -> Promises:
     """What holds of members of somebody else's cluster; how soon is known only where each shows its timeout."""
     if not all("election-timeout" in flags for flags in shown.values()):
         return Promises(not_taken=("to serve again in time (not every command line shows election-timeout)",))
-    return least(promises({**FLAGS, **flags}) for flags in shown.values())
+    return least(promises(flags) for flags in in_effect.values())
 
 
 def _soon(timeout_s: float) -> int:

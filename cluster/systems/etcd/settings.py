@@ -2,25 +2,53 @@
 
 import difflib
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Promises
 from cluster.systems._shared import routing
+from cluster.systems.etcd.programs import Release
 
 GROUP: Final = "etcd"
 """What the Raft group is called in observations."""
 
-FLAGS: Final[Mapping[str, str]] = {
-    "heartbeat-interval": "100",
-    "election-timeout": "1000",
-    "pre-vote": "false",
-    "snapshot-count": "100000",
-}
-"""The flags of etcd that may be set, with the defaults of 3.4; times in ms."""
+FLAGS: Final = (
+    "heartbeat-interval",
+    "election-timeout",
+    "pre-vote",
+    "snapshot-count",
+    "auto-compaction-mode",
+    "auto-compaction-retention",
+)
+"""The flags of etcd that may be set; times in ms."""
 
-_OWN: Final = {"client.routing": "mixed", "client.routePollInterval": "1", "client.serializable": "false"}
-_SWITCHES: Final = ("client.serializable", "pre-vote")
+_PRE_VOTE_SINCE: Final = (3, 5)
+_FEWER_ENTRIES_SINCE: Final = (3, 6)
+
+_OWN: Final = MappingProxyType(
+    {
+        "client.routing": "mixed",
+        "client.routePollInterval": "1",
+        "client.serializable": "false",
+        "cluster.members": "3",
+        "cluster.learners": "0",
+        "process.GOMAXPROCS": "1",
+        "build.gofail": "false",
+        "gofail.failpoints": "",
+    }
+)
+_WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "client.serializable": ("true", "false"),
+        "cluster.members": ("3", "5"),
+        "cluster.learners": ("0", "1"),
+        "build.gofail": ("true", "false"),
+        "pre-vote": ("true", "false"),
+        "auto-compaction-mode": ("periodic", "revision"),
+    }
+)
+_NUMBERS: Final = ("heartbeat-interval", "election-timeout", "snapshot-count", "process.GOMAXPROCS")
 _BEATS_LEAST: Final = 5
 _ELECTION_MOST_MS: Final = 50_000
 
@@ -36,35 +64,70 @@ makes the others wait anew: of two members, each round elects one in about half 
 HELP: Final[Mapping[str, str]] = {
     **routing.CLIENT_HELP,
     "client.serializable": "true: a member answers reads from its own copy, which may be old (default false)",
+    "cluster.members": "how many members there are: 3 (default) or 5",
+    "cluster.learners": "1: a learner joins, which gets the log and has no vote (default 0)",
+    "process.GOMAXPROCS": "how many processors a member uses at once (default 1: members share a small machine)",
+    "build.gofail": "true: build etcd with its failpoints; each member serves them on port 22381 (default false)",
+    "gofail.failpoints": "failpoints that are on from the start, as GOFAIL_FAILPOINTS has them: PACKAGE/NAME=TERMS;...",
     "heartbeat-interval": "ms between two heartbeats of the leader (default 100)",
     "election-timeout": "ms without a heartbeat after which a member stands for election (default 1000)",
-    "pre-vote": "true: a member asks whether it could win before it stands for election (default false)",
-    "snapshot-count": "entries of the log after which a snapshot is taken (default 100000)",
+    "pre-vote": "true: a member asks whether it could win before it stands for election (default true; in 3.4 false)",
+    "snapshot-count": "entries of the log after which a snapshot is taken (default 10000; before 3.6 100000)",
+    "auto-compaction-mode": "what auto-compaction-retention counts: periodic: time (default), or revision",
+    "auto-compaction-retention": "how much history is kept, e.g. 5s or, of revisions, 1000 (default 0: all of it)",
 }
 
 
-def resolve(settings: Mapping[str, str]) -> dict[str, str]:
-    """All settings, checked, with the defaults filled in. Raises UsageError."""
-    resolved = {**_OWN, **FLAGS, **settings}
+def flags_of(release: Release) -> dict[str, str]:
+    """The flags that may be set, with the defaults of a release."""
+    return {
+        "heartbeat-interval": "100",
+        "election-timeout": "1000",
+        "pre-vote": "true" if release >= _PRE_VOTE_SINCE else "false",
+        "snapshot-count": "10000" if release >= _FEWER_ENTRIES_SINCE else "100000",
+        "auto-compaction-mode": "periodic",
+        "auto-compaction-retention": "0",
+    }
+
+
+def resolve(settings: Mapping[str, str], release: Release) -> dict[str, str]:
+    """All settings, checked, with the defaults of a release filled in. Raises UsageError."""
+    resolved = {**_OWN, **flags_of(release), **settings}
     for name, value in settings.items():
-        if name not in HELP:
-            near = difflib.get_close_matches(name, HELP, n=1)
-            guess = f"did you mean {near[0]}?" if near else f"known: {', '.join(HELP)}"
-            raise UsageError(f"--set {name}: etcd has no such setting here; {guess}")
-        routing.check_client(name, value)
-        if name in _SWITCHES and value not in ("true", "false"):
-            raise UsageError(f"--set {name}={value}: true or false")
-        if name in FLAGS and name not in _SWITCHES and not (value.isdecimal() and int(value) > 0):
-            raise UsageError(f"--set {name}={value}: a whole number above 0")
+        _check(name, value)
     election, least = resolved["election-timeout"], _BEATS_LEAST * int(resolved["heartbeat-interval"])
     if not least <= int(election) <= _ELECTION_MOST_MS:
         right = f"from {least}, {_BEATS_LEAST} times heartbeat-interval, to {_ELECTION_MOST_MS}"
         raise UsageError(f"--set election-timeout={election}: {right}")
+    retention = resolved["auto-compaction-retention"]
+    if resolved["auto-compaction-mode"] == "revision" and not retention.isdecimal():
+        raise UsageError(f"--set auto-compaction-retention={retention}: a whole number of revisions")
+    if resolved["gofail.failpoints"] and resolved["build.gofail"] != "true":
+        raise UsageError("--set gofail.failpoints: only a build with failpoints has them; add --set build.gofail=true")
     return resolved
+
+
+def _check(name: str, value: str) -> None:
+    """Check one setting by itself. Raises UsageError."""
+    if name not in HELP:
+        near = difflib.get_close_matches(name, HELP, n=1)
+        guess = f"did you mean {near[0]}?" if near else f"known: {', '.join(HELP)}"
+        raise UsageError(f"--set {name}: etcd has no such setting here; {guess}")
+    routing.check_client(name, value)
+    words = _WORDS.get(name)
+    if words is not None and value not in words:
+        said = "true or false" if words == ("true", "false") else f"one of {', '.join(words)}"
+        raise UsageError(f"--set {name}={value}: {said}")
+    if name in _NUMBERS and not (value.isdecimal() and int(value) > 0):
+        raise UsageError(f"--set {name}={value}: a whole number above 0")
+    if name == "auto-compaction-retention" and not value.rstrip("smh").isdecimal():
+        raise UsageError(f"--set {name}={value}: a time like 5s or 1h, or a whole number of revisions")
 
 
 def promises(settings: Mapping[str, str]) -> Promises:
     """Everything that is checked: nothing is by design. How soon it holds depends on the election timeout."""
     elected_s = ELECTION_TIMEOUTS[settings["pre-vote"]] * int(settings["election-timeout"]) / 1000
     within_s = RECOVERS_WITHIN_S + elected_s
-    return Promises(recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s)
+    return Promises(
+        recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s, replicas_read=True
+    )

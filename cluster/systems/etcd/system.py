@@ -6,93 +6,121 @@ from types import MappingProxyType
 from typing import Final
 
 from chaos.core.client import Client
+from chaos.core.errors import UsageError
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from cluster.host import NodeSpec
 from cluster.needs import Need
-from cluster.nodes.process import STDOUT
-from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems._shared import debian, routing
+from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
+from cluster.systems._shared import debian, gomodules, routing
+from cluster.systems.etcd import launch as launch_of
+from cluster.systems.etcd import programs
 from cluster.systems.etcd import settings as settings_of
-from cluster.systems.etcd.gateway import CLIENT_PORT
-from cluster.systems.etcd.settings import FLAGS, GROUP
+from cluster.systems.etcd.launch import LEARNER, MEMBER
+from cluster.systems.etcd.programs import PACKAGE
+from cluster.systems.etcd.settings import GROUP
 
 _WORDS: Final[Mapping[str, type[Word]]] = {
     register.MODEL: register.F,
     sets.MODEL: sets.F,
     counter.MODEL: counter.F,
 }
-PACKAGE: Final = debian.Package("etcd", "etcd-server", "3.4.23", "8 MB")
-ROLE: Final = "member"
-MEMBERS: Final = ("n1", "n2", "n3")
-PEER_PORT: Final = 2380
+_LETTERS: Final = MappingProxyType({MEMBER: "n", LEARNER: "l"})
 
 
 class Etcd:
-    """etcd 3.4: three members, one Raft group. Implements ``cluster.system.System``; only ``fetch`` is not pure."""
+    """etcd, 3.4 of Debian or any later version: one Raft group of three or five members, and a learner.
+
+    Implements ``cluster.system.System``, ``cluster.versions.HasVersions``, ``TakesBuilds`` and ``BuildsVariants``; only
+    ``fetch`` and ``built`` are not pure.
+
+    Args:
+        version: of the program.
+        build: the folder of somebody's own build of it.
+        gofail: whether the program has failpoints.
+    """
 
     name = "etcd"
-    version = PACKAGE.version
-    roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
+    build_holds = programs.HOLDS
+    roles: Mapping[str, RoleKind] = MappingProxyType({MEMBER: "replica", LEARNER: "replica"})
     workload = "register"
-    start_order = ((ROLE,),)
+    start_order = ((MEMBER,), (LEARNER,))
     settings_help: Mapping[str, str] = settings_of.HELP
 
-    def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """All settings, checked, with the defaults filled in. Raises UsageError."""
-        return settings_of.resolve(settings)
+    def __init__(self, version: str = PACKAGE.version, build: Path | None = None, *, gofail: bool = False) -> None:
+        self.version = version
+        self._build = build
+        self._gofail = gofail
+        self._release = programs.release_of(version)
 
-    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - always the same
-        """Three members."""
-        return tuple(NodeSpec(name=name, role=ROLE) for name in MEMBERS)
+    def at(self, version: str) -> "Etcd":
+        """Debian's version, or a later one. Raises UsageError for any other."""
+        programs.check_had(version)
+        return Etcd(version)
+
+    def built(self, folder: Path) -> "Etcd":
+        """The build in a folder, which says its version itself. Raises UsageError."""
+        return Etcd(programs.version_in(folder), folder)
+
+    def variant(self, settings: Mapping[str, str]) -> "Etcd":
+        """With or without failpoints."""
+        return Etcd(self.version, self._build, gofail=settings["build.gofail"] == "true")
+
+    def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """All settings, checked, with the defaults of this version filled in. Raises UsageError."""
+        resolved = settings_of.resolve(settings, self._release)
+        if resolved["build.gofail"] == "true" and self._build is None and self._release < programs.FIRST_MODULE:
+            raise UsageError("--set build.gofail=true: Debian's etcd has no failpoints; add --system-version 3.5.4")
+        return resolved
+
+    def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:
+        """The members, and the learner if there is one."""
+        numbers = {MEMBER: int(settings["cluster.members"]), LEARNER: int(settings["cluster.learners"])}
+        return tuple(
+            NodeSpec(name=f"{_LETTERS[role]}{number}", role=role)
+            for role, many in numbers.items()
+            for number in range(1, many + 1)
+        )
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002 - one group
         """The one Raft group, which serves every key."""
-        return (Subject(name=GROUP, nodes=MEMBERS),)
+        return (Subject(name=GROUP, nodes=tuple(spec.name for spec in self.topology(settings))),)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``settings.promises``."""
         return settings_of.promises(settings)
 
     def fetch(self, say: Callable[[str], None]) -> Path:
-        """The folder that holds ``etcd``, out of Debian's package."""
+        """The folder that holds ``etcd``: somebody's own, or out of Debian's package, or built of Go modules."""
+        if self._build is not None:
+            return self._build
+        if self._release >= programs.FIRST_MODULE:
+            return gomodules.built(programs.of_modules(self.version, gofail=self._gofail), say)
         return debian.unpacked(PACKAGE, say)
 
     def needs(self) -> Need:
-        """Debian's package, or the tools that fetch it."""
+        """Debian's package, or the tools that fetch it; of a later version what builds it."""
+        if self._release >= programs.FIRST_MODULE:
+            return gomodules.needs(programs.of_modules(self.version, gofail=self._gofail))
         return debian.needs(PACKAGE)
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
-        """A member that has data goes on with it, whatever else it is told of the cluster."""
-        own, peer = f"http://{node.address}:{CLIENT_PORT}", f"http://{node.address}:{PEER_PORT}"
-        flags = {
-            "name": node.name,
-            "data-dir": f"{home}/data",
-            "listen-client-urls": own,
-            "advertise-client-urls": own,
-            "listen-peer-urls": peer,
-            "initial-advertise-peer-urls": peer,
-            "initial-cluster": ",".join(f"{each.name}=http://{each.address}:{PEER_PORT}" for each in view.nodes),
-            "initial-cluster-token": view.mark,
-            "logger": "zap",
-            **{name: view.settings[name] for name in FLAGS},
-        }
-        return Launch(
-            argv=(f"{artefacts}/etcd", *(f"--{name}={value}" for name, value in flags.items())),
-            env={"GOMAXPROCS": "1", "HOME": home},
-            files={},
-            ready_pattern="serving peer traffic",  # clients are served once there is a leader, which may need others
-            logs=(STDOUT,),
-            data=("data",),
-        )
+        """See ``launch.launch``."""
+        return launch_of.launch(node, home, artefacts, view)
 
     def probe(self, view: ClusterView) -> Probe:
         """A probe of this cluster."""
         from cluster.systems.etcd.probe import EtcdProbe
 
         return EtcdProbe(view)
+
+    def replica_reader(self, view: ClusterView) -> ReplicaReader:
+        """A reader of what each member holds."""
+        from cluster.systems.etcd.replicas import EtcdReplicas
+
+        return EtcdReplicas(view)
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; any other number gives one that follows the leader."""

@@ -1,12 +1,13 @@
-"""RocketMQ's jars, and the native library that its brokers load."""
+"""RocketMQ's jars in each version, and the native library that its brokers load."""
 
 import platform
+import re
 import zipfile
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from chaos.core.errors import CapabilityError, DeployError
+from chaos.core.errors import CapabilityError, DeployError, UsageError
 from cluster.systems._shared.maven import Distribution
 
 VERSION: Final = "5.5.0"
@@ -18,6 +19,8 @@ def unpack_native(partial: Path) -> None:
     if member is None:
         raise CapabilityError(f"RocketMQ has no native library for {platform.machine()}; use x86-64 or ARM-64")
     jars = [*(partial / "lib").glob("rocketmq-rocksdb-*.jar")]
+    if not jars:
+        return  # early versions have none
     if len(jars) != 1:
         raise DeployError(f"{partial}/lib: {len(jars)} rocketmq-rocksdb jars instead of one; remove the folder")
     with zipfile.ZipFile(jars[0]) as archive:
@@ -32,3 +35,40 @@ DISTRIBUTION: Final = Distribution(
     pom=files(__package__).joinpath("distribution.pom").read_bytes(),
     finish=unpack_native,
 )
+HOLDS: Final = "lib with RocketMQ's jars, as its distribution unpacks to"
+_FIRST: Final = (5, 0)
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+([-.]\w+)*", re.ASCII)
+_BROKER: Final = "rocketmq-broker-*.jar"
+
+
+def distribution(version: str) -> Distribution:
+    """The jars of a version; whether the registry has it is for Maven to find out.
+
+    Raises:
+        UsageError: it is no version, or one without controllers.
+    """
+    _check(version)
+    if version == VERSION:
+        return DISTRIBUTION
+    return DISTRIBUTION._replace(
+        version=version, size="about 100 MB", pom=DISTRIBUTION.pom.replace(VERSION.encode(), version.encode())
+    )
+
+
+def version_in(folder: Path) -> str:
+    """The version of the jars in the folder ``lib`` of a folder. Raises UsageError: there are none."""
+    jars = [*(folder / "lib").glob(_BROKER)]
+    if len(jars) != 1:
+        raise UsageError(f"{len(jars)} {_BROKER} in {folder / 'lib'} instead of one; name a folder that holds {HOLDS}")
+    before, after = _BROKER.split("*")
+    version = jars[0].name.removeprefix(before).removesuffix(after)
+    _check(version)
+    return version
+
+
+def _check(version: str) -> None:
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        raise UsageError(f"--system-version {version}: write it like {VERSION}")
+    if (int(found[1]), int(found[2])) < _FIRST:
+        raise UsageError(f"--system-version {version}: RocketMQ has controllers since 5.0.0; name that or a later one")

@@ -15,8 +15,11 @@ namesrv: {process: Namesrv, start: run, stop: end}
 """
 
 
-def parsed(text: str) -> dict[str, existing_cluster.Commands]:
-    return existing_cluster.parse(yaml.safe_load(text), "f", ("broker", "namesrv"))
+ROLES = ("broker", "namesrv")
+
+
+def parsed(text: str, used: tuple[str, ...] = ROLES) -> dict[str, existing_cluster.Commands]:
+    return existing_cluster.parse(yaml.safe_load(text), "f", ROLES, used)
 
 
 def test_commands_are_filled_in_for_each_node():
@@ -27,6 +30,12 @@ def test_commands_are_filled_in_for_each_node():
     assert (launch.argv[-2:], launch.stop[-2:]) == (("/home/x", "start.sh"), ("/home/x", "stop.sh"))
     assert (launch.found_by, launch.logs, launch.data) == ("Broker", ("/var/log/b.log",), ())
     assert commands["namesrv"].logs == ()
+
+
+def test_a_role_that_the_cluster_has_no_nodes_of_may_be_left_out():
+    alone = "broker: {process: Broker, start: x, stop: y}\n"
+    assert [*parsed(alone, ("broker",))] == ["broker"]
+    assert [*parsed(GOOD, ("broker",))] == ["broker", "namesrv"]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +60,7 @@ def test_what_is_wrong_is_one_clear_line(text, says):
 
 def test_a_file_that_is_not_there_or_no_yaml(tmp_path: Path):
     with pytest.raises(UsageError, match=r"--reuse .*none: No such file"):
-        existing_cluster.read(tmp_path / "none", ("broker",))
+        existing_cluster.read(tmp_path / "none", ("broker",), ("broker",))
     (tmp_path / "odd").write_text("a: [\n")
     with pytest.raises(UsageError, match=r"--reuse .*odd: not YAML: "):
-        existing_cluster.read(tmp_path / "odd", ("broker",))
+        existing_cluster.read(tmp_path / "odd", ("broker",), ("broker",))

@@ -183,7 +183,7 @@ def test_replay_repeats_options_plan_and_seed_and_takes_others(tmp_path: Path) -
     assert again.plan == str(folder / "plan.jsonl")
     assert again.settings["client.routing"] == "follow"
     assert again.settings["broker.minInSyncReplicas"] == "1"
-    assert again.origins["clients"] == f"{folder / 'config.yaml'}:7"
+    assert again.origins["clients"] == f"{folder / 'config.yaml'}:9"
     assert argv == [
         "chaos",
         "run",
@@ -216,6 +216,71 @@ def test_replay_needs_a_plan_and_a_file(tmp_path: Path) -> None:
     (folder / "plan.jsonl").unlink()
     with pytest.raises(UsageError, match=r"it has no plan\.jsonl"):
         replayed("-1", {"store": str(tmp_path / "store")})
+
+
+@pytest.fixture
+def etcd_build(tmp_path: Path) -> str:
+    """A folder with a program that says it is etcd 3.9.1."""
+    program = tmp_path / "mine" / "etcd"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'etcd Version: 3.9.1-dev'\n")
+    program.chmod(0o755)
+    return str(program.parent)
+
+
+def test_a_run_keeps_the_version_that_ran_and_replay_takes_it_again(tmp_path: Path, etcd_build: str) -> None:
+    store = str(tmp_path / "store")
+    default = experiment_of({"system": "etcd", "seed": 1})
+    assert (default.system_version, default.origins["system_version"]) == ("3.4.23", "default")
+    assert experiment_of({"system": "minimq"}).system_version is None, "it has only one, and is as new as chaos"
+    old = experiment_of({"system": "etcd", "system_version": "3.5.4", "nemesis": "leader-kill", "seed": 1})
+    stored(Path(store), old, rows_of("leader-kill"))
+    again, _ = replayed("-1", {"store": store})
+    assert (again.system_version, again.artifacts, again.settings["pre-vote"]) == ("3.5.4", None, "true")
+    fixed, _ = replayed("-1", {"store": store, "system_version": "3.5.5"})
+    assert fixed.system_version == "3.5.5"
+    mine, argv = replayed("-1", {"store": store, "artifacts": "mine"})
+    assert (mine.system_version, mine.artifacts) == ("3.9.1-dev", etcd_build)
+    assert mine.origins["system_version"] == "--artifacts"
+    assert argv[-4:-2] == ["--artifacts", "mine"]
+    Path("old.yaml").write_text("system: etcd\nsystem_version: 3.5.4\n")
+    assert experiment_of({"driver": "old.yaml", "system": "minimq"}).system_version is None
+    assert experiment_of({"driver": "old.yaml", "system": "etcd"}).system_version == "3.5.4"
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--system", "redis", "--system-version", "6.2.1"], "redis can be had in 7.0.15 only; leave it out"),
+        (["--system", "minimq", "--system-version", "1"], "minimq can be had in "),
+        (["--system", "redis", "--artifacts", "mine"], "redis runs no other build than its own"),
+        (["--system", "etcd", "--system-version", "3.4.1"], "3.4.23 (Debian's package), and 3.5.0 and later"),
+        (["--system", "etcd", "--system-version", "new"], "--system-version new: write it like 3.5.4"),
+        (["--system", "rocketmq", "--system-version", "4.9.4"], "RocketMQ has controllers since 5.0.0"),
+        (["--system", "etcd", "--artifacts", "none"], "none: no such folder; name one that holds the program etcd"),
+        (["--system", "etcd", "--artifacts", "."], "no etcd in it; name a folder that holds the program etcd"),
+        (["--system", "rocketmq", "--artifacts", "mine"], "0 rocketmq-broker-*.jar in "),
+        (
+            ["--system", "etcd", "--artifacts", "mine", "--system-version", "3.5.4"],
+            "mine has etcd 3.9.1-dev; leave --system-version out, or --artifacts",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("etcd_build")
+def test_a_version_that_cannot_be_had_is_refused_in_a_line(argv: list[str], says: str) -> None:
+    done = chaos("plan", *QUICK, *argv)
+    assert getattr(done.exception, "exit_code", None) == 254
+    assert says in str(done.exception)
+    assert "\n" not in str(done.exception)
+
+
+@pytest.mark.usefixtures("etcd_build")
+def test_the_plan_names_the_version() -> None:
+    assert (
+        "system    etcd 3.6.1: member n1 n2 n3\n"
+        in chaos("plan", *QUICK, "--system", "etcd", "--system-version", "3.6.1").output
+    )
+    assert "system    etcd 3.9.1-dev: " in chaos("plan", *QUICK, "--system", "etcd", "--artifacts", "mine").output
 
 
 def test_a_pinned_row_hits_whom_it_hit(tmp_path: Path) -> None:

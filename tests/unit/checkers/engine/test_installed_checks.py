@@ -128,7 +128,7 @@ def test_executors_are_brought_the_check(tmp_path):
 
 
 def test_the_built_in_checks_come_by_the_same_door():
-    assert tuple(checks()) == (*OF_LOGS, "counter", "register", "set")
+    assert tuple(checks()) == (*OF_LOGS, "counter", "register", "replica-data", "set")
     assert all(check.help for check in checks().values())
 
 

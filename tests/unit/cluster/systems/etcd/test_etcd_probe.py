@@ -110,18 +110,32 @@ def test_readiness(said, missing):
     assert run(saying(*said), ready) == missing
 
 
-def told(*flags):
-    return {"debug__vars": variables(1, 1, flags=flags), "version": {"etcdserver": "3.4.23", "etcdcluster": "3.4.0"}}
+def told(*flags, version="3.4.23"):
+    return {"debug__vars": variables(1, 1, flags=flags), "version": {"etcdserver": version, "etcdcluster": "3.4.0"}}
 
 
-ALL = ("--heartbeat-interval=100", "--election-timeout=1000", "--pre-vote=false", "--snapshot-count=100000")
+ALL = (
+    "--heartbeat-interval=100",
+    "--election-timeout=1000",
+    "--pre-vote=false",
+    "--snapshot-count=100000",
+    "--auto-compaction-mode=periodic",
+    "--auto-compaction-retention=0",
+)
 
 
 def test_settings_are_proven_by_the_command_lines():
     confirmed = run([told(*ALL)] * 3, lambda probe, _: probe.confirm())
-    assert confirmed.notes[0].text == "etcd 3.4.23; 4 settings proven to be in effect on 3 nodes"
+    assert confirmed.notes[0].text == "etcd 3.4.23; 6 settings proven to be in effect on 3 nodes"
     assert (confirmed.settings, confirmed.promises) == (
-        {"heartbeat-interval": "100", "election-timeout": "1000", "pre-vote": "false", "snapshot-count": "100000"},
+        {
+            "heartbeat-interval": "100",
+            "election-timeout": "1000",
+            "pre-vote": "false",
+            "snapshot-count": "100000",
+            "auto-compaction-mode": "periodic",
+            "auto-compaction-retention": "0",
+        },
         None,
     )
 
@@ -148,6 +162,14 @@ def test_on_somebody_elses_cluster_the_slowest_member_makes_the_promises():
     assert (confirmed.promises.recovers_within_s, len(confirmed.promises.not_taken)) == (0, 1)
     with pytest.raises(DeployError, match="n3: election-timeout is 3000 instead of 1000"):
         run([told(*ALL), told(*ALL), slow], lambda probe, _: probe.confirm(frozenset({"election-timeout"})))
+
+
+def test_a_flag_that_a_member_does_not_show_is_as_its_version_has_it():
+    answers = [told(*ALL[:2], version="3.5.4")] * 3
+    with pytest.raises(DeployError, match="n1: pre-vote is true instead of false"):
+        run(answers, lambda probe, _: probe.confirm(frozenset({"pre-vote"})))
+    confirmed = run(answers, lambda probe, _: probe.confirm(frozenset()))
+    assert confirmed.promises == Etcd().promises({"election-timeout": "1000", "pre-vote": "true"})
 
 
 def test_flags():
