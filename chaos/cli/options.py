@@ -5,68 +5,18 @@ instead. ``chaos.options.resolve`` makes an experiment of the values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
-from chaos.cli.amount_type import AmountType
+from chaos.cli.declared_option import Command, Decorator, option
 from chaos.cli.gate_options import EXAMPLE, FAILING, read_fail_on, read_thresholds
+from chaos.cli.host_options import HOSTS
 from chaos.cli.offers import offer
-from chaos.cli.sections import CHECKS, CLUSTER, COMMON, DOCKER, FAULTS, LOAD, SSH, SectionOption
+from chaos.cli.sections import CHECKS, CLUSTER, COMMON, FAULTS, LOAD, SectionOption
 from chaos.core.errors import UsageError
-from chaos.options.amounts import ASKED, duration
 from chaos.options.experiment import DEFAULTS
 from chaos.options.option_names import long_option
-
-Command = Callable[..., int]
-Decorator = Callable[[Command], Command]
-
-
-class _Declared(NamedTuple):
-    """The option of one field. ``also``: its other names; ``more``: what else click is told of it.
-
-    ``replayed``: its help where a stored run says what holds unless it is given; empty: as ever, but no default.
-    """
-
-    section: str
-    field: str
-    help: str
-    also: tuple[str, ...]
-    more: dict[str, Any]
-    replayed: str
-
-    def made(self) -> Decorator:
-        """The option; it is None unless it is given."""
-        default = DEFAULTS.get(self.field)
-        shown = "" if default in (None, ()) else f"  [default: {shown_default(self.field, default)}]"
-        return self._option(self.help + shown)
-
-    def made_for_replay(self) -> Decorator:
-        """The option of a command that has all defaults from a stored run; out of sight if its plan decides it."""
-        hidden = self.field in DECIDES_PLAN
-        return self._option(self.replayed or self.help.partition("  [")[0], hidden=hidden)
-
-    def _option(self, help_text: str, *, hidden: bool = False) -> Decorator:
-        more = {"type": AmountType(ASKED[self.field]), **self.more} if self.field in ASKED else self.more
-        names = (f"--{long_option(self.field)}", *self.also, self.field)
-        return click.option(
-            *names, cls=SectionOption, section=self.section, default=None, help=help_text, hidden=hidden, **more
-        )
-
-
-def _option(section: str, field: str, help_text: str, *also: str, replayed: str = "", **more: Any) -> _Declared:
-    return _Declared(section, field, help_text, also, more, replayed)
-
-
-DECIDES_PLAN: Final = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s", "rhythm")
-"""The fields that a plan has decided: who repeats it cannot ask for others."""
-
-
-def shown_default(field: str, value: Any) -> str:
-    """A value as somebody would type it."""
-    if field in ASKED:
-        return duration(value) if ASKED[field].kind == "duration" else f"{value:g}"
-    return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -151,7 +101,7 @@ _BUG: Final = click.option(
 )
 
 _COMMON_OF_LOAD: Final = (
-    _option(
+    option(
         COMMON,
         "workload",
         "Let clients do this (chaos list workloads).  [default: the system's]",
@@ -160,7 +110,7 @@ _COMMON_OF_LOAD: Final = (
         shell_complete=offer("workloads"),
         metavar="NAME",
     ),
-    _option(
+    option(
         COMMON,
         "nemesis",
         "Do these faults: NAME[:PARAM=VALUE][@ROLE], several with commas, or all (chaos list nemeses).",
@@ -170,20 +120,20 @@ _COMMON_OF_LOAD: Final = (
         shell_complete=offer("nemeses"),
         metavar="NEMESIS",
     ),
-    _option(COMMON, "time_limit_s", "Load and break the cluster for so long, e.g. 90 or 1h30m.", "-t", "--limit-time"),
-    _option(COMMON, "rate", "Send this many messages a second; reads come on top.", "-r"),
+    option(COMMON, "time_limit_s", "Load and break the cluster for so long, e.g. 90 or 1h30m.", "-t", "--limit-time"),
+    option(COMMON, "rate", "Send this many messages a second; reads come on top.", "-r"),
 )
-_SYSTEM: Final = _option(
+_SYSTEM: Final = option(
     COMMON, "system", "Test this system (chaos list systems).", shell_complete=offer("systems"), metavar="NAME"
 )
 _PROGRAM: Final = (
-    _option(
+    option(
         COMMON,
         "system_version",
         "Test the system in this version, e.g. 3.5.4, fetched or built once.  [default: the system's]",
         metavar="VERSION",
     ),
-    _option(
+    option(
         COMMON,
         "artifacts",
         "Test your own build of the system, in this folder.",
@@ -192,20 +142,20 @@ _PROGRAM: Final = (
     ),
 )
 _COMMON_OF_CLUSTER: Final = (
-    _option(
+    option(
         COMMON,
         "seed",
         "Repeat the plan and load of this seed; by default drawn and printed.",
         replayed="Draw the load from this seed, not the run's.",
     ),
-    _option(
+    option(
         COMMON,
         "backend",
         "Run the nodes there: auto, or one of `chaos list backends`.",
         shell_complete=offer("backends"),
         metavar="NAME",
     ),
-    _option(
+    option(
         COMMON,
         "store",
         "Put run folders here.",
@@ -216,16 +166,16 @@ _COMMON_OF_CLUSTER: Final = (
     ),
 )
 _FAULTS: Final = (
-    _option(FAULTS, "fault_interval_s", "Wait so long without a fault before each one.", "-i"),
-    _option(FAULTS, "fault_duration_s", "Heal each fault after so long; by default the interval."),
-    _option(
+    option(FAULTS, "fault_interval_s", "Wait so long without a fault before each one.", "-i"),
+    option(FAULTS, "fault_duration_s", "Heal each fault after so long; by default the interval."),
+    option(
         FAULTS,
         "rhythm",
         "Draw the lengths of a mix of faults from 0.5, 2, 8 s and --fault-duration, let some overlap, and send little"
         " before some (mixed); or give all one length, one after the other (even).",
         type=click.Choice(["mixed", "even"]),
     ),
-    _option(
+    option(
         FAULTS,
         "fault_nodes",
         "Hit these nodes with a fixed- nemesis, e.g. b1,b2.",
@@ -234,15 +184,15 @@ _FAULTS: Final = (
         shell_complete=offer("nodes"),
         metavar="NODES",
     ),
-    _option(FAULTS, "recovery_s", "Load for at least so long after the last heal."),
-    _option(
+    option(FAULTS, "recovery_s", "Load for at least so long after the last heal."),
+    option(
         FAULTS,
         "plan",
         "Take the faults from this plan.jsonl of a run folder.",
         shell_complete=offer("files"),
         metavar="FILE",
     ),
-    _option(
+    option(
         FAULTS,
         "pin",
         "With --plan: hit the nodes that that run hit.",
@@ -250,19 +200,19 @@ _FAULTS: Final = (
         replayed="Hit the nodes that the run hit.",
     ),
 )
-_KEYS: Final = _option(
+_KEYS: Final = option(
     LOAD,
     "keys",
     "Use this many queues, registers or whatever the workload needs.  [default: the workload's]",
 )
 _LOAD: Final = (
-    _option(LOAD, "clients", "Use this many clients, each with connections of its own.", "-c", "--concurrency"),
-    _option(LOAD, "workers", "Spread the clients over this many processes."),
-    _option(LOAD, "body_bytes", "Make message bodies this many bytes long."),
-    _option(LOAD, "op_timeout_s", "Give up an operation after so long."),
+    option(LOAD, "clients", "Use this many clients, each with connections of its own.", "-c", "--concurrency"),
+    option(LOAD, "workers", "Spread the clients over this many processes."),
+    option(LOAD, "body_bytes", "Make message bodies this many bytes long."),
+    option(LOAD, "op_timeout_s", "Give up an operation after so long."),
 )
 _CHECKS: Final = (
-    _option(
+    option(
         CHECKS,
         "thresholds",
         f"Call the run FAIL unless this holds, e.g. {EXAMPLE}; repeatable.",
@@ -270,22 +220,22 @@ _CHECKS: Final = (
         callback=read_thresholds,
         metavar="THRESHOLD",
     ),
-    _option(CHECKS, "rto_budget_s", "Call the run FAIL if a recovery takes longer: short for 'rto<=DURATION'."),
-    _option(
+    option(CHECKS, "rto_budget_s", "Call the run FAIL if a recovery takes longer: short for 'rto<=DURATION'."),
+    option(
         CHECKS,
         "fail_on",
         FAILING,
         callback=read_fail_on,
         metavar="NAMES",
     ),
-    _option(CHECKS, "drain_deadline_s", "Give up the final reads after so long, at least 2m."),
-    _option(
+    option(CHECKS, "drain_deadline_s", "Give up the final reads after so long, at least 2m."),
+    option(
         CHECKS,
         "engine",
         "Judge with this engine; auto: Spark for long histories.",
         type=click.Choice(["auto", "spark", "local"]),
     ),
-    _option(
+    option(
         CHECKS,
         "checks",
         "Also judge by this check, beside those of the workload (chaos list checks); repeatable.",
@@ -294,7 +244,7 @@ _CHECKS: Final = (
         shell_complete=offer("checks"),
         metavar="NAME",
     ),
-    _option(
+    option(
         CHECKS,
         "reports",
         "Write these reports, e.g. html,junit (chaos list reporters).",
@@ -303,55 +253,8 @@ _CHECKS: Final = (
         metavar="NAMES",
     ),
 )
-_HOSTS: Final = (
-    _option(CLUSTER, "ready_deadline_s", "Give up a cluster that is not ready after so long."),
-    _option(
-        CLUSTER,
-        "reuse",
-        "Use a cluster that is already there; this file has its commands, by role (SSH).",
-        shell_complete=offer("files"),
-        metavar="FILE",
-    ),
-    _option(DOCKER, "image", "Use this image instead of that of `chaos image build`.", metavar="NAME"),
-    _option(DOCKER, "cpus", "Limit each node to this many cores, e.g. 0.5.", metavar="NUMBER"),
-    _option(DOCKER, "memory", "Limit each node's memory, e.g. 512m.", metavar="SIZE"),
-    _option(
-        DOCKER,
-        "kill",
-        "Let faults of nodes hit the process and its link, or the whole container.",
-        type=click.Choice(["process", "container"]),
-    ),
-    _option(
-        SSH,
-        "nodes_file",
-        "Take the machines from this file: YAML, or one [user@]host[:port] a line.",
-        shell_complete=offer("files"),
-        metavar="FILE",
-    ),
-    _option(SSH, "user", "Log in as this user where the file names none.", "-u", "--username", metavar="NAME"),
-    _option(SSH, "port", "Connect to this port where the file names none."),
-    _option(
-        SSH,
-        "key",
-        "Log in with this private key; else with the agent and the usual files.",
-        shell_complete=offer("files"),
-        metavar="FILE",
-    ),
-    _option(
-        SSH,
-        "known_hosts",
-        "Check host keys against this file.  [default: ~/.ssh/known_hosts]",
-        shell_complete=offer("files"),
-        metavar="FILE",
-    ),
-    _option(SSH, "accept_new", "Learn host keys that are not known yet.", is_flag=True),
-    _option(SSH, "ask_password", "Ask for a password; else take it from CHAOS_SSH_PASSWORD.", is_flag=True),
-    _option(SSH, "install", "Install the system on machines that lack it.", is_flag=True),
-    _option(SSH, "no_sudo", "Do without sudo where the user is not root.", is_flag=True),
-    _option(SSH, "watchdog_s", "Let a machine heal itself after so long without us.  [default: 30s]"),
-)
 
-_CLUSTER: Final = (_SYSTEM, *_PROGRAM, *_COMMON_OF_CLUSTER, _KEYS, *_HOSTS)
+_CLUSTER: Final = (_SYSTEM, *_PROGRAM, *_COMMON_OF_CLUSTER, _KEYS, *HOSTS)
 """What decides a cluster, with or without load."""
 
 _ALL: Final = (
@@ -363,7 +266,7 @@ _ALL: Final = (
     *_LOAD,
     _KEYS,
     *_CHECKS,
-    *_HOSTS,
+    *HOSTS,
 )
 """What decides a run, in the order of help."""
 
@@ -381,8 +284,8 @@ _GONE: Final = (
 
 
 def _decorated(command: Command, options: Sequence[Decorator]) -> Command:
-    for option in reversed(options):
-        command = option(command)
+    for each in reversed(options):
+        command = each(command)
     return command
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from chaos.cli.declared_option import DECIDES_PLAN
 from chaos.cli.examples import examples
 from chaos.cli.offers import offer
-from chaos.cli.options import DECIDES_PLAN, LIVE_OPTION, as_argv, override_options, run_options
+from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.cli.sections import RunCommand, SectionCommand
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS, Experiment
