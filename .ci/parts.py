@@ -30,12 +30,16 @@ CLOSING = re.compile(r"=+ (.*\b(?:passed|failed|errors?|skipped|no tests ran)\b.
 
 
 class Part(NamedTuple):
-    """A piece of CI. ``turn``: the remainder of the landing's turn at which it is due; ``minutes``: its budget."""
+    """A piece of CI. ``turn``: the remainder of the landing's turn at which it is due; ``minutes``: its budget.
+
+    ``workers``: how many of its tests run at the same time.
+    """
 
     name: str
     turn: int
     minutes: int
     tests: tuple[str, ...]
+    workers: int = 1
 
 
 class Plan(NamedTuple):
@@ -118,6 +122,7 @@ def landed_turn() -> int | None:
 def perform(part: Part) -> Done:
     """Run a part's tests with a Docker engine; all they print is printed."""
     argv = [*ENGINE, str(ROOT / ".venv" / "bin" / "python"), "-m", "pytest", "-m", MARKER, *part.tests]
+    argv += ["-n", str(part.workers)] if part.workers > 1 else []
     print(f"ci: {part.name}: {part.minutes} minutes planned", flush=True)
     began, lines = time.monotonic(), []
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:

@@ -176,7 +176,20 @@ def _silent(context: Context, healed_ns: int) -> Iterator[Missing]:
         example = Example(
             sentence=sentence, node=node, at_ns=gap.from_ns, fault=fault.id if fault is not None else None
         )
-        yield Missing(node, SILENT, gap.to_ns, example, "" if others else "no node answered the observer")
+        yield Missing(node, SILENT, gap.to_ns, example, _silence_excuse(node, gap, context, others=others))
+
+
+def _silence_excuse(node: str, gap: Gap, context: Context, *, others: bool) -> str:
+    """Why a node's silence may not be its own; empty if nothing says so.
+
+    That the observer's packets reach it is known up to the last look at the links.
+    """
+    if not others:
+        return "no node answered the observer"
+    within_ns, looks = round(context.run.promises.recovers_within_s * NS_PER_S), context.timeline.nodes.looks
+    if looks and min(gap.to_ns, looks[-1].time_ns) - gap.from_ns <= within_ns:
+        return f"{node} fell silent after the harness had last looked whether every link is whole"
+    return ""
 
 
 def _outside(context: Context, healed_ns: int) -> Iterator[Missing]:

@@ -295,5 +295,5 @@ def test_kill_9_leaves_the_machine_as_before_and_a_history_that_is_judged(starte
         argv = [*argv_of([], store)[:3], "check", str(folder), "--engine", engine, "--json"]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 2, done.stdout + done.stderr
-        assert "cut off" in json.loads(done.stdout)["reason"], done.stdout
+        assert "the run was killed" in json.loads(done.stdout)["reason"], done.stdout
     assert not list(folder.glob("nodes/*/store")), "what the brokers stored is gone"
