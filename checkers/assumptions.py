@@ -18,7 +18,7 @@ from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, listed, numbers
+from checkers.anomalies.findings import Finding, anomaly, counted, examples, listed, numbers, seconds_text
 from checkers.cluster.campaign import missing_failover
 from checkers.history.check import OfEachKey
 from checkers.history.kernel import Context, QueueShard
@@ -116,7 +116,7 @@ def _unproven(context: Context) -> list[str]:
 
 
 def _unrecorded(context: Context) -> tuple[list[str], int]:
-    """What is missing of the workers' records, and of how many workers."""
+    """What is missing of the records of workers and of the observer, and of how many of these processes."""
     run, out = context.run, []
     seen = {stream.worker for stream in context.streams}
     cut = sorted(seen - {stream.worker for stream in context.streams if stream.ended})
@@ -125,7 +125,11 @@ def _unrecorded(context: Context) -> tuple[list[str], int]:
     gone = max(0, run.workers - len(seen))
     if gone:
         out.append(f"{run.workers} workers were started and {len(seen)} left a record")
-    return out, len(cut) + gone
+    nodes = context.timeline.nodes
+    if nodes.blind:
+        last_ns = max((one.last_ns for own in nodes.heard.values() for one in own), default=context.timeline.origin_ns)
+        out.append(f"the observer ended by itself; nobody was asked who leads after {seconds_text(context, last_ns)}")
+    return out, len(cut) + gone + nodes.blind
 
 
 def ended(context: Context) -> str:

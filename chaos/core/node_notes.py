@@ -18,6 +18,8 @@ NODE_ENDED: Final = "node-ended"
 NODE_RESTARTED: Final = "node-restarted"
 """A process had ended by itself and something other than the harness, a supervisor, had started it again."""
 NODES_LOOKED_AT: Final = "nodes-looked-at"
+OBSERVER_ENDED: Final = "observer-ended"
+"""The process that asks nodes who leads has ended by itself: nothing was observed from then on."""
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):

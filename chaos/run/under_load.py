@@ -12,6 +12,7 @@ from typing import Final
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import Note, Observation
+from chaos.core.node_notes import OBSERVER_ENDED
 from chaos.options.amounts import duration
 from chaos.run.collect_logs import collect_logs
 from chaos.run.deploy import Deployed
@@ -81,6 +82,7 @@ class UnderLoad:
         self.deployed = deployed
         self.workers = self._start_workers(undo)
         self.observer = observer
+        self._blind = False
         self.sight = Sight(observer, LeadKeeper(state.info.subjects))
         self.final_phases = self._final_phases()
         kinds = faults_on(state.experiment.kill)
@@ -173,6 +175,7 @@ class UnderLoad:
         """Load on until every node serves again or will not; what does not is absent from here on."""
         state, e = self.state, self.state.experiment
         absent = Absent()
+        self._look_at_observer()
         self.recovery.begin()
         if not state.stopper.asked.is_set():
             with state.phase("recovery", f"loading for {duration(e.recovery_s)} more, until every node serves again"):
@@ -198,6 +201,14 @@ class UnderLoad:
                 absent=any_absent,
             )
 
+    def _look_at_observer(self) -> None:
+        """Say and write down, once, that nobody observes any more."""
+        if self.observer.ended and not self._blind:
+            self._blind = True
+            text = "the observer has ended by itself; its last words are in logs/observer.log"
+            self.state.events.emit(Note(time_ns=now_ns(), name=OBSERVER_ENDED, text=text))
+            self.state.say(f"warning  {text}")
+
     def _finish(self, absent: Absent) -> None:
         """The final phases, and what nodes wrote about themselves."""
         state = self.state
@@ -213,6 +224,7 @@ class UnderLoad:
         )
         self._read_replicas(absent)
         self.recovery.look_for_ended()
+        self._look_at_observer()
         self.workers.end()
         with state.phase("collect", "copying the nodes' logs"):
             collect_logs(self.deployed.cluster, state.folder, state.events)

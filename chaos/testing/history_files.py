@@ -21,7 +21,7 @@ from chaos.core.errors import HistoryError
 from chaos.core.events import CLOCK_SKEW, RUN_EVENTS, Claim, Event, EventLog, Evidence, Fault, Note, Observation, Phase
 from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
-from chaos.core.node_notes import Look, ended_note, look_note
+from chaos.core.node_notes import OBSERVER_ENDED, Look, ended_note, look_note
 from chaos.core.recorder import OP_SIZE, Recorder
 from chaos.core.runinfo import SCHEMA_VERSION, Promises, RunInfo, Subject, write_run
 from chaos.core.verdict import Results
@@ -214,6 +214,8 @@ def _node_events(literal: HistoryLiteral, end_s: float) -> Iterator[Observation 
             time_ns=ns_of(look.at), since_ns=ns_of(look.since), dead=look.dead, cut=look.cut, waited=look.waited
         )
         yield look_note(shown)
+    if literal.observer_ended is not None:
+        yield Note(time_ns=ns_of(literal.observer_ended), name=OBSERVER_ENDED, text="the observer has ended by itself")
 
 
 def write_run_folder(literal: HistoryLiteral, folder: Path) -> None:

@@ -249,5 +249,7 @@ class HistoryLiteral(_Strict, frozen=True, kw_only=True):
     ended: tuple[EndedLiteral, ...] = ()
     answers: tuple[AnswersLiteral, ...] = ()
     looks: tuple[LookLiteral, ...] = ()
+    observer_ended: float | None = None
+    """When the process that asks nodes who leads was found to have ended by itself."""
     torn_workers: tuple[int, ...] = ()
     """Workers whose stream has no end record, as after kill -9."""

@@ -297,9 +297,9 @@ ASSUMPTIONS: Final = (
     ),
     _kind(
         "record-incomplete",
-        ("record of a worker that is missing", "records of workers that are missing"),
-        "what a worker did is not known to its end",
-        "every worker leaves its record, whole",
+        ("record that is missing", "records that are missing"),
+        "what a worker did, or who led, is not known to its end",
+        "every worker and the observer leave their records, whole",
         **_ASSUMED,
     ),
     _kind(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from chaos.core.events import Event, Evidence, Note, Observation
-from chaos.core.node_notes import NODE_ENDED, NODES_LOOKED_AT, Look
+from chaos.core.node_notes import NODE_ENDED, NODES_LOOKED_AT, OBSERVER_ENDED, Look
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,11 +33,15 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 class NodeStates(msgspec.Struct, frozen=True, kw_only=True):
-    """``ended``: one per node, the latest word. ``heard``: node → stretches in order of time. ``looks``: likewise."""
+    """``ended``: one per node, the latest word. ``heard``: node → stretches in order of time. ``looks``: likewise.
+
+    ``blind``: whether the observer ended by itself, so that nothing was heard from then on.
+    """
 
     ended: tuple[Ended, ...] = ()
     heard: dict[str, tuple[Heard, ...]] = {}
     looks: tuple[Look, ...] = ()
+    blind: bool = False
 
 
 def failed_of(evidence: Evidence | None) -> dict[str, str]:
@@ -51,6 +55,7 @@ def node_states(events: Iterable[Event]) -> NodeStates:
     ended: dict[str, Ended] = {}
     heard: dict[str, list[Heard]] = {}
     looks: list[Look] = []
+    blind = False
     for event in events:
         if isinstance(event, Observation):
             _hear(heard.setdefault(event.node, []), event)
@@ -63,10 +68,13 @@ def node_states(events: Iterable[Event]) -> NodeStates:
             )
         elif isinstance(event, Note) and event.name == NODES_LOOKED_AT:
             looks.append(msgspec.convert(event.data, Look))
+        elif isinstance(event, Note) and event.name == OBSERVER_ENDED:
+            blind = True
     return NodeStates(
         ended=tuple(ended.values()),
         heard={name: tuple(own) for name, own in sorted(heard.items())},
         looks=tuple(looks),
+        blind=blind,
     )
 
 

@@ -163,7 +163,7 @@ def phase_began(store: Path, name: str) -> bool:
     return path.exists() and f'"name":"{name}","edge":"start"' in path.read_text()
 
 
-def worker_pid(run_id: str) -> int:
+def worker_pid(run_id: str, module: bytes = b"chaos.worker.worker") -> int:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -171,7 +171,7 @@ def worker_pid(run_id: str) -> int:
                 marked = f"CHAOS_RUN={run_id}".encode() in (entry / "environ").read_bytes()
             except OSError:
                 continue
-            if b"chaos.worker" in line and marked:
+            if module in line and marked:
                 return int(entry.name)
     raise AssertionError("no worker process")
 
@@ -230,6 +230,16 @@ def test_a_killed_worker_is_said_and_the_verdict_is_not_valid(started) -> None: 
     ran = Ran(2, folder, output)
     assert "worker" in ran.results["reason"]
     assert "lost-write" not in ran.results["anomalies"]
+
+
+def test_a_killed_observer_is_said_and_the_verdict_is_not_valid(started) -> None:  # type: ignore[no-untyped-def]
+    process, store = started("--nemesis", "noop", "--time-limit", "10", "--set", "client.routing=follow")
+    wait_for("the load", lambda: phase_began(store, "load"), 180)
+    os.kill(worker_pid(folder_in(store).name, b"chaos.worker.observer"), signal.SIGKILL)
+    output, _ = process.communicate(timeout=400)
+    assert process.returncode == 2, output
+    assert "warning  the observer has ended by itself" in output
+    assert "the observer ended by itself" in Ran(2, folder_in(store), output).results["reason"]
 
 
 def test_an_interrupt_heals_drains_judges_and_ends_in_130(started) -> None:  # type: ignore[no-untyped-def]
