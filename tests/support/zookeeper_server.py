@@ -35,7 +35,7 @@ def srvr(mode, zxid="0x100000012"):
 
 def conf(**lines):
     """What a server says to the word conf."""
-    shown = {"clientPort": "2181", "tickTime": "500", "initLimit": "20", "syncLimit": "6", **lines}
+    shown = {"clientPort": "2181", "tickTime": "500", "initLimit": "10", "syncLimit": "6", **lines}
     said = [f"{name}={value}" for name, value in shown.items() if value is not None]
     return "\n".join(
         [*said, "electionAlg=3", "membership: ", "server.1=198.18.0.10:2888:3888:participant;0.0.0.0:2181"]

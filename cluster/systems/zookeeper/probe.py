@@ -21,7 +21,7 @@ from cluster.systems.zookeeper.client import BARRIER, KINDS
 from cluster.systems.zookeeper.jute import Answer, Request
 from cluster.systems.zookeeper.outcomes import NO_NODE, NODE_EXISTS, outcome
 from cluster.systems.zookeeper.servers import Ensemble, Server, state_of
-from cluster.systems.zookeeper.settings import GROUP, promises
+from cluster.systems.zookeeper.settings import GROUP, NOT_TOLD, promises
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
@@ -165,7 +165,7 @@ def _promised(shown: Mapping[str, Mapping[str, str]]) -> Promises:
     """What holds of servers of somebody else's ensemble; how soon is known only where each shows its ticks."""
     if not all(set(SHOWN) <= set(said) for said in shown.values()):
         return Promises(not_taken=("to serve again in time (not every server answers the word conf)",))
-    return least(promises(said) for said in shown.values())
+    return least(promises({**NOT_TOLD, **said}) for said in shown.values())
 
 
 def _soon(timeout_s: float) -> int:

@@ -15,7 +15,7 @@ from cluster.system import Removal
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.zookeeper import servers
 from cluster.systems.zookeeper.probe import ZooKeeperProbe, levels
-from cluster.systems.zookeeper.settings import promises
+from cluster.systems.zookeeper.settings import NOT_TOLD, promises
 from cluster.systems.zookeeper.system import ZooKeeper
 
 VIEW = view_of(ZooKeeper(), cluster__observers="1")
@@ -207,7 +207,7 @@ def test_without_an_answer_there_is_no_route():
 def test_settings_are_proven_on_every_server():
     done = run(ALL, confirmed)
     assert done.notes[0].text == "zookeeper 3.9.5; 3 settings proven to be in effect on 4 nodes"
-    assert done.settings == {"tickTime": "500", "initLimit": "20", "syncLimit": "6"}
+    assert done.settings == {"tickTime": "500", "initLimit": "10", "syncLimit": "6"}
     assert done.promises is None
 
 
@@ -236,8 +236,8 @@ def of_others(changed, asked=frozenset()):
 
 def test_of_somebody_elses_ensemble_settings_are_learned():
     done = of_others({name: says("follower", tickTime="2000") for name in ("z1", "z3")})
-    assert done.settings == {"initLimit": "20", "syncLimit": "6"}
-    assert done.promises == promises({"tickTime": "2000", "initLimit": "20", "syncLimit": "6"})
+    assert done.settings == {"initLimit": "10", "syncLimit": "6"}
+    assert done.promises == promises({**NOT_TOLD, "tickTime": "2000", "initLimit": "10", "syncLimit": "6"})
     with pytest.raises(DeployError, match="z1: tickTime is 2000 instead of 500"):
         of_others({"z1": says("follower", tickTime="2000")}, frozenset({"tickTime", "client.sync"}))
 

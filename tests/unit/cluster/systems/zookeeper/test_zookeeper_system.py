@@ -82,7 +82,7 @@ def test_a_voter_and_its_file():
         "org.apache.zookeeper.server.quorum.QuorumPeerMain",
         "zoo.cfg",
     ]
-    assert "-Dzookeeper.forceSync=no" in command
+    assert {"-Dzookeeper.forceSync=no", "-Dzookeeper.fastleader.maxNotificationInterval=2000"} <= set(command)
     assert made.data == ("data",)
 
 
@@ -103,10 +103,11 @@ def test_servers_are_numbered_from_one():
 def test_how_soon_another_leads_depends_on_the_ticks():
     system = ZooKeeper()
     promised = [
-        system.promises(system.resolve(settings)) for settings in ({}, {"tickTime": "2000"}, {"initLimit": "10"})
+        system.promises(system.resolve(settings))
+        for settings in ({}, {"tickTime": "2000"}, {"initLimit": "20"}, {"fastleader.maxNotificationInterval": "60000"})
     ]
-    assert [one.fails_over_after_s for one in promised] == [13.0, 52.0, 8.0]
-    assert [one.recovers_within_s for one in promised] == [28.0, 67.0, 23.0]
+    assert [one.fails_over_after_s for one in promised] == [15.0, 54.0, 25.0, 73.0]
+    assert [one.recovers_within_s for one in promised] == [30.0, 69.0, 40.0, 88.0]
     assert not promised[0].allowed, "nothing is by design"
 
 
