@@ -1,20 +1,24 @@
-"""The numbered picture of docs/start/read-a-report.md, from a run folder.
+"""The pictures of reports in the documentation, each from a run folder with its report.html.
 
     .venv/bin/python benchmarks/pictures.py RUN
 
-RUN is the folder of a run of ``chaos run --bug ack-before-replicate`` with its report.html.
+RUN of ``chaos run --bug ack-before-replicate --seed 5`` makes the numbered picture of docs/start/read-a-report.md; a
+valid one of ``chaos run --nemesis random-partition --time-limit 30`` that of the README and of docs/start/first-run.md.
 """
 
 import sys
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import ViewportSize, sync_playwright
+from playwright.sync_api import FloatRect, Page, ViewportSize, sync_playwright
 from rows import ROOT
 
+from chaos.core.manifest import read_checked
+from chaos.core.verdict import Results
 from cluster.doctor import find_chromium
 
-TARGET: Final = ROOT / "docs" / "start" / "red-report.png"
+RED: Final = ROOT / "docs" / "start" / "red-report.png"
+GREEN: Final = ROOT / "docs" / "start" / "report.png"
 SIZE: Final[ViewportSize] = {"width": 1000, "height": 1400}
 PLACES: Final = (
     ("h1 .stamp", ""),
@@ -42,23 +46,40 @@ _MARK: Final = """([selector, words, number]) => {
 
 
 def main(folder: Path) -> None:
-    """Write the picture."""
+    """Write the picture that this run is for."""
     program = find_chromium()
     if program is None:
         raise SystemExit("no chromium on this machine: apt-get install chromium")
+    results = read_checked(folder / "results.json", Results)
+    if results is None:
+        raise SystemExit(f"{folder} was not judged: give the folder of a finished run")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE)
         page.goto((folder / "report.html").resolve().as_uri())
         page.wait_for_selector("body[data-done]")
-        page.add_style_tag(content="main{padding-left:46px}")
-        page.wait_for_timeout(300)  # the panels are drawn anew for the narrower page
-        last = max(page.evaluate(_MARK, [*place, number]) for number, place in enumerate(PLACES, 1))
-        page.screenshot(
-            path=TARGET, full_page=True, clip={"x": 0, "y": 0, "width": SIZE["width"], "height": last + 120}
-        )
+        page.add_style_tag(content=".contents{position:static}")  # it would lie on the picture
+        target = GREEN if results.valid is True else RED
+        _what_happened(page, target) if results.valid is True else _numbered(page, target)
         browser.close()
-    print(TARGET)
+    print(target)
+
+
+def _what_happened(page: Page, target: Path) -> None:
+    """The panels alone."""
+    page.add_style_tag(content="#oplist{display:none!important}")
+    box = page.locator("section[aria-labelledby=happened]").bounding_box()
+    assert box is not None
+    clip = FloatRect(x=0, y=box["y"] - 8, width=SIZE["width"], height=box["height"] + 16)
+    page.screenshot(path=target, full_page=True, clip=clip)
+
+
+def _numbered(page: Page, target: Path) -> None:
+    """From the top of the page to the rates, with a number at each of the places."""
+    page.add_style_tag(content="main{padding-left:46px}")
+    page.wait_for_timeout(300)  # the panels are drawn anew for the narrower page
+    last = max(page.evaluate(_MARK, [*place, number]) for number, place in enumerate(PLACES, 1))
+    page.screenshot(path=target, full_page=True, clip=FloatRect(x=0, y=0, width=SIZE["width"], height=last + 120))
 
 
 if __name__ == "__main__":
