@@ -56,7 +56,6 @@ class Info(msgspec.Struct, frozen=True):
     """What a stream's leader says of it."""
 
     state: State
-    config: dict[str, Any] = {}
 
 
 class ApiRefused(Definite):
@@ -74,7 +73,7 @@ class JetStream(Link[Request, Message]):
         super().__init__(host, port, Requests)
 
     async def api(self, name: str, body: Mapping[str, Any] | None, kind: type[AnswerT], deadline_ns: int) -> AnswerT:
-        """Ask the API, by the name of the request behind ``$JS.API``, for something that changes no message.
+        """Ask the API. ``name``: of the request, as it stands behind ``$JS.API``. It may be asked twice, or reads only.
 
         Raises:
             ApiRefused: it says no.
