@@ -86,8 +86,11 @@ def file_of(system: Any, file: str) -> str:
         out += [_ALLOW.format(system=system.name), ""] if section == CHECKS else [""]
     out += [f"# --- Settings of {system.name} ---", "settings:"]
     helps = settings_help_of(system)
-    for name, value in system.resolve({}).items():
+    values = system.resolve({})
+    for name, value in values.items():
         out += [*_comment(helps.get(name, ""), "  "), f"  {name}: {_scalar(value)}"]
+    for name in (name for name in helps if name not in values):  # of another mode than the default
+        out += [*_comment(helps[name], "  "), f"  # {name}: VALUE"]
     return "\n".join(out) + "\n"
 
 

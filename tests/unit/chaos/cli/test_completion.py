@@ -59,7 +59,7 @@ def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("chaos run --set=bug=forget", ["plain,--set=bug=forget-vote"]),
         ("chaos run --system rocketmq --set cluster.m", ["open,cluster.mode="]),
         ("chaos run --fault-nodes b1,b", ["plain,b1,b2", "plain,b1,b3"]),
-        ("chaos run --report html,", ["plain,html,junit"]),
+        ("chaos run --report html,", [f"plain,html,{name}" for name in names("reporters") if name != "html"]),
         ("chaos run -d conf", ["file,conf"]),
         ("chaos run --store s", ["dir,s"]),
         ("chaos matrix rock", ["plain,rocketmq-raft"]),

@@ -4,7 +4,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
@@ -34,6 +34,7 @@ def test_the_exact_test_counts_every_way_to_deal_the_values(first: list[float], 
     st.lists(st.integers(10, 60).map(float), min_size=40, max_size=60),
 )
 def test_of_many_values_it_is_as_scipys(first: list[float], second: list[float]) -> None:
+    assume(len({*first, *second}) > 1)  # of equal values scipy says nan
     theirs = mannwhitneyu(first, second, use_continuity=False, method="asymptotic").pvalue
     assert rank_p(first, second) == pytest.approx(theirs, abs=1e-9)
 
