@@ -30,7 +30,8 @@ class ReplicaData(msgspec.Struct, frozen=True, kw_only=True):
 
     ``position``: how much of the subject's log it has applied, by which replicas know that they are equally far; None:
     it did not say. ``entries``: key → content, for people. ``digests``: what the system itself makes of all its data,
-    by what it is called; only digests of one name are compared. ``error``: why it could not be asked.
+    by what it is called; only digests of one name are compared. ``differing``: in a note, how many entries differ, of
+    which the first were kept. ``error``: why it could not be asked.
     """
 
     node: str
@@ -38,6 +39,7 @@ class ReplicaData(msgspec.Struct, frozen=True, kw_only=True):
     position: int | None = None
     entries: dict[str, str] = {}
     digests: dict[str, str] = {}
+    differing: int = 0
     error: str = ""
 
 
@@ -53,10 +55,10 @@ def data_in(note: Note) -> ReplicaData:
 
 
 def _differing(found: Sequence[ReplicaData], subject: str) -> list[str]:
-    """The keys that not all replicas which were asked have alike, the first of them."""
+    """The keys that not all replicas which were asked have alike."""
     had = [one.entries for one in found if one.subject == subject and not one.error]
     keys = sorted({key for one in had for key in one})
-    return [key for key in keys if len({one.get(key) for one in had}) > 1][:DIFFERING_MOST]
+    return [key for key in keys if len({one.get(key) for one in had}) > 1]
 
 
 def _note(one: ReplicaData, differing: Sequence[str], at_ns: int) -> Note:
@@ -64,8 +66,8 @@ def _note(one: ReplicaData, differing: Sequence[str], at_ns: int) -> Note:
         text = f"{one.node} does not show its data: {one.error}"
         return Note(time_ns=at_ns, name=REPLICA_DATA, node=one.node, text=text, data=msgspec.to_builtins(one))
     whole = hashlib.sha256(msgspec.json.encode(sorted(one.entries.items()))).hexdigest()[:16]
-    kept = {key: _short(one.entries[key]) for key in differing if key in one.entries}
-    told = msgspec.structs.replace(one, entries=kept, digests={**one.digests, WHOLE: whole})
+    kept = {key: _short(one.entries[key]) for key in differing[:DIFFERING_MOST] if key in one.entries}
+    told = msgspec.structs.replace(one, entries=kept, digests={**one.digests, WHOLE: whole}, differing=len(differing))
     text = f"{one.node} holds {len(one.entries)} entries, digest {whole}"
     return Note(time_ns=at_ns, name=REPLICA_DATA, node=one.node, text=text, data=msgspec.to_builtins(told))
 

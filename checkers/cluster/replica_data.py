@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from chaos.core.replica_data import WHOLE, ReplicaData
+from chaos.core.replica_data import DIFFERING_MOST, WHOLE, ReplicaData
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
 from checkers.anomalies.attribution import actor
@@ -119,7 +119,7 @@ class ReplicaDataCheck:
             return CheckResult(name=self.name, valid=UNKNOWN, found=why, reason=why) if promised else None
         groups = peers_of(found)
         compared = {one.node for peers in groups for one in peers}
-        forks = sum(len(forked_entries(peers)) or bool(forked_digests(peers)) for peers in groups)
+        forks = sum(map(_forks, groups))
         fork = Finding(count=forks, examples=examples(_told(groups, context)))
         clean = "all hold the same" if compared else "nothing compared"
         row = concluded(self.name, findings(len(compared), replica_fork=fork), context, noun="replica", clean=clean)
@@ -128,6 +128,14 @@ class ReplicaDataCheck:
         if promised and missing and row.valid is True:
             return msgspec.structs.replace(row, valid=UNKNOWN, reason="; ".join(missing))
         return row
+
+
+def _forks(peers: Peers) -> int:
+    """At how many places they differ; where they only differ in digests, at one."""
+    kept = len(forked_entries(peers))
+    if kept >= DIFFERING_MOST:  # the others were not kept
+        return max(one.differing for one in peers)
+    return kept or bool(forked_digests(peers))
 
 
 def _told(groups: Sequence[Peers], context: Context) -> Iterator[Example]:

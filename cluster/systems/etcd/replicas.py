@@ -1,6 +1,7 @@
 """What each member itself holds: its own copy of the run's keys, and its hash of everything at one revision."""
 
 import asyncio
+import hashlib
 from typing import Final
 
 import msgspec
@@ -91,15 +92,21 @@ class EtcdReplicas:
             pairs = (await self._gateways[name].call("/v3/kv/range", keys, _Ranged, _soon())).kvs
         except (Definite, Indefinite) as error:
             return ReplicaData(node=name, subject=GROUP, error=str(error))
+        own, common = statuses[name], min(one.header.revision for one in statuses.values())
+        written = hashlib.sha256(b" ".join(b"%s %d" % (pair.key, pair.mod_revision) for pair in pairs)).hexdigest()
         return ReplicaData(
             node=name,
             subject=GROUP,
-            position=statuses[name].applied,
-            entries={self._plain(pair.key): _content(pair) for pair in pairs},
-            digests=await self._digests(name, min(one.header.revision for one in statuses.values())),
+            position=own.applied,
+            entries={self._plain(pair.key): pair.value.decode(errors="backslashreplace") for pair in pairs},
+            digests={
+                "its revision": str(own.header.revision),
+                "digest of the revisions at which keys were written": written[:16],
+                **await self._hash(name, common),
+            },
         )
 
-    async def _digests(self, name: str, revision: int) -> dict[str, str]:
+    async def _hash(self, name: str, revision: int) -> dict[str, str]:
         """A member's hash at a revision; none if it does not give one there. What is compacted is not part of it."""
         try:
             said = await self._peers[name].call(_HASH, {"revision": revision}, _Hash, _soon(), method="GET")
@@ -110,11 +117,6 @@ class EtcdReplicas:
 
     def _plain(self, key: bytes) -> str:
         return key.decode(errors="backslashreplace").removeprefix(f"{self._mark}/")
-
-
-def _content(pair: _Pair) -> str:
-    """The value, and at which revision it was written, which transactions may compare as well."""
-    return f"{pair.value.decode(errors='backslashreplace')} (revision {pair.mod_revision})"
 
 
 def _soon() -> int:
