@@ -44,8 +44,8 @@ function field(name, label, control) {
   control.addEventListener(control.tagName === 'SELECT' ? 'change' : 'input', () => { filters[name] = control.value.trim(); filtered(); });
   remembered.set(name, [() => filters[name], said => { control.value = said; filters[name] = control.value; if (said !== filters[name]) filters[name] = ''; }]);
 }
-function choice(name, label, options) { /* [value, words] each; nothing to choose among fewer than two */
-  if (options.length < 2) return;
+function choice(name, label, options, least = 2) { /* [value, words] each; one error or fault is worth a choice, one node is not */
+  if (options.length < least) return;
   const select = el('select'); select.append(el('option', '', 'any')); select.options[0].value = '';
   for (const [value, words_] of options) { const option = el('option', '', words_.length > 60 ? words_.slice(0, 59) + '…' : words_); option.value = value; select.append(option); }
   field(name, label, select);
@@ -57,8 +57,8 @@ if (filterBar && N) {
   choice('key', `${D.terms.key} `, distinct(KEY).filter(Boolean).map(k => [String(k - 1), String(k - 1)]));
   const processes = distinct(PROCESS).filter(Boolean);
   if (processes.length > 1) { const input = el('input'); input.type = 'text'; input.inputMode = 'numeric'; input.size = 5; input.placeholder = 'any'; field('process', 'process ', input); }
-  choice('error', 'error ', D.points.errors.map(e => [e, e]));
-  choice('fault', 'fault ', D.faults.map(f => [String(f.id), `${f.id} ${f.name}`]));
+  choice('error', 'error ', D.points.errors.map(e => [e, e]), 1);
+  choice('fault', 'fault ', D.faults.map(f => [String(f.id), `${f.id} ${f.name}`]), 1);
   const search = el('input'); search.type = 'search'; search.placeholder = 'value, word, …'; field('words', 'search ', search);
   filterBar.querySelector('.clear').addEventListener('click', () => { for (const name in fields) fields[name].value = filters[name] = ''; filtered(); fields.words.focus(); });
 }

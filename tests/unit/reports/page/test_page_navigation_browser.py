@@ -189,6 +189,12 @@ def test_of_many_faults_those_that_say_most_are_shown_until_all_are_asked_for(
         assert page.locator(on_paper).count() >= number
 
 
+def test_a_single_fault_can_be_filtered_by(open_page: Open, folders: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text(many_faults(folders["invalid"], 1))
+    page = open_page(tmp_path / "report.html")
+    assert page.locator("#filter-fault option").all_text_contents() == ["any", "1 leader-partition"]
+
+
 def test_on_a_phone_contents_and_filters_stay_within_the_page(open_page: Open, whole: Path) -> None:
     page = open_page(whole, size=NARROW)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
