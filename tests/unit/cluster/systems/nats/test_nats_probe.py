@@ -11,6 +11,7 @@ from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim
 from cluster.systems._shared.routing import Route, Served
+from cluster.systems.nats import probe as probe_module
 from cluster.systems.nats.probe import NatsProbe, alike
 from cluster.systems.nats.servers import Group, Heard, Stream, leader_of
 from cluster.systems.nats.system import Nats
@@ -60,6 +61,12 @@ def run(shown, act, answer=lambda *_: info(0), **settings):
             return await act(probe, servers)
 
     return asyncio.run(scenario())
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer to answer than a probe waits."""
+    monkeypatch.setattr(probe_module, "_READY_TIMEOUT_S", 30.0)
 
 
 async def observed(probe, _):
