@@ -26,8 +26,8 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
     """The harness' look at all nodes at the end of the recovery.
 
     ``dead``: nodes whose process does not run. ``cut``: links on which probes of ours were lost, ``a>b``. ``waited``:
-    node → share of the time since ``since_ns``, the beginning of the recovery, in which it waited for a CPU, for nodes
-    that could be measured.
+    node → of the time that it wanted a CPU since ``since_ns``, the beginning of the recovery, the share in which it had
+    to wait, for nodes that could be measured; 0 if it had little to do.
     """
 
     time_ns: int

@@ -103,13 +103,13 @@ class Recovery:
         self._ended: set[str] = set()
         self._again: set[tuple[str, int]] = set()
         self._oom_kills = self._count_oom_kills()
-        self._waits: dict[str, dict[int, int]] = {}
+        self._times: dict[str, dict[int, process_end.CpuTime]] = {}
         self._since_ns = 0
         self._healed_ns = 0
 
     def begin(self) -> None:
         """All faults are healed: look which processes have ended, and from where their waits for a CPU count."""
-        self._waits, self._since_ns = self._measured(), now_ns()
+        self._times, self._since_ns = self._measured(), now_ns()
         self.look_for_ended()
 
     def absent(self, totals: Totals, latest: Mapping[str, Observation], leads: Leads) -> Absent:
@@ -179,7 +179,7 @@ class Recovery:
         self.look_for_ended()
         waits, wall_ns = self._measured(), now_ns() - self._since_ns
         waited = {
-            name: round(process_end.starved_share(self._waits.get(name, {}), own, wall_ns), 3)
+            name: round(process_end.starved_share(self._times.get(name, {}), own, wall_ns), 3)
             for name, own in waits.items()
             if own
         }
@@ -196,9 +196,9 @@ class Recovery:
                 look_note(Look(time_ns=now_ns(), since_ns=self._since_ns, dead=dead, cut=cut, waited=waited))
             )
 
-    def _measured(self) -> dict[str, dict[int, int]]:
+    def _measured(self) -> dict[str, dict[int, process_end.CpuTime]]:
         return on_each(
-            self._nodes, lambda name: process_end.cpu_waits(self._nodes[name]), "a look at waits for a CPU", _TIMEOUT_S
+            self._nodes, lambda name: process_end.cpu_times(self._nodes[name]), "a look at waits for a CPU", _TIMEOUT_S
         ).good()
 
     def _count_oom_kills(self) -> int | None:

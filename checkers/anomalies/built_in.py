@@ -235,9 +235,9 @@ STRONGEST_FIRST: Final = (
     ),
     _kind(
         "no-recovery",
-        ("queue that did not recover in time", "queues that did not recover in time"),
-        "a queue that takes no sends although every node runs and reaches the others",
-        "every queue takes sends again within the promised time of the last heal",
+        ("recovery that took too long", "recoveries that took too long"),
+        "a queue or an object takes no changes although every node runs and reaches the others",
+        "every queue and object takes changes again within the promised time of the last heal",
         rule="17a",
         where=RUNS,
     ),

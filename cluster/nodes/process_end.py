@@ -4,7 +4,7 @@ What is seen here decides whose failure it is: a system that ends by itself, or 
 it what it needs. The module only looks; it is POSIX sh with coreutils on the host, one run per look.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from chaos.core.errors import ChaosError
 from cluster.cluster import Node
@@ -13,6 +13,8 @@ from cluster.nodes.process import COMMON, STDOUT
 _TIMEOUT_S: Final = 15.0
 _LINE_CHARS: Final = 300
 _TAIL_BYTES: Final = 8192
+LEAST_WAIT: Final = 0.25
+"""Of the time that went by: whoever waited less had little to do."""
 
 _TAIL: Final = (
     COMMON
@@ -32,12 +34,12 @@ for path in "$@"; do [ -e "$path" ] || echo "$path"; done
 """
 )
 _OOM_KILLS: Final = "while read -r name number; do [ $name = oom_kill ] && echo $number; done < /proc/vmstat; exit 0"
-# "tid wait" in nanoseconds for every thread of the process and of its session.
-_WAITS: Final = (
+# "tid ran waited" in nanoseconds for every thread of the process and of its session.
+_TIMES: Final = (
     COMMON
     + """\
 scan | while read -r tgid tid _; do
-  { read -r _ waited _ < "/proc/$tgid/task/$tid/schedstat"; } 2>/dev/null && echo "$tid $waited"
+  { read -r ran waited _ < "/proc/$tgid/task/$tid/schedstat"; } 2>/dev/null && echo "$tid $ran $waited"
 done
 exit 0
 """
@@ -51,10 +53,23 @@ def last_line(log: bytes) -> str:
     return said[-1][:_LINE_CHARS] if said else ""
 
 
-def starved_share(before: dict[int, int], after: dict[int, int], wall_ns: int) -> float:
-    """Pure: the largest share of the time that one thread waited for a CPU; waits by thread, in ns."""
-    waited = (total - before.get(thread, 0) for thread, total in after.items())
-    return max(waited, default=0) / wall_ns if wall_ns > 0 else 0.0
+class CpuTime(NamedTuple):
+    """A thread's time since it began, in ns: how long it ran, and how long it could have run and had to wait."""
+
+    ran_ns: int
+    waited_ns: int
+
+
+def starved_share(before: dict[int, CpuTime], after: dict[int, CpuTime], wall_ns: int) -> float:
+    """Pure: of the time that a process wanted a CPU the share in which it had to wait, by thread.
+
+    All threads count together: a runtime that moves its work from thread to thread, as Go's does, spreads its waits
+    thinly over them. A process that waited for less than ``LEAST_WAIT`` of the time was idle, and is not starved.
+    """
+    new = CpuTime(0, 0)
+    ran_ns = sum(now.ran_ns - before.get(thread, new).ran_ns for thread, now in after.items())
+    waited_ns = sum(now.waited_ns - before.get(thread, new).waited_ns for thread, now in after.items())
+    return 0.0 if waited_ns <= LEAST_WAIT * wall_ns else waited_ns / (ran_ns + waited_ns)
 
 
 def last_words(node: Node) -> str:
@@ -84,16 +99,16 @@ def oom_kills(node: Node) -> int | None:
     return int(text) if text.isdigit() else None
 
 
-def cpu_waits(node: Node) -> dict[int, int]:
-    """For each thread of the node's process how long it has waited for a CPU so far, in ns.
+def cpu_times(node: Node) -> dict[int, CpuTime]:
+    """For each thread of the node's process what it has had of the CPUs so far.
 
     Empty if the kernel does not say.
 
     Raises:
         ChaosError: the host could not be asked.
     """
-    pairs = (line.split() for line in _run(node, _WAITS).decode().splitlines())
-    return {int(thread): int(waited) for thread, waited in pairs}
+    said = (map(int, line.split()) for line in _run(node, _TIMES).decode().splitlines())
+    return {thread: CpuTime(ran_ns, waited_ns) for thread, ran_ns, waited_ns in said}
 
 
 def _run(node: Node, script: str, *arguments: str) -> bytes:

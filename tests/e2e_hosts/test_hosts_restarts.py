@@ -103,9 +103,12 @@ def test_one_that_ended_while_it_was_suspended(scene):
     assert fault.verify_healed().details["failed"] == {"b1": ENDED}
 
 
-def test_waits_for_a_cpu_are_counted_for_each_thread(scene):
+def test_time_on_a_cpu_and_waits_for_one_are_counted_for_each_thread(scene):
     node = scene.cluster.nodes["b1"]
-    before, after = (process_end.cpu_waits(node) for _ in range(2))
+    before, after = (process_end.cpu_times(node) for _ in range(2))
     assert before
-    assert all(after[thread] >= waited for thread, waited in before.items())
+    assert all(time.ran_ns > 0 for time in before.values())
+    for thread, time in before.items():
+        assert after[thread].ran_ns >= time.ran_ns
+        assert after[thread].waited_ns >= time.waited_ns
     assert process_end.oom_kills(node) is not None

@@ -9,7 +9,7 @@ from chaos.core.runinfo import Promises, Subject
 from chaos.run.wait_for_recovery import missing_now, silent_keys
 from chaos.run.watching import Totals
 from cluster.leaders import Lead
-from cluster.nodes.process_end import last_line, starved_share
+from cluster.nodes.process_end import CpuTime, last_line, starved_share
 
 HEALED_NS = 100 * NS_PER_S
 
@@ -71,6 +71,21 @@ def test_the_last_line_that_says_something(log, said):
     assert last_line(log) == said
 
 
-def test_a_node_is_as_starved_as_its_worst_thread():
-    assert starved_share({1: 5, 2: 0}, {1: 30, 2: 10, 3: 80}, 100) == 0.8
+def times(**threads):
+    return {int(name[1:]): CpuTime(*pair) for name, pair in threads.items()}
+
+
+def test_a_node_is_starved_by_what_all_its_threads_waited_for():
+    assert starved_share(times(t1=(10, 5)), times(t1=(30, 65), t3=(0, 20)), 100) == 0.8
     assert starved_share({}, {}, 100) == 0.0
+
+
+def test_work_that_moves_from_thread_to_thread_is_starved_though_no_thread_waits_long():
+    after = {thread: CpuTime(1, 12) for thread in range(10)}
+    assert max(one.waited_ns for one in after.values()) / 100 < 0.25
+    assert starved_share({}, after, 100) == 120 / 130
+
+
+def test_who_has_little_to_do_is_not_starved():
+    assert starved_share({}, times(t1=(1, 24)), 100) == 0.0
+    assert starved_share({}, times(t1=(90, 30)), 100) == 0.25
