@@ -13,7 +13,7 @@ from chaos.models.objects import set as sets
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems._shared import debian, routing
+from cluster.systems._shared import debian, gomodules, routing
 from cluster.systems.nats import buckets, programs
 from cluster.systems.nats import launch as launch_of
 from cluster.systems.nats import settings as settings_of
@@ -27,24 +27,37 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
 
 
 class Nats:
-    """NATS with JetStream: three servers, whose buckets are Raft groups. Implements ``cluster.system.System``.
+    """NATS with JetStream, 2.9 of Debian or any later version: three servers, whose buckets are Raft groups.
 
-    Only ``fetch`` is not pure.
+    Implements ``cluster.system.System``, ``cluster.versions.HasVersions`` and ``TakesBuilds``; only ``fetch`` and
+    ``built`` are not pure.
 
     Args:
         version: of the program.
+        build: the folder of somebody's own build of it.
     """
 
     name = "nats"
+    build_holds = programs.HOLDS
     refusals = (NOBODY,)
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "register"
     start_order = ((ROLE,),)
     settings_help: Mapping[str, str] = settings_of.HELP
 
-    def __init__(self, version: str = PACKAGE.version) -> None:
+    def __init__(self, version: str = PACKAGE.version, build: Path | None = None) -> None:
         self.version = version
+        self._build = build
         self._release = programs.release_of(version)
+
+    def at(self, version: str) -> "Nats":
+        """Debian's version, or another from 2.9 on. Raises UsageError for any other."""
+        programs.check_had(version)
+        return Nats(version)
+
+    def built(self, folder: Path) -> "Nats":
+        """The build in a folder, which says its version itself. Raises UsageError."""
+        return Nats(programs.version_in(folder), folder)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""
@@ -63,11 +76,17 @@ class Nats:
         return settings_of.promises(settings)
 
     def fetch(self, say: Callable[[str], None]) -> Path:
-        """The folder that holds ``nats-server``, out of Debian's package."""
+        """The folder that holds ``nats-server``: somebody's own, or out of Debian's package, or built of Go modules."""
+        if self._build is not None:
+            return self._build
+        if self.version != PACKAGE.version:
+            return gomodules.built(programs.of_modules(self.version), say)
         return debian.unpacked(PACKAGE, say)
 
     def needs(self) -> Need:
-        """Debian's package, or the tools that fetch it."""
+        """Debian's package, or the tools that fetch it; of another version what builds it."""
+        if self.version != PACKAGE.version:
+            return gomodules.needs(programs.of_modules(self.version))
         return debian.needs(PACKAGE)
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:

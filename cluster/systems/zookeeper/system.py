@@ -15,26 +15,11 @@ from cluster.needs import Need
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import maven, routing
+from cluster.systems.zookeeper import programs
 from cluster.systems.zookeeper import settings as settings_of
 from cluster.systems.zookeeper.servers import CLIENT_PORT, NO_SESSION, numbers
 from cluster.systems.zookeeper.settings import GROUP, LINES, OBSERVER, SWITCHES, VOTER
 
-VERSION: Final = "3.9.5"
-DISTRIBUTION: Final = maven.Distribution(
-    program="zookeeper",
-    label="ZooKeeper",
-    version=VERSION,
-    size="14 MB",
-    pom=maven.pom_of(
-        "zookeeper",
-        (
-            f"org.apache.zookeeper:zookeeper:{VERSION}",
-            "io.dropwizard.metrics:metrics-core:4.1.12.1",
-            "org.xerial.snappy:snappy-java:1.1.10.5",
-            "org.slf4j:slf4j-simple:2.0.13",
-        ),
-    ),
-)
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
     {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F}
 )
@@ -50,22 +35,53 @@ _JVM: Final = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS",
 )
+_LOGBACK: Final = b"""<configuration>
+  <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%d [%thread] %-5level %logger{0} - %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="OUT"/></root>
+</configuration>
+"""
+_LOG4J: Final = b"""log4j.rootLogger=INFO, OUT
+log4j.appender.OUT=org.apache.log4j.ConsoleAppender
+log4j.appender.OUT.layout=org.apache.log4j.PatternLayout
+log4j.appender.OUT.layout.ConversionPattern=%d{ISO8601} [%t] %-5p %c{1} - %m%n
+"""
+"""For builds that log as ZooKeeper's distributions do: by log4j before 3.8, by logback since."""
 _START: Final = 'mkdir -p data && cp myid data/myid && exec "$@"'
 
 
 class ZooKeeper:
-    """ZooKeeper 3.9: three or five voters, and observers.
+    """ZooKeeper, 3.9 or another version: three or five voters, and observers.
 
-    Implements ``cluster.system.System``; only ``fetch`` is not pure.
+    Implements ``cluster.system.System``, ``cluster.versions.HasVersions`` and ``TakesBuilds``; only ``fetch`` and
+    ``built`` are not pure.
+
+    Args:
+        version: of the program.
+        build: the folder of somebody's own build of it.
     """
 
     name = "zookeeper"
     refusals = (NO_SESSION,)
-    version = VERSION
+    build_holds = programs.HOLDS
     roles: Mapping[str, RoleKind] = MappingProxyType({VOTER: "replica", OBSERVER: "replica"})
     workload = "register"
     start_order = ((VOTER, OBSERVER),)
     settings_help: Mapping[str, str] = settings_of.HELP
+
+    def __init__(self, version: str = programs.VERSION, build: Path | None = None) -> None:
+        self.version = version
+        self._build = build
+
+    def at(self, version: str) -> "ZooKeeper":
+        """Any version from 3.5.5 on. Raises UsageError for an older one."""
+        programs.distribution(version)
+        return ZooKeeper(version)
+
+    def built(self, folder: Path) -> "ZooKeeper":
+        """The build in a folder, whose jars say its version. Raises UsageError."""
+        return ZooKeeper(programs.version_in(folder), folder)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""
@@ -89,12 +105,12 @@ class ZooKeeper:
         return settings_of.promises(settings)
 
     def fetch(self, say: Callable[[str], None]) -> Path:
-        """The folder that holds the jars."""
-        return maven.fetch(DISTRIBUTION, say)
+        """The folder that holds the jars: somebody's own, or as Maven fetches them."""
+        return self._build if self._build is not None else maven.fetch(programs.distribution(self.version), say)
 
     def needs(self) -> Need:
         """A Java, and the jars or a Maven to fetch them."""
-        return maven.needs(DISTRIBUTION)
+        return maven.needs(programs.distribution(self.version))
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """A server knows the others from its file, and itself from ``myid``."""
@@ -119,11 +135,16 @@ class ZooKeeper:
         ]
         switches = tuple(f"-Dzookeeper.{name}={view.settings[name]}" for name in SWITCHES)
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        command = ("java", *_JVM, *switches, "-cp", f"{artefacts}/lib/*", main, "zoo.cfg")
+        command = ("java", *_JVM, *switches, "-cp", f"{home}:{artefacts}/lib/*", main, "zoo.cfg")
         return Launch(
             argv=("sh", "-c", _START, "sh", *command),
             env={"HOME": home},
-            files={"zoo.cfg": "".join(f"{line}\n" for line in lines).encode(), "myid": str(number[node.name]).encode()},
+            files={
+                "zoo.cfg": "".join(f"{line}\n" for line in lines).encode(),
+                "myid": str(number[node.name]).encode(),
+                "logback.xml": _LOGBACK,
+                "log4j.properties": _LOG4J,
+            },
             ready_pattern="binding to port",
             logs=(STDOUT,),
             data=("data",),

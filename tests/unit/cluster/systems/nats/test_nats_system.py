@@ -41,6 +41,23 @@ def test_what_is_no_version_is_refused(version):
         Nats(version)
 
 
+def test_where_a_version_comes_from(tmp_path):
+    assert "2.9.10" in Nats().needs().detail
+    assert "NATS 2.12.15" in Nats().at("2.12.15").needs().detail or "go-" in Nats().at("2.12.15").needs().detail
+    with pytest.raises(
+        UsageError, match=r"2\.8\.4: NATS can be had in 2\.9\.10 \(Debian's package\), and other versions"
+    ):
+        Nats().at("2.8.4")
+    with pytest.raises(UsageError, match="no nats-server in it; name a folder that holds the program nats-server"):
+        Nats().built(tmp_path)
+    program = tmp_path / "nats-server"
+    program.write_text("#!/bin/sh\necho 'nats-server: v2.11.4'\n")
+    program.chmod(0o755)
+    own = Nats().built(tmp_path)
+    assert (own.version, own.fetch(print)) == ("2.11.4", tmp_path)
+    assert own.resolve({"server.syncInterval": "always"})["server.syncInterval"] == "always"
+
+
 def test_each_setting_has_help():
     assert Nats().resolve({}) == DEFAULTS
     assert set(DEFAULTS) == set(HELP)

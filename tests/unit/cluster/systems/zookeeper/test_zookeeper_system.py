@@ -7,9 +7,10 @@ from system_view import view_of
 
 from chaos.core.errors import UsageError
 from cluster.system import refusals_of
+from cluster.systems.zookeeper import programs
 from cluster.systems.zookeeper.servers import numbers
 from cluster.systems.zookeeper.settings import HELP
-from cluster.systems.zookeeper.system import DISTRIBUTION, VERSION, ZooKeeper
+from cluster.systems.zookeeper.system import ZooKeeper
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_a_voter_and_its_file():
     command = list(made.argv)
     assert command[:2] == ["sh", "-c"]
     assert command[command.index("-cp") + 1 :] == [
-        "/art/lib/*",
+        "/home/x:/art/lib/*",
         "org.apache.zookeeper.server.quorum.QuorumPeerMain",
         "zoo.cfg",
     ]
@@ -121,6 +122,36 @@ def test_models_and_their_words():
     assert list(system.pinned({"client.routing": "mixed"}, 8)) == [False] * 5 + [True] * 3
 
 
-def test_the_jars_are_those_of_the_version():
-    assert f"<artifactId>zookeeper</artifactId><version>{VERSION}</version>".encode() in DISTRIBUTION.pom
-    assert (DISTRIBUTION.name, ZooKeeper.version) == (f"ZooKeeper {VERSION}", VERSION)
+@pytest.mark.parametrize("version", ["3.9.5", "3.6.4", "3.5.10"])
+def test_the_jars_are_those_of_the_version(version):
+    system = ZooKeeper().at(version)
+    assert system.version == version
+    made = programs.distribution(version)
+    assert f"<artifactId>zookeeper</artifactId><version>{version}</version>".encode() in made.pom
+    assert made.name == f"ZooKeeper {version}"
+    assert made.label in system.needs().detail or version in system.needs().detail
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("3.9", "write it like 3.9.5"), ("x", "write it like"), ("3.4.14", "ZooKeeper can be had from 3.5.5 on")],
+)
+def test_a_version_that_cannot_be_had_is_refused(version, said):
+    with pytest.raises(UsageError, match=f"--system-version {version}: {said}"):
+        ZooKeeper().at(version)
+
+
+def test_a_build_says_its_version_by_its_jars(tmp_path):
+    (tmp_path / "lib").mkdir()
+    with pytest.raises(UsageError, match=r"0 zookeeper-\*\.jar in .*/lib instead of one; name a folder that holds lib"):
+        ZooKeeper().built(tmp_path)
+    for name in ("zookeeper-3.8.4.jar", "zookeeper-jute-3.8.4.jar", "zookeeper-prometheus-metrics-3.8.4.jar"):
+        (tmp_path / "lib" / name).touch()
+    own = ZooKeeper().built(tmp_path)
+    assert (own.version, own.fetch(print)) == ("3.8.4", tmp_path)
+
+
+def test_builds_are_told_to_log_where_we_read():
+    made, _ = launched("z1")
+    assert b"ConsoleAppender" in made.files["logback.xml"]
+    assert b"ConsoleAppender" in made.files["log4j.properties"]
