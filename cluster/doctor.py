@@ -266,15 +266,19 @@ def machines() -> list[Fact]:
     have += ["a password"] if password else []
     have.append(f"{known} is there" if known.exists() else f"no {known}, so --accept-new has to learn host keys")
     can = bool(keys or agent or password)
-    found = [Fact("ssh", can, ", ".join(have), "" if can else _LOGIN_HELP, optional=True)]
+    return [Fact("ssh", can, ", ".join(have), "" if can else _LOGIN_HELP, optional=True), *machines_for_tests()]
+
+
+def machines_for_tests() -> list[Fact]:
+    """Whether tests can make machines that are reached by SSH; they bring their own keys."""
     path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
     missing = [package for program, package in _SSHD.items() if shutil.which(program, path=path) is None]
     if missing:
         help_text = f"apt-get install {' '.join(dict.fromkeys(missing))}"
-        return [*found, Fact("sshd", False, "not all there; only tests need it", help_text, optional=True)]
+        return [Fact("sshd", False, "not all there; only tests need it", help_text, optional=True)]
     if os.geteuid() != 0:
-        return [*found, Fact("sshd", False, "logins need root; only tests need them", "run as root", optional=True)]
-    return [*found, Fact("sshd", True, str(shutil.which("sshd", path=path)), optional=True)]
+        return [Fact("sshd", False, "logins need root; only tests need them", "run as root", optional=True)]
+    return [Fact("sshd", True, str(shutil.which("sshd", path=path)), optional=True)]
 
 
 def _docker() -> list[Fact]:

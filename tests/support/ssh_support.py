@@ -13,7 +13,7 @@ import pytest
 from run_support import check_run
 
 from cluster.agent import linux
-from cluster.doctor import machines
+from cluster.doctor import machines_for_tests
 from cluster.host import Host, NodeSpec
 from cluster.hosts.netns import NetnsBackend
 from cluster.hosts.ssh.backend import SshBackend
@@ -133,7 +133,7 @@ def in_network(namespace: int) -> Iterator[None]:
 @contextlib.contextmanager
 def laboratory(folder: Path) -> Iterator[Callable[..., Lab]]:
     """Makes one lab; this thread is in its client's network from then on to the end."""
-    missing = [fact for fact in machines() if not fact.ok]
+    missing = [fact for fact in machines_for_tests() if not fact.ok]
     if missing and not os.environ.get("CI"):
         pytest.skip(f"chaos doctor: {missing[0].name}: {missing[0].detail}; {missing[0].help}")
     with contextlib.ExitStack() as undo:
