@@ -220,6 +220,13 @@ def test_the_shipped_matrix_is_the_papers():
     )
 
 
+def test_the_matrix_of_systems_has_each_of_its_workloads_under_each_fault():
+    jobs = jobs_of(read_matrix("systems"))
+    ran = {(job.config.values["system"], job.config.values["workload"]) for job in jobs}
+    assert {("minimq", "group"), ("rocketmq", "queue"), ("zookeeper", "counter"), ("nats", "set")} <= ran
+    assert len(jobs) == 4 * len({job.planned.values["target"] for job in jobs})
+
+
 def test_only_takes_parts_of_names_and_wildcards():
     jobs = jobs_of(matrix())
     assert {job.planned.cell for job in only(jobs, "loss")} == {
