@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import rows as kept_rows
-from rows import DATA, ROOT, Code, Row, about_age, clean_commit, counted, deciding, made, origin, replace, stored
+from rows import DATA, ROOT, Code, Row, about_age, clean_commit, counted, made, origin, replace, stored
 from runs import parser, perform, row_of, seconds
+from sources import deciding
 
 from chaos.core.clock import Deadline
 from chaos.core.op import Type
@@ -121,7 +122,7 @@ def measured(seeds: list[int], store: Path) -> Row:
     watch.end.set()
     watch.join()
     return {
-        **origin((*deciding("minimq"), "hosts"), "benchmarks/minimq_figures.py run"),
+        **origin((*deciding("minimq", "queue"), "hosts"), "benchmarks/minimq_figures.py run"),
         "start_ms": [round(ms, 1) for ms in alone["start_ms"]],
         "rss_mib": [round(mib, 1) for mib in alone["rss_mib"]],
         "ready_s": [run["timings_s"]["deploy"] + run["timings_s"]["ready"] for run in kills],

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import rows as kept_rows
 from rows import DATA as ALL_DATA
-from rows import ROOT, Code, Row, about_age, counted, deciding, made, origin, replace, stored
+from rows import ROOT, Code, Row, about_age, counted, made, origin, replace, stored
+from sources import deciding
 
 from chaos.core.matrix_results import PLAN, ROWS, CellRow, MatrixPlan, current, read_plan, read_rows
 from reports import words
@@ -43,7 +44,10 @@ def keep(folder: Path, why: str) -> None:
     left = len(plan.jobs) - len(current(plan.jobs, read_rows(folder)))
     if left:
         raise SystemExit(f"{folder}: {left} of {len(plan.jobs)} runs are not done; the command that began it goes on")
-    row = {"name": plan.name, **origin(deciding("rocketmq"), f"chaos matrix {plan.name} --scale {plan.scale:g}")}
+    row = {
+        "name": plan.name,
+        **origin(deciding("rocketmq", "queue"), f"chaos matrix {plan.name} --scale {plan.scale:g}"),
+    }
     for old in counted(stored(ORIGINS)):
         aside = DATA / f"until-{row['commit']}"
         aside.mkdir(parents=True)

@@ -1,84 +1,23 @@
 """The rows under docs/data that pages are made of: where each came from, how old it is, and what took its place.
 
 A row is a line of JSON. It says which command made it, when, at which commit, and the fingerprints of the code that
-decided it (``code``: name in ``SOURCES`` to hash). Files are only appended to. A row that no longer counts stays, and a
-later line ``{"supersedes": ..., "by": ..., "why": ...}`` says what took its place, if anything did, and why.
+decided it (``code``: the name of a source to its hash; see sources.py). Files are only appended to. A row that no longer
+counts stays, and a later line ``{"supersedes": ..., "by": ..., "why": ...}`` says what took its place, if anything did,
+and why.
 """
 
-import hashlib
-import io
 import json
 import subprocess
-import tokenize
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from sources import ROOT, today
+
 DATA = ROOT / "docs" / "data"
-SYSTEMS = "cluster/systems"
-CHECKS = ("*.py", "history", "anomalies", "engine", "log", "consumers", "cluster", "recovery")
-SOURCES = {
-    **{
-        file.parent.name: (f"{SYSTEMS}/{file.parent.name}", f"{SYSTEMS}/_shared")
-        for file in sorted((ROOT / SYSTEMS).glob("*/system.py"))
-    },
-    "nemesis": ("nemesis",),
-    "workload": ("chaos/workload",),
-    "checks": tuple(f"checkers/{room}" for room in CHECKS),
-    "objects": ("checkers/objects",),
-    "hosts": tuple(f"cluster/{room}" for room in ("*.py", "agent", "hosts", "network", "nodes")),
-    "engines": ("checkers", "spark_checkers", "chaos/core"),
-}
-"""What the fingerprints of a row may be of: folders and patterns of files, relative to the repository."""
-
-HASH_CHARACTERS = 10
-_BETWEEN_STATEMENTS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
-
 Row = dict[str, Any]
 Code = dict[str, str]
-
-
-def code_only(source: bytes) -> bytes:
-    """Pure: a Python source without comments, docstrings and breaks inside statements, so that prose ages nothing."""
-    kept: list[str] = []
-    before, after_docstring = tokenize.ENCODING, False
-    tokens = list(tokenize.tokenize(io.BytesIO(source).readline))
-    for token, after in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
-        dropped = token.type in (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING) or after_docstring
-        docstring = token.type == tokenize.STRING and before in _BETWEEN_STATEMENTS and after.type == tokenize.NEWLINE
-        if token.type in (tokenize.INDENT, tokenize.DEDENT):
-            kept.append(f"<{token.type == tokenize.INDENT}>")
-        elif not dropped and not docstring:
-            kept.append(token.string)
-        after_docstring = docstring
-        if token.type not in (tokenize.COMMENT, tokenize.NL):
-            before = token.type
-    return "\x00".join(kept).encode()
-
-
-def fingerprint(patterns: Iterable[str], root: Path = ROOT) -> str:
-    """A hash of the files that the patterns name, by path and content."""
-    digest = hashlib.sha256()
-    files = {path for pattern in patterns for found in root.glob(pattern) for path in [found, *found.rglob("*")]}
-    for path in sorted(file for file in files if file.is_file() and "__pycache__" not in file.parts):
-        content = path.read_bytes()
-        digest.update(str(path.relative_to(root)).encode() + b"\0")
-        digest.update(hashlib.sha256(code_only(content) if path.suffix == ".py" else content).digest())
-    return digest.hexdigest()[:HASH_CHARACTERS]
-
-
-@cache
-def today() -> Code:
-    """The fingerprints of the code that is here now."""
-    return {name: fingerprint(patterns) for name, patterns in SOURCES.items()}
-
-
-def deciding(system: str, model: str = "log") -> tuple[str, ...]:
-    """The sources that decide what a run on a system comes to; ``model`` is what its clients work on."""
-    return (system, "nemesis", "workload", "checks", *(() if model == "log" else ("objects",)))
 
 
 def git(*argv: str) -> str:
@@ -192,7 +131,7 @@ def about_age(rows: Sequence[Row], now: Code | None = None) -> list[str]:
     if not rows:
         return []
     ages = [older(row, now) for row in rows]
-    changed = [name for name in SOURCES if any(name in (one or ()) for one in ages)]
+    changed = dict.fromkeys(name for one in ages for name in one or ())
     said = [f"{ages.count([])} of {len(rows)} rows were made by today's code."]
     if None in ages:
         said.append("†: made before rows had fingerprints of the code that decides, so perhaps older than the checks.")

@@ -16,7 +16,8 @@ from queue import SimpleQueue
 from statistics import median
 from typing import Any, NamedTuple
 
-from rows import ROOT, Row, clean_commit, counted, deciding, older, origin, replace, stored, today
+from rows import Row, clean_commit, counted, older, origin, replace, stored
+from sources import ROOT, deciding, today
 
 DEADLINE_S = 900
 
@@ -63,7 +64,7 @@ def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row
     path = folder / "results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     return {
-        **origin(deciding(system, info["model"]), command),
+        **origin(deciding(system, info["workload"]), command),
         "exit": code,
         "valid": results.get("valid"),
         "reason": results.get("reason", "") or info.get("error") or "",

@@ -215,13 +215,18 @@ def rows_of(system: str) -> Path:
     return DATA / f"{system}.jsonl"
 
 
+def measured() -> list[str]:
+    """The systems that have rows, and so a page."""
+    return [system for system in PAGES if rows_of(system).exists()]
+
+
 def main() -> None:
     """Parse and act."""
     options = parser(__doc__, "1-5")
     options.add_argument("--system", action="append", choices=list(PAGES), metavar="NAME")
     options.add_argument("--only", action="append", default=[], metavar="NAME")
     args = options.parse_args()
-    for system in args.system or PAGES:
+    for system in args.system or (PAGES if args.what == "run" else measured()):
         if args.what == "run":
             run_series(rows_of(system), jobs_of(system, args.only, args.seeds), args)
         (ROOT / "docs" / "results" / f"{system}.md").write_text(page(system, stored(rows_of(system))))

@@ -100,30 +100,6 @@ def test_a_row_of_a_tree_with_changes_is_not_kept(rows, tmp_path, monkeypatch):
     assert not (tmp_path / "rows.jsonl").exists()
 
 
-def test_prose_ages_no_row_and_code_does(rows, tmp_path):
-    source = tmp_path / "checkers" / "a.py"
-    source.parent.mkdir()
-
-    def print_of(text):
-        source.write_text(text)
-        return rows.fingerprint(("checkers",), tmp_path)
-
-    plain = print_of('"""Why."""\nLIMIT = 1\n\n\ndef f(x):\n    return x < LIMIT\n')
-    told = '"""Why, in other words."""\nLIMIT = 1  # so much\n"""Of what."""\n\ndef f(x):\n    """Whether."""\n'
-    assert print_of(told + "    return x < LIMIT\n") == plain
-    assert print_of(told + "    return (\n        x < LIMIT\n    )\n") != plain
-    assert print_of(told + "    return x <= LIMIT\n") != plain
-    first = print_of("def f():\n    if a:\n        b()\n    c()\n")
-    assert print_of("def f():\n    if a:\n        b()\n        c()\n") != first, "blocks are code"
-    assert print_of('x = "a string # that is code"\n') != print_of('x = "another"\n')
-
-
-def test_every_source_of_fingerprints_is_there(rows):
-    for name, patterns in rows.SOURCES.items():
-        assert all(list(ROOT.glob(pattern)) for pattern in patterns), name
-    assert set(rows.today()) == set(rows.SOURCES)
-
-
 def row(name, **more):
     return {"run": name, "seed": 1, "commit": "abc", "began": "2026-01-02T03:04:05", **more}
 

@@ -1,0 +1,151 @@
+"""Which files decide what a row of docs/data says: those of a part of the house, and what they import of their rooms.
+
+A row vouches for the code that decided it and for no other: a new system, workload or check ages no row that did not use
+it. So a fingerprint follows imports, inside the rooms that are named beside it, from the modules of entry points.
+"""
+
+import ast
+import hashlib
+import io
+import tokenize
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chaos.models.log.checks import CHECKS
+from chaos.plugins import load
+
+ROOT = Path(__file__).resolve().parents[1]
+SYSTEMS = "cluster/systems"
+HASH_CHARACTERS = 10
+WORDS_ONLY = frozenset({"checkers/anomalies/built_in.py"})
+"""What every anomaly is called: each new one changes it, and no verdict on the others."""
+
+_BETWEEN_STATEMENTS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
+
+
+class Source(NamedTuple):
+    """What a fingerprint is of, as paths relative to the repository.
+
+    ``roots``: patterns of files; a folder stands for all in it. ``rooms``: folders; of what the roots import, and what
+    that imports in turn, the files in these count too.
+    """
+
+    roots: tuple[str, ...]
+    rooms: tuple[str, ...] = ()
+
+
+def _module(place: str) -> str:
+    """The file of an entry point, ``package.module:Object``."""
+    return place.partition(":")[0].replace(".", "/") + ".py"
+
+
+@cache
+def _entry_points() -> Mapping[str, Mapping[str, str]]:
+    """The groups of our own pyproject.toml: name → place."""
+    project: Any = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return dict(project["project"]["entry-points"])
+
+
+def of_workload(workload: str) -> tuple[str, str]:
+    """The names of the sources that only runs of this workload have: its own, and its checks'."""
+    return f"workload {workload}", f"checks of {workload}"
+
+
+def _checks(workload: str) -> Source:
+    places = _entry_points()["chaos.checks"]
+    names = load("workloads", workload).checks or CHECKS
+    return Source(("checkers/engine", *(_module(places[name]) for name in names)), ("checkers",))
+
+
+@cache
+def sources() -> Mapping[str, Source]:
+    """Every source by name."""
+    found = {
+        file.parent.name: Source((f"{SYSTEMS}/{file.parent.name}",), (f"{SYSTEMS}/_shared",))
+        for file in sorted((ROOT / SYSTEMS).glob("*/system.py"))
+    }
+    found["nemesis"] = Source(("nemesis",))
+    for workload, place in _entry_points()["chaos.workloads"].items():
+        own, checks = of_workload(workload)
+        found[own] = Source((_module(place),), ("chaos/workload", "chaos/models"))
+        found[checks] = _checks(workload)
+    rooms = ("*.py", "agent", "hosts", "network", "nodes")
+    found["hosts"] = Source(tuple(f"cluster/{room}" for room in rooms))
+    found["engines"] = Source(("checkers", "spark_checkers", "chaos/core"))
+    return found
+
+
+def deciding(system: str, workload: str) -> tuple[str, ...]:
+    """The names of the sources that decide what a run of a workload on a system comes to."""
+    return system, "nemesis", *of_workload(workload)
+
+
+def _files(patterns: Iterable[str], root: Path) -> set[Path]:
+    """The files that patterns name."""
+    paths = {path for pattern in patterns for found in root.glob(pattern) for path in [found, *found.rglob("*")]}
+    return {path for path in paths if path.is_file() and "__pycache__" not in path.parts}
+
+
+def _imported(source: bytes) -> Iterator[str]:
+    """Pure: the dotted names that a Python source imports, also those of objects inside modules."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def files_of(source: Source, root: Path = ROOT) -> list[Path]:
+    """The files of a source, sorted."""
+    found = _files(source.roots, root)
+    rooms = [root / room for room in source.rooms]
+    ahead = [path for path in found if path.suffix == ".py"]
+    while ahead:
+        for name in _imported(ahead.pop().read_bytes()):
+            path = root / f"{name.replace('.', '/')}.py"
+            if path not in found and path.is_file() and any(path.is_relative_to(room) for room in rooms):
+                found.add(path)
+                ahead.append(path)
+    return sorted(path for path in found if str(path.relative_to(root)) not in WORDS_ONLY)
+
+
+def code_only(source: bytes) -> bytes:
+    """Pure: a Python source without comments, docstrings and breaks inside statements, so that prose ages nothing."""
+    kept: list[str] = []
+    before, after_docstring = tokenize.ENCODING, False
+    tokens = list(tokenize.tokenize(io.BytesIO(source).readline))
+    for token, after in zip(tokens, [*tokens[1:], tokens[-1]], strict=True):
+        dropped = token.type in (tokenize.COMMENT, tokenize.NL, tokenize.ENCODING) or after_docstring
+        docstring = token.type == tokenize.STRING and before in _BETWEEN_STATEMENTS and after.type == tokenize.NEWLINE
+        if token.type in (tokenize.INDENT, tokenize.DEDENT):
+            kept.append(f"<{token.type == tokenize.INDENT}>")
+        elif not dropped and not docstring:
+            kept.append(token.string)
+        after_docstring = docstring
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            before = token.type
+    return "\x00".join(kept).encode()
+
+
+@cache
+def _hash(content: bytes, suffix: str) -> bytes:
+    return hashlib.sha256(code_only(content) if suffix == ".py" else content).digest()
+
+
+def fingerprint(source: Source, root: Path = ROOT) -> str:
+    """A hash of the files of a source, by path and content."""
+    digest = hashlib.sha256()
+    for path in files_of(source, root):
+        digest.update(str(path.relative_to(root)).encode() + b"\0")
+        digest.update(_hash(path.read_bytes(), path.suffix))
+    return digest.hexdigest()[:HASH_CHARACTERS]
+
+
+@cache
+def today() -> dict[str, str]:
+    """The fingerprints of the code that is here now, by the name of the source."""
+    return {name: fingerprint(source) for name, source in sources().items()}
