@@ -12,6 +12,7 @@ Kind = Literal[
     "bugs",
     "checks",
     "checks with commas",
+    "consistency models with commas",
     "files",
     "folders",
     "matrices",
