@@ -173,7 +173,7 @@ def _judged(everything: dict[str, Anomalous], bad: set[str], history: kinds.Hist
         reason = "there are more dependencies than were to be looked at"
     return Judgement(
         valid=UNKNOWN if valid and reason else valid,
-        reason=reason,
+        reason=reason if valid else "",
         anomalies=anomalies,
         beside=beside,
         ruled_out=boundary(list(everything)),

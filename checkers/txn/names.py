@@ -30,5 +30,5 @@ SCANS: Final = (
 )
 """What needs no cycle."""
 
-UNDONE: Final = frozenset({"phantom"})
+UNDONE: Final = frozenset({"phantom", EMPTY})
 """What the rest of a history that is cut off may undo whatever is missing: somebody may yet have brought the value."""
