@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from chaos.cli.offers import Kind
+from chaos.cli.completed_kinds import Kind
 from chaos.options.experiment import DEFAULTS
 
 OPEN: Final = "open"
@@ -207,7 +207,7 @@ def _nodes(ctx: click.Context, incomplete: str) -> Items:
 
 def _runs(ctx: click.Context, incomplete: str) -> Items:
     """The newest runs by id, and ``latest``."""
-    from chaos.cli.ls import listed
+    from chaos.cli.stored_runs import listed
     from chaos.run.store import runs_in
 
     store = Path(ctx.params.get("store") or DEFAULTS["store"])

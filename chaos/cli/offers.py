@@ -1,35 +1,11 @@
 """What tab completion offers for a value: a word for each kind of thing, looked up only when somebody presses tab."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import click
 
-Kind = Literal[
-    "anomalies",
-    "anomalies of the run",
-    "backends",
-    "bugs",
-    "checks",
-    "checks with commas",
-    "consistency models with commas",
-    "files",
-    "folders",
-    "matrices",
-    "models",
-    "nemeses",
-    "nodes",
-    "nodes of the run",
-    "one nemesis",
-    "reporters",
-    "reporters with commas",
-    "runs",
-    "runs or files",
-    "settings",
-    "systems",
-    "words of the run",
-    "workloads",
-]
+from chaos.cli.completed_kinds import Kind
 
 Offer = Callable[[click.Context, click.Parameter, str], list[Any]]
 

@@ -44,7 +44,10 @@ NODES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = MappingProxyType(
 
 
 class Redis:
-    """Redis 7.0 of Debian. Implements ``cluster.system.System``; only ``fetch`` is not pure."""
+    """Redis 7.0 of Debian: a master with replicas and sentinels, one server, or a cluster of slots.
+
+    Implements ``cluster.system.System``; only ``fetch`` is not pure.
+    """
 
     name = "redis"
     refusals = ("READONLY", "NOREPLICAS")

@@ -1,6 +1,7 @@
 """The import direction of docs/architecture.md, read from the source with ast."""
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,33 @@ def test_packages_import_only_what_the_house_allows(package: str) -> None:
             allowed = ALLOWED[package]
             wrong += [f"{module} imports {n}" for n in imported(path) if not any(within(n, a) for a in allowed)]
     assert wrong == []
+
+
+def circle_of(paths: list[Path], root: Path) -> list[str]:
+    """The modules of a circle of imports, also of such inside functions; empty if there is none."""
+    names = {".".join(path.relative_to(root).with_suffix("").parts): path for path in paths}
+    graph = {
+        module: {name if name in names else name.rpartition(".")[0] for name in imported(path)}
+        & names.keys() - {module}
+        for module, path in names.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circle_of([path for path in modules() if path.name != "__init__.py"], ROOT) == []
+
+
+def test_a_circle_through_a_function_is_seen(tmp_path: Path) -> None:
+    package = tmp_path / "chaos"
+    package.mkdir()
+    (package / "one.py").write_text("from chaos.two import x\n")
+    (package / "two.py").write_text("def f():\n    from chaos import one\n")
+    assert set(circle_of(sorted(package.glob("*.py")), tmp_path)) == {"chaos.one", "chaos.two"}
 
 
 def test_nothing_imports_the_command_line() -> None:

@@ -255,5 +255,8 @@ def test_ctrl_c_ends_it_quietly_also_while_a_page_watches(store: Path) -> None:
             link.sendall(f"GET {RUN}/live.events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             assert link.recv(12) == b"HTTP/1.1 200"
             process.send_signal(signal.SIGINT)
-            said, complained = process.communicate(timeout=60)
+            try:
+                said, complained = process.communicate(timeout=60)
+            finally:
+                process.kill()  # where it did not end, the block would wait for ever
     assert (process.returncode, said, complained) == (0, "", "")
