@@ -51,13 +51,11 @@ _BY_ITS_NAME: Final = ("G-single-item", "G-nonadjacent-item", "G2-item")
 
 
 def _shape(name: str) -> Shape:
-    base, _, order = name.partition("-process" if name.endswith("-process") else "-realtime")
-    shape = _BASE[base]
-    if base == name:
-        return shape
-    del order
-    relation = PROCESS if name.endswith("-process") else REALTIME
-    return Shape(shape.allowed | relation, (*shape.required, relation), shape.anti)
+    for suffix, relation in (("-process", PROCESS), ("-realtime", REALTIME)):
+        if name.endswith(suffix):
+            base = _BASE[name.removesuffix(suffix)]
+            return Shape(base.allowed | relation, (*base.required, relation), base.anti)
+    return _BASE[name]
 
 
 KINDS: Final[Mapping[str, Shape]] = {name: _shape(name) for name in _ORDER}

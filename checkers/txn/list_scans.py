@@ -90,8 +90,7 @@ class ListScans:
         wrong = np.where(earlier >= 0, lengths[read] != known + counts, lengths[read] < counts)
         self._unlike_earlier(wrong, read, earlier, known)
         self._unlike_appended(wrong, read, by.micro[spread(low, counts)], counts)
-        own, places = np.unique(self.owner[read[wrong]], return_index=True)
-        del own
+        _, places = np.unique(self.owner[read[wrong]], return_index=True)
         return cases("internal", read[wrong][places], earlier[wrong][places], tell=self._internal_case)
 
     def _unlike_earlier(self, wrong: Mask, read: Ints, earlier: Ints, known: Ints) -> None:
