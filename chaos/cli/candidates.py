@@ -278,11 +278,19 @@ def _matrices(ctx: click.Context, incomplete: str) -> Items:
 
 def _models(ctx: click.Context, incomplete: str) -> Items:
     """The models that a format of another tool can be judged by."""
-    from checkers.imported.options import KAFKA, LOG, MODELS
+    from checkers.imported.options import KAFKA, LOG, MODELS, TRANSACTIONAL
 
     name = ctx.params.get("format_name")
-    alone = {KAFKA: "jepsen", LOG: "jsonl"}
-    return _items(((model, "") for model in MODELS if alone.get(model, name) == name), incomplete)
+    alone = {KAFKA: ("jepsen",), LOG: ("jsonl",), **dict.fromkeys(TRANSACTIONAL, ("jepsen", "jsonl"))}
+    return _items(((model, "") for model in MODELS if name in alone.get(model, (name,))), incomplete)
+
+
+def _consistency_models(ctx: click.Context, incomplete: str) -> Items:  # noqa: ARG001 - the same for all
+    """Consistency models, with commas."""
+    from checkers.txn.models import ALIASES, MODELS
+
+    before, last = _last(incomplete)
+    return [CompletionItem(before + name) for name in (*MODELS, *ALIASES) if name.startswith(last)]
 
 
 CANDIDATES: Final[Mapping[Kind, Callable[[click.Context, str], Items]]] = {
@@ -295,6 +303,7 @@ CANDIDATES: Final[Mapping[Kind, Callable[[click.Context, str], Items]]] = {
     "bugs": _bugs,
     "checks": _listed("checks"),
     "checks with commas": _listed("checks", commas=True),
+    "consistency models with commas": _consistency_models,
     "files": _file,
     "folders": _folder,
     "matrices": _matrices,

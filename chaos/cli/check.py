@@ -46,6 +46,7 @@ def as_object(path: str, results: Results) -> dict[str, object]:
             for name, anomaly in results.anomalies.items()
         },
         "reason": results.reason,
+        **({name.replace("-", "_"): list(models) for name, models in results.ruled_out.items()}),
         "thresholds": msgspec.to_builtins(results.thresholds),
     }
 
@@ -128,6 +129,21 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     help="Take a read of nil as saying nothing, or that nothing was there.  [default: as the format's tool]",
 )
 @click.option(
+    "--consistency-model",
+    "consistency_models",
+    multiple=True,
+    metavar="NAME,…",
+    shell_complete=offer("consistency models with commas"),
+    help="Hold transactions to these, e.g. snapshot-isolation.  [default: strict-serializable]",
+)
+@click.option(
+    "--wfr-keys", is_flag=True, default=None, help="Let a write replace what its transaction read (rw-register)."
+)
+@click.option(
+    "--sequential-keys", is_flag=True, default=None, help="Let each process meet a key's values in order (rw-register)."
+)
+@click.option("--linearizable-keys", is_flag=True, default=None, help="Let each key follow real time (rw-register).")
+@click.option(
     "--budget",
     "budget_s",
     type=AmountType(Amount("duration", 0.001, DAY_S)),
@@ -181,7 +197,7 @@ def check_command(
 
     master = _meant(master, engine)
     engine = aim(engine, master, driver_host)
-    given = {name: value for name, value in options.items() if value is not None}
+    given = {name: value for name, value in options.items() if value is not None and value != ()}
     if report is not None and (format_name == "chaos" or len(paths) > 1):
         raise UsageError("--report: writes the page of one file of another tool; chaos report RUN writes that of a run")
     if checks and thresholds:
@@ -327,6 +343,8 @@ def _files(
     from checkers.imported.options import Question, model_for
     from reports.summary.imported import figures_object, summary
 
+    if "consistency_models" in given:
+        given["consistency_models"] = tuple(name for one in given["consistency_models"] for name in one.split(","))
     if "init" in given:
         given["init"] = _value(given["init"])
     question = Question(format=format_name, model=model_for(format_name, given.pop("model", None)), **given)

@@ -9,6 +9,7 @@ Kind = Literal[
     "bugs",
     "checks",
     "checks with commas",
+    "consistency models with commas",
     "files",
     "folders",
     "matrices",

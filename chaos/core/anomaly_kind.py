@@ -5,7 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 Consequence = Literal["invalid", "unknown"]
-Excuse = Literal["promise", "nobody", "format"]
+Excuse = Literal["promise", "nobody", "format", "models"]
 
 RUNS: Final = ("runs",)
 FILES: Final = ("files",)
@@ -24,7 +24,8 @@ class AnomalyKind(msgspec.Struct, frozen=True, kw_only=True):
         strength: the higher, the sooner it is told; an anomaly of the same cause is told under a stronger one.
         rule: the rule of docs/semantics.md that defines it, or the page under docs/reference.
         consequence: what it makes of the verdict.
-        excused_by: who may allow it: a promise of the system, the conventions of an imported file's format, nobody.
+        excused_by: who may allow it: a promise of the system, the conventions of an imported file's format, the
+            consistency models that are asked for, nobody.
         where: whether our own runs may show it, imported files, or both.
     """
 

@@ -250,6 +250,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     ``declined``: the checks that had nothing to say of this run, and why.
     ``thresholds``: what became of each (SEMANTICS 27). ``gate``: what the exit code says where somebody decided it by
     ``fail-on`` or an allowed finding (SEMANTICS 28); None: it is the verdict's.
+    ``ruled_out``: of transactions, the consistency models that cannot hold: ``not`` the weakest, ``also-not`` others.
     ``absent``, ``origin_ns``: of imported histories; ``absent`` says why a figure is not told, by its name, and
     ``origin_ns`` is the first instant of the file.
     """
@@ -263,6 +264,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[CheckResult, ...] = ()
     declined: dict[str, str] = {}
     anomalies: dict[str, Anomaly] = {}
+    ruled_out: dict[str, tuple[str, ...]] = {}
     faults: tuple[FaultResult, ...] = ()
     counts: dict[str, int] = {}
     availability: tuple[Availability, ...] = ()

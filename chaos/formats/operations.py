@@ -29,7 +29,8 @@ NilMeans = Literal["any", "absent"]
 class Operation(msgspec.Struct, kw_only=True):
     """An invocation and what became of it.
 
-    ``number``: where people find it: the index of a Jepsen record, the line of any other file.
+    ``number``: where people find it: the index of a Jepsen record, the line of any other file. ``completion``: the
+    index of the record that completed it, its position where records have none; -1 without.
     ``process``: who did it; None where the file does not say. ``key``: None in a history of one object.
     ``argument``: the value of the invocation. ``output``: the value of the completion, None without.
     ``type``: OK, FAIL or INFO. ``complete``: ``NEVER`` for INFO, answered or not. ``answered``: there is a completion.
@@ -42,6 +43,7 @@ class Operation(msgspec.Struct, kw_only=True):
     invoke: int
     complete: int
     number: int
+    completion: int = -1
     process: Hashable = None
     key: Any = None
     argument: Any = None
@@ -141,6 +143,7 @@ def _complete(path: Place, operation: Operation, event: Event, place: int, *, in
     operation.type = event.type
     operation.answered = True
     operation.complete_ns = event.time_ns
+    operation.completion = place if event.index is None else event.index
     operation.extra = {**operation.extra, **event.extra} if event.extra else operation.extra
     if event.type != Type.INFO:
         operation.complete = place

@@ -14,10 +14,15 @@ What can a verdict name, what does it mean, and what should have happened instea
 
 An anomaly makes a verdict *invalid*, or *unknown* where it only says that nobody can tell. *May be allowed* says who
 may declare an anomaly to be by design: a system by its promises ([semantics.md](../semantics.md) 13), the format of an
-imported file by its conventions, or nobody. Where anomalies have one cause, the strongest is told first, with the
-others under it.
+imported file by its conventions, the consistency models that are asked for by not forbidding it, or nobody. Where
+anomalies have one cause, the strongest is told first, with the others under it.
 """
-_ALLOWED: Final = {"promise": "by a promise", "nobody": "no", "format": "by the format"}
+_ALLOWED: Final = {
+    "promise": "by a promise",
+    "nobody": "no",
+    "format": "by the format",
+    "models": "by the models asked for",
+}
 _COLUMNS: Final = ("name", "seen", "should be", "verdict", "may be allowed", "defined in")
 
 

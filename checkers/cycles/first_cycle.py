@@ -16,9 +16,9 @@ import numpy as np
 
 from chaos.core.op import Type
 from checkers.cycles.graph import Edges
+from checkers.cycles.hash_order import as_mapped
 from checkers.cycles.search import Graph, Part, Step
 from checkers.history.columns import Ints
-from checkers.kafka.hash_order import as_mapped
 from checkers.kafka.rows import NEVER, Records
 
 STEPS: Final = 300_000

@@ -15,8 +15,9 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
+from checkers.cycles.components import Arrows, components, joined
 from checkers.cycles.graph import Edges
-from checkers.history.columns import Ints, Mask
+from checkers.history.columns import Ints
 from checkers.kafka.rows import NEVER, Records
 
 BUDGET: Final = 100_000_000
@@ -99,7 +100,7 @@ def graph_of(records: Records, ww: Edges, wr: Edges, budget: int = BUDGET) -> Gr
     return Graph(records, rows, within(ww), within(wr))
 
 
-def _chain(graph: Graph) -> tuple[Ints, Ints]:
+def _chain(graph: Graph) -> Arrows:
     """Real time as edges over one more node per row: the point at which that row completed.
 
     A record leads to its own point if it is ok; a point leads to the next one; the last point before an
@@ -111,22 +112,10 @@ def _chain(graph: Graph) -> tuple[Ints, Ints]:
     invoke = records.invoke[rows]
     before = np.searchsorted(rows, invoke) - 1
     begun = np.flatnonzero((before >= 0) & (invoke != NEVER))
-    return (
+    return Arrows(
         np.concatenate((ok, points[:-1], points[before[begun]])),
         np.concatenate((points[ok], points[1:], begun)),
     )
-
-
-def _labels(size: int, nodes: int, *edges: tuple[Ints, Ints]) -> tuple[Ints, Mask]:
-    """The strongly connected part of each of the first ``nodes`` nodes, and whether it has several of them."""
-    from scipy.sparse import coo_array  # takes as long to load as all the rest, and few histories need it
-    from scipy.sparse.csgraph import connected_components
-
-    source, target = (np.concatenate(columns) for columns in zip(*edges, strict=True))
-    matrix = coo_array((np.ones(len(source), dtype=np.int8), (source, target)), shape=(size, size)).tocsr()
-    count, label = connected_components(matrix, directed=True, connection="strong")
-    label = label[:nodes].astype(np.int64)
-    return label, (np.bincount(label, minlength=count) > 1)[label]
 
 
 def _kinds(*, ww: bool, wr: bool, realtime: bool) -> tuple[str, ...]:
@@ -142,13 +131,13 @@ def _kinds(*, ww: bool, wr: bool, realtime: bool) -> tuple[str, ...]:
 def parts(graph: Graph) -> list[Part]:
     """The strongly connected parts of the whole graph, by their first record, and the kinds of cycles of each."""
     size = len(graph.rows)
-    chain, ww, wr = _chain(graph), (graph.ww.source, graph.ww.target), (graph.wr.source, graph.wr.target)
-    label, cyclic = _labels(2 * size, size, ww, wr, chain)
+    chain, ww, wr = _chain(graph), Arrows(graph.ww.source, graph.ww.target), Arrows(graph.wr.source, graph.wr.target)
+    label, cyclic = components(2 * size, size, joined(ww, wr, chain))
     if not cyclic.any():
         return []
-    by_ww = _labels(size, size, ww)[1]
-    by_both = _labels(size, size, ww, wr)[1]
-    by_time = _labels(2 * size, size, ww, chain)[1]
+    by_ww = components(size, size, ww).cyclic
+    by_both = components(size, size, joined(ww, wr)).cyclic
+    by_time = components(2 * size, size, joined(ww, chain)).cyclic
     nodes = np.flatnonzero(cyclic)
     order = nodes[np.argsort(label[nodes], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)

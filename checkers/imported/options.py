@@ -10,11 +10,13 @@ import msgspec
 from chaos.core.errors import UsageError
 from checkers.kafka.names import Via
 from checkers.objects import registry
+from checkers.txn.names import LIST_APPEND, RW_REGISTER
 
 KAFKA: Final = "kafka"
 LOG: Final = "log"
 
-MODELS: Final = (KAFKA, LOG, *registry.MODELS)
+TRANSACTIONAL: Final = (LIST_APPEND, RW_REGISTER)
+MODELS: Final = (KAFKA, LOG, *TRANSACTIONAL, *registry.MODELS)
 _USUAL: Final = {"openchaos": "total-queue", "jsonl": LOG}
 
 
@@ -23,6 +25,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     ``init`` and ``nil_means``: of registers; None: as the format's own tool has it. ``sub_via`` and ``ww_deps``: of
     kafka. ``linearizable``: stale reads of a set-full are errors; set and queue must be linearizable.
+    ``consistency_models``: of transactions, what they are held to, none for strict-serializable; ``wfr_keys``,
+    ``sequential_keys``, ``linearizable_keys``: of rw-register, what the order of versions may be inferred from.
     ``strict``: what the format's reference checker does not call an error is one. ``budget_s``: of searches, seconds a
     file.
     """
@@ -36,6 +40,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     linearizable: bool = False
     init: str | int | None = None
     nil_means: Literal["any", "absent"] | None = None
+    consistency_models: tuple[str, ...] = ()
+    wfr_keys: bool = False
+    sequential_keys: bool = False
+    linearizable_keys: bool = False
     budget_s: float = 60.0
 
 
@@ -59,6 +67,8 @@ def model_for(format_name: str, model: str | None) -> str:
         raise UsageError(f"--model {model}: no such model; {guess}")
     if model == KAFKA and format_name != "jepsen":
         raise UsageError(f"--model kafka is for --format jepsen, not {format_name}")
+    if model in TRANSACTIONAL and format_name not in ("jepsen", "jsonl"):
+        raise UsageError(f"--model {model} is for --format jepsen or jsonl, not {format_name}")
     if model == LOG and format_name != "jsonl":
         raise UsageError(f"--model log is for --format jsonl (and for runs of our own), not {format_name}")
     return model

@@ -8,9 +8,9 @@ import numpy as np
 
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import KafkaF
+from checkers.cycles.hash_order import first_of
 from checkers.history.columns import Ints, Mask
 from checkers.kafka.found import Case, Cases
-from checkers.kafka.hash_order import first_of
 from checkers.kafka.log import UNKNOWN, Log
 
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE
+from checkers.cycles.hash_order import first_of
 from checkers.history.columns import Ints, Mask
-from checkers.kafka.hash_order import first_of
 from checkers.kafka.rows import NEVER, Shard
 from checkers.kafka.stretches import rows_of
 

@@ -42,7 +42,18 @@ def summary(path: str, results: Results, look: Look = PIPED) -> str:
         for example in anomaly.examples[:1]:
             out += [f"  {line}" for line in look.wrapped(example.sentence)]
             out += [f"    {look.cut(_row(row), look.width - 4)}" for row in example.ops[:MAX_ROWS]]
+    for line in excluded(results):
+        out += look.wrapped(line)
     return "\n".join([*out, *figure_lines(results, look)])
+
+
+def excluded(results: Results) -> list[str]:
+    """The consistency models that what was found rules out, in a line; none if there are none."""
+    if not results.ruled_out:
+        return []
+    more = len(results.ruled_out.get("also-not", ()))
+    stronger = f", and {more} that are stronger" if more > 1 else ", and one that is stronger" if more else ""
+    return [f"rules out {listed(list(results.ruled_out['not']))}{stronger}"]
 
 
 def _row(row: dict[str, Any]) -> str:
@@ -68,7 +79,7 @@ def figure_lines(results: Results, look: Look = PIPED) -> list[str]:
 
 def lines_beside(results: Results) -> list[str]:
     """What clients had of the service, what faults cost, and what cannot be told, without tables."""
-    return [*lines_of(results, results.origin_ns or 0), *_cost_lines(results), *_untold(results)]
+    return [*excluded(results), *lines_of(results, results.origin_ns or 0), *_cost_lines(results), *_untold(results)]
 
 
 def _cost_lines(results: Results) -> list[str]:

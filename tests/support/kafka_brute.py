@@ -8,7 +8,7 @@ from collections import defaultdict
 from itertools import pairwise, product
 from typing import Any
 
-from checkers.kafka.hash_order import first_of
+from checkers.cycles.hash_order import first_of
 
 NEVER = 10**9
 

@@ -11,6 +11,7 @@ from checkers.anomalies.catalogue import built_in, kind_of, named, rank
 from checkers.engine.installed_checks import checks
 from checkers.kafka.names import STANDS as OF_KAFKA
 from checkers.objects.registry import MODELS
+from checkers.txn.names import CYCLES, SCANS
 
 SEMANTICS = (ROOT / "docs" / "semantics.md").read_text()
 
@@ -45,9 +46,8 @@ def test_the_order_of_strength_is_that_of_the_contract():
 
 def test_every_anomaly_of_a_check_is_in_the_catalogue_and_the_other_way_round():
     declared = {kind.name for check in checks().values() for kind in check.anomalies}
-    imported = {*OF_KAFKA, *(name for model in MODELS.values() for name in model.stands)}
-    never = {"G0-process", "G1c-process"}  # process order is part of real time, so real-time cycles stand for them
-    assert (declared | imported) - never == set(built_in())
+    imported = {*OF_KAFKA, *CYCLES, *SCANS, *(name for model in MODELS.values() for name in model.stands)}
+    assert declared | imported == set(built_in())
 
 
 def test_every_anomaly_of_a_run_has_a_history_that_shows_it():

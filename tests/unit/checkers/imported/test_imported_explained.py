@@ -12,7 +12,7 @@ from kafka_histories_small import acked, history, polled
 from repository import DATA
 
 from checkers.imported.judge_file import judge
-from checkers.imported.options import MODELS, Question
+from checkers.imported.options import MODELS, TRANSACTIONAL, Question
 from checkers.kafka import explain
 from checkers.kafka.names import CYCLES, MISSED
 
@@ -181,7 +181,7 @@ def test_every_anomaly_of_an_object_is_shown_by_a_history_of_its_own(tmp_path, m
 
 
 def test_all_models_are_here():
-    assert {model for model, *_ in OBJECTS} == set(MODELS) - {"kafka"}
+    assert {model for model, *_ in OBJECTS} == set(MODELS) - {"kafka", *TRANSACTIONAL}
 
 
 DRAWN = {

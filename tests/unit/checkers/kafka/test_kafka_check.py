@@ -9,10 +9,10 @@ from kafka_literals import columns
 
 from chaos.core.verdict import UNKNOWN
 from checkers.cycles.graph import Edges
+from checkers.cycles.hash_order import first_of
 from checkers.cycles.search import OverBudgetError, graph_of
 from checkers.kafka.check import canonical, check
 from checkers.kafka.explain import sentence
-from checkers.kafka.hash_order import first_of
 from checkers.kafka.minimise import minimised
 from checkers.kafka.names import MISSED
 from checkers.kafka.rows import Records

@@ -1,0 +1,1 @@
+"""Transactions: the judge of list-append and rw-register histories."""

@@ -1,0 +1,144 @@
+"""Histories of transactions as files: what is read, what is refused, what stands of one that is cut off."""
+
+import json
+
+import pytest
+
+from chaos.core.errors import HistoryError, UsageError
+from checkers.imported.judge_file import judge
+from checkers.imported.options import Question, model_for
+from checkers.txn.models import MODELS, boundary, forbidden, model_named
+
+EDN = """\
+{:process 0, :type :invoke, :f :txn, :value [[:append :x 1] [:r :y nil]], :index 0}
+{:process 1, :type :invoke, :f :txn, :value [[:append :y 1] [:r :x nil]], :index 1}
+{:process :nemesis, :type :info, :f :start, :value nil, :index 2}
+{:process 0, :type :ok, :f :txn, :value [[:append :x 1] [:r :y nil]], :index 3}
+{:process 1, :type :ok, :f :txn, :value [[:append :y 1] [:r :x []]], :index 4}
+"""
+SKEW = Question(format="jepsen", model="list-append")
+
+
+def written(tmp_path, text, name="history.edn"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_a_file_is_judged_and_told(tmp_path):
+    results = judge(written(tmp_path, EDN), SKEW, "local")
+    assert results.valid is False
+    assert set(results.anomalies) == {"G2-item"}
+    (example,) = results.anomalies["G2-item"].examples
+    assert [row["op"] for row in example.ops] == [0, 1]
+    assert example.ops[0]["value"] == [["append", ":x", 1], ["r", ":y", None]]
+    assert {edge.kind for edge in example.circle} == {"rw"}
+    assert results.ruled_out["not"] == ("repeatable-read",)
+    assert "strong-serializable" in results.ruled_out["also-not"]
+
+
+def test_a_weaker_model_allows_it(tmp_path):
+    question = Question(format="jepsen", model="list-append", consistency_models=("snapshot-isolation",))
+    results = judge(written(tmp_path, EDN), question, "local")
+    assert results.valid is True
+    assert results.anomalies["G2-item"].allowed
+
+
+def test_json_lines_of_other_languages_mean_the_same(tmp_path):
+    rows = [
+        {"f": "txn", "type": "ok", "process": p, "invoke": p, "complete": 9 - p, "value": value}
+        for p, value in enumerate([[["append", "x", 1], ["r", "y", None]], [["append", "y", 1], ["r", "x", []]]])
+    ]
+    path = written(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "history.jsonl")
+    results = judge(path, Question(format="jsonl", model="list-append"), "local")
+    assert set(results.anomalies) == {"G2-item"}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("[[:w :x 1]]", ":w is no micro-operation of --model list-append"),
+        ("[[:cas :x 1]]", "is no micro-operation of a transaction"),
+        ("[[:r :x 3]]", "a read of a list gives a list, not 3"),
+        ("[[:append :x nil]]", ":append :x brings nothing"),
+        ("7", "7 is no micro-operation of a transaction"),
+    ],
+)
+def test_what_is_no_transaction_is_refused_in_a_line(tmp_path, value, words):
+    text = (
+        f"{{:process 0, :type :invoke, :f :txn, :value {value}}}\n{{:process 0, :type :ok, :f :txn, :value {value}}}\n"
+    )
+    with pytest.raises(HistoryError, match="operation") as refused:
+        judge(written(tmp_path, text), SKEW, "local")
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_keys_and_values_of_any_kind_are_told_apart(tmp_path):
+    text = (
+        EDN.replace(":x 1]", '"x" :one]').replace("[:r :x []]", '[:r "x" [:one]]').replace("[:r :y nil]", "[:r y nil]")
+    )
+    results = judge(written(tmp_path, text), SKEW, "local")
+    assert results.valid is True, "y and :y are two keys"
+
+
+def test_a_history_that_is_cut_off_keeps_what_stands(tmp_path):
+    """The transaction that is open may yet fail; what its element shows is nothing until somebody reads it."""
+    open_one = "{:process 2, :type :invoke, :f :txn, :value [[:append :x 2] [:append :z 1]], :index 5}\n"
+    reader = (
+        "{:process 3, :type :invoke, :f :txn, :value [[:r :z nil] [:r :x nil]], :index 6}\n"
+        "{:process 3, :type :ok, :f :txn, :value [[:r :z %s] [:r :x [1]]], :index 7}\n"
+    )
+    cut = "{:process 4, :type :inv"
+    seen = judge(written(tmp_path, EDN + open_one + reader % "[1]" + cut), SKEW, "local")
+    assert seen.valid is False
+    assert not seen.anomalies["G-single-item"].allowed
+    assert "cut off" in seen.reason or "ends within" in seen.reason
+    phantom = judge(written(tmp_path, reader % "[1]" + cut), SKEW, "local")
+    assert phantom.valid == "unknown"
+    assert phantom.anomalies["phantom"].allowed, "who appended it may follow"
+
+
+def test_transactions_are_of_jepsen_or_lines_of_json():
+    assert model_for("jepsen", "list-append") == "list-append"
+    assert model_for("jsonl", "rw-register") == "rw-register"
+    with pytest.raises(UsageError, match="jepsen or jsonl, not porcupine"):
+        model_for("porcupine", "list-append")
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("PL-2.99", "repeatable-read"),
+        (":snapshot-isolation", "snapshot-isolation"),
+        ("strong-serializable", "strict-serializable"),
+        ("Serializable", "serializable"),
+        ("conflict-serializable", "serializable"),
+    ],
+)
+def test_models_have_several_names(name, model):
+    assert model_named(name) == model
+
+
+def test_a_model_that_there_is_not_gets_the_nearest_name():
+    with pytest.raises(UsageError, match="did you mean serializable"):
+        model_named("serializabel")
+
+
+def test_a_stronger_model_forbids_all_that_a_weaker_one_does():
+    assert forbidden(["strict-serializable"]) == set().union(*(forbidden([model]) for model in MODELS))
+    assert "G2-item" not in forbidden(["snapshot-isolation"])
+    assert "G-single-item" in forbidden(["snapshot-isolation"])
+    assert forbidden(["read-uncommitted"]) == {
+        "G0",
+        "duplicate-elements",
+        "cyclic-versions",
+        "phantom",
+        "PL-1-cycle-exists",
+    }
+
+
+def test_the_boundary_is_where_models_begin_to_fail():
+    assert boundary(["lost-update"]).weakest == ("cursor-stability", "update-atomic")
+    assert boundary(["G2-item-realtime"]) == (("strict-serializable",), ())
+    assert boundary([]) == ((), ())
