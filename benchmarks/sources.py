@@ -20,7 +20,7 @@ from chaos.plugins import load
 ROOT = Path(__file__).resolve().parents[1]
 SYSTEMS = "cluster/systems"
 HASH_CHARACTERS = 10
-WORDS_ONLY = frozenset({"checkers/anomalies/built_in.py"})
+WORDS_ONLY = frozenset(f"checkers/anomalies/{module}.py" for module in ("built_in", "kind_in_order", "transactional"))
 """What every anomaly is called: each new one changes it, and no verdict on the others."""
 
 _BETWEEN_STATEMENTS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}

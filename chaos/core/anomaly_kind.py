@@ -25,7 +25,7 @@ class AnomalyKind(msgspec.Struct, frozen=True, kw_only=True):
         rule: the rule of docs/semantics.md that defines it, or the page under docs/reference.
         consequence: what it makes of the verdict.
         excused_by: who may allow it: a promise of the system, the conventions of an imported file's format, the
-            consistency models that are asked for, nobody.
+            consistency models that are asked for, or nobody.
         where: whether our own runs may show it, imported files, or both.
     """
 

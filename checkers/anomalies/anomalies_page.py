@@ -12,10 +12,10 @@ _HEAD: Final = """\
 What can a verdict name, what does it mean, and what should have happened instead? This page is made from the catalogue
 (`python -m checkers.anomalies.anomalies_page`); `chaos list anomalies` shows it, with those of installed plugins.
 
-An anomaly makes a verdict *invalid*, or *unknown* where it only says that nobody can tell. *May be allowed* says who
-may declare an anomaly to be by design: a system by its promises ([semantics.md](../semantics.md) 13), the format of an
-imported file by its conventions, the consistency models that are asked for by not forbidding it, or nobody. Where
-anomalies have one cause, the strongest is told first, with the others under it.
+An anomaly makes a verdict *invalid*, or *unknown* where it only says that the answer is open. *May be allowed* says
+what may make an anomaly part of the design. A system does so by its promises ([semantics.md](../semantics.md) 13), the
+format of an imported file by its conventions, and the consistency models that were asked for where they do not forbid
+it. Where it says *no*, nothing can. If anomalies have one cause, the strongest is told first, with the others under it.
 """
 _ALLOWED: Final = {
     "promise": "by a promise",

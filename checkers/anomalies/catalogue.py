@@ -1,8 +1,7 @@
 """Every anomaly that a verdict can name: how it is called, what it means, and what should have happened instead.
 
 The order of strength, the words of sentences, the report, ``chaos list anomalies`` and docs/reference/anomalies.md
-derive from here. A check of another package brings kinds of its own in its ``anomalies``. The module refuses to find
-anything.
+derive from here. A check of another package brings kinds of its own in its ``anomalies``.
 """
 
 import contextlib

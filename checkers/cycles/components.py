@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.history.columns import Ints, Mask, spread
+from checkers.history.columns import Ints, Mask
+from checkers.history.ranges import spread
 
 
 class Arrows(NamedTuple):

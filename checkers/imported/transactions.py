@@ -131,8 +131,9 @@ def _undone(
 ) -> frozenset[str]:
     """The anomalies that more of the history may undo.
 
-    A transaction that is open at the end may yet fail. What is found without those of which nobody read anything
-    stands: further transactions add to what is known of an order and take nothing from it.
+    A transaction that is open at the end may yet fail, unless somebody read what it wrote. So the history is judged
+    again without the open ones that were not read. What is found then stands: more transactions add to what is known
+    of an order and take nothing from it.
     """
     found = {*verdict.anomalies, *verdict.beside}
     answered = np.array([one.answered for one in operations.items], dtype=np.bool_)

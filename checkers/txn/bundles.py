@@ -11,7 +11,8 @@ import numpy as np
 
 from checkers.cycles.components import Arrows
 from checkers.cycles.shapes import Relation
-from checkers.history.columns import Ints, Mask, spread
+from checkers.history.columns import Ints, Mask
+from checkers.history.ranges import spread
 from checkers.txn.dependencies import Dependencies
 
 

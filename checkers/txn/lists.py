@@ -13,7 +13,8 @@ import numpy as np
 
 from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
-from checkers.history.columns import Ints, Mask, spread
+from checkers.history.columns import Ints, Mask
+from checkers.history.ranges import spread
 from checkers.txn.bundles import Bundles, side
 from checkers.txn.dependencies import Dependencies, joined, shown_by
 from checkers.txn.transactions import Kind, Transactions

@@ -71,22 +71,17 @@ def test_a_correct_history_is_valid_whatever_is_assumed_of_its_keys(seed, lists)
     assert (verdict.valid, verdict.anomalies, verdict.beside) == (True, {}, {})
 
 
-@settings(deadline=None, max_examples=12)
-@given(SEEDS)
-@pytest.mark.parametrize("name", MUTATIONS)
-def test_each_mutation_of_lists_is_found_under_its_name(name, seed):
-    rows = MUTATIONS[name](correct(random.Random(seed), lists=True))
-    verdict = judge(columns(rows), "list-append", Options())
-    assert verdict.valid is False
-    assert name in verdict.anomalies
+EACH_MUTATION = [("list-append", name, change) for name, change in MUTATIONS.items()] + [
+    ("rw-register", name, change) for name, change in REGISTER_MUTATIONS.items()
+]
 
 
 @settings(deadline=None, max_examples=12)
 @given(SEEDS)
-@pytest.mark.parametrize("name", REGISTER_MUTATIONS)
-def test_each_mutation_of_registers_is_found_under_its_name(name, seed):
-    rows = REGISTER_MUTATIONS[name](correct(random.Random(seed), lists=False))
-    verdict = judge(columns(rows), "rw-register", Options())
+@pytest.mark.parametrize(("model", "name", "change"), EACH_MUTATION)
+def test_each_mutation_is_found_under_its_name(model, name, change, seed):
+    rows = change(correct(random.Random(seed), lists=model == "list-append"))
+    verdict = judge(columns(rows), model, Options())
     assert verdict.valid is False
     assert name in verdict.anomalies
 
