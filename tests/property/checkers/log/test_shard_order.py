@@ -6,7 +6,7 @@ from judging import judged
 
 from chaos.testing.history_files import Expected, HistoryLiteral, OpLiteral, Range, RunLiteral
 
-SHARDS = st.lists(st.tuples(st.integers(1, 3), st.floats(0.01, 0.4), st.booleans()), min_size=1, max_size=10)
+SHARDS = st.lists(st.tuples(st.integers(1, 3), st.integers(10, 400), st.booleans()), min_size=1, max_size=10)
 
 
 @given(SHARDS, st.randoms(use_true_random=False))
@@ -14,9 +14,9 @@ SHARDS = st.lists(st.tuples(st.integers(1, 3), st.floats(0.01, 0.4), st.booleans
 def test_what_is_found_before_an_earlier_one_is_found_here(sent, rng):
     places = rng.sample(range(len(sent)), len(sent))
     number, ops, spans = dict.fromkeys((1, 2, 3), 0), [], []
-    for i, ((shard, took_s, waits), place) in enumerate(zip(sent, places, strict=True)):
-        at = (1.0 + i * 0.2, 1.0 + i * 0.2 + (0.1 if waits else took_s))
-        ops.append(OpLiteral(at=at, send=f"{shard}:{number[shard]}", ok=place, client=shard))
+    for i, ((shard, took_ms, waits), place) in enumerate(zip(sent, places, strict=True)):
+        at = (1000 + i * 200, 1000 + i * 200 + (100 if waits else took_ms))  # whole ms, so that ties are ties
+        ops.append(OpLiteral(at=(at[0] / 1000, at[1] / 1000), send=f"{shard}:{number[shard]}", ok=place, client=shard))
         spans.append((shard, *at, place, ops[-1].send))
         number[shard] += 1
     content = " ".join(f"{place}={name}" for *_, place, name in sorted(spans, key=lambda span: span[3]))
