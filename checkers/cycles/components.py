@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.history.columns import Ints, Mask
+from checkers.history.columns import Ints, Mask, spread
 
 
 class Arrows(NamedTuple):
@@ -84,17 +84,25 @@ def closest(invoke: Ints, complete: Ints, over: Mask, among: Ints) -> Arrows:
         over: which were.
         among: the operations to tell of, ascending.
     """
+    ends, lo, counts = _closest_ends(invoke, complete, over, among)
+    target, source = np.repeat(among, counts), ends[spread(lo, counts)]
+    inside = np.zeros(len(invoke), dtype=np.bool_)
+    inside[among] = True
+    kept = inside[source]
+    return Arrows(source[kept], target[kept])
+
+
+def closest_count(invoke: Ints, complete: Ints, over: Mask, among: Ints) -> int:
+    """How many pairs ``closest`` looks at."""
+    return int(_closest_ends(invoke, complete, over, among)[2].sum())
+
+
+def _closest_ends(invoke: Ints, complete: Ints, over: Mask, among: Ints) -> tuple[Ints, Ints, Ints]:
+    """Who was over, by their ends; of each of ``among`` where those begin that come closest before it; their number."""
     ends = np.flatnonzero(over)
     ends = ends[np.argsort(complete[ends], kind="stable")]
     when = complete[ends]
     hi = np.searchsorted(when, invoke[among], side="left")
     latest = np.concatenate(([np.iinfo(np.int64).min], np.maximum.accumulate(invoke[ends])))
     lo = np.minimum(np.searchsorted(when, latest[hi], side="left"), hi)
-    counts = hi - lo
-    target = np.repeat(among, counts)
-    within = np.arange(len(target)) - np.repeat(np.cumsum(counts) - counts, counts)
-    source = ends[np.repeat(lo, counts) + within]
-    inside = np.zeros(len(invoke), dtype=np.bool_)
-    inside[among] = True
-    kept = inside[source]
-    return Arrows(source[kept], target[kept])
+    return ends, lo, hi - lo

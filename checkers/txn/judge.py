@@ -14,7 +14,7 @@ from chaos.core.verdict import UNKNOWN, Valid
 from checkers.cycles.shapes import Relation
 from checkers.txn import kinds
 from checkers.txn.cases import EXAMPLES, Cases
-from checkers.txn.dependencies import Dependencies, by_process, joined
+from checkers.txn.dependencies import by_process, joined
 from checkers.txn.explain import Evidence, Explainer, Instance
 from checkers.txn.list_scans import ListScans
 from checkers.txn.lists import Lists
@@ -81,7 +81,7 @@ def judge(transactions: Transactions, model: Model, options: Options) -> Judgeme
     evidence: Evidence
     if model == LIST_APPEND:
         lists = Lists(transactions)
-        history = _history(transactions, lists.dependencies(), model, bad)
+        history = _history(transactions, lists, model, bad)
         scans, evidence = ListScans(lists).all(), lists
     else:
         registers = Registers(
@@ -91,7 +91,7 @@ def judge(transactions: Transactions, model: Model, options: Options) -> Judgeme
             linearizable=options.linearizable_keys,
             strict=options.strict,
         )
-        history = _history(transactions, registers.dependencies(), model, bad)
+        history = _history(transactions, registers, model, bad)
         scans, evidence = registers.scans(), registers
     found = kinds.found(history)
     everything = {one.name: _told(one) for one in scans}
@@ -118,23 +118,17 @@ def _repeated(transactions: Transactions) -> str:
     )
 
 
-def _history(transactions: Transactions, pairs: Dependencies, model: Model, bad: set[str]) -> kinds.History:
+def _history(transactions: Transactions, keys: Lists | Registers, model: Model, bad: set[str]) -> kinds.History:
     """Dependencies, and the orders of whole transactions that the models are about."""
+    pairs, bundles = keys.dependencies(), keys.bundles()
     is_ok = transactions.type == Type.OK
     explains = _EXPLAINS[model]
     if any(name in bad for name in kinds.KINDS if name.endswith("-realtime")):
-        return kinds.History(
-            len(transactions),
-            pairs,
-            explains,
-            transactions.completion,
-            transactions.invoke,
-            transactions.complete,
-            is_ok,
-        )
+        spans = kinds.Spans(transactions.invoke, transactions.complete, is_ok)
+        return kinds.History(len(transactions), pairs, explains, transactions.completion, bundles, spans)
     if any(name in bad for name in kinds.KINDS if name.endswith("-process")):
         pairs = joined(pairs, by_process(transactions.process, is_ok))
-    return kinds.History(len(transactions), pairs, explains, transactions.completion)
+    return kinds.History(len(transactions), pairs, explains, transactions.completion, bundles)
 
 
 def _told(one: Cases) -> Anomalous:

@@ -14,11 +14,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.cycles.components import Arrows, chain, closest, components, joined
+from checkers.cycles.components import Arrows, chain, closest, closest_count, components
+from checkers.cycles.components import joined as joined_arrows
 from checkers.cycles.first_met import OutOfStepsError, first_met
 from checkers.cycles.shapes import Anti, Budget, Graph, Relation, Shape, shortest, steps_of
 from checkers.history.columns import Ints, Mask
-from checkers.txn.dependencies import Dependencies
+from checkers.txn.bundles import NO_BUNDLES, Bundles
+from checkers.txn.dependencies import Dependencies, joined
 from checkers.txn.models import CYCLE_EXISTS, also, forbidden, ruled_out, stronger
 
 WW, WR, RW, PROCESS, REALTIME = Relation
@@ -87,6 +89,14 @@ _LEVELS: Final[Mapping[str, _Level]] = {
 assert tuple(_LEVELS) == tuple(CYCLE_EXISTS)
 
 
+class Spans(NamedTuple):
+    """When each transaction began and was over, and whether it was."""
+
+    invoke: Ints
+    complete: Ints
+    over: Mask
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """Transactions and what is known of their order.
@@ -94,24 +104,26 @@ class History:
     Attributes:
         size: how many there are.
         pairs: dependencies, and the order of processes if it is asked for.
+        bundles: anti-dependencies of many on many.
         explains: which relation of a pair explains it, the first of these.
         index: the number of each one's completion.
-        invoke, complete, over: when each began and was over, and whether it was; None if real time is not asked for.
+        spans: real time; None if it is not asked for.
     """
 
     size: int
     pairs: Dependencies
     explains: tuple[Relation, ...]
     index: Ints
-    invoke: Ints | None = None
-    complete: Ints | None = None
-    over: Mask | None = None
+    bundles: Bundles = NO_BUNDLES
+    spans: Spans | None = None
 
     def has_pairs(self) -> bool:
         """Whether any transaction comes before another."""
-        if len(self.pairs.source) or self.invoke is None or self.complete is None or self.over is None:
-            return bool(len(self.pairs.source))
-        return bool(self.over.any()) and int(self.complete[self.over].min()) < int(self.invoke.max())
+        if len(self.pairs.source) or self.bundles.has_pairs():
+            return True
+        if self.spans is None or not self.spans.over.any():
+            return False
+        return int(self.spans.complete[self.spans.over].min()) < int(self.spans.invoke.max())
 
 
 class Cycle(NamedTuple):
@@ -143,87 +155,105 @@ class Cycles(NamedTuple):
     pairs: Dependencies
 
 
-def found(history: History, steps: int = STEPS) -> Cycles:
+def found(history: History, steps: int = STEPS, pairs: int = PAIRS) -> Cycles:
     """What cycles there are.
 
     Args:
         history: transactions and their order.
         steps: how many steps are searched in all.
+        pairs: how many pairs are searched; whether there is a cycle is known of all.
     """
-    pairs, points = _with_time(history, history.pairs)
-    label, cyclic = components(history.size + points, history.size, pairs)
+    arrows, points = _all_arrows(history)
+    label, cyclic = components(history.size + points, history.size, arrows)
     nodes = np.flatnonzero(cyclic)
     if not len(nodes):
         return Cycles((), history.pairs.only(nodes))
-    inside = _Inside(history, label, nodes)
+    inside = _Inside(history, label, nodes, pairs)
     levels = {model: inside.cyclic_at(level) for model, level in _LEVELS.items()}
     order = nodes[np.argsort(label[nodes], kind="stable")]
     groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
-    graph = inside.graph()
-    search = _Search(history, graph, steps)
+    search = _Search(history, inside.graph(), steps, whole=inside.whole)
     groups.sort(key=lambda group: int(group[0]))
     components_ = tuple(search.component(group, _weakest(levels, group, inside)) for group in groups)
     return Cycles(components_, inside.pairs)
 
 
-def _with_time(history: History, pairs: Dependencies) -> tuple[Arrows, int]:
-    """Pairs as arrows, with real time as a chain, and how many points that has."""
-    arrows = Arrows(pairs.source, pairs.target)
-    if history.invoke is None or history.complete is None or history.over is None:
-        return arrows, 0
-    by_time, points = chain(history.invoke, history.complete, history.over, history.size)
-    return joined(arrows, by_time), points
+def _all_arrows(history: History) -> tuple[Arrows, int]:
+    """All pairs as arrows, bundles and real time over points, and how many points there are."""
+    bundled, points = history.bundles.arrows(history.size, history.size)
+    arrows = joined_arrows(Arrows(history.pairs.source, history.pairs.target), bundled)
+    if history.spans is None:
+        return arrows, points
+    by_time, more = chain(*history.spans, history.size + points)
+    return joined_arrows(arrows, by_time), points + more
 
 
 class _Inside:
-    """The transactions that are on cycles, and the pairs within their components."""
+    """The transactions that are on cycles, and the pairs within their components.
 
-    def __init__(self, history: History, label: Ints, nodes: Ints) -> None:
-        self.nodes = nodes
+    Attributes:
+        nodes: the transactions, ascending; ``place``: of each transaction where it is among them.
+        single: pairs that are no part of a bundle. ``bundles``: those that are.
+        pairs: both, one by one. ``closest``: real time without what follows from it. ``whole``: whether these are all.
+    """
+
+    def __init__(self, history: History, label: Ints, nodes: Ints, most: int) -> None:
+        self.history, self.nodes = history, nodes
         self.place = np.full(history.size, -1, dtype=np.int64)
         self.place[nodes] = np.arange(len(nodes))
         pairs = history.pairs
         within = (label[pairs.source] == label[pairs.target]) & (self.place[pairs.source] >= 0)
-        self.pairs = pairs.only(within)
-        self.closest: Arrows | None = None
-        if history.invoke is not None and history.complete is not None and history.over is not None:
-            near = closest(history.invoke, history.complete, history.over, nodes)
+        self.single = pairs.only(within)
+        self.bundles = history.bundles.within(label, self.place >= 0)
+        bundled, all_bundled = self.bundles.pairs(most)
+        self.pairs = joined(self.single, bundled)
+        self.closest = Arrows(nodes[:0], nodes[:0])
+        self.whole = all_bundled and len(self.pairs.source) <= most
+        if history.spans is not None and closest_count(*history.spans, nodes) <= most:
+            near = closest(*history.spans, nodes)
             same = label[near.source] == label[near.target]
             self.closest = Arrows(near.source[same], near.target[same])
+        elif history.spans is not None:
+            self.whole = False
 
-    def _arrows(self, relations: int) -> Arrows:
-        pairs = self.pairs.of(relations)
-        found = Arrows(self.place[pairs.source], self.place[pairs.target])
-        if relations & REALTIME and self.closest is not None:
-            return joined(found, Arrows(*(self.place[column] for column in self.closest)))
-        return found
+    def _arrows(self, relations: int, first_point: int) -> tuple[Arrows, int]:
+        """The pairs of some relations between places, bundles and real time over points; how many points there are."""
+        pairs, spans = self.single.of(relations), self.history.spans
+        found, points = Arrows(self.place[pairs.source], self.place[pairs.target]), 0
+        if relations & RW:
+            bundled, points = self.bundles.renumbered(self.place).arrows(len(self.nodes), first_point)
+            found = joined_arrows(found, bundled)
+        if relations & REALTIME and spans is not None:
+            by_time, more = chain(*(column[self.nodes] for column in spans), first_point + points)
+            found, points = joined_arrows(found, by_time), points + more
+        return found, points
 
     def cyclic_at(self, level: _Level) -> Mask:
         """Which of the nodes are on a cycle of a level's pairs."""
-        size, arrows = len(self.nodes), self._arrows(level.relations)
+        size = len(self.nodes)
         if not level.hop:
-            return components(size, size, arrows).cyclic
+            arrows, points = self._arrows(level.relations, size)
+            return components(size + points, size, arrows).cyclic
         # A node has a second one, where the last step was an rw: only other steps lead on from there.
-        rw = self._arrows(RW)
-        hops = Arrows(rw.source, rw.target + size)
-        on = Arrows(arrows.source + size, arrows.target)
-        cyclic = components(2 * size, 2 * size, joined(arrows, on, hops)).cyclic
+        arrows, points = self._arrows(level.relations, 2 * size)
+        rw, more = self._arrows(RW, 2 * size + points)
+        hops = Arrows(rw.source, np.where(rw.target < size, rw.target + size, rw.target))
+        own = arrows.source < size
+        on = Arrows(arrows.source[own] + size, arrows.target[own])
+        cyclic = components(2 * size + points + more, 2 * size, joined_arrows(arrows, on, hops)).cyclic
         found: Mask = cyclic[:size] | cyclic[size:]
         return found
 
     def graph(self) -> Graph:
-        """All pairs, each with its relations; nothing if there are too many."""
+        """The pairs that are to be searched, each with its relations."""
         pairs = self.pairs
-        if len(pairs.source) + (len(self.closest.source) if self.closest is not None else 0) > PAIRS:
-            return {}
         graph: dict[int, dict[int, int]] = {}
         for a, b, relation in zip(pairs.source.tolist(), pairs.target.tolist(), pairs.relation.tolist(), strict=True):
             following = graph.setdefault(a, {})
             following[b] = following.get(b, 0) | relation
-        if self.closest is not None:
-            for a, b in zip(self.closest.source.tolist(), self.closest.target.tolist(), strict=True):
-                following = graph.setdefault(a, {})
-                following[b] = following.get(b, 0) | REALTIME
+        for a, b in zip(self.closest.source.tolist(), self.closest.target.tolist(), strict=True):
+            following = graph.setdefault(a, {})
+            following[b] = following.get(b, 0) | REALTIME
         return graph
 
 
@@ -246,15 +276,15 @@ def _impossible(levels: Sequence[str]) -> set[str]:
 
 
 class _Search:
-    """The search of all components, with the steps that are left for it."""
+    """The search of all components, with the steps that are left for it. ``whole``: whether the graph has all pairs."""
 
-    def __init__(self, history: History, graph: Graph, steps: int) -> None:
-        self.history, self.graph = history, graph
+    def __init__(self, history: History, graph: Graph, steps: int, *, whole: bool) -> None:
+        self.history, self.graph, self.whole = history, graph, whole
         self.budget, self.named = Budget(steps), Budget(steps)
 
     def component(self, group: Ints, levels: tuple[str, ...]) -> Found:
         """What one component holds. ``levels``: the models that forbid it, the weakest."""
-        own = {a: self.graph[a] for a in group.tolist() if a in self.graph}
+        own = {a: self.graph.get(a, {}) for a in group.tolist()}
         done = _impossible(levels)
         cycles = []
         for kind in KINDS:
@@ -265,7 +295,7 @@ class _Search:
                     done |= also([kind])
         out = ruled_out([cycle.kind for cycle in cycles])
         shown = {level: None if level in out else self._of_level(own, level) for level in levels}
-        return Found(group, shown, tuple(cycles), whole=bool(self.graph) and self.budget.left > 0)
+        return Found(group, shown, tuple(cycles), whole=self.whole and self.budget.left > 0)
 
     def _of_level(self, graph: Graph, level: str) -> Cycle | None:
         """A shortest cycle that a model forbids."""

@@ -7,9 +7,9 @@ words. Keys whose reads all agree are judged by lengths alone, the others elemen
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.history.columns import Ints, Mask
+from checkers.history.columns import Ints, Mask, spread
 from checkers.txn.cases import Case, Cases, cases
-from checkers.txn.lists import Lists, spread
+from checkers.txn.lists import Lists
 from checkers.txn.transactions import Kind
 from checkers.txn.within import before, intermediate, touched, updates
 from checkers.txn.words import Words

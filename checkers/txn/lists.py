@@ -13,23 +13,15 @@ import numpy as np
 
 from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
-from checkers.history.columns import Ints, Mask
+from checkers.history.columns import Ints, Mask, spread
+from checkers.txn.bundles import Bundles, side
 from checkers.txn.dependencies import Dependencies, joined, shown_by
 from checkers.txn.transactions import Kind, Transactions
 
 _CHUNK: Final = 1 << 22
 """Elements that are looked at together."""
-UNREAD_PAIRS: Final = 20_000_000
-"""Pairs of a read and an append that nobody read which are looked at; the rest of them is left out."""
 
 _NOWHERE: Final = 1 << 62
-_NONE: Final = np.empty(0, dtype=np.int64)
-
-
-def spread(first: Ints, counts: Ints) -> Ints:
-    """The numbers ``first[i]``, ``first[i] + 1``, … of all i, ``counts[i]`` of each."""
-    total = int(counts.sum())
-    return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(total)
 
 
 class Written:
@@ -179,6 +171,14 @@ class Lists:
         """Who appended before whom, who read whose append, and who read what somebody then appended to."""
         return joined(self._appended(), self._observed(), self._overtaken())
 
+    def bundles(self) -> Bundles:
+        """rw: reads of all that was read of a key, and all appends to it that nobody read."""
+        key, at = self.t.key, self._places
+        own, first = key[self.reads], self._distinct[1]
+        final = self.reads[(at >= first[own] - 1) & (at + 1 == first[own + 1])]
+        unread = self._unread
+        return Bundles(side(key[final], self.owner, final), side(key[unread], self.owner, unread))
+
     def _possible(self, micros: Ints) -> Ints:
         """Micro-operations, -1 for those that did not happen."""
         return np.where((micros >= 0) & self.possible[micros], micros, -1)
@@ -223,20 +223,11 @@ class Lists:
     def _overtaken(self) -> Dependencies:
         """rw: a read, and the append to what it read."""
         appends, first = self._distinct
-        key = self.t.key[self.reads]
-        at = self._places()
-        placed = at >= first[key] - 1
-        follows = np.flatnonzero(placed & (at + 1 < first[key + 1]))
-        after = self._possible(appends[at[follows] + 1])
-        final = self.reads[placed & (at + 1 == first[key + 1])]
-        before_unread, unread = self._pairs(final)
-        return shown_by(
-            self.owner,
-            np.concatenate((self.reads[follows], before_unread)),
-            np.concatenate((after, unread)),
-            Relation.RW,
-        )
+        key, at = self.t.key[self.reads], self._places
+        follows = np.flatnonzero((at >= first[key] - 1) & (at + 1 < first[key + 1]))
+        return shown_by(self.owner, self.reads[follows], self._possible(appends[at[follows] + 1]), Relation.RW)
 
+    @cached_property
     def _places(self) -> Ints:
         """Of each of ``reads`` the place of its last element in the order without repetitions.
 
@@ -254,18 +245,6 @@ class Lists:
         at = by_code[np.minimum(np.searchsorted(codes, wanted, sorter=by_code), max(len(codes) - 1, 0))]
         found[others] = np.where(codes[at] == wanted, at, -_NOWHERE)
         return found
-
-    def _pairs(self, final: Ints) -> tuple[Ints, Ints]:
-        """Reads of all that was read of a key, each with every append to it that nobody read."""
-        unread = self._unread
-        if not len(unread):
-            return _NONE, _NONE
-        key = self.t.key[unread]
-        lo, hi = (np.searchsorted(key, self.t.key[final], side=side) for side in ("left", "right"))
-        counts = hi - lo
-        if counts.sum() > UNREAD_PAIRS:
-            counts = np.minimum(counts, max(1, UNREAD_PAIRS // len(final)))
-        return np.repeat(final, counts), unread[spread(lo, counts)]
 
 
 def _first_times(key: Ints, value: Ints) -> Mask:

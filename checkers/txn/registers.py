@@ -1,5 +1,6 @@
 """Registers that transactions read and write: dependencies from values and from what is known of their order."""
 
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -7,10 +8,11 @@ import numpy as np
 from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
+from checkers.txn.bundles import Bundles, side
 from checkers.txn.cases import Case, Cases, cases
 from checkers.txn.dependencies import Dependencies, joined, shown_by
 from checkers.txn.list_scans import same_updates
-from checkers.txn.lists import Written, spread
+from checkers.txn.lists import Written
 from checkers.txn.transactions import NIL, Kind, Transactions, observed
 from checkers.txn.versions import Cyclic, Versions
 from checkers.txn.within import before, intermediate, touched, updates
@@ -56,24 +58,33 @@ class Registers:
         self.happened: Mask = happened[self.versions.touches.transaction]
 
     def dependencies(self) -> Dependencies:
-        """Who read whose write, who replaced whose, and who replaced what somebody read."""
-        versions, touches = self.versions, self.versions.touches
-        ok_write = np.flatnonzero(self.happened & (versions.written >= 0))
-        ok_read = np.flatnonzero(versions.read >= 0)
-        writer = np.full(len(versions.code), -1, dtype=np.int64)
-        writer[versions.written[ok_write]] = touches.write[ok_write]
-        reads = touches.read[ok_read]
-        observed = shown_by(self.owner, writer[versions.read[ok_read]], reads, Relation.WR)
+        """Who read whose write, and who replaced whose."""
+        versions, writer = self.versions, self._writer
+        rows = np.flatnonzero(versions.read >= 0)
+        reads = versions.touches.read[rows]
+        observed = shown_by(self.owner, writer[versions.read[rows]], reads, Relation.WR)
         earlier, later = versions.arrows
-        replaced = shown_by(self.owner, writer[earlier], writer[later], Relation.WW)
-        order = np.argsort(versions.read[ok_read], kind="stable")
-        by_version = versions.read[ok_read][order]
+        return joined(observed, shown_by(self.owner, writer[earlier], writer[later], Relation.WW))
+
+    def bundles(self) -> Bundles:
+        """rw: those who read a version, and those who wrote what comes next."""
+        versions, writer = self.versions, self._writer
+        rows = np.flatnonzero(versions.read >= 0)
+        earlier, later = versions.arrows
         known = np.flatnonzero(writer[later] >= 0)
-        lo, hi = (np.searchsorted(by_version, earlier[known], side=side) for side in ("left", "right"))
-        overtaken = shown_by(
-            self.owner, reads[order][spread(lo, hi - lo)], np.repeat(writer[later[known]], hi - lo), Relation.RW
+        return Bundles(
+            side(versions.read[rows], self.owner, versions.touches.read[rows]),
+            side(earlier[known], self.owner, writer[later[known]]),
         )
-        return joined(observed, replaced, overtaken)
+
+    @cached_property
+    def _writer(self) -> Ints:
+        """The write that brought each version; -1 for none that counts."""
+        versions = self.versions
+        rows = np.flatnonzero(self.happened & (versions.written >= 0))
+        found = np.full(len(versions.code), -1, dtype=np.int64)
+        found[versions.written[rows]] = versions.touches.write[rows]
+        return found
 
     def source(self, before_micro: int, after_micro: int) -> str:
         """Which source says that the version of one micro-operation comes before that of another."""

@@ -41,7 +41,6 @@ class Transactions(msgspec.Struct, frozen=True, kw_only=True):
     - ``process`` (n): who ran it, one transaction at a time. ``type`` (n): OK, FAIL (it did not happen) or INFO (nobody
       knows). ``invoke``, ``complete`` (n): integers of one order. Transaction a is over before b begins iff
       ``complete[a] < invoke[b]``; ``complete`` of INFO is ``NEVER``. ``number`` (n): where people find the transaction.
-      ``completion`` (n): the number of its completion. It decides between cycles that are as good; any order will do.
       ``completion`` (n): the number of its completion, which decides between cycles that are as good; any will do.
     - ``first`` (n + 1): micro-operations of transaction i are ``first[i]`` to ``first[i + 1]``, in their order.
     - ``kind``, ``key`` (m): a ``Kind``, and the key's id. ``value`` (m): the element appended, or the value of the
