@@ -234,23 +234,6 @@ def _appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[Int
     return order, places
 
 
-def is_in_index_order(columns: KafkaColumns) -> bool:
-    """Whether records stand in the order of their index; positions count if any record has none."""
-    index = columns.ops.index
-    return bool((index == NONE).any()) or bool((index[1:] >= index[:-1]).all())
-
-
-def in_index_order(columns: KafkaColumns) -> KafkaColumns:
-    """The same history with ``ops`` ascending by index; positions instead, if any record has none."""
-    ops, mops = columns.ops, columns.mops
-    if len(ops.index) and bool((ops.index == NONE).any()):
-        positions = np.arange(len(ops.index), dtype=np.int64)
-        ops = Ops(positions, ops.time_ns, ops.type, ops.process, ops.f, ops.flags)
-    if bool((ops.index[1:] >= ops.index[:-1]).all()):
-        return KafkaColumns(ops, mops, columns.keys, columns.values)
-    return reordered(KafkaColumns(ops, mops, columns.keys, columns.values), np.argsort(ops.index, kind="stable"))
-
-
 def reordered(columns: KafkaColumns, order: Ints) -> KafkaColumns:
     """The same records in another order: ``order[i]`` is the row of ``ops`` that comes to stand at i; others go."""
     ops, mops = columns.ops, columns.mops

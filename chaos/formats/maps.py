@@ -58,6 +58,8 @@ def maps(text: Text, *, others: bool) -> Lines:
         blank &= ~json_marks.marked_lines(text)
     refused |= (text.kind[firsts] != OPEN_MAP) | (text.kind[text.breaks - 1] != CLOSE_MAP)
     refused |= text.depth[text.breaks] != 0
+    for opens, closes in ((OPEN, CLOSE), (OPEN_MAP, CLOSE_MAP)):
+        refused |= _count(text, opens) != _count(text, closes)
     inside = text.depth > 0
     outside = np.bincount(text.line[~inside], minlength=count)
     refused |= outside != _OUTSIDE
@@ -85,6 +87,11 @@ def maps(text: Text, *, others: bool) -> Lines:
     places[line[known], names[known]] = values[known]
     refused |= np.bincount(line[known], minlength=count) != (places >= 0).sum(axis=1)
     return Lines(refused=refused, blank=blank, places=places, keys=keys, empty=values[nothing])
+
+
+def _count(text: Text, kind: int) -> Ints:
+    """How many tokens of a kind each line has."""
+    return np.bincount(text.line[text.kind == kind], minlength=len(text.breaks))
 
 
 def is_name(text: Text, tokens: Ints) -> Mask:
