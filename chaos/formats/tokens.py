@@ -40,6 +40,9 @@ NAMES: Final = (
     "assign",
     "subscribe",
     "crash",
+    "r",
+    "w",
+    "append",
 )
 NO_NAME: Final = len(NAMES)
 _SUBSCRIBE: Final = NAMES.index("subscribe")

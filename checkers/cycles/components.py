@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.history.columns import Ints, Mask, spread
+from chaos.core.ragged import spread
+from checkers.history.columns import Ints, Mask
 
 
 class Arrows(NamedTuple):

@@ -48,12 +48,6 @@ def stabbed(lo: Ints, hi: Ints, weight: Ints, size: int, *, none: int) -> Ints:
     return out
 
 
-def spread(first: Ints, counts: Ints) -> Ints:
-    """The numbers ``first[i]``, ``first[i] + 1``, … of all i, ``counts[i]`` of each."""
-    total = int(counts.sum())
-    return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(total)
-
-
 def among(column: Column, few: Iterable[int]) -> Mask:
     """Which numbers are one of a few; np.isin costs as much as twenty comparisons."""
     out = np.zeros(len(column), dtype=np.bool_)

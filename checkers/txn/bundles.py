@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chaos.core.ragged import spread
 from checkers.cycles.components import Arrows
 from checkers.cycles.shapes import Relation
-from checkers.history.columns import Ints, Mask, spread
+from checkers.history.columns import Ints, Mask
 from checkers.txn.dependencies import Dependencies
 
 

@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
+from chaos.core.ragged import spread
 from checkers.cycles.shapes import Relation
-from checkers.history.columns import Ints, Mask, spread
+from checkers.history.columns import Ints, Mask
 from checkers.txn.bundles import Bundles, side
 from checkers.txn.dependencies import Dependencies, joined, shown_by
 from checkers.txn.transactions import Kind, Transactions
