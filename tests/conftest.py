@@ -1,8 +1,8 @@
 """Properties are searched without a clock: a machine that is slow today is no finding.
 
 Tests that make repositories of their own must not meet the one that a hook or a rebase works on, so what git tells such
-programs is forgotten. A shell without jobs lets what it starts in the background ignore interrupts, and programs that tests
-start would inherit that.
+programs is forgotten. A shell without jobs lets what it starts in the background ignore interrupts, and programs that
+tests start would inherit that.
 """
 
 import os
