@@ -14,4 +14,6 @@ def offsets(counts: npt.NDArray[np.integer]) -> Ints:
 def spread(first: Ints, counts: npt.NDArray[np.integer]) -> Ints:
     """The numbers ``first[i]``, ``first[i] + 1``, … of all i, ``counts[i]`` of each."""
     begin = offsets(counts)
-    return np.repeat(first - begin[:-1], counts) + np.arange(begin[-1])
+    found = np.repeat(first - begin[:-1], counts)
+    found += np.arange(begin[-1])
+    return found

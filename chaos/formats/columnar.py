@@ -19,6 +19,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import numpy as np
 
 from chaos.core.errors import HistoryError
+from chaos.core.memory import keep_freed
 from chaos.core.storage_path import Place
 from chaos.formats import text
 from chaos.formats.jepsen import EventReader
@@ -56,7 +57,7 @@ class Rows(Protocol[C_co]):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # generic classes with slots cannot be called by an alias
 class Taken(Generic[C]):
     """What a fast reader made of a chunk.
 
@@ -93,7 +94,7 @@ class Kind(Protocol[C]):
         ...
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class History(Generic[C]):
     """``columns`` as far as the file could be read; ``cut_off`` says where it ends too early, or None.
 
@@ -121,18 +122,19 @@ def read(kind: Kind[C], path: Place, *, processes: int | None = None) -> History
     if processes is None:
         processes = min(os.cpu_count() or 1, path.stat().st_size // _WORTH_A_PROCESS_BYTES)
     if processes > 1 and not text.is_vector(path):
-        share = -(-path.stat().st_size // processes)
-        ranges = text.chunks(path, min(share, _SHARE_BYTES))
+        rounds = -(-path.stat().st_size // (processes * _SHARE_BYTES))
+        ranges = text.chunks(path, -(-path.stat().st_size // (processes * rounds)))
         with (
             contextlib.suppress(HistoryError, BrokenProcessPool),
-            ProcessPoolExecutor(processes, get_context("spawn")) as pool,
+            ProcessPoolExecutor(processes, get_context("spawn"), keep_freed) as pool,
         ):
             return joined(kind, list(pool.map(partial(read_range, kind, path), *zip(*ranges, strict=True))))
     return joined(kind, [read_range(kind, path)])
 
 
 _WORTH_A_PROCESS_BYTES: Final = 64 << 20
-_SHARE_BYTES: Final = 64 << 20
+_SHARE_BYTES: Final = 32 << 20
+"""Of text that a process reads at a time at most; all have as many such shares."""
 
 
 def joined(kind: Kind[C], parts: Sequence[History[C]]) -> History[C]:

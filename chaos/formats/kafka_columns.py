@@ -207,13 +207,13 @@ def numbered(columns: KafkaColumns) -> KafkaColumns:
     Chunks number by what is read fast and what is not, so that ids would tell how a file was cut.
     """
     mops = columns.mops
-    key_order, key_map = _appearance(mops.key[mops.key != NO_KEY], len(columns.keys))
+    key_order, key_map = by_appearance(mops.key[mops.key != NO_KEY], len(columns.keys))
     key = mops.key if np.array_equal(key_map[:-1], np.arange(len(columns.keys))) else key_map[mops.key]
     value, value_order = mops.value, np.empty(0, dtype=np.int64)
     if columns.values:
         foreign = (value < INTERNED) & (value != NONE)
         position = value[foreign] - interned(0)
-        value_order, value_map = _appearance(position, len(columns.values))
+        value_order, value_map = by_appearance(position, len(columns.values))
         value = value.copy()
         value[foreign] = value_map[position].astype(np.int64) + interned(0)
     return KafkaColumns(
@@ -224,7 +224,7 @@ def numbered(columns: KafkaColumns) -> KafkaColumns:
     )
 
 
-def _appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[Ints, Ids]:
+def by_appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[Ints, Ids]:
     """The ids below ``size`` that appear, in order of their first appearance; and each id's place in it, last -1."""
     first = np.full(size, len(ids), dtype=np.int64)
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # the last assignment to a place holds

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.ragged import offsets, spread
-from chaos.formats.kafka_columns import INTERNED, NONE, Ids, Ints, Ops, Small, interned
+from chaos.formats.kafka_columns import INTERNED, NONE, Ids, Ints, Ops, Small, by_appearance, interned
 
 Mask = npt.NDArray[np.bool_]
 
@@ -103,35 +103,32 @@ class _Table:
 
 def concatenate(parts: Sequence[TxnColumns]) -> TxnColumns:
     """The parts of one file, in its order, as one; keys, values and words are numbered anew, by first appearance."""
+    if not parts:
+        return EMPTY
     keys, values, words = _Table(), _Table(), _Table()
-    columns: list[tuple[npt.NDArray[Any], ...]] = []
+    op, key, f, value, elements = [], [], [], [], []
     base = 0
     for part in parts:
-        ops, micros = part.ops, part.micros
-        key = np.array([keys.of(key) for key in part.keys], dtype=np.int32)[micros.key]
+        micros = part.micros
         value_map = np.array([interned(values.of(value)) for value in part.values], dtype=np.int64)
-        f = np.array([words.of(word) for word in part.words], dtype=np.int8)[ops.f]
-        numbers = (_moved(column, value_map) for column in (micros.value, part.elements))
-        columns.append(
-            (
-                *(ops.index, ops.time_ns, ops.type, ops.process, f, ops.flags),
-                *(micros.op + base, micros.kind, key, micros.length, *numbers),
-            )
-        )
-        base += len(ops.index)
-    if not columns:
-        return EMPTY
-    index, time_ns, kind, process, f, flags, op, micro, key, length, value, elements = (
-        np.concatenate(several) for several in zip(*columns, strict=True)
+        op.append(micros.op + base)
+        key.append(np.array([keys.of(key) for key in part.keys], dtype=np.int32)[micros.key])
+        f.append(np.array([words.of(word) for word in part.words], dtype=np.int8)[part.ops.f])
+        value.append(_moved(micros.value, value_map))
+        elements.append(_moved(part.elements, value_map))
+        base += len(part.ops.index)
+    ops = Ops(
+        np.concatenate([part.ops.index for part in parts]),
+        np.concatenate([part.ops.time_ns for part in parts]),
+        np.concatenate([part.ops.type for part in parts]),
+        np.concatenate([part.ops.process for part in parts]),
+        np.concatenate(f),
+        np.concatenate([part.ops.flags for part in parts]),
     )
-    return TxnColumns(
-        Ops(index, time_ns, kind, process, f, flags),
-        Micros(op, micro, key, value, length),
-        elements,
-        tuple(keys.shown),
-        tuple(values.shown),
-        tuple(words.shown),
-    )
+    kind, length = (np.concatenate([getattr(part.micros, name) for part in parts]) for name in ("kind", "length"))
+    micros = Micros(np.concatenate(op), kind, np.concatenate(key), np.concatenate(value), length)
+    shown = (tuple(table.shown) for table in (keys, values, words))
+    return TxnColumns(ops, micros, np.concatenate(elements), *shown)
 
 
 def _moved(numbers: Ints, value_map: Ints) -> Ints:
@@ -166,17 +163,14 @@ def reordered(columns: TxnColumns, order: Ints) -> TxnColumns:
 def numbered(columns: TxnColumns) -> TxnColumns:
     """The same history with keys numbered by their first appearance; others have no number."""
     micros = columns.micros
-    used, first = np.unique(micros.key, return_index=True)
-    order = used[np.argsort(first)]
-    places = np.zeros(len(columns.keys), dtype=np.int32)
-    places[order] = np.arange(len(order))
+    order, places = by_appearance(micros.key, len(columns.keys))
     moved = Micros(micros.op, micros.kind, places[micros.key], micros.value, micros.length)
     keys = tuple(columns.keys[at] for at in order.tolist())
     return TxnColumns(columns.ops, moved, columns.elements, keys, columns.values, columns.words)
 
 
 def _empty() -> TxnColumns:
-    none, small, ids = (np.empty(0, dtype=dtype) for dtype in (np.int64, np.int8, np.int32))
+    none, small, ids = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int32)
     return TxnColumns(Ops(none, none, small, none, small, small), Micros(none, small, ids, none, ids), none, (), (), ())
 
 

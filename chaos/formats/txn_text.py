@@ -12,7 +12,7 @@ import numpy as np
 
 from chaos.formats import json_marks
 from chaos.formats.columnar import Taken
-from chaos.formats.kafka_columns import INTERNED, NONE, Ids, Ints, Ops
+from chaos.formats.kafka_columns import INTERNED, NONE, Ids, Ints, Ops, Small
 from chaos.formats.maps import (
     IN_VALUE,
     INDEX,
@@ -120,7 +120,7 @@ def _shapes(text: Text, lines: Lines, inside: Mask, said: Mask) -> tuple[Ints, I
     return begins, length, elements
 
 
-def _words(text: Text, lines: Lines, begins: Ints, what: Ints, length: Ids, *, lists: bool) -> tuple[Ints, Ints]:
+def _words(text: Text, lines: Lines, begins: Ints, what: Small, length: Ids, *, lists: bool) -> tuple[Ints, Ints]:
     """Keys and values of micro-operations; refuses lines where either is not what it should be."""
     key, good = bare_integers(text, begins + 2)
     wrong = ~good | (key == NONE) | (what < 0)

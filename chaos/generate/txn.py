@@ -15,7 +15,7 @@ import msgspec
 from chaos.core.errors import UsageError
 from chaos.generate.kafka import CLIENTS, FAILED, LANDED, UNANSWERED
 from chaos.generate.record_lines import RecordLines, write_file
-from chaos.generate.txn_sites import LONGEST, STORIES, Part, TxnModel, micros
+from chaos.generate.txn_sites import LONGEST, STORIES, Part, micros
 
 WRITES: Final = 32
 """How often a key is written before another one takes its place."""
@@ -25,11 +25,11 @@ READS: Final = 0.5
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """What is wanted.
 
-    ``ops``: transactions in all. ``keys``: how many are in use at a time. ``txn_length``: micro-operations of a
-    transaction at most.
+    ``model``: list-append or rw-register. ``ops``: transactions in all. ``keys``: how many are in use at a time.
+    ``txn_length``: micro-operations of a transaction at most.
     """
 
-    model: TxnModel
+    model: str
     ops: int
     keys: int
     seed: int

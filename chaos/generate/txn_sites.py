@@ -6,9 +6,7 @@ one story; everybody else waits. Keys are fresh ones. docs/reference/transaction
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final, Literal, NamedTuple
-
-TxnModel = Literal["list-append", "rw-register"]
+from typing import Final, NamedTuple
 
 
 class Part(NamedTuple):
@@ -81,7 +79,7 @@ REGISTERS: Final[Mapping[str, Story]] = {
     "phantom": (Part("rx1", 0, 1),),
 }
 
-STORIES: Final[Mapping[TxnModel, Mapping[str, Story]]] = {"list-append": LISTS, "rw-register": REGISTERS}
+STORIES: Final[Mapping[str, Mapping[str, Story]]] = {"list-append": LISTS, "rw-register": REGISTERS}
 PLANTED: Final = {model: tuple(stories) for model, stories in STORIES.items()}
 LONGEST: Final = max(len(story) for stories in STORIES.values() for story in stories.values())
 """Transactions of a story at most."""

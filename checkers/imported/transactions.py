@@ -12,7 +12,6 @@ from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Edge, Example, Results
 from chaos.formats import registry as formats
-from chaos.formats import txn
 from checkers.imported.figures import figures
 from checkers.imported.options import Question
 from checkers.imported.plain import plain
@@ -82,7 +81,7 @@ def _read(path: Place, format_name: str, *, lists: bool) -> Imported:
         HistoryError: naming file and fault.
     """
     if format_name == "jepsen":
-        records = txn.read(path, lists=lists)
+        records = formats.read_transactions(path, lists=lists)
         try:
             return of_history(records)
         except HistoryError as error:

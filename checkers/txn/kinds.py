@@ -96,6 +96,10 @@ class Spans(NamedTuple):
     complete: Ints
     over: Mask
 
+    def of(self, transactions: Ints) -> "Spans":
+        """Those of some."""
+        return Spans(self.invoke[transactions], self.complete[transactions], self.over[transactions])
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -224,7 +228,7 @@ class _Inside:
             bundled, points = self.bundles.renumbered(self.place).arrows(len(self.nodes), first_point)
             found = joined_arrows(found, bundled)
         if relations & REALTIME and spans is not None:
-            by_time, more = chain(*(column[self.nodes] for column in spans), first_point + points)
+            by_time, more = chain(*spans.of(self.nodes), first_point + points)
             found, points = joined_arrows(found, by_time), points + more
         return found, points
 

@@ -17,7 +17,12 @@ from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 
 MODELS = ("list-append", "rw-register")
-BESIDE = {}
+BESIDE = {
+    ("list-append", "G1b"): ["G-single-item"],
+    ("list-append", "dirty-update"): ["G1a"],
+    ("list-append", "lost-update"): ["G-single-item"],
+    ("rw-register", "lost-update"): ["G2-item"],
+}
 """What is found of the same story beside its name."""
 
 
