@@ -49,6 +49,7 @@ SCALES = {
 }
 BYTES_PER_OP = 17
 BYTES_PER_RECORD = 60
+BYTES_PER_TXN = 500
 
 
 class Place(NamedTuple):
@@ -183,6 +184,30 @@ def registers(place: Place) -> Result:
     return {"entries": entries, "figures": figures, "met": 2 * seconds <= 5, "profile": []}
 
 
+TXN_SIZES = {"small": [1_000, 10_000], "full": [10**4, 10**5, 10**6]}
+
+
+def transactions(place: Place) -> Result:
+    entries, figures, met = [], {}, True
+    for model in ("list-append", "rw-register"):
+        took = []
+        for size in TXN_SIZES[place.scale.name]:
+            path = place.folder / f"{model}-{size}.edn"
+            chaos("generate", "--model", model, "--ops", size, "--keys", 10, "--output", path)
+            ours = work("timed_txn:ours", path=str(path), model=model, repeats=min(3, place.scale.repeats))
+            assert ours["valid"] is True
+            took.append((size, ours))
+            entries.append(entry(f"{model}, {size:,} transactions", ours, size=f"{path.stat().st_size / 1e6:,.0f} MB"))
+        (least, first), (most, last) = took[0], took[-1]
+        slope = math.log(last["median_s"] / first["median_s"]) / math.log(most / least)
+        seconds = last["median_s"] * (10**6 / most) ** max(1.0, slope)
+        figures |= {f"slope, {model}": round(slope, 2), f"s for 10^6 transactions, {model}": round(seconds, 1)}
+        if model == "list-append":
+            met = seconds <= 10 and last["peak_mib"] < 4096
+    profile = [] if met else work("timed_txn:where", path=str(path), model=model)["profile"]
+    return {"entries": entries, "figures": figures, "met": met, "profile": profile}
+
+
 def porcupine(place: Place) -> Result:
     took = work("timed_objects:beside_porcupine", sizes=place.scale.sizes[:3])
     if "missing" in took:
@@ -238,6 +263,10 @@ def _kafka(scale: Scale) -> int:
     return 3 * scale.records * BYTES_PER_RECORD
 
 
+def _transactions(scale: Scale) -> int:
+    return 2 * sum(TXN_SIZES[scale.name]) * BYTES_PER_TXN
+
+
 RECORDED_S = 5.0
 LOG_OPS_S, REGISTER_OPS_S = 50_000, 30_000
 
@@ -261,6 +290,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "linearizable-offsets": Benchmark(linearizable, 40, _runs),
     "billion": Benchmark(billion, 420, lambda scale: scale.long_ops * BYTES_PER_OP),
     "register": Benchmark(registers, 15, lambda _: 0),
+    "transactions": Benchmark(transactions, 150, _transactions),
     "porcupine": Benchmark(porcupine, 120, lambda _: 10**8),
     "cores": Benchmark(cores, 120, _runs),
 }

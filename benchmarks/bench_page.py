@@ -60,6 +60,15 @@ ABOUT: dict[str, tuple[str, str, str]] = {
         "10^6 unique writes on one key in 5 s; near-linear",
         "Half writes of values of their own, half reads, ten clients, one register; seconds of CPU.",
     ),
+    "transactions": (
+        "Transactions",
+        "10^6 transactions of list-append on two cores in 10 s and 4 GiB; near-linear",
+        (
+            "`chaos generate --keys 10`: up to four reads and writes in a transaction, 32 writes of a key, ten clients."
+            " From the text of the file to the verdict on strict serializability; memory is that of all processes that"
+            " read."
+        ),
+    ),
     "porcupine": (
         "Beside Porcupine",
         "",

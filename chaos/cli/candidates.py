@@ -259,10 +259,11 @@ def _anomalies_of_run(ctx: click.Context, incomplete: str) -> Items:
 def _anomalies(ctx: click.Context, incomplete: str) -> Items:
     """``NAME=`` with commas, of what can be planted in a made history."""
     from chaos.cli.inspect import rows_of
-    from chaos.generate.kafka_sites import PLANTED
-    from chaos.generate.plan import PLANTED as PLANTED_IN_LOGS
+    from chaos.generate import kafka_sites, plan, txn_sites
 
-    known = PLANTED if ctx.params.get("model") == "kafka" else PLANTED_IN_LOGS
+    planted: dict[str, tuple[str, ...]] = {"kafka": kafka_sites.PLANTED}
+    planted.update(txn_sites.PLANTED.items())
+    known = planted.get(ctx.params.get("model", ""), plan.PLANTED)
     helps = {row["name"]: row["help"] for row in rows_of("anomalies")}
     before, last = _last(incomplete)
     return [

@@ -122,7 +122,7 @@ WORST_FIRST = (1, 255, 254, 2, 130, 0)
     default=None,
     help="Count stale reads as errors (set-full); hold to real time (set, queue).",
 )
-@click.option("--init", metavar="VALUE", help="Let a register hold this at first.  [default: nil]")
+@click.option("--init", metavar="VALUE", help="Let a register hold this at first, or a bank in all.  [default: nil]")
 @click.option(
     "--nil-means",
     type=click.Choice(["any", "absent"]),

@@ -12,6 +12,7 @@ from chaos.cli.examples import examples
 from chaos.cli.offers import offer
 from chaos.core.errors import UsageError
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
+from chaos.generate.txn_sites import STORIES
 from chaos.options.amounts import Amount
 
 LONGEST_TXN = 64
@@ -22,14 +23,15 @@ LONGEST_TXN = 64
     epilog=examples(
         "chaos generate --ops 20000 --anomaly lost-write=3 --output red",
         "chaos generate --model kafka --ops 100000 --keys 20 --txn-length 3 --output made.edn",
+        "chaos generate --model list-append --ops 100000 --keys 10 --anomaly G1c=2 --output made.edn",
     ),
 )
 @click.option(
     "--model",
-    type=click.Choice(["log", "kafka"]),
+    type=click.Choice(["log", "kafka", *STORIES]),
     default="log",
     show_default=True,
-    help="Write a run folder of ours (log), or a file as Jepsen's Kafka workload does (kafka).",
+    help="Write a run folder of ours (log), or a file as Jepsen's workload of that name does.",
 )
 @click.option(
     "--ops",
@@ -42,7 +44,7 @@ LONGEST_TXN = 64
     type=AmountType(Amount("count", 1, MAX_KEYS)),
     default=4,
     show_default=True,
-    help="Use this many queues, or logs.",
+    help="Use this many queues, logs, or keys at a time.",
 )
 @click.option(
     "--anomaly",
@@ -58,7 +60,7 @@ LONGEST_TXN = 64
 @click.option(
     "--txn-length",
     type=AmountType(Amount("count", 1, LONGEST_TXN)),
-    help="Put at most this many sends and polls into a transaction (kafka).  [default: 1]",
+    help="Do at most this many things in a transaction (not of log).  [default: 1 of kafka, else 4]",
 )
 @click.option(
     "--sub-via",
@@ -69,23 +71,28 @@ LONGEST_TXN = 64
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Write this run folder (log), or this file, .edn or .json (kafka).",
+    help="Write this run folder (log), or this file, .edn or .json.",
 )
 def generate_command(model: str, output: Path, **options: Any) -> int:
     """Write a history in which nothing is wrong but the anomalies that you ask for.
 
-    `chaos check` judges it like a recorded one; one of kafka with `--format jepsen --model kafka`. The same options
+    `chaos check` judges it like a recorded one; a file with `--format jepsen` and the same `--model`. The same options
     give the same rows.
     """
-    return (_log if model == "log" else _kafka)(output, **options)
+    given = {name: value for name, value in options.items() if value is not None}
+    if model == "log" and "txn_length" in given:
+        raise UsageError(f"--txn-length: only for --model {', '.join(('kafka', *STORIES))}")
+    if model != "kafka" and "sub_via" in given:
+        raise UsageError("--sub-via: only for --model kafka")
+    anomalies = given.pop("anomalies")
+    if model == "log":
+        return _log(output, anomalies, **given)
+    return _file(output, anomalies, model, given)
 
 
-def _log(output: Path, ops: int, keys: int, anomalies: tuple[str, ...], seed: int, **others: Any) -> int:
+def _log(output: Path, anomalies: tuple[str, ...], ops: int, keys: int, seed: int) -> int:
     from chaos.generate.folder import write
 
-    for name, value in others.items():
-        if value is not None:
-            raise UsageError(f"--{name.replace('_', '-')}: only for --model kafka")
     plan = plan_of(ops, keys, seed, parse_anomalies(anomalies))
     asked = [word for text in anomalies for word in ("--anomaly", text)]
     argv = (
@@ -108,13 +115,16 @@ def _log(output: Path, ops: int, keys: int, anomalies: tuple[str, ...], seed: in
     return 0
 
 
-def _kafka(output: Path, ops: int, anomalies: tuple[str, ...], **options: Any) -> int:
-    from chaos.generate.kafka import Wish, write
-    from chaos.generate.kafka_sites import PLANTED
+def _file(output: Path, anomalies: tuple[str, ...], model: str, given: dict[str, Any]) -> int:
+    from chaos.generate import kafka, kafka_sites, txn, txn_sites
 
-    given = {name: value for name, value in options.items() if value is not None}
     began = time.monotonic()
-    size = write(Wish(ops=ops, anomalies=parse_anomalies(anomalies, PLANTED), **given), output)
+    if model == "kafka":
+        planted = parse_anomalies(anomalies, kafka_sites.PLANTED)
+        size = kafka.write(kafka.Wish(anomalies=planted, **given), output)
+    else:
+        planted = parse_anomalies(anomalies, txn_sites.PLANTED[model])
+        size = txn.write(txn.Wish(model=model, anomalies=planted, **given), output)
     took_s = time.monotonic() - began
-    click.echo(f"{output}: {ops} operations, {size / 1e6:.1f} MB, written in {took_s:.1f} s")
+    click.echo(f"{output}: {given['ops']} operations, {size / 1e6:.1f} MB, written in {took_s:.1f} s")
     return 0

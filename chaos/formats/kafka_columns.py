@@ -207,13 +207,13 @@ def numbered(columns: KafkaColumns) -> KafkaColumns:
     Chunks number by what is read fast and what is not, so that ids would tell how a file was cut.
     """
     mops = columns.mops
-    key_order, key_map = _appearance(mops.key[mops.key != NO_KEY], len(columns.keys))
+    key_order, key_map = by_appearance(mops.key[mops.key != NO_KEY], len(columns.keys))
     key = mops.key if np.array_equal(key_map[:-1], np.arange(len(columns.keys))) else key_map[mops.key]
     value, value_order = mops.value, np.empty(0, dtype=np.int64)
     if columns.values:
         foreign = (value < INTERNED) & (value != NONE)
         position = value[foreign] - interned(0)
-        value_order, value_map = _appearance(position, len(columns.values))
+        value_order, value_map = by_appearance(position, len(columns.values))
         value = value.copy()
         value[foreign] = value_map[position].astype(np.int64) + interned(0)
     return KafkaColumns(
@@ -224,7 +224,7 @@ def numbered(columns: KafkaColumns) -> KafkaColumns:
     )
 
 
-def _appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[Ints, Ids]:
+def by_appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[Ints, Ids]:
     """The ids below ``size`` that appear, in order of their first appearance; and each id's place in it, last -1."""
     first = np.full(size, len(ids), dtype=np.int64)
     first[ids[::-1]] = np.arange(len(ids))[::-1]  # the last assignment to a place holds
@@ -232,23 +232,6 @@ def _appearance(ids: npt.NDArray[np.signedinteger[Any]], size: int) -> tuple[Int
     places = np.full(size + 1, -1, dtype=np.int32)
     places[order] = np.arange(len(order))
     return order, places
-
-
-def is_in_index_order(columns: KafkaColumns) -> bool:
-    """Whether records stand in the order of their index; positions count if any record has none."""
-    index = columns.ops.index
-    return bool((index == NONE).any()) or bool((index[1:] >= index[:-1]).all())
-
-
-def in_index_order(columns: KafkaColumns) -> KafkaColumns:
-    """The same history with ``ops`` ascending by index; positions instead, if any record has none."""
-    ops, mops = columns.ops, columns.mops
-    if len(ops.index) and bool((ops.index == NONE).any()):
-        positions = np.arange(len(ops.index), dtype=np.int64)
-        ops = Ops(positions, ops.time_ns, ops.type, ops.process, ops.f, ops.flags)
-    if bool((ops.index[1:] >= ops.index[:-1]).all()):
-        return KafkaColumns(ops, mops, columns.keys, columns.values)
-    return reordered(KafkaColumns(ops, mops, columns.keys, columns.values), np.argsort(ops.index, kind="stable"))
 
 
 def reordered(columns: KafkaColumns, order: Ints) -> KafkaColumns:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.formats import json_marks
+from chaos.formats.columnar import Taken
 from chaos.formats.kafka_columns import NO_KEY, NONE, Ints, KafkaColumns, KafkaF, Mop, Mops, Ops, Small
 from chaos.formats.maps import (
     IN_VALUE,
@@ -51,19 +52,6 @@ _FS: Final = numbers_by_name(
         "crash": KafkaF.CRASH,
     }
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Taken:
-    """What a chunk gave.
-
-    ``columns``: the records of the lines that were taken. ``lines``: the line of each of these records, from 0.
-    ``refused``: the lines that are for the general reader.
-    """
-
-    columns: KafkaColumns
-    lines: Ints
-    refused: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -171,7 +159,7 @@ def _row_numbers(text: Text, lines: Lines, rows: _Rows, tokens: Ints, *, nil: bo
     return found
 
 
-def take(data: bytes, *, json: bool = False) -> Taken:
+def take(data: bytes, *, json: bool = False) -> Taken[KafkaColumns]:
     """The records of the lines of a chunk that are of the known shapes, in EDN or JSON.
 
     ``data`` holds whole lines; the last may lack its line end. Lines without any word are neither taken nor refused.
@@ -180,7 +168,7 @@ def take(data: bytes, *, json: bool = False) -> Taken:
         return _take(tokens(data, JSON if json else EDN))
 
 
-def _take(text: Text) -> Taken:
+def _take(text: Text) -> Taken[KafkaColumns]:
     lines = maps(text, others=True)
     index, time_ns, process = (numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
     time_ns[time_ns == -1] = NONE  # how old files say that they do not know

@@ -19,6 +19,8 @@ IN_RECORD, IN_VALUE = 1, 2
 """How many brackets are open behind a token: in the record's map, in its value."""
 _OUTSIDE: Final = 2  # tokens of a line with no bracket open behind them: the map's last bracket and the line's end
 INDEX, TIME, TYPE, PROCESS, F, VALUE = range(6)  # positions in KEYS
+_OF_VECTORS: Final = np.array([{OPEN: 1, CLOSE: -1}.get(kind, 0) for kind in range(CLOSE_MAP + 1)], dtype=np.int8)
+"""Of each kind of token whether it opens or closes a vector; where these match, and all brackets do, so do maps'."""
 _SEEK: Final = NAMES.index("seek-to-beginning?")
 _REBALANCES: Final = NAMES.index("rebalance-log")
 
@@ -58,6 +60,8 @@ def maps(text: Text, *, others: bool) -> Lines:
         blank &= ~json_marks.marked_lines(text)
     refused |= (text.kind[firsts] != OPEN_MAP) | (text.kind[text.breaks - 1] != CLOSE_MAP)
     refused |= text.depth[text.breaks] != 0
+    brackets = np.flatnonzero(_OF_VECTORS[text.kind])
+    refused |= np.bincount(text.line[brackets], _OF_VECTORS[text.kind[brackets]], minlength=count) != 0
     inside = text.depth > 0
     outside = np.bincount(text.line[~inside], minlength=count)
     refused |= outside != _OUTSIDE

@@ -1,4 +1,4 @@
-"""The one door to histories that other tools wrote: ``read`` and ``read_kafka``, by the name of the format.
+"""The one door to histories that other tools wrote: ``read``, ``read_kafka`` and ``read_transactions``.
 
 The module refuses to look into a file to find out what it is.
 """
@@ -8,9 +8,10 @@ from typing import Final
 
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.storage_path import Place
-from chaos.formats import jepsen, jsonl, kafka, openchaos, porcupine
+from chaos.formats import jepsen, jsonl, kafka, openchaos, porcupine, txn
 from chaos.formats.kafka import KafkaHistory
 from chaos.formats.operations import Operations
+from chaos.formats.txn import TxnHistory
 
 _OBJECTS: Final[dict[str, Callable[[Place], Operations]]] = {
     "jepsen": jepsen.read,
@@ -50,6 +51,17 @@ def read_kafka(path: Place, format: str) -> KafkaHistory:  # noqa: A002
     if format != "jepsen":
         raise UsageError(f"a Kafka-style history is read with --format jepsen, not {format}")
     return kafka.read(path)
+
+
+def read_transactions(path: Place, *, lists: bool) -> TxnHistory:
+    """A history of transactions of Jepsen's as columns; other formats have paired operations.
+
+    ``lists``: whether keys are lists; else they are registers.
+
+    Raises:
+        HistoryError: naming file, line and fault.
+    """
+    return txn.read(path, lists=lists)
 
 
 def _known(path: Place, format: str) -> None:  # noqa: A002

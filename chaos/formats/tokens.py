@@ -23,7 +23,6 @@ _DIGITS: Final = 19  # of the longest integer of 64 bits
 _HIGHEST: Final = np.uint64(921)  # the first three of 19 digits that fit into 64 bits whatever follows
 _STEP: Final = np.array([0, 0, 0, 1, -1, 1, -1], dtype=np.int8)
 _LOW: Final = np.array([(1 << 8 * n) - 1 for n in range(8)] + [(1 << 64) - 1], dtype=np.uint64)
-_BYTE: Final = np.uint64(0xFF)
 
 KEYS: Final = ("index", "time", "type", "process", "f", "value")
 NAMES: Final = (
@@ -40,6 +39,9 @@ NAMES: Final = (
     "assign",
     "subscribe",
     "crash",
+    "r",
+    "w",
+    "append",
 )
 NO_NAME: Final = len(NAMES)
 _SUBSCRIBE: Final = NAMES.index("subscribe")
@@ -121,7 +123,7 @@ class Text:
 
     def begins(self, tokens: Tokens, byte: str) -> Mask:
         """Whether tokens begin with a byte."""
-        found: Mask = self.at[self.start[tokens]] & _BYTE == ord(byte)
+        found: Mask = self.raw[self.start[tokens]] == ord(byte)
         return found
 
     def codes(self, tokens: Tokens) -> Words:
@@ -164,9 +166,11 @@ class Text:
             value[long] += middle.astype(np.int64) * 10**8 + np.minimum(high, _HIGHEST).astype(np.int64) * 10**16
             good[long] &= fine & fits
         value[negative] *= -1
-        nil = self.codes(tokens) == self.notation.nil
+        others = np.flatnonzero(~good)
+        nil = others[self.codes(tokens[others]) == self.notation.nil]
         value[nil] = NONE
-        return value, good | nil
+        good[nil] = True
+        return value, good
 
     def odd_lines(self) -> Mask:
         """Lines with a byte that means more than words do."""

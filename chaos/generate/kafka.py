@@ -12,9 +12,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from chaos.core.errors import ChaosError, UsageError
-from chaos.generate.kafka_lines import Lines, Message, Mops, Poll, Send, notation_of
+from chaos.core.errors import UsageError
+from chaos.generate.kafka_lines import Lines, Message, Mops, Poll, Send
 from chaos.generate.kafka_sites import LONGEST, STORIES, UNSEEN
+from chaos.generate.record_lines import RecordLines, write_file
 
 CLIENTS: Final = 10
 MOST_POLLED: Final = 20
@@ -237,25 +238,8 @@ def write(wish: Wish, path: Path) -> int:
 
     Raises:
         ChaosError: it could not be written to its end.
-        UsageError: the file exists, cannot be made, or the operations are too few for what is wanted.
+        UsageError: as ``write_file``, or the operations are too few for what is wanted.
     """
     if wish.room <= 2 * CLIENTS:
         raise UsageError(f"--ops {wish.ops}: too few for that; take at least {wish.ops + 2 * CLIENTS + 1 - wish.room}")
-    notation = notation_of(path.name)
-    partial = path.with_name(f"{path.name}.partial")
-    for one in (path, partial):
-        if one.exists():
-            raise UsageError(f"--output {one}: it exists; name another file or remove it")
-    try:
-        file = partial.open("w", buffering=1 << 20)
-    except OSError as error:
-        raise UsageError(f"--output {path}: {error.strerror}") from None
-    try:
-        with file:
-            _History(wish, Lines(file.write, notation)).write()
-        partial.rename(path)
-    except OSError as error:  # a full disk
-        raise ChaosError(f"--output {path}: {error}; nothing of it is left") from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return path.stat().st_size
+    return write_file(path, lambda out, notation: _History(wish, Lines(RecordLines(out, notation))).write())

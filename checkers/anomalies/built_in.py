@@ -6,7 +6,7 @@ Those of transactions are in ``transactional``.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from chaos.core.anomaly_kind import RUNS
+from chaos.core.anomaly_kind import FILES, RUNS
 from checkers.anomalies.kind_in_order import kind
 from checkers.anomalies.transactional import TRANSACTIONS
 
@@ -174,6 +174,46 @@ STRONGEST_FIRST: Final = (
         "a counter below the sum of what was acknowledged, or above the sum of what was tried",
         "a counter shows every acknowledged addition and nothing that was not tried",
         rule="models",
+    ),
+    kind(
+        "wrong-total",
+        ("read with a wrong total", "reads with a wrong total"),
+        "balances of all accounts that add up to something else than all others",
+        "transfers move money and neither make nor lose any",
+        rule="models",
+        where=FILES,
+    ),
+    kind(
+        "nil-balance",
+        ("account without a balance", "accounts without a balance"),
+        "a read of all accounts in which one holds nothing",
+        "every account has a balance",
+        rule="models",
+        where=FILES,
+    ),
+    kind(
+        "negative-balance",
+        ("account below zero", "accounts below zero"),
+        "a read of all accounts in which one holds less than nothing",
+        "a transfer takes no more than there is",
+        rule="models",
+        where=FILES,
+    ),
+    kind(
+        "long-fork",
+        ("long fork", "long forks"),
+        "two reads, each with a write that the other misses",
+        "writes become visible in one order",
+        rule="models",
+        where=FILES,
+    ),
+    kind(
+        "key-order-cycle",
+        ("circle of observations", "circles of observations"),
+        "operations that each saw less of a key than the next, or were over before it, in a circle",
+        "values that only grow are seen in one order",
+        rule="models",
+        where=FILES,
     ),
     kind(
         "nonmonotonic-send",

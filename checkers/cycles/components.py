@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chaos.core.ragged import spread
 from checkers.history.columns import Ints, Mask
-from checkers.history.ranges import spread
 
 
 class Arrows(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
-from chaos.formats.kafka_columns import NONE, KafkaF, Mop
+from chaos.formats.kafka_columns import NONE, KafkaF, Mop, Small
 from chaos.formats.operations import LONG_AGO, Operation
 from checkers.history.columns import Ints
 from checkers.kafka.log import ids_of
@@ -101,6 +101,28 @@ def of_operations(operations: Sequence[Operation], model: str) -> Load:
     )
     given = (_given(operations),) if model in QUEUES else None
     return Load(kinds, kinds, given, sum(map(_untimed, operations)))
+
+
+def of_transactions(words: Sequence[str], f: Small, outcome: Small, begun: Ints, ended: Ints) -> Load:
+    """The load of a history of transactions, all keys together.
+
+    Args:
+        words: the kinds of operations.
+        f: of each transaction its kind, by position.
+        outcome: OK, FAIL or INFO.
+        begun: ns; ``NONE`` where the file does not say.
+        ended: likewise, of those that were answered.
+    """
+    untimed = int(((begun == NONE) | ((outcome == Type.OK) & (ended == NONE))).sum())
+    begun = np.where(begun == NONE, NEVER_NS, begun)
+    ended = np.where((outcome == Type.INFO) | (ended == NONE), NEVER_NS, ended)
+    own = [(word, np.flatnonzero(f == number)) for number, word in enumerate(words)]
+    kinds = tuple(
+        _sorted(Doings(word, EVERYWHERE, outcome[rows].astype(np.int64), begun[rows], ended[rows]))
+        for word, rows in own
+        if len(rows)
+    )
+    return Load(kinds, kinds, None, untimed)
 
 
 def _end_of(operation: Operation) -> int:

@@ -26,7 +26,9 @@ from checkers.objects.finding import Answer
 from checkers.objects.placing import NAME
 from checkers.objects.rules import Budget, Rules
 
-_KEYED_TOGETHER = frozenset({"set", "set-full", "queue", "total-queue", "counter", "unique-ids"})
+_KEYED_TOGETHER = frozenset(
+    {"set", "set-full", "queue", "total-queue", "counter", "unique-ids", "bank", "long-fork", "monotonic"}
+)
 """In these a key, where the format has one (a sharding key), names no object of its own; ``independent`` does."""
 
 _OPENCHAOS_MAP = {"put": "add", "getAll": "read"}

@@ -6,25 +6,23 @@ The module does not decide what is an error; ``checkers.txn`` does.
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 
 from chaos.core.errors import HistoryError
+from chaos.core.op import Type
 from chaos.core.storage_path import Place
 from chaos.core.verdict import Anomaly, Edge, Example, Results
 from chaos.formats import registry as formats
-from chaos.formats.operations import NEVER, Operation, Operations
 from checkers.imported.figures import figures
-from checkers.imported.load import of_operations
 from checkers.imported.options import Question
 from checkers.imported.plain import plain
 from checkers.imported.results import results
-from checkers.imported.transactions_of import said, transactions_of
+from checkers.imported.transactions_of import Imported, of_history, of_paired
 from checkers.txn.explain import Instance
 from checkers.txn.judge import Anomalous, Judgement, Options
 from checkers.txn.judge import judge as judge_transactions
 from checkers.txn.models import STRONGEST, Boundary, model_named
 from checkers.txn.names import LIST_APPEND, RW_REGISTER, UNDONE, Model
-from checkers.txn.transactions import Transactions, observed
+from checkers.txn.transactions import NEVER, Kind, observed
 
 _FRIENDLY: Final = {STRONGEST: "strong-serializable"}
 """What the reference calls a model in its answers; both are names of it."""
@@ -55,33 +53,44 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         UsageError: a consistency model that there is not.
     """
     options = options_of(question)
-    operations = formats.read(path, question.format)
     model: Model = LIST_APPEND if question.model == LIST_APPEND else RW_REGISTER
-    try:
-        transactions = transactions_of(operations.items, lists=model == LIST_APPEND)
-    except HistoryError as error:
-        raise HistoryError(f"{path}: {error}") from error
+    history = _read(path, question.format, lists=model == LIST_APPEND)
+    transactions = history.transactions
     verdict = judge_transactions(transactions, model, options)
-    cut_off = operations.cut_off is not None
-    anomalies = {name: _anomaly(one, operations.items, allowed=False) for name, one in verdict.anomalies.items()}
-    anomalies |= {name: _anomaly(one, operations.items, allowed=True) for name, one in verdict.beside.items()}
+    shown = _Shown(history, lists=model == LIST_APPEND)
+    anomalies = {name: shown.anomaly(one, allowed=False) for name, one in verdict.anomalies.items()}
+    anomalies |= {name: shown.anomaly(one, allowed=True) for name, one in verdict.beside.items()}
     told = results(
         model=question.model,
         engine=engine,
         valid=verdict.valid,
         anomalies=anomalies,
         reason=verdict.reason,
-        cut_off=operations.cut_off,
-        undone=_undone(verdict, transactions, operations, model, options) if cut_off else frozenset(),
+        cut_off=history.cut_off,
+        undone=frozenset() if history.cut_off is None else _undone(verdict, history, model, options),
         examined=f"{len(transactions)} transactions, held to {' and '.join(options.models)}",
-        figures=figures(
-            of_operations(operations.items, question.model),
-            operations.others,
-            None,
-            untold=f"{question.model} tells of no lost messages",
-        ),
+        figures=figures(history.load, history.others, None, untold=f"{question.model} tells of no lost messages"),
     )
     return msgspec.structs.replace(told, ruled_out=_ruled_out(verdict.ruled_out))
+
+
+def _read(path: Place, format_name: str, *, lists: bool) -> Imported:
+    """A history, at the speed of arrays where its format has records.
+
+    Raises:
+        HistoryError: naming file and fault.
+    """
+    if format_name == "jepsen":
+        records = formats.read_transactions(path, lists=lists)
+        try:
+            return of_history(records)
+        except HistoryError as error:
+            raise HistoryError(f"{path}: {error}") from error
+    operations = formats.read(path, format_name)
+    try:
+        return of_paired(operations, lists=lists)
+    except HistoryError as error:
+        raise HistoryError(f"{path}: {error}") from error
 
 
 def _ruled_out(boundary: Boundary) -> dict[str, tuple[str, ...]]:
@@ -90,45 +99,49 @@ def _ruled_out(boundary: Boundary) -> dict[str, tuple[str, ...]]:
     return dict(zip(("not", "also-not"), named, strict=True)) if boundary.weakest else {}
 
 
-def _anomaly(one: Anomalous, operations: list[Operation], *, allowed: bool) -> Anomaly:
-    return Anomaly(
-        count=one.count, allowed=allowed, examples=tuple(_example(instance, operations) for instance in one.told)
-    )
+class _Shown:
+    """Anomalies with the transactions that show them."""
+
+    def __init__(self, history: Imported, *, lists: bool) -> None:
+        self.history, self.t, self.lists = history, history.transactions, lists
+
+    def anomaly(self, one: Anomalous, *, allowed: bool) -> Anomaly:
+        """All that is told of an anomaly."""
+        return Anomaly(count=one.count, allowed=allowed, examples=tuple(map(self._example, one.told)))
+
+    def _example(self, instance: Instance) -> Example:
+        number = self.t.number
+        return Example(
+            sentence=instance.sentence,
+            ops=tuple(map(self._row, (*instance.transactions, *instance.witnesses)[:SHOWN])),
+            circle=tuple(
+                Edge(before=int(number[a]), after=int(number[b]), kind=kind, reason=reason)
+                for a, b, kind, reason in map(msgspec.structs.astuple, instance.steps)
+            ),
+        )
+
+    def _row(self, at: int) -> dict[str, Any]:
+        """A transaction as a line of jsonl; what orders it stands beside it, None where it has no end."""
+        t, complete = self.t, int(self.t.complete[at])
+        return {
+            "op": int(t.number[at]),
+            "process": int(t.process[at]),
+            "f": self.history.words[at],
+            "type": Type(int(t.type[at])).word,
+            "value": [self._micro(micro) for micro in range(int(t.first[at]), int(t.first[at + 1]))],
+            "invoke": int(t.invoke[at]),
+            "complete": None if complete == NEVER else complete,
+        }
+
+    def _micro(self, micro: int) -> list[Any]:
+        t, kind = self.t, Kind(int(self.t.kind[micro]))
+        value = t.shown(int(t.value[micro]))
+        if self.lists and kind is Kind.READ and t.known[micro]:
+            value = [t.shown(one) for one in t.read_of(micro)]
+        return [kind.word, plain(t.keys[int(t.key[micro])]), plain(value)]
 
 
-def _example(instance: Instance, operations: list[Operation]) -> Example:
-    number = {at: operations[at].number for at in instance.transactions}
-    return Example(
-        sentence=instance.sentence,
-        ops=tuple(_row(operations[at]) for at in (*instance.transactions, *instance.witnesses)[:SHOWN]),
-        circle=tuple(
-            Edge(before=number[step.before], after=number[step.after], kind=step.kind, reason=step.reason)
-            for step in instance.steps
-        ),
-    )
-
-
-def _row(operation: Operation) -> dict[str, Any]:
-    """A transaction as a line of jsonl; what orders it stands beside it, None where it has no end."""
-    return {
-        "op": operation.number,
-        "process": plain(operation.process),
-        "f": operation.f,
-        "type": operation.type.word,
-        "value": _micros(said(operation)),
-        "invoke": operation.invoke,
-        "complete": None if operation.complete == NEVER else operation.complete,
-    }
-
-
-def _micros(value: Any) -> Any:
-    """Micro-operations as JSON has them, their words without colons."""
-    return [[str(word).removeprefix(":"), *plain(rest)] for word, *rest in value]
-
-
-def _undone(
-    verdict: Judgement, transactions: Transactions, operations: Operations, model: Model, options: Options
-) -> frozenset[str]:
+def _undone(verdict: Judgement, history: Imported, model: Model, options: Options) -> frozenset[str]:
     """The anomalies that more of the history may undo.
 
     A transaction that is open at the end may yet fail, unless somebody read what it wrote. So the history is judged
@@ -136,6 +149,6 @@ def _undone(
     of an order and take nothing from it.
     """
     found = {*verdict.anomalies, *verdict.beside}
-    answered = np.array([one.answered for one in operations.items], dtype=np.bool_)
-    certain = judge_transactions(transactions.only(answered | observed(transactions)), model, options)
+    stands = history.answered | observed(history.transactions)
+    certain = judge_transactions(history.transactions.only(stands), model, options)
     return frozenset((found - {*certain.anomalies, *certain.beside}) | (found & UNDONE))

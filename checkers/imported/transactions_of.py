@@ -1,126 +1,171 @@
-"""Transactions from paired operations: values such as ``[[:r x [1 2]] [:append x 3]]``.
+"""Transactions from what a reader gives: from columns of records, or from operations that a file has paired.
 
 The value of an ok completion is what happened. One of a failed or indeterminate completion may lack what was read, or
 all; the invocation's stands for it then. A read of nil is an observation only where the transaction was ok.
 """
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.formats.operations import Operation
-from checkers.objects.calls import frozen
-from checkers.txn.transactions import NIL, Kind, Transactions
+from chaos.core.ragged import offsets, spread
+from chaos.formats.kafka_columns import NONE, partners
+from chaos.formats.operations import Operation, Operations
+from chaos.formats.records import Event
+from chaos.formats.txn import TxnHistory
+from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, TxnColumns
+from chaos.formats.txn_rows import Rows
+from checkers.history.columns import Ints, Mask
+from checkers.imported.load import Load, of_operations, of_transactions
+from checkers.txn.transactions import NEVER, NIL, Transactions
 
-_KINDS: Final = {":r": Kind.READ, "r": Kind.READ, ":w": Kind.WRITE, "w": Kind.WRITE}
-_APPEND: Final = {":append": Kind.APPEND, "append": Kind.APPEND}
-_MICRO: Final = range(2, 4)
-
-
-class _Table:
-    """Things that are numbered in order of their first use."""
-
-    def __init__(self) -> None:
-        self.ids: dict[Any, int] = {}
-        self.shown: list[Any] = []
-
-    def of(self, one: Any) -> int:
-        key = one if type(one) is int or type(one) is str else frozen(one)
-        found = self.ids.get(key)
-        if found is None:
-            found = self.ids[key] = len(self.shown)
-            self.shown.append(one)
-        return found
+_IDS: Final = 1 << 31
+"""Ids of values are below this."""
 
 
-class _Columns:
-    def __init__(self, *, lists: bool) -> None:
-        self.lists = lists
-        self.kinds = _KINDS | _APPEND
-        self.keys, self.values = _Table(), _Table()
-        self.kind: list[int] = []
-        self.key: list[int] = []
-        self.value: list[int] = []
-        self.known: list[bool] = []
-        self.read_first: list[int] = [0]
-        self.elements: list[int] = []
+class Imported(NamedTuple):
+    """A history of transactions.
 
-    def micro(self, micro: Any, *, is_ok: bool) -> None:
-        """Add one micro-operation.
+    ``words``: of each transaction what the file calls it. ``answered``: whether there is a completion of it.
+    """
 
-        Raises:
-            ValueError: saying what is wrong with it.
-        """
-        if not isinstance(micro, tuple) or len(micro) not in _MICRO or micro[0] not in self.kinds:
-            raise ValueError(f"{str(micro)[:60]} is no micro-operation of a transaction")
-        word, key, *rest = micro
-        value, kind = rest[0] if rest else None, self.kinds[word]
-        if kind is (Kind.WRITE if self.lists else Kind.APPEND):
-            model = "list-append" if self.lists else "rw-register"
-            raise ValueError(f"{word} is no micro-operation of --model {model}")
-        if kind is not Kind.READ and value is None:
-            raise ValueError(f"{word} {key} brings nothing")
-        self.kind.append(kind)
-        self.key.append(self.keys.of(key))
-        self.known.append(is_ok or value is not None)
-        if self.lists and kind is Kind.READ:
-            self._list(value)
-        else:
-            self.value.append(NIL if value is None else self.values.of(value))
-        self.read_first.append(len(self.elements))
-
-    def _list(self, value: Any) -> None:
-        if value is not None and not isinstance(value, tuple):
-            raise ValueError(f"a read of a list gives a list, not {str(value)[:40]}")
-        self.value.append(NIL)
-        self.elements.extend(map(self.values.of, value or ()))
+    transactions: Transactions
+    words: Sequence[str]
+    answered: Mask
+    load: Load
+    others: Sequence[Event]
+    cut_off: str | None
 
 
-def said(operation: Operation) -> tuple[Any, ...]:
-    """The micro-operations of an operation, as far as anybody knows them."""
-    told = operation.output
-    whole = isinstance(told, tuple) and all(isinstance(one, tuple) for one in told)
-    micros = told if whole or (told is not None and operation.type is Type.OK) else operation.argument
-    return micros if isinstance(micros, tuple) else (micros,)
+def of_history(history: TxnHistory) -> Imported:
+    """Records, each transaction two of them.
+
+    Raises:
+        HistoryError: a completion without its invocation, or of another kind than it.
+    """
+    columns = history.columns
+    ops = columns.ops
+    partner = partners(ops)
+    _paired(columns, partner)
+    begun = np.flatnonzero((ops.type == Type.INVOKE) & (ops.process >= 0))
+    ended = partner[begun]
+    answered = ended >= 0
+    type_ = np.where(answered, ops.type[ended], np.int8(Type.INFO))
+    record = np.where(answered & ((ops.flags[ended] & SAID) != 0), ended, begun)
+    transactions = _transactions(
+        columns,
+        record,
+        process=ops.process[begun],
+        type=type_,
+        invoke=begun,
+        complete=np.where(type_ == Type.INFO, NEVER, ended),
+        number=ops.index[begun],
+        completion=np.where(answered, ops.index[ended], -1),
+    )
+    ended_ns = np.where(answered, ops.time_ns[ended], NONE)
+    load = of_transactions(columns.words, ops.f[begun], type_, ops.time_ns[begun], ended_ns)
+    words = [columns.words[f] for f in ops.f[begun].tolist()]
+    return Imported(transactions, words, answered, load, history.others, history.cut_off)
 
 
-def transactions_of(operations: Iterable[Operation], *, lists: bool) -> Transactions:
-    """Operations as transactions.
+def _paired(columns: TxnColumns, partner: Ints) -> None:
+    """Look whether completions fit their invocations.
+
+    Raises:
+        HistoryError: one does not.
+    """
+    ops = columns.ops
+    done = (ops.process >= 0) & ((ops.type == Type.OK) | (ops.type == Type.FAIL))
+    alone = np.flatnonzero(done & (partner < 0))
+    other = np.flatnonzero((ops.type != Type.INVOKE) & (partner >= 0) & (ops.f != ops.f[partner]))
+    for row in alone[:1].tolist():
+        raise HistoryError(f"{_record(columns, row)} completes a {columns.words[ops.f[row]]} it never invoked")
+    for row in other[:1].tolist():
+        began = columns.words[ops.f[partner[row]]]
+        raise HistoryError(f"{_record(columns, row)} completes a {columns.words[ops.f[row]]}, but began a {began}")
+
+
+def _record(columns: TxnColumns, row: int) -> str:
+    return f"record {columns.ops.index[row]}: process {columns.ops.process[row]}"
+
+
+def of_paired(operations: Operations, *, lists: bool) -> Imported:
+    """Operations that the file has paired.
 
     Args:
         operations: ascending by invocation.
         lists: whether keys are lists; else they are registers.
 
     Raises:
-        HistoryError: an operation that is no transaction of such keys.
+        HistoryError: an operation that is no transaction of such keys, or of no process.
     """
-    columns = _Columns(lists=lists)
-    rows = list(operations)
-    first = [0]
-    for row in rows:
+    items, rows = operations.items, Rows(lists=lists)
+    for one in items:
+        if type(one.process) is not int or one.process < 0:
+            raise HistoryError(f'operation {one.number}: a transaction has a "process", an integer from 0')
         try:
-            for micro in said(row):
-                columns.micro(micro, is_ok=row.type is Type.OK)
+            rows.add(Event(one.number, None, one.type, one.process, one.f, _said(one), {}, one.number))
         except ValueError as error:
-            raise HistoryError(f"operation {row.number}: {error}") from error
-        first.append(len(columns.kind))
-    return Transactions(
-        process=np.array([row.process for row in rows], dtype=np.int64),
-        type=np.array([row.type for row in rows], dtype=np.int8),
-        invoke=np.array([row.invoke for row in rows], dtype=np.int64),
-        complete=np.array([row.complete for row in rows], dtype=np.int64),
-        number=np.array([row.number for row in rows], dtype=np.int64),
-        completion=np.array([row.completion for row in rows], dtype=np.int64),
-        first=np.array(first, dtype=np.int64),
-        kind=np.array(columns.kind, dtype=np.int8),
-        key=np.array(columns.key, dtype=np.int64),
-        value=np.array(columns.value, dtype=np.int64),
-        known=np.array(columns.known, dtype=np.bool_),
-        read_first=np.array(columns.read_first, dtype=np.int64),
-        elements=np.array(columns.elements, dtype=np.int64),
-        keys=columns.keys.shown,
-        values=columns.values.shown,
+            raise HistoryError(f"operation {one.number}: {error}") from error
+    columns = rows.columns()
+    transactions = _transactions(
+        columns,
+        np.arange(len(items)),
+        process=columns.ops.process,
+        type=columns.ops.type,
+        invoke=np.array([one.invoke for one in items], dtype=np.int64),
+        complete=np.array([one.complete for one in items], dtype=np.int64),
+        number=columns.ops.index,
+        completion=np.array([one.completion for one in items], dtype=np.int64),
     )
+    answered = np.array([one.answered for one in items], dtype=np.bool_)
+    words = [one.f for one in items]
+    load = of_operations(items, "")
+    return Imported(transactions, words, answered, load, operations.others, operations.cut_off)
+
+
+def _said(operation: Operation) -> Any:
+    """The micro-operations of an operation, as far as anybody knows them."""
+    told = operation.output
+    whole = isinstance(told, tuple) and all(isinstance(one, tuple) for one in told)
+    return told if whole or (told is not None and operation.type is Type.OK) else operation.argument
+
+
+def _transactions(columns: TxnColumns, record: Ints, **orders: Any) -> Transactions:
+    """Transactions, each with the micro-operations of one record; ``orders``: their other columns."""
+    micros = columns.micros
+    counts = np.bincount(micros.op, minlength=len(columns.ops.index))
+    rows = spread(offsets(counts)[record], counts[record])
+    lengths = np.maximum(micros.length, 0)
+    elements = columns.elements[spread(offsets(lengths)[rows], lengths[rows])]
+    own = micros.only(rows)
+    owner = np.repeat(np.arange(len(record)), counts[record])
+    asked = (own.kind == MicroKind.READ) & (own.value == NONE) & (own.length == NO_LIST)
+    value, elements, values = _numbered(columns, own.value, elements)
+    return Transactions(
+        first=offsets(counts[record]),
+        kind=own.kind,
+        key=own.key.astype(np.int64),
+        value=value,
+        known=~asked | (orders["type"][owner] == Type.OK),
+        read_first=offsets(lengths[rows]),
+        elements=elements,
+        keys=columns.keys,
+        values=values,
+        **orders,
+    )
+
+
+def _numbered(columns: TxnColumns, value: Ints, elements: Ints) -> tuple[Ints, Ints, list[Any] | None]:
+    """Values and elements as ids, and what these stand for; None where they are small integers already."""
+    said = value[value != NIL]
+    both = (said, elements)
+    if all(not len(one) or (int(one.min()) >= 0 and int(one.max()) < _IDS) for one in both):
+        return value, elements, None
+    codes, ids = np.unique(np.concatenate(both), return_inverse=True)
+    found = value.copy()
+    found[value != NIL] = ids[: len(said)]
+    return found, ids[len(said) :], [columns.value_of(code) for code in codes.tolist()]

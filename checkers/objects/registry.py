@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from chaos.formats.missing import UNDONE, Missing, Stands
-from checkers.objects import bags, fifo, full_set, kv, mutex, order, register, unordered
+from checkers.objects import bags, bank, fifo, full_set, kv, long_fork, monotonic, mutex, order, register, unordered
 from checkers.objects.calls import Calls
 from checkers.objects.finding import EXAMPLES, Answer, Found, show
 from checkers.objects.placing import NAME
@@ -60,6 +60,9 @@ MODELS: Final[Mapping[str, Model]] = {
     "counter": Model(bags.counter, {"out-of-bounds": Missing.DELIVERIES}),
     "unique-ids": Model(bags.unique_ids, {"duplicate": Missing.ANY}),
     "order": Model(order.check, {"order": Missing.DELIVERIES}),
+    "bank": Model(bank.check, dict.fromkeys(bank.NAMES, Missing.ANY)),  # two totals are never both right
+    "long-fork": Model(long_fork.check, {long_fork.NAME: Missing.ANY}),
+    "monotonic": Model(monotonic.check, {monotonic.NAME: Missing.ANY}),
 }
 
 

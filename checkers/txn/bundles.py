@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chaos.core.ragged import spread
 from checkers.cycles.components import Arrows
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
-from checkers.history.ranges import spread
 from checkers.txn.dependencies import Dependencies
 
 

@@ -7,8 +7,8 @@ words. Keys whose reads all agree are judged by lengths alone, the others elemen
 import numpy as np
 
 from chaos.core.op import Type
+from chaos.core.ragged import spread
 from checkers.history.columns import Ints, Mask
-from checkers.history.ranges import spread
 from checkers.txn.cases import Case, Cases, cases
 from checkers.txn.lists import Lists
 from checkers.txn.transactions import Kind

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
+from chaos.core.ragged import spread
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
-from checkers.history.ranges import spread
 from checkers.txn.bundles import Bundles, side
 from checkers.txn.dependencies import Dependencies, joined, shown_by
 from checkers.txn.transactions import Kind, Transactions
@@ -129,12 +129,18 @@ class Lists:
             hi = max(lo + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
             some = reads[lo:hi]
             counts = self.lengths[some]
-            read = t.elements[spread(t.read_first[some], counts)]
+            read = self._elements(some, counts)
             known = order.value[spread(order.first[t.key[some]], counts)]
             wrong = np.flatnonzero(read != known)
             found[np.unique(np.repeat(some, counts)[wrong])] = True
             lo = hi
         return found
+
+    def _elements(self, reads: Ints, counts: Ints) -> Ints:
+        """The elements of some reads, ascending; ``counts``: of each."""
+        first = self.t.read_first[reads]
+        lo, hi = int(first[0]), int(first[-1] + counts[-1])
+        return self.t.elements[lo:hi] if hi - lo == counts.sum() else self.t.elements[spread(first, counts)]
 
     @cached_property
     def odd(self) -> Mask:

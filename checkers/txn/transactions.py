@@ -6,7 +6,6 @@ which elements belong to which read of a list.
 """
 
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.op import Type
+from chaos.core.ragged import offsets
+from chaos.formats.txn_columns import MicroKind as Kind
 from checkers.history.columns import Ints, Mask
 
 NEVER: Final = (1 << 63) - 1
@@ -22,15 +23,9 @@ NIL: Final = -(1 << 63)
 """``value`` of a read of a register that holds nothing, and of a micro-operation that has no value. All other values,
 and all elements, are 0 or more and below 2^31."""
 
+__all__ = ["NEVER", "NIL", "Kind", "Micro", "Transaction", "Transactions", "columns", "observed"]
+
 Kinds = npt.NDArray[np.int8]
-
-
-class Kind(IntEnum):
-    """What a micro-operation does."""
-
-    READ = 0
-    APPEND = 1
-    WRITE = 2
 
 
 class Transactions(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +83,8 @@ class Transactions(msgspec.Struct, frozen=True, kw_only=True):
             self,
             **{name: getattr(self, name)[chosen] for name in _OF_TRANSACTIONS},
             **{name: getattr(self, name)[micros] for name in _OF_MICROS},
-            first=_offsets(np.diff(self.first)[chosen]),
-            read_first=_offsets(np.diff(self.read_first)[micros]),
+            first=offsets(np.diff(self.first)[chosen]),
+            read_first=offsets(np.diff(self.read_first)[micros]),
             elements=self.elements[reads],
         )
 
@@ -101,10 +96,6 @@ class Transactions(msgspec.Struct, frozen=True, kw_only=True):
 
 _OF_TRANSACTIONS: Final = ("process", "type", "invoke", "complete", "number", "completion")
 _OF_MICROS: Final = ("kind", "key", "value", "known")
-
-
-def _offsets(counts: Ints) -> Ints:
-    return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts)))
 
 
 def observed(transactions: Transactions) -> Mask:
@@ -168,12 +159,12 @@ def columns(transactions: Iterable[Transaction]) -> Transactions:
         complete=ints(NEVER if one.type == Type.INFO else one.complete for one in rows),
         number=ints(one.number for one in rows),
         completion=np.arange(len(rows), dtype=np.int64),
-        first=_offsets(ints(len(one.micros) for one in rows)),
+        first=offsets(ints(len(one.micros) for one in rows)),
         kind=np.array([micro.kind for micro in micros], dtype=np.int8),
         key=ints(keys.setdefault(micro.key, len(keys)) for micro in micros),
         value=ints(single),
         known=np.array([micro.known for micro in micros], dtype=np.bool_),
-        read_first=_offsets(ints(map(len, reads))),
+        read_first=offsets(ints(map(len, reads))),
         elements=ints(elements),
         keys=list(keys),
         values=list(values),

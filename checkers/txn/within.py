@@ -19,7 +19,7 @@ class Touched(NamedTuple):
 
     def start(self) -> Ints:
         """Of each row the first row of its group."""
-        first = np.searchsorted(self.group, np.arange(int(self.group[-1]) + 1 if len(self.group) else 0))
+        first = np.flatnonzero(np.diff(self.group, prepend=-1))
         found: Ints = first[self.group]
         return found
 

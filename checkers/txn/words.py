@@ -5,7 +5,6 @@ from typing import Any, Final
 from chaos.core.op import Type
 from checkers.txn.transactions import Kind, Transactions
 
-_KIND: Final = {Kind.READ: "r", Kind.APPEND: "append", Kind.WRITE: "w"}
 _LONG: Final = 24
 
 
@@ -58,7 +57,7 @@ class Words:
         """A micro-operation: ``append x 3``, ``r x [1 3]``."""
         kind = Kind(int(self.t.kind[micro]))
         what = self.read(micro) if kind is Kind.READ else self.value(int(self.t.value[micro]))
-        return f"{_KIND[kind]} {self.key_id(int(self.t.key[micro]))} {what}"
+        return f"{kind.word} {self.key_id(int(self.t.key[micro]))} {what}"
 
     def transaction(self, transaction: int) -> str:
         """All that a transaction did: ``[append x 3] [r y nil]``."""

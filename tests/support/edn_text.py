@@ -100,6 +100,41 @@ def kafka_history(draw):
     ]
 
 
+LISTS = _rarely(
+    st.one_of(st.none(), st.lists(VALUE, max_size=4).map(tuple)), st.sampled_from([7, "5", ((1,), 2), (None, 3), {}])
+)
+MICROS = {
+    True: st.one_of(
+        st.tuples(st.just(Keyword(":append")), KEY, VALUE.filter(lambda one: one is not None)),
+        st.tuples(st.just(Keyword(":r")), KEY, LISTS.filter(lambda one: one is None or isinstance(one, tuple))),
+    ),
+    False: st.one_of(
+        st.tuples(st.just(Keyword(":w")), KEY, _rarely(st.integers(0, 99), st.one_of(INTS, st.just((1, 2))))),
+        st.tuples(st.just(Keyword(":r")), KEY, _rarely(VALUE, LISTS)),
+    ),
+}
+"""Micro-operations of lists and of registers."""
+LEFT_OUT = st.just((Keyword(":r"), 1))
+
+
+@st.composite
+def txn_history(draw, *, lists):
+    """Records of transactions, paired or not, now and then with something strange."""
+    micros = st.lists(_rarely(MICROS[lists], LEFT_OUT), max_size=4).map(tuple)
+    return [
+        {
+            "index": index,
+            "time": draw(st.integers(-2, 10**10)),
+            "type": Keyword(":" + draw(st.sampled_from(TYPES))),
+            "process": draw(_rarely(st.integers(0, 5), st.just(Keyword(":nemesis")))),
+            "f": Keyword(":" + draw(_rarely(st.just("txn"), st.just("read")))),
+            "value": draw(_rarely(micros, st.none())),
+            **draw(_rarely(st.just({}), st.sampled_from([{"error": (Keyword(":abort"), "a\nb")}, {"node": "a"}]))),
+        }
+        for index in range(draw(st.integers(0, 10)))
+    ]
+
+
 PLAIN = _rarely(
     st.integers(-9, 40), st.one_of(st.none(), INTS, st.sampled_from(["5", "a b", 2**70, Keyword(":x"), True]))
 )

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from repository import DATA
 
 from chaos.core.errors import HistoryError
-from chaos.formats import kafka, kafka_text, plain_text, text
+from chaos.formats import columnar, kafka, kafka_text, plain_text, text
 from chaos.formats.edn import EdnError, Keyword, Map, forms, read
 from chaos.formats.jepsen import EventReader
-from chaos.formats.kafka_columns import concatenate, in_index_order
+from chaos.formats.kafka_columns import concatenate
 from chaos.formats.kafka_rows import Rows
 
 FEWER = settings(max_examples=60)  # each writes files
@@ -58,11 +58,15 @@ def shown(columns):
     return list(zip(*(getattr(ops, name).tolist() for name in type(ops).__slots__), strict=True)), rows
 
 
+def in_order(columns):
+    return columnar.in_index_order(kafka.Kind(), columns)
+
+
 def general(path, *, json=False):
     rows = Rows(json=json)
     for event in EventReader(path):
         rows.add(event)
-    return in_index_order(rows.columns())
+    return in_order(rows.columns())
 
 
 @FEWER
@@ -73,7 +77,7 @@ def test_every_layout_gives_what_the_general_reader_gives(records, layout):
     for line in lines:
         (form,) = forms(line)
         rows.add(_event(form.value))
-    expected = shown(in_index_order(rows.columns()))
+    expected = shown(in_order(rows.columns()))
     with written(LAYOUTS[layout](lines)) as path:
         history = kafka.read(path)
         assert shown(history.columns) == expected
@@ -96,7 +100,7 @@ def test_the_json_twin_gives_the_same_history(records, array):
         for event in EventReader(path):
             expected.add(event)
         assert len(expected.lines) == len(records)
-        assert shown(kafka.read(path).columns) == shown(in_index_order(expected.columns()))
+        assert shown(kafka.read(path).columns) == shown(in_order(expected.columns()))
 
 
 @FEWER
@@ -204,6 +208,11 @@ def test_usual_records_are_taken_by_the_fast_reader_in_both_notations():
     for json, words in ((False, LAYOUTS["lines"](edn_lines(USUAL))), (True, json_text(USUAL, array=False))):
         taken = kafka_text.take(words.encode(), json=json)
         assert (taken.lines.tolist(), taken.refused.tolist()) == ([0, 1, 2, 3, 4], [])
+
+
+def test_brackets_that_do_not_belong_together_are_for_the_general_reader():
+    line = b"{:index 0, :type :ok, :process 0, :f :send, :value [[:send 1 2]}}"
+    assert kafka_text.take(line).refused.tolist() == [0]
 
 
 def test_both_readers_agree_on_the_samples():

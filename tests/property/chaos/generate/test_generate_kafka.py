@@ -18,6 +18,7 @@ from chaos.generate import kafka_sites
 from chaos.generate.kafka import CLIENTS, Wish, _History, write
 from chaos.generate.kafka_lines import Lines
 from chaos.generate.kafka_sites import LONGEST, PLANTED, STORIES, UNSEEN
+from chaos.generate.record_lines import RecordLines
 from checkers.kafka.check import check
 
 LEVELS = {"G1c": "PL-2-cycle-exists", "G1c-realtime": "strong-PL-2-cycle-exists"}
@@ -74,7 +75,7 @@ def test_each_anomaly_comes_alone(name):
 
 @pytest.mark.parametrize("name", STORIES)
 def test_no_story_is_longer_than_was_reckoned(name):
-    lines = Lines(lambda _: None, "edn")
+    lines = Lines(RecordLines(lambda _: None, "edn"))
     history = _History(wish_of(), lines)
     before_the_story = 4  # an assignment, a poll, letting go, taking up again
     STORIES[name](history, 0)
@@ -102,7 +103,7 @@ def test_memory_does_not_grow_with_the_history():
     """What is held is what was sent and not polled yet."""
     waiting = []
     for ops in (2_000, 20_000):
-        history = _History(wish_of(ops=ops, keys=20), Lines(lambda _: None, "edn"))
+        history = _History(wish_of(ops=ops, keys=20), Lines(RecordLines(lambda _: None, "edn")))
         most = 0
         while history._lines.begun < ops:
             history._round(CLIENTS)

@@ -56,6 +56,8 @@ ADDS = [op("add", n, (10 * n, 10 * n + 5)) for n in range(1, 6)]
 PUTS = [op("enqueue", n, (10 * n, 10 * n + 5)) for n in range(1, 6)]
 KEPT = [appended(n, n, (10 * n, 10 * n + 5)) for n in range(5)]
 
+BALANCES = [op("read", None, (10 * n, 10 * n + 5), {"a": 10 - n, "b": n}) for n in range(5)]
+
 OBJECTS = [
     (
         "register",
@@ -123,6 +125,30 @@ OBJECTS = [
     ("counter", "out-of-bounds", [*ADDS, op("read", None, (60, 61), 8)], {}),
     ("counter", "out-of-bounds", [*ADDS[:4], op("read", None, (60, 61), 16)], {}),
     ("unique-ids", "duplicate", [op("generate", None, (n, n), n % 7) for n in range(8)], {}),
+    ("bank", "wrong-total", [*BALANCES, op("read", None, (60, 61), {"a": 5, "b": 4})], {"init": 10}),
+    ("bank", "wrong-total", [*BALANCES, op("read", None, (60, 61), {"a": 5, "b": 4})], {}),
+    ("bank", "nil-balance", [*BALANCES, op("read", None, (60, 61), {"a": 10, "b": None})], {}),
+    ("bank", "negative-balance", [*BALANCES, op("read", None, (60, 61), {"a": -1, "b": 11})], {}),
+    (
+        "long-fork",
+        "long-fork",
+        [
+            *(op("txn", [["w", n, 1]], (n, n + 50)) for n in range(4)),
+            *(op("txn", None, (60 + n, 90), [["r", 0, None], ["r", 1, 1]]) for n in range(2)),
+            op("txn", None, (64, 90), [["r", 1, None], ["r", 0, 1]]),
+        ],
+        {},
+    ),
+    (
+        "monotonic",
+        "key-order-cycle",
+        [
+            *(op("read", None, (n, 90), {"x": n, "y": n}) for n in range(4)),
+            op("read", None, (5, 90), {"x": 9, "y": 8}),
+            op("read", None, (6, 90), {"x": 8, "y": 9}),
+        ],
+        {},
+    ),
     (
         "order",
         "order",

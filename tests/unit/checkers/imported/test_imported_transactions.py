@@ -3,10 +3,13 @@
 import json
 
 import pytest
+from repository import DATA
 
 from chaos.core.errors import HistoryError, UsageError
+from chaos.formats import registry as formats
 from checkers.imported.judge_file import judge
 from checkers.imported.options import Question, model_for
+from checkers.imported.transactions_of import of_history, of_paired
 from checkers.txn.models import MODELS, boundary, forbidden, model_named
 
 EDN = """\
@@ -31,7 +34,7 @@ def test_a_file_is_judged_and_told(tmp_path):
     assert set(results.anomalies) == {"G2-item"}
     (example,) = results.anomalies["G2-item"].examples
     assert [row["op"] for row in example.ops] == [0, 1]
-    assert example.ops[0]["value"] == [["append", ":x", 1], ["r", ":y", None]]
+    assert example.ops[0]["value"] == [["append", ":x", 1], ["r", ":y", []]]
     assert {edge.kind for edge in example.circle} == {"rw"}
     assert results.ruled_out["not"] == ("repeatable-read",)
     assert "strong-serializable" in results.ruled_out["also-not"]
@@ -68,10 +71,77 @@ def test_what_is_no_transaction_is_refused_in_a_line(tmp_path, value, words):
     text = (
         f"{{:process 0, :type :invoke, :f :txn, :value {value}}}\n{{:process 0, :type :ok, :f :txn, :value {value}}}\n"
     )
-    with pytest.raises(HistoryError, match="operation") as refused:
+    with pytest.raises(HistoryError, match=r"history\.edn:1: ") as refused:
         judge(written(tmp_path, text), SKEW, "local")
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        ("{:process 0, :type :ok, :f :txn, :value []}", "record 0: process 0 completes a txn it never invoked"),
+        (
+            "{:process 0, :type :invoke, :f :txn, :value []}\n{:process 0, :type :ok, :f :read, :value []}",
+            "record 1: process 0 completes a read, but began a txn",
+        ),
+    ],
+)
+def test_a_completion_that_fits_no_invocation_is_refused_in_a_line(tmp_path, records, words):
+    with pytest.raises(HistoryError, match=words):
+        judge(written(tmp_path, records), SKEW, "local")
+
+
+def test_a_line_without_a_process_is_refused_in_a_line(tmp_path):
+    path = written(tmp_path, '{"f": "txn", "type": "ok", "invoke": 0, "complete": 1, "value": []}\n', "history.jsonl")
+    with pytest.raises(HistoryError, match='operation 1: a transaction has a "process", an integer from 0'):
+        judge(path, Question(format="jsonl", model="list-append"), "local")
+
+
+def test_what_a_completion_does_not_say_the_invocation_says(tmp_path):
+    """An info completion names an error, a failed one nothing, an ok one is believed."""
+    text = """\
+{:process 0, :type :invoke, :f :txn, :value [[:append 1 1]]}
+{:process 0, :type :info, :f :txn, :value :timeout, :error [:timeout "a b"]}
+{:process 1, :type :invoke, :f :txn, :value [[:append 1 2]]}
+{:process 1, :type :fail, :f :txn, :value nil}
+{:process 2, :type :invoke, :f :txn, :value [[:r 1 nil]]}
+{:process 2, :type :ok, :f :txn, :value [[:r 1 [1 2]]]}
+"""
+    results = judge(written(tmp_path, text), SKEW, "local")
+    assert results.anomalies["G1a"].count == 1
+    assert [(kind.f, kind.ok, kind.fail, kind.info) for kind in results.kinds] == [("txn", 1, 1, 1)]
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "txn").glob("*.edn")), ids=lambda path: path.stem)
+def test_records_are_the_transactions_that_paired_operations_are(path):
+    lists = path.name.startswith("la-")
+    found = of_history(formats.read_transactions(path, lists=lists))
+    paired = of_paired(formats.read(path, "jepsen"), lists=lists)
+    for name in (
+        "process",
+        "type",
+        "invoke",
+        "complete",
+        "number",
+        "completion",
+        "first",
+        "kind",
+        "known",
+        "read_first",
+    ):
+        one, other = (getattr(each.transactions, name).tolist() for each in (found, paired))
+        assert (name, one) == (name, other)
+    micros = [
+        [
+            (t.keys[t.key[j]], t.shown(int(t.value[j])), [t.shown(one) for one in t.read_of(j)])
+            for j in range(len(t.kind))
+        ]
+        for t in (found.transactions, paired.transactions)
+    ]
+    assert micros[0] == micros[1]
+    assert found.answered.tolist() == paired.answered.tolist()
+    assert [one.f for one in found.load.kinds] == [one.f for one in paired.load.kinds]
 
 
 def test_keys_and_values_of_any_kind_are_told_apart(tmp_path):
