@@ -109,6 +109,7 @@ def test_lines_of_node_logs_stand_before_and_behind_the_moment(red: Any) -> None
         "24.302 slost-write 1",
     ]
     red.click("#faults + div details.beside >> nth=0")
+    until(red, "document.querySelectorAll('#faults + div details.beside[open] tr.here').length > 1")
     rows = red.locator("#faults + div details.beside >> nth=0").locator("tr.here").all_text_contents()
     assert rows == ["20.000 sfault 1 begins", "40.000 sfault 1 ends"]
 
