@@ -24,6 +24,8 @@ from chaos.testing import (
 )
 from cluster.cleanup import run_records
 
+pytestmark = pytest.mark.broad
+
 
 def of_run(run_id: str) -> list[int]:
     """The processes of this machine that a run has started."""
