@@ -26,7 +26,7 @@ lint: $(VENV)/.ready-test
 # The unit part first: what can fail in two minutes should. Half of its time it waits, so it has more workers than cores.
 UNIT := not e2e and not spark and not controls and not backends and not longer
 test: lint
-	$(BIN)/python -m pytest -n 4 -m "$(UNIT) and not broad"
+	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) -m "$(UNIT) and not broad"
 	$(BIN)/python -m pytest -n auto -m "$(UNIT) and broad"
 	$(BIN)/python -m pytest -n auto --dist loadgroup -m "e2e" tests/e2e_hosts
 	$(BIN)/python -m pytest -m "(e2e or spark) and not controls and not backends and not longer" --ignore tests/e2e_hosts

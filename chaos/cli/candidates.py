@@ -261,8 +261,7 @@ def _anomalies(ctx: click.Context, incomplete: str) -> Items:
     from chaos.cli.inspect import rows_of
     from chaos.generate import kafka_sites, plan, txn_sites
 
-    planted: dict[str, tuple[str, ...]] = {"kafka": kafka_sites.PLANTED}
-    planted.update(txn_sites.PLANTED.items())
+    planted = {"kafka": kafka_sites.PLANTED, **txn_sites.PLANTED}
     known = planted.get(ctx.params.get("model", ""), plan.PLANTED)
     helps = {row["name"]: row["help"] for row in rows_of("anomalies")}
     before, last = _last(incomplete)

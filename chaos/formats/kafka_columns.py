@@ -116,14 +116,29 @@ class KafkaColumns:
 
     def value_of(self, number: int) -> Hashable:
         """What a number of ``mops.value`` stands for; None for ``NONE``."""
-        if number >= INTERNED:
-            return int(number)
-        return None if number == NONE else self.values[number - NONE - 1]
+        return meant(number, self.values)
 
 
 def interned(position: int) -> int:
     """The number in ``mops.value`` of the value at a position of ``KafkaColumns.values``."""
     return NONE + 1 + position
+
+
+def meant(number: int, values: Sequence[Hashable]) -> Hashable:
+    """What a number in a column of values stands for: an integer, None for ``NONE``, or an interned value."""
+    if number >= INTERNED:
+        return int(number)
+    return None if number == NONE else values[number - NONE - 1]
+
+
+def moved(numbers: Ints, value_map: Ints) -> Ints:
+    """A column of values in which each interned one is replaced: ``value_map[i]`` for that at position i."""
+    if not len(value_map):
+        return numbers
+    foreign = (numbers < INTERNED) & (numbers != NONE)
+    found = numbers.copy()
+    found[foreign] = value_map[numbers[foreign] - interned(0)]
+    return found
 
 
 def narrow(process: Ints) -> npt.NDArray[np.integer[Any]]:
@@ -168,15 +183,10 @@ def concatenate(parts: Sequence[KafkaColumns]) -> KafkaColumns:
             [*(keys.setdefault((type(key), key), len(keys)) for key in part.keys), NO_KEY], dtype=np.int32
         )
         key_columns.append(key_map[part.mops.key])  # NO_KEY is -1, the map's last
-        value = part.mops.value
-        if part.values:
-            value_map = np.array(
-                [interned(values.setdefault((type(v), v), len(values))) for v in part.values], dtype=np.int64
-            )
-            foreign = (value < INTERNED) & (value != NONE)
-            value = value.copy()
-            value[foreign] = value_map[value[foreign] - (NONE + 1)]
-        value_columns.append(value)
+        value_map = np.array(
+            [interned(values.setdefault((type(v), v), len(values))) for v in part.values], dtype=np.int64
+        )
+        value_columns.append(moved(part.mops.value, value_map))
         op_columns.append(part.mops.op + base)
         base += len(part.ops.index)
 

@@ -19,19 +19,16 @@ from chaos.formats.columnar import Taken
 from chaos.formats.kafka_columns import NO_KEY, NONE, Ints, KafkaColumns, KafkaF, Mop, Mops, Ops, Small
 from chaos.formats.maps import (
     IN_VALUE,
-    INDEX,
-    PROCESS,
-    TIME,
     TYPE,
     TYPES,
-    VALUE,
     F,
     Lines,
     bare_integers,
+    listed,
     maps,
     named,
-    numbered,
     numbers_by_name,
+    stamps,
 )
 from chaos.formats.tokens import CLOSE, CLOSE_MAP, EDN, JSON, NAMES, OPEN, OPEN_MAP, Mask, Text, tokens
 
@@ -124,12 +121,8 @@ def _mops(text: Text, mine: Mask, explained: npt.NDArray[np.int64]) -> tuple[lis
 
 def _values(text: Text, lines: Lines, f: Small) -> tuple[_Rows, Ints]:
     """All rows, in no order, and where the micro-operations begin; refuses lines whose values are not wholly known."""
-    value = lines.places[:, VALUE]
-    vector = (value >= 0) & text.is_kind(value, OPEN)
-    number, good = bare_integers(text, np.maximum(value, 0))
-    nothing = (value < 0) | (text.is_word(value) & good & (number == NONE))
+    vector = listed(text, lines)
     keyed = (f == KafkaF.ASSIGN) | (f == KafkaF.SUBSCRIBE)
-    lines.refused |= ~vector & ~nothing
     lines.refused |= vector & (f == KafkaF.CRASH)
     good = vector & ~lines.refused
     inside = (text.depth >= IN_VALUE) & good[text.line]
@@ -170,10 +163,8 @@ def take(data: bytes, *, json: bool = False) -> Taken[KafkaColumns]:
 
 def _take(text: Text) -> Taken[KafkaColumns]:
     lines = maps(text, others=True)
-    index, time_ns, process = (numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
-    time_ns[time_ns == -1] = NONE  # how old files say that they do not know
+    index, time_ns, process = stamps(text, lines)
     kind, f = named(text, lines, TYPE, TYPES), named(text, lines, F, _FS)
-    lines.refused |= process < 0
     rows, begins = _values(text, lines, f)
     key = _row_numbers(text, lines, rows, rows.key, nil=False)
     value = _row_numbers(text, lines, rows, rows.value, nil=True)

@@ -124,6 +124,23 @@ def numbered(text: Text, lines: Lines, which: int) -> Ints:
     return found
 
 
+def stamps(text: Text, lines: Lines) -> tuple[Ints, Ints, Ints]:
+    """Of each line index, time and process; lines whose process is no client's are refused."""
+    index, time_ns, process = (numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
+    time_ns[time_ns == -1] = NONE  # how old files say that they do not know
+    lines.refused |= process < 0
+    return index, time_ns, process
+
+
+def listed(text: Text, lines: Lines) -> Mask:
+    """Of each line whether its value is a list; lines whose value is neither a list nor nil are refused."""
+    value = lines.places[:, VALUE]
+    found: Mask = (value >= 0) & text.is_kind(value, OPEN)
+    number, good = bare_integers(text, np.maximum(value, 0))
+    lines.refused |= ~found & (value >= 0) & ~(text.is_word(value) & good & (number == NONE))
+    return found
+
+
 def bare_integers(text: Text, tokens: Tokens) -> tuple[Ints, Mask]:
     """Integers; in JSON one in quotes is a string and none."""
     values, good = text.integers(tokens)

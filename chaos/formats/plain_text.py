@@ -14,9 +14,6 @@ from chaos.formats import json_marks
 from chaos.formats.kafka_columns import NONE, Ints
 from chaos.formats.maps import (
     IN_VALUE,
-    INDEX,
-    PROCESS,
-    TIME,
     TYPE,
     TYPES,
     VALUE,
@@ -26,7 +23,7 @@ from chaos.formats.maps import (
     is_name,
     maps,
     named,
-    numbered,
+    stamps,
 )
 from chaos.formats.records import Event
 from chaos.formats.tokens import CLOSE, EDN, JSON, OPEN, Mask, Text, Tokens, tokens
@@ -50,10 +47,8 @@ def _take(text: Text, first_lines: Ints) -> tuple[list[Event], list[int], list[i
     lines = maps(text, others=False)
     if text.notation is JSON:
         lines.refused |= json_marks.wrong_lines(text, lines.keys)
-    index, time_ns, process = (numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
-    time_ns[time_ns == -1] = NONE
+    index, time_ns, process = stamps(text, lines)
     kind = named(text, lines, TYPE, TYPES)
-    lines.refused |= process < 0
     words, word_of = _words(text, lines)
     values = _values(text, lines)
     taken = np.flatnonzero(~lines.refused & ~lines.blank)

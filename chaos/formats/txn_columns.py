@@ -2,8 +2,8 @@
 
 Three tables. ``ops`` has one row per record of the file, in the order of its index: invocations and completions, not
 paired (``kafka_columns.partners`` finds the pairs). ``micros`` has one row per micro-operation, in the order of the
-record's text. ``elements`` are the lists that were read, one after the other. Nothing is judged here: a read of what
-nobody wrote is a row like any other.
+record's text. ``elements`` are the lists that were read, one after the other. Nothing is judged here: a read of a
+value that no transaction wrote is a row as well.
 """
 
 from collections.abc import Hashable, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.ragged import offsets, spread
-from chaos.formats.kafka_columns import INTERNED, NONE, Ids, Ints, Ops, Small, by_appearance, interned
+from chaos.formats.kafka_columns import Ids, Ints, Ops, Small, by_appearance, interned, meant, moved
 
 Mask = npt.NDArray[np.bool_]
 
@@ -74,9 +74,7 @@ class TxnColumns:
 
     def value_of(self, number: int) -> Hashable:
         """What a number of ``micros.value`` or ``elements`` stands for; None for ``NONE``."""
-        if number >= INTERNED:
-            return int(number)
-        return None if number == NONE else self.values[number - NONE - 1]
+        return meant(number, self.values)
 
 
 def typed(value: Any) -> Hashable:
@@ -86,26 +84,28 @@ def typed(value: Any) -> Hashable:
     return type(value), value
 
 
-class _Table:
-    """Things of several parts, numbered by first appearance."""
+class Table:
+    """Things of one record after the other, or of several parts, numbered by first appearance."""
 
     def __init__(self) -> None:
         self.ids: dict[Hashable, int] = {}
         self.shown: list[Any] = []
 
     def of(self, one: Any) -> int:
-        key = typed(one)
-        if key not in self.ids:
-            self.ids[key] = len(self.shown)
+        """The number of a thing."""
+        key = one if type(one) is int else typed(one)
+        found = self.ids.get(key)
+        if found is None:
+            found = self.ids[key] = len(self.shown)
             self.shown.append(one)
-        return self.ids[key]
+        return found
 
 
 def concatenate(parts: Sequence[TxnColumns]) -> TxnColumns:
     """The parts of one file, in its order, as one; keys, values and words are numbered anew, by first appearance."""
     if not parts:
         return EMPTY
-    keys, values, words = _Table(), _Table(), _Table()
+    keys, values, words = Table(), Table(), Table()
     op, key, f, value, elements = [], [], [], [], []
     base = 0
     for part in parts:
@@ -114,8 +114,8 @@ def concatenate(parts: Sequence[TxnColumns]) -> TxnColumns:
         op.append(micros.op + base)
         key.append(np.array([keys.of(key) for key in part.keys], dtype=np.int32)[micros.key])
         f.append(np.array([words.of(word) for word in part.words], dtype=np.int8)[part.ops.f])
-        value.append(_moved(micros.value, value_map))
-        elements.append(_moved(part.elements, value_map))
+        value.append(moved(micros.value, value_map))
+        elements.append(moved(part.elements, value_map))
         base += len(part.ops.index)
     ops = Ops(
         np.concatenate([part.ops.index for part in parts]),
@@ -131,16 +131,6 @@ def concatenate(parts: Sequence[TxnColumns]) -> TxnColumns:
     return TxnColumns(ops, micros, np.concatenate(elements), *shown)
 
 
-def _moved(numbers: Ints, value_map: Ints) -> Ints:
-    """Numbers of values with interned ones by a map."""
-    if not len(value_map):
-        return numbers
-    foreign = (numbers < INTERNED) & (numbers != NONE)
-    found = numbers.copy()
-    found[foreign] = value_map[numbers[foreign] - (NONE + 1)]
-    return found
-
-
 def reordered(columns: TxnColumns, order: Ints) -> TxnColumns:
     """The same records in another order: ``order[i]`` is the row of ``ops`` that comes to stand at i; others go."""
     ops, micros = columns.ops, columns.micros
@@ -148,11 +138,11 @@ def reordered(columns: TxnColumns, order: Ints) -> TxnColumns:
     rows = spread(offsets(counts)[order], counts[order])
     lengths = np.maximum(micros.length, 0).astype(np.int64)
     elements = columns.elements[spread(offsets(lengths)[rows], lengths[rows])]
-    moved = micros.only(rows)
+    own = micros.only(rows)
     op = np.repeat(np.arange(len(order)), counts[order])
     return TxnColumns(
         Ops(*(getattr(ops, name)[order] for name in Ops.__slots__)),
-        Micros(op, moved.kind, moved.key, moved.value, moved.length),
+        Micros(op, own.kind, own.key, own.value, own.length),
         elements,
         columns.keys,
         columns.values,
@@ -164,9 +154,9 @@ def numbered(columns: TxnColumns) -> TxnColumns:
     """The same history with keys numbered by their first appearance; others have no number."""
     micros = columns.micros
     order, places = by_appearance(micros.key, len(columns.keys))
-    moved = Micros(micros.op, micros.kind, places[micros.key], micros.value, micros.length)
+    own = Micros(micros.op, micros.kind, places[micros.key], micros.value, micros.length)
     keys = tuple(columns.keys[at] for at in order.tolist())
-    return TxnColumns(columns.ops, moved, columns.elements, keys, columns.values, columns.words)
+    return TxnColumns(columns.ops, own, columns.elements, keys, columns.values, columns.words)
 
 
 def _empty() -> TxnColumns:

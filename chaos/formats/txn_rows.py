@@ -12,7 +12,7 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import INTERNED, NO_PROCESS, NONE, Ops, interned
 from chaos.formats.records import Event
-from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, Micros, TxnColumns, typed
+from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, Micros, Table, TxnColumns
 
 _KINDS: Final = {f"{colon}{kind.word}": kind for kind in MicroKind for colon in (":", "")}
 _LENGTHS: Final = range(2, 4)
@@ -27,10 +27,8 @@ class Rows:
         self.ops: list[tuple[int, int, int, int, int, int]] = []
         self.micros: list[tuple[int, int, int, int, int]] = []
         self.elements: list[int] = []
-        self._keys: dict[Any, int] = {}
-        self._values: dict[Any, int] = {}
+        self._keys, self._values = Table(), Table()
         self._words: dict[str, int] = {}
-        self._shown: tuple[list[Any], list[Any]] = ([], [])
 
     def add(self, event: Event) -> None:
         """Append one record.
@@ -84,7 +82,7 @@ class Rows:
             length = self._list(value)
         else:
             number = self._value(value)
-        self.micros.append((len(self.ops), kind, self._numbered(key, self._keys, self._shown[0]), number, length))
+        self.micros.append((len(self.ops), kind, self._keys.of(key), number, length))
 
     def _list(self, value: Any) -> int:
         """Append the elements of a list; how many there are, or ``NO_LIST`` for nil."""
@@ -100,16 +98,7 @@ class Rows:
             return NONE
         if type(value) is int and INTERNED <= value < _LIMIT:
             return value
-        return interned(self._numbered(value, self._values, self._shown[1]))
-
-    @staticmethod
-    def _numbered(one: Any, ids: dict[Any, int], shown: list[Any]) -> int:
-        key = one if type(one) is int else typed(one)
-        found = ids.get(key)
-        if found is None:
-            found = ids[key] = len(shown)
-            shown.append(one)
-        return found
+        return interned(self._values.of(value))
 
     def columns(self) -> TxnColumns:
         """What was added."""
@@ -120,7 +109,7 @@ class Rows:
             Ops(index, time_ns, kind.astype(small), process, f.astype(small), flags.astype(small)),
             Micros(op, what.astype(small), key.astype(ids), value, length.astype(ids)),
             np.array(self.elements, dtype=np.int64),
-            tuple(self._shown[0]),
-            tuple(self._shown[1]),
+            tuple(self._keys.shown),
+            tuple(self._values.shown),
             tuple(self._words),
         )

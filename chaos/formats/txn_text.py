@@ -15,19 +15,16 @@ from chaos.formats.columnar import Taken
 from chaos.formats.kafka_columns import INTERNED, NONE, Ids, Ints, Ops, Small
 from chaos.formats.maps import (
     IN_VALUE,
-    INDEX,
-    PROCESS,
-    TIME,
     TYPE,
     TYPES,
-    VALUE,
     F,
     Lines,
     bare_integers,
+    listed,
     maps,
     named,
-    numbered,
     numbers_by_name,
+    stamps,
 )
 from chaos.formats.tokens import CLOSE, EDN, JSON, OPEN, Mask, Text, tokens
 from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, Micros, TxnColumns
@@ -52,11 +49,9 @@ def take(data: bytes, *, lists: bool, json: bool = False) -> Taken[TxnColumns]:
 
 def _take(text: Text, *, lists: bool) -> Taken[TxnColumns]:
     lines = maps(text, others=True)
-    index, time_ns, process = (numbered(text, lines, which) for which in (INDEX, TIME, PROCESS))
-    time_ns[time_ns == -1] = NONE  # how old files say that they do not know
+    index, time_ns, process = stamps(text, lines)
     kind = named(text, lines, TYPE, TYPES)
     named(text, lines, F, _TXN)
-    lines.refused |= process < 0
     said, inside = _inside(text, lines)
     begins, length, elements = _shapes(text, lines, inside, said)
     what = (_OF_LISTS if lists else _OF_REGISTERS)[text.names(begins + 1)] - 1
@@ -82,11 +77,7 @@ def _take(text: Text, *, lists: bool) -> Taken[TxnColumns]:
 
 def _inside(text: Text, lines: Lines) -> tuple[Mask, Mask]:
     """Of each line whether its value is a list; of each token whether it is within such a value."""
-    value = lines.places[:, VALUE]
-    said = (value >= 0) & text.is_kind(value, OPEN)
-    number, good = bare_integers(text, np.maximum(value, 0))
-    nothing = (value < 0) | (text.is_word(value) & good & (number == NONE))
-    lines.refused |= ~said & ~nothing
+    said = listed(text, lines)
     if text.notation is JSON:
         lines.refused |= json_marks.wrong_lines(text, lines.keys)
     return said, (text.depth >= IN_VALUE) & (said & ~lines.refused)[text.line]

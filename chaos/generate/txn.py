@@ -1,4 +1,4 @@
-"""Histories of transactions that nobody ran, as Jepsen writes them: strictly serializable but for planted anomalies.
+"""Writes made-up histories of transactions as Jepsen does: strictly serializable but for planted anomalies.
 
 Ten clients take turns: in each round all invoke, all take effect one after the other, all are answered. A key is
 written a number of times and then replaced by a new one, as in Jepsen's workloads, so lists stay short and a history of

@@ -26,11 +26,6 @@ from checkers.objects.finding import Answer
 from checkers.objects.placing import NAME
 from checkers.objects.rules import Budget, Rules
 
-_KEYED_TOGETHER = frozenset(
-    {"set", "set-full", "queue", "total-queue", "counter", "unique-ids", "bank", "long-fork", "monotonic"}
-)
-"""In these a key, where the format has one (a sharding key), names no object of its own; ``independent`` does."""
-
 _OPENCHAOS_MAP = {"put": "add", "getAll": "read"}
 
 
@@ -67,7 +62,7 @@ def _undone(found: Iterable[str], model: str, operations: Operations) -> frozens
 
 def _objects(operations: Operations, question: Question) -> Iterable[tuple[Any, Calls]]:
     """Keys with their operations, in order of their first; one object without a key where keys mean nothing."""
-    if question.model in _KEYED_TOGETHER and not question.independent:
+    if registry.MODELS[question.model].together and not question.independent:
         return [(None, Calls(map(_call, operations.items)))] if operations.items else []
     objects: dict[Any, tuple[Any, list[Call]]] = {}
     for operation in operations.items:

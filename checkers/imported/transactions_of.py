@@ -11,12 +11,12 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.core.ragged import offsets, spread
+from chaos.core.ragged import offsets
 from chaos.formats.kafka_columns import NONE, partners
 from chaos.formats.operations import Operation, Operations
 from chaos.formats.records import Event
 from chaos.formats.txn import TxnHistory
-from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, TxnColumns
+from chaos.formats.txn_columns import NO_LIST, SAID, MicroKind, TxnColumns, reordered
 from chaos.formats.txn_rows import Rows
 from checkers.history.columns import Ints, Mask
 from checkers.imported.load import Load, of_operations, of_transactions
@@ -81,9 +81,11 @@ def _paired(columns: TxnColumns, partner: Ints) -> None:
     done = (ops.process >= 0) & ((ops.type == Type.OK) | (ops.type == Type.FAIL))
     alone = np.flatnonzero(done & (partner < 0))
     other = np.flatnonzero((ops.type != Type.INVOKE) & (partner >= 0) & (ops.f != ops.f[partner]))
-    for row in alone[:1].tolist():
+    if len(alone):
+        row = int(alone[0])
         raise HistoryError(f"{_record(columns, row)} completes a {columns.words[ops.f[row]]} it never invoked")
-    for row in other[:1].tolist():
+    if len(other):
+        row = int(other[0])
         began = columns.words[ops.f[partner[row]]]
         raise HistoryError(f"{_record(columns, row)} completes a {columns.words[ops.f[row]]}, but began a {began}")
 
@@ -136,22 +138,17 @@ def _said(operation: Operation) -> Any:
 
 def _transactions(columns: TxnColumns, record: Ints, **orders: Any) -> Transactions:
     """Transactions, each with the micro-operations of one record; ``orders``: their other columns."""
-    micros = columns.micros
-    counts = np.bincount(micros.op, minlength=len(columns.ops.index))
-    rows = spread(offsets(counts)[record], counts[record])
-    lengths = np.maximum(micros.length, 0)
-    elements = columns.elements[spread(offsets(lengths)[rows], lengths[rows])]
-    own = micros.only(rows)
-    owner = np.repeat(np.arange(len(record)), counts[record])
+    chosen = reordered(columns, record)
+    own = chosen.micros
     asked = (own.kind == MicroKind.READ) & (own.value == NONE) & (own.length == NO_LIST)
-    value, elements, values = _numbered(columns, own.value, elements)
+    value, elements, values = _numbered(columns, own.value, chosen.elements)
     return Transactions(
-        first=offsets(counts[record]),
+        first=offsets(np.bincount(own.op, minlength=len(record))),
         kind=own.kind,
         key=own.key.astype(np.int64),
         value=value,
-        known=~asked | (orders["type"][owner] == Type.OK),
-        read_first=offsets(lengths[rows]),
+        known=~asked | (orders["type"][own.op] == Type.OK),
+        read_first=offsets(np.maximum(own.length, 0)),
         elements=elements,
         keys=columns.keys,
         values=values,

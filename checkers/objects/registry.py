@@ -20,10 +20,13 @@ class Model(NamedTuple):
     """A model: how operations are judged, and what stands of that where the history goes on.
 
     ``stands``: of each anomaly that it can find, the most that may be missing of a history for it to stand.
+    ``together``: a key, where the format has one (a sharding key), names no object of its own, unless keys are said to
+    be independent.
     """
 
     check: Check
     stands: Stands
+    together: bool = False
 
 
 def _either(counted: Check, linear: Check) -> Check:
@@ -43,26 +46,30 @@ MODELS: Final[Mapping[str, Model]] = {
     "set": Model(  # the last read alone decides, and there may be a later one
         _either(bags.final_set, unordered.linear_set),
         {"lost-write": UNDONE, "phantom": UNDONE, NAME: Missing.LATER},
+        together=True,
     ),
     "set-full": Model(  # a later read may show what is gone; an element is added once
         full_set.full_set,
         {"lost-write": UNDONE, "stale-read": Missing.ANY, "duplicate": Missing.ANY, "phantom": Missing.DELIVERIES},
+        together=True,
     ),
     "queue": Model(  # what is given counts when it was given, what is put in when that began
         _either(bags.plain_queue, unordered.linear_queue),
         {"phantom": Missing.DELIVERIES, "duplicate": Missing.DELIVERIES, NAME: Missing.DELIVERIES},
+        together=True,
     ),
     "total-queue": Model(  # nobody asks when anything was put in or came out
         bags.total_queue,
         {"lost-write": UNDONE, "phantom": UNDONE, "duplicate": UNDONE},
+        together=True,
     ),
     "fifo-queue": Model(fifo.check, {NAME: Missing.LATER}),
-    "counter": Model(bags.counter, {"out-of-bounds": Missing.DELIVERIES}),
-    "unique-ids": Model(bags.unique_ids, {"duplicate": Missing.ANY}),
+    "counter": Model(bags.counter, {"out-of-bounds": Missing.DELIVERIES}, together=True),
+    "unique-ids": Model(bags.unique_ids, {"duplicate": Missing.ANY}, together=True),
     "order": Model(order.check, {"order": Missing.DELIVERIES}),
-    "bank": Model(bank.check, dict.fromkeys(bank.NAMES, Missing.ANY)),  # two totals are never both right
-    "long-fork": Model(long_fork.check, {long_fork.NAME: Missing.ANY}),
-    "monotonic": Model(monotonic.check, {monotonic.NAME: Missing.ANY}),
+    "bank": Model(bank.check, dict.fromkeys(bank.NAMES, Missing.ANY), together=True),  # two totals are never both right
+    "long-fork": Model(long_fork.check, {long_fork.NAME: Missing.ANY}, together=True),
+    "monotonic": Model(monotonic.check, {monotonic.NAME: Missing.ANY}, together=True),
 }
 
 

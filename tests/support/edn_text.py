@@ -27,6 +27,16 @@ def printed(value):
     return "[" + " ".join(map(printed, value)) + "]"
 
 
+MARKS = b'{}[] \n:"#;\\05-xn,.('
+"""Bytes that mean something in EDN or JSON."""
+
+
+def spoil(draw, words, marks=MARKS):
+    """Text in which a byte is replaced by one of ``marks``, or one of these is put in."""
+    at = draw(st.integers(0, len(words)))
+    return words[:at] + bytes([draw(st.sampled_from(list(marks)))]) + words[at + draw(st.integers(0, 1)) :]
+
+
 INTS = st.one_of(st.integers(-3, 40), st.integers(-(2**63) + 1, 2**63 - 1), st.sampled_from([10**8, -(10**16), 10**18]))
 KEYS = st.one_of(st.integers(0, 4), st.integers(0, 4), st.sampled_from([-5, 2**62, "k", "a b", Keyword(":k")]))
 VALUES = st.one_of(st.integers(0, 99), INTS, st.sampled_from([None, "v", "[{", "5", Keyword(":v"), 2**70, True, 1.5]))

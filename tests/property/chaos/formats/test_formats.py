@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from edn_text import LAYOUTS, edn_lines, json_text, kafka_history, plain_history, printed, written
+from edn_text import LAYOUTS, edn_lines, json_text, kafka_history, plain_history, printed, spoil, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from repository import DATA
@@ -147,10 +147,7 @@ def _balanced(words):
 def test_spoilt_text_is_never_read_as_something_else_by_the_fast_reader(records, json, data):
     """Bytes replaced or put in: the fast path takes a line only if the general reader reads the same from it."""
     words = (json_text(records, array=False) if json else LAYOUTS["lines"](edn_lines(records))).encode()
-    at = data.draw(st.integers(0, len(words)))
-    replaced = data.draw(st.integers(0, 1))
-    byte = data.draw(st.sampled_from(list(b'{}[] \n:"#;\\05-xn,.(')))
-    spoilt = words[:at] + bytes([byte]) + words[at + replaced :]
+    spoilt = spoil(data.draw, words)
     taken = kafka_text.take(spoilt, json=json)
     texts = spoilt.split(b"\n")
     reader = EventReader(Path("memory"))
@@ -166,9 +163,7 @@ def test_plain_records_are_read_at_once_as_one_by_one(records, json, data):
     """As they are written, or with a byte replaced or put in."""
     words = (json_text(records, array=False) if json else LAYOUTS["lines"](edn_lines(records))).encode()
     if data.draw(st.booleans()):
-        at = data.draw(st.integers(0, len(words)))
-        byte = data.draw(st.sampled_from(list(b'{}[] \n:"#;\\05-xn,.(')))
-        words = words[:at] + bytes([byte]) + words[at + data.draw(st.integers(0, 1)) :]
+        words = spoil(data.draw, words)
     texts = words.split(b"\n")
     events, taken, refused = plain_text.take(words, np.arange(1, len(texts) + 1), json=json)
     assert sorted([*taken, *refused]) == [number for number, line in enumerate(texts) if line.strip(b" ,")]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from edn_text import LAYOUTS, edn_lines, json_text, txn_history, written
+from edn_text import LAYOUTS, MARKS, edn_lines, json_text, spoil, txn_history, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from repository import DATA
@@ -75,10 +75,7 @@ def test_spoilt_text_is_never_read_as_something_else_by_the_fast_reader(lists, j
     """Bytes replaced or put in: the fast path takes a line only if the general reader reads the same from it."""
     records = data.draw(HISTORIES[lists])
     words = (json_text(records, array=False) if json else LAYOUTS["lines"](edn_lines(records))).encode()
-    at = data.draw(st.integers(0, len(words)))
-    replaced = data.draw(st.integers(0, 1))
-    byte = data.draw(st.sampled_from(list(b'{}[] \n:"#;\\05-xn,.(rw')))
-    spoilt = words[:at] + bytes([byte]) + words[at + replaced :]
+    spoilt = spoil(data.draw, words, MARKS + b"rw")
     taken = txn_text.take(spoilt, lists=lists, json=json)
     texts = spoilt.split(b"\n")
     reader = EventReader(Path("memory"))
