@@ -206,6 +206,24 @@ def test_every_anomaly_of_an_object_is_shown_by_a_history_of_its_own(tmp_path, m
     assert len(ops) < len(rows) or len(rows) <= 5, "what does not matter is left out"
 
 
+TOGETHER = {"set", "set-full", "queue", "total-queue", "counter", "unique-ids", "bank", "long-fork", "monotonic"}
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "options"),
+    [
+        *((model, rows, options) for model, _, rows, options in OBJECTS if model in TOGETHER),
+        ("counter", [*ADDS, op("read", None, (60, 61), 15)], {}),
+    ],
+)
+def test_in_some_models_a_key_names_no_object_of_its_own(tmp_path, model, rows, options):
+    question = Question(format="jsonl", model=model, **options)
+    keyed = [{**row, "key": number} for number, row in enumerate(rows)]
+    whole = judged(tmp_path / "whole.jsonl", rows, question).anomalies
+    of_keys = judged(tmp_path / "keyed.jsonl", keyed, question).anomalies
+    assert {name: one.count for name, one in of_keys.items()} == {name: one.count for name, one in whole.items()}
+
+
 def test_all_models_are_here():
     assert {model for model, *_ in OBJECTS} == set(MODELS) - {"kafka", *TRANSACTIONAL}
 
