@@ -121,7 +121,7 @@ def packed(sample: Sequence[Dot], added: Sequence[Dot], nodes: int, logs: Sequen
         msgspec.json.encode({"lines": lines, "logs": logs}),
     )
     return Packed(
-        blob=base64.b64encode(zlib.compress(b"".join(columns), 9)).decode() if dots or logs else "",
+        blob=base64.b64encode(zlib.compress(b"".join(columns))).decode() if dots or logs else "",
         count=len(dots),
         errors=errors,
         places=tuple(where[len(sample) + place] for place in range(len(added))),

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Example, Results
+from reports.page.latency_points import LATENCY_FLOOR_MS, LATENCY_STEPS, Dot, latency_code, packed
 from reports.page.logs import LogRow
 from reports.page.marks import marks_of
 from reports.page.panels import bands
-from reports.page.points import LATENCY_FLOOR_MS, LATENCY_STEPS, Dot, latency_code, packed
 
 RUN = synthetic.run_info("invalid")
 WIDTHS = (4, 2, 2, 4, 1, 1, 1, 2, 4)

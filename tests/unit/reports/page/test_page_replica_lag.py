@@ -8,7 +8,7 @@ from synthetic import ns
 
 from chaos.core.events import Claim, Observation
 from chaos.core.runinfo import Subject
-from reports.page.lag import lags
+from reports.page.replica_lag import lags
 
 RUN = msgspec.structs.replace(synthetic.run_info("valid"), keys=2)
 
