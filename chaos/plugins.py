@@ -7,7 +7,7 @@ else. The module refuses to guess: an unknown name is an error with the nearest 
 """
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
@@ -85,7 +85,8 @@ def offered(group: str, name: str, thing: Any) -> Iterator[None]:
         look_again()
 
 
-def _found(group: str) -> dict[str, EntryPoint | Offer]:
+@kept
+def _found(group: str) -> Mapping[str, EntryPoint | Offer]:
     points: dict[str, EntryPoint | Offer] = {}
     for point in (*entry_points(group=f"chaos.{group}"), *_OFFERS.get(group, ())):
         other = points.get(point.name)

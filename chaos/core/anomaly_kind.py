@@ -21,7 +21,8 @@ class AnomalyKind(msgspec.Struct, frozen=True, kw_only=True):
         many: how several are.
         meaning: what was seen.
         expected: what a correct system would have done.
-        strength: the higher, the sooner it is told; an anomaly of the same cause is told under a stronger one.
+        strength: the higher, the sooner it is told; an anomaly of the same cause is told under a stronger one. Those of
+            chaos itself are 100 apart and below 100,000.
         rule: the rule of docs/semantics.md that defines it, or the page under docs/reference.
         consequence: what it makes of the verdict.
         excused_by: who may allow it: a promise of the system, the conventions of an imported file's format, the

@@ -6,6 +6,10 @@ shifts the draws of another and a plan is the same plan wherever it is computed.
 
 import hashlib
 import random
+from typing import Final
+
+SEEDS: Final = 2**31
+"""A seed of a run that is drawn lies below."""
 
 
 def stream(seed: int, *names: str | int) -> random.Random:

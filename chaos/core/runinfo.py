@@ -43,6 +43,11 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     keys: tuple[int, ...] | None = None
 
 
+def epoch_word(kind: str) -> str:
+    """What the reigns over such a subject are numbered by: controllers have terms, replicas epochs."""
+    return "term" if kind == "controller" else "epoch"
+
+
 class Promises(msgspec.Struct, frozen=True, kw_only=True):
     """What a system promises under its settings (SEMANTICS 13).
 
@@ -60,6 +65,8 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     ``fails_over_after_s``: when a leader of the replicas is away from everybody for so long, another has been made
     leader; 0: none ever is, or nothing is said of it (SEMANTICS 12).
     ``twice``: if given, a promise of ``duplicate`` covers only sends of these kinds.
+    ``consistency_models``: the models that transactions hold (SEMANTICS 30), by the names of
+    docs/reference/transactions.md; None: strict-serializable; empty: none is promised.
     ``not_taken``: what the system would promise and is not held to here, because the settings that it rests on are not
     proven to be in effect; a phrase each.
     """
@@ -75,6 +82,7 @@ class Promises(msgspec.Struct, frozen=True, kw_only=True):
     rejoins_within_s: float = 0.0
     fails_over_after_s: float = 0.0
     twice: tuple[str, ...] = ()
+    consistency_models: tuple[str, ...] | None = None
     not_taken: tuple[str, ...] = ()
 
 
@@ -100,6 +108,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     model: str
     words: dict[str, int]  # word of the model → its number in streams and tables
     checks: tuple[str, ...] = ()  # who judges it: the workload's, then --check's; empty: every check of logs
+    consistency_models: tuple[str, ...] = ()  # that somebody holds transactions to, instead of what is promised
     required_phases: tuple[str, ...] | None = None  # after the load, each must end well; None: it did not come so far
     nemesis: str
     seed: int
