@@ -9,12 +9,13 @@ The module refuses to choose (``nemesis.targets.resolve``) and to know what a fa
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Final, Literal
 
 import msgspec
 
+from chaos.core import waiting
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import CapabilityError
 from chaos.core.events import EventLog, Evidence, Fault, Note
@@ -53,6 +54,8 @@ LOOK: Final = "look"
 """The kind of evidence of a look that saw nothing: it could not be made, or did not end in time."""
 
 _SLICE_S: Final = 0.05
+_LONG_SLICE_S: Final = 0.5
+"""Where only ``heal_all`` could end a wait early, which waits for the end itself."""
 
 Stage = Literal["inject", "active", "heal", "healed", "skipped", "broke"]
 
@@ -64,8 +67,7 @@ class _Look:
         self._verify = verify
         self._began_ns = now_ns()
         self._evidence: Evidence | None = None
-        self._thread = threading.Thread(target=self._run, name="nemesis-look", daemon=True)
-        self._thread.start()
+        self._thread = waiting.thread(self._run, "nemesis-look")
 
     def _run(self) -> None:
         self._evidence = looked(self._verify)
@@ -162,17 +164,17 @@ class Nemesis:
         self._client = client_host
         self._faults = every_fault() if faults is None else faults
         self._serve_within_s = serve_within_s
-        self._halt = threading.Event()
-        self._idle = threading.Event()
+        self._halt = waiting.flag()
+        self._idle = waiting.flag()
         self._idle.set()
         self._unhealed: list[_Injection] = []
         self._in_force = InForce()
         self._choosing = threading.Lock()
         self._busy: dict[int, tuple[str, ...]] = {}
         self._hit: dict[int, tuple[str, ...]] = {}
-        self._stop = threading.Event()
+        self._stop = waiting.flag()
 
-    def run(self, stop: threading.Event) -> None:
+    def run(self, stop: waiting.Flag) -> None:
         """Execute every row at its time, in the calling thread, until the last is healed or ``stop`` is set.
 
         When ``stop`` is set the faults in force are healed at once; rows that have not begun are noted.
@@ -181,10 +183,7 @@ class Nemesis:
         self._stop = stop
         self._idle.clear()
         try:
-            first, *more = lanes(self._plan) or ((),)
-            with ThreadPoolExecutor(max(1, len(more)), thread_name_prefix="nemesis-lane") as pool:
-                beside = [pool.submit(self._drive, lane) for lane in more]
-                left = self._drive(first) + sum(lane.result() for lane in beside)
+            left = sum(waiting.at_once([partial(self._drive, lane) for lane in lanes(self._plan)], "nemesis-lane"))
             if left:
                 self._note(f"stopped: {left} planned fault(s) not begun")
         finally:
@@ -223,13 +222,13 @@ class Nemesis:
     def _stopped(self) -> bool:
         return self._stop.is_set() or self._halt.is_set()
 
-    def _wait(self, until_ns: int, done: Callable[[], bool] = lambda: False) -> bool:
+    def _wait(self, until_ns: int, done: Callable[[], bool] | None = None) -> bool:
         """Wait until an instant or until ``done``; False if stopped before."""
         while not self._stopped():
             left_s = (until_ns - now_ns()) / NS_PER_S
-            if left_s <= 0 or done():
+            if left_s <= 0 or (done is not None and done()):
                 return True
-            self._stop.wait(min(left_s, _SLICE_S))
+            self._stop.wait(min(left_s, _LONG_SLICE_S if done is None else _SLICE_S))
         return False
 
     def _execute(self, row: Row) -> None:

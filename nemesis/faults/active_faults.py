@@ -82,6 +82,10 @@ class InForce:
             return self._hosts.setdefault(host, threading.Lock())
 
     def _sum(self, host: str) -> tuple[Rule, ...]:
-        """The rules of all, each once: cuts, then shares, then queues, so that what is held is what was not lost."""
+        """The rules of all, each once: cuts, parts of traffic, shares, queues: what is held is what was not lost."""
         wanted = dict.fromkeys(rule for _, rules in self._rules.get(host, []) for rule in rules)
-        return tuple(sorted(wanted, key=lambda rule: (rule.queue is not None, rule.probability is not None)))
+        return tuple(sorted(wanted, key=_order))
+
+
+def _order(rule: Rule) -> tuple[bool, bool, bool]:
+    return rule.queue is not None, rule.probability is not None, bool(rule.match)

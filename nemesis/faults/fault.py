@@ -7,17 +7,19 @@ registered. Does not choose targets and does not keep time.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from threading import Thread
+from functools import partial
 from typing import Any, ClassVar, Final, TypeVar
 
 import msgspec
 
+from chaos.core import waiting
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, DeadlineError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour, Hits, Nature
 from cluster.cluster import Cluster
 from cluster.host import Capability, Host
+from nemesis.arming import Arming
 from nemesis.faults.active_faults import InForce
 from nemesis.faults.params import NoParams
 from nemesis.targets.grudge import Grudge
@@ -61,8 +63,8 @@ class Fault(ABC):
     ``silences``: while it lasts nothing passes between its targets and the others; ``restarts``: processes end and are
     started again; ``recurs``: aimed at the leader of the replicas it comes in every round of a mix; ``together``: so it
     does aimed at all nodes of the first role of this kind at once; ``in_all``: it is
-    part of ``all``; ``least_s``: how long a row lasts at least where its length is drawn; ``container``: the same, done
-    to the whole container of a node.
+    part of ``all``; ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
+    least where its length is drawn; ``container``: the same, done to the whole container of a node.
     """
 
     name: ClassVar[str]
@@ -80,6 +82,7 @@ class Fault(ABC):
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = True
+    arming: ClassVar[Arming | None] = None
     least_s: ClassVar[float] = 0.0
     container: ClassVar["type[Fault] | None"] = None
 
@@ -211,9 +214,7 @@ def on_each(names: Iterable[str], action: Callable[[str], T], what: str, timeout
 
     wanted = list(names)
     done: dict[str, T | Exception] = {}
-    threads = [Thread(target=attempt, args=(name, done), name=f"{what} {name}", daemon=True) for name in wanted]
-    for thread in threads:
-        thread.start()
+    threads = [waiting.thread(partial(attempt, name, done), f"{what} {name}") for name in wanted]
     for thread in threads:
         thread.join(deadline.remaining_s())
     for name in wanted:

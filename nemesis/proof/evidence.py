@@ -18,6 +18,11 @@ PROC: Final = "proc"
 _NAMED: Final = 4
 
 
+def first_few(words: Sequence[str], between: str = ", ", shown: int = _NAMED) -> str:
+    """Pure: the first ones, and how many more there are: ``a, b, c, d and 3 more``."""
+    return between.join(words[:shown]) + (f" and {len(words) - shown} more" if len(words) > shown else "")
+
+
 class Judged(msgspec.Struct, frozen=True):
     """Evidence, and whether what is missing could be probes that a busy machine swallowed: worth a second look."""
 
@@ -27,8 +32,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 def _cells(links: Sequence[Link], received: Mapping[Link, int], sent: int) -> str:
     """Up to four links with what arrived, for the reader who asks which ones."""
-    named = [f"{a}→{b} {received.get((a, b), 0)} of {sent}" for a, b in links[:_NAMED]]
-    return ", ".join(named) + (f" and {len(links) - _NAMED} more" if len(links) > _NAMED else "")
+    return first_few([f"{a}→{b} {received.get((a, b), 0)} of {sent}" for a, b in links])
 
 
 def _details(received: Mapping[Link, int], sent: int, wrong: Sequence[Link]) -> dict[str, Any]:
@@ -142,6 +146,7 @@ def unasked(found: Sequence[Counter], asked: Sequence[Rule]) -> tuple[str, ...]:
     known = {_rounded(rule) for rule in asked}
     return tuple(
         f"from {one.rule.address}{'' if one.rule.probability is None else f' a share of {one.rule.probability:g}'}"
+        f"{one.rule.match and f' {one.rule.match}'}"
         for one in found
         if _rounded(one.rule) not in known
     )
@@ -154,6 +159,16 @@ def beside_others(evidence: Evidence, disturbed: frozenset[Link]) -> Evidence:
     details = evidence.details | {"beside": [f"{a}>{b}" for a, b in sorted(disturbed)]}
     summary = f"{evidence.summary}, {len(disturbed)} links are hit by another fault too"
     return msgspec.structs.replace(evidence, summary=summary, details=details)
+
+
+def both(first: Evidence, second: Evidence) -> Evidence:
+    """Two looks as one: proven if each is."""
+    return msgspec.structs.replace(
+        first,
+        proven=first.proven and second.proven,
+        summary=f"{first.summary}, {second.summary}",
+        details=first.details | second.details,
+    )
 
 
 def each_node(facts: Mapping[str, tuple[bool, str]], details: dict[str, Any] | None = None) -> Evidence:

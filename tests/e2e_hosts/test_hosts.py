@@ -28,8 +28,9 @@ def test_seven_hosts_reach_each_other_by_name_and_nothing_else(sandbox):
     for name, host in up.hosts.items():
         assert host.run("hostname", timeout_s=5).text == name
         assert host.run("id", "-u", timeout_s=5).text == "0"
-        assert host.capabilities >= frozenset(Capability) - {Capability.MACHINE}
+        assert host.capabilities >= frozenset(Capability) - {Capability.MACHINE, Capability.DISK}
         assert (host.machine is not None) == (Capability.MACHINE in host.capabilities)
+        assert (host.machine is None) == (Capability.DISK in host.capabilities), "containers may not mount"
         for other, peer in up.hosts.items():
             assert host.run("getent", "hosts", other, timeout_s=5).text.split()[0] == peer.address
         assert host.run("ip", "route", "get", "192.0.2.1", timeout_s=5).returncode != 0

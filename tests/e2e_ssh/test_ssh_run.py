@@ -50,15 +50,17 @@ def test_a_run_with_a_partition_is_valid_and_leaves_the_machines_as_they_were(la
 
 
 @pytest.mark.backends
-@pytest.mark.parametrize("nemesis", FAULTS)
+@pytest.mark.parametrize("nemesis", FAULTS[2:])
 def test_minimq_is_valid_on_machines(lab, nemesis):
+    """The other faults: tests/e2e_docker/test_docker_runs.py."""
     options = ("--time-limit", "30", "--fault-interval", "5", "--rate", "100")
     valid_run(lab(*MINIMQ), "--system", "minimq", "--nemesis", nemesis, *options)
 
 
 @pytest.mark.backends
-@pytest.mark.parametrize("nemesis", FAULTS)
+@pytest.mark.parametrize("nemesis", FAULTS[2:])
 def test_rocketmq_is_valid_on_machines(lab, nemesis, monkeypatch):
+    """The other faults: tests/e2e_docker/test_docker_runs.py."""
     made = lab("n1", *MINIMQ)
     monkeypatch.setenv("CHAOS_CACHE", str(Path.home() / ".cache" / "chaos"))  # Maven takes minutes
     options = ("--set", "client.routing=follow", *ROCKETMQ_FAULTS)

@@ -21,6 +21,8 @@ SIZES = st.integers(1, 9)
 FAULTS = sorted(name for name, entry in catalog().items() if entry.fault is not None)
 OF_LINKS = [name for name in FAULTS if catalog()[name].how.on_links()]
 OF_NODES = [name for name in FAULTS if name not in OF_LINKS]
+PARTITIONS = ("partition", "flap", "staged-heal")
+"""Those that cut the links between their sides, and none within."""
 SUFFIXES = ["", "@broker", "@controller", "@broker+controller"]
 
 
@@ -111,14 +113,16 @@ def test_network_faults_touch_only_links_of_the_named_roles(case):
     one_way = {
         "partition-in": {(a, b) for a in scope - its for b in its},
         "partition-out": {(a, b) for a in its for b in scope - its},
+        **{name: {(a, b) for a in scope for b in its if a != b} for name in ("loss-in", "block-port")},
+        **{name: {(a, b) for a in its for b in scope if a != b} for name in ("loss-out", "blackhole", "wrong-arp")},
     }
     if row.fault in one_way:
         assert cut == one_way[row.fault]
         return
     assert cut == {(b, a) for a, b in cut}, "each direction is named once, at the receiver"
-    if row.selector in (Selector.RING, Selector.BRIDGE, Selector.ALL) and row.fault == "partition":
+    if row.selector in (Selector.RING, Selector.BRIDGE, Selector.ALL) and row.fault in PARTITIONS:
         assert its == scope
-    elif row.fault == "partition":
+    elif row.fault in PARTITIONS:
         assert scope - its
         assert cut == {(a, b) for a in scope for b in scope if (a in its) != (b in its)}
     else:

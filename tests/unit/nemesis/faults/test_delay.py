@@ -5,7 +5,7 @@ import pytest
 from chaos.core.errors import UsageError
 from nemesis.faults import params
 from nemesis.faults.delay import Delay, DelayParams, judge
-from nemesis.faults.delay_program import Line
+from nemesis.faults.packet_program import Line
 from nemesis.targets.grudge import all_links, links
 from nemesis.targets.selectors import Selector
 
@@ -95,23 +95,32 @@ def test_parameters_at_their_edges():
     assert params.read(DelayParams, {"delay_ms": "10000", "jitter_ms": "5000"}) == DelayParams(10_000, 5_000)
 
 
+class Gone:
+    """Stands for a queue: hears which packets may go."""
+
+    def __init__(self):
+        self.last = 0
+
+    def let_go(self, last):
+        self.last = last
+
+
 def test_packets_leave_in_their_order_and_each_within_its_bounds():
-    line, came, left = Line(100, 50), {}, {}
+    line, queue, came, left = Line(100, 50), Gone(), {}, {}
     now_ms = 0
     for number in range(1, 2000):
         came[number] = now_ms
-        line.add([number], now_ms / 1e3)
+        line.come(queue, [(number, b"")], now_ms / 1e3)
         now_ms += 1
     gone = 0
     for later_ms in range(now_ms + 200):
-        last = line.due(later_ms / 1e3)
-        for number in range(gone + 1, (last or gone) + 1):
+        line.due(queue, later_ms / 1e3)
+        for number in range(gone + 1, queue.last + 1):
             left[number] = later_ms
-        gone = last or gone
+        gone = queue.last
     assert gone == 1999
     took = [left[number] - came[number] for number in came]
     assert min(took) >= 50
     assert max(took) <= 151
     assert len({round(one, -1) for one in took}) > 3, "the delay varies"
-    assert line.last() is None
     assert line.wait_s(0) == 1.0

@@ -1,5 +1,6 @@
 """Parameters of faults: as they are typed, as they stand in plans and events, and what is said of wrong ones."""
 
+import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Annotated
@@ -257,3 +258,9 @@ def test_the_page_of_faults_is_what_their_classes_say():
     assert (ROOT / "docs/reference/faults.md").read_text() == faults_page.page(), (
         "python -m nemesis.faults.faults_page > docs/reference/faults.md"
     )
+
+
+def test_the_table_beside_other_tools_names_faults_that_there_are():
+    named = {word for row in faults_page.BESIDE for word in re.findall(r"`([a-z-]+)(?::[^`]*)?`", row[-1])}
+    assert named <= faults().keys()
+    assert {"reset", "throttle", "stutter"} <= named

@@ -293,9 +293,8 @@ def test_what_is_missing_is_found_by_the_needs_of_each_fault():
     there = [Fact("iptables", True, "v1.8", gives=Capability.IPTABLES), Fact("maven", False, "not found")]
     assert lacking(there) == {}
     gone = Fact("iptables statistic", False, "no share", "modprobe xt_statistic", gives=Capability.STATISTIC)
-    assert unavailable(faults(), lacking([*there, gone])) == {
-        "loss": "iptables statistic: no share (modprobe xt_statistic)"
-    }
+    why = "iptables statistic: no share (modprobe xt_statistic)"
+    assert unavailable(faults(), lacking([*there, gone])) == dict.fromkeys(("loss", "loss-in", "loss-out"), why)
 
 
 def test_faults_of_whole_containers_need_containers():
