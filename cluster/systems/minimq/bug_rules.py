@@ -24,6 +24,7 @@ from cluster.systems.minimq.master import Master
 from cluster.systems.minimq.messages import AlterSyncStateSet, Group, RefusedReason
 from cluster.systems.minimq.notes import Notes
 from cluster.systems.minimq.replica_state import Replica
+from cluster.systems.minimq.storage import SegmentedLog
 
 LARGE_BATCH: Final = 256
 """Records; a follower that keeps up is sent fewer at once, one that catches up more."""
@@ -90,6 +91,20 @@ def ack_before_fsync(notes: Notes) -> list[Replacement]:
         keep(store, effects)
 
     return [Replacement(rules, "held_end", held_end), Replacement(disk.BrokerStore, "keep", keep_later)]
+
+
+def never_fsync(notes: Notes) -> list[Replacement]:
+    """What the kernel was given counts as durable, and no sync is ever asked for; a kill loses none of it."""
+
+    def held_end(log_end: int, durable_end: int, *, sync_flush: bool) -> int:
+        if sync_flush and durable_end:
+            notes.note(notes.log.at(durable_end - 1))
+        return durable_end if sync_flush else log_end
+
+    def sync(_log: SegmentedLog) -> None:
+        return
+
+    return [Replacement(rules, "held_end", held_end), Replacement(SegmentedLog, "sync", sync)]
 
 
 def minisr_ignored(notes: Notes) -> list[Replacement]:
@@ -362,6 +377,7 @@ def skip_on_long_poll(notes: Notes) -> list[Replacement]:
 BENDS: Final[Mapping[str, Bend]] = {
     "ack-before-replicate": ack_before_replicate,
     "ack-before-fsync": ack_before_fsync,
+    "never-fsync": never_fsync,
     "minisr-ignored": minisr_ignored,
     "no-truncate-on-rejoin": no_truncate_on_rejoin,
     "truncate-acked": truncate_acked,

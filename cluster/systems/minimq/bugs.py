@@ -37,6 +37,14 @@ _DECLARED: Final = (
         options=_SHORT,
     ),
     Bug(
+        name="never-fsync",
+        help="brokers give what they keep to the kernel and never ask it to write",
+        workload="queue",
+        nemesis="all-power-failure@broker",
+        anomaly="lost-write",
+        options=_SHORT,
+    ),
+    Bug(
         name="unclean-election",
         help="without a living member of the SyncStateSet any broker becomes master",
         workload="queue",
@@ -230,6 +238,30 @@ def switch_on(name: str) -> None:
     for replacement in replacements(notes, name):
         setattr(replacement.owner, replacement.name, replacement.function)
     _switched_on.append(notes)
+
+
+_replaced: Final[list[Replacement]] = []
+
+
+def have_on(name: str | None) -> None:
+    """Put one bug in place, or none, in a process that is many nodes one after the other.
+
+    Raises:
+        KeyError: there is no such bug.
+    """
+    if [notes.bug for notes in _switched_on] == ([] if name is None else [name]):
+        return
+    for honest in reversed(_replaced):
+        setattr(honest.owner, honest.name, honest.function)
+    _replaced.clear()
+    _switched_on.clear()
+    if name is not None:
+        notes = Notes(name)
+        for replacement in replacements(notes, name):
+            own = getattr(replacement.owner, replacement.name)
+            _replaced.append(Replacement(replacement.owner, replacement.name, own))
+            setattr(replacement.owner, replacement.name, replacement.function)
+        _switched_on.append(notes)
 
 
 def take_notes() -> list[str]:

@@ -34,7 +34,7 @@ from cluster.systems.minimq.broker_messages import (
 from cluster.systems.minimq.log import LEAST_OFFSET
 from cluster.systems.minimq.outcomes import expected
 from cluster.systems.minimq.route import Controllers
-from cluster.systems.minimq.rpc import Link
+from cluster.systems.minimq.rpc import Asked, Link
 
 POLL_RECORDS: Final = 32
 READ_RECORDS: Final = 1024
@@ -44,13 +44,16 @@ Perform = Callable[[Invocation, str, int, Received], Awaitable[None]]
 NO_FURTHER: Final = "the broker gave only records below the offset asked for"
 
 
-class MiniMQClient(RoutedClient[Link]):
+class MiniMQClient(RoutedClient[Asked]):
     """One logical client of minimq."""
 
-    def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
-        links = {node.name: Link(node.address) for node in view.of_role("broker")}
+    def __init__(
+        self, view: ClusterView, number: int, clients: int, seed: int, link: Callable[[str], Asked] = Link
+    ) -> None:
+        """``link``: makes the way to a node from its address."""
+        links = {node.name: link(node.address) for node in view.of_role("broker")}
         own = groups.members([*links], config.group_count(view.settings))
-        controllers = Controllers({node.name: Link(node.address) for node in view.of_role("controller")}, [*own])
+        controllers = Controllers({node.name: link(node.address) for node in view.of_role("controller")}, [*own])
         super().__init__(view, number, clients, seed, links, controllers, "the controllers", [*own.values()])
         self._topic = self._group = view.mark  # all clients are members of one consumer group
         self._by_word: Mapping[Word, Perform] = {

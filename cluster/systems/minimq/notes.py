@@ -29,7 +29,7 @@ class Notes:
     """
 
     def __init__(self, bug: str) -> None:
-        self._bug = bug
+        self.bug = bug
         self._waiting: deque[str] = deque(maxlen=NOTES_MAX)
         self._known: dict[str, None] = {}
         self.core: Broker | Controller | None = None
@@ -61,7 +61,7 @@ class Notes:
 
     def note(self, record: Record | None = None, **facts: Any) -> None:
         """Keep that the rule was bent just now, about this record of a broker's log."""
-        told: dict[str, Any] = {"bug": self._bug}
+        told: dict[str, Any] = {"bug": self.bug}
         if isinstance(self.core, Broker):
             told |= {"node": self.core.name, "epoch": self.core.epoch}
         elif self.core is not None:

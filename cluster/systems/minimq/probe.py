@@ -5,7 +5,7 @@ down as it says it: two masters are two observations. Refuses to change anything
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -23,7 +23,7 @@ from cluster.systems.minimq.config import CONTROLLERS
 from cluster.systems.minimq.messages import Accepted, CreateTopic, GetSettings, GetStatus, Refused, Settings, Status
 from cluster.systems.minimq.outcomes import expected
 from cluster.systems.minimq.route import Controllers
-from cluster.systems.minimq.rpc import Link
+from cluster.systems.minimq.rpc import Asked, Link
 
 _ASK_TIMEOUT_S: Final = 1.0
 _PREPARE_TIMEOUT_S: Final = 30.0
@@ -34,11 +34,12 @@ _RETRY_S: Final = 0.1
 class MiniMQProbe:
     """Implements ``cluster.system.Probe``."""
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: ClusterView, link: Callable[[str], Asked] = Link) -> None:
+        """``link``: makes the way to a node from its address."""
         self._view = view
         self._topic = view.mark
         self._subjects = config.subjects(view.settings, view.keys)
-        self._links = {node.name: Link(node.address) for node in view.nodes}
+        self._links = {node.name: link(node.address) for node in view.nodes}
         self._prepared = False
 
     async def prepare(self) -> None:

@@ -8,27 +8,23 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from chaos.core.client import Definite, Indefinite
-from cluster.systems._shared.routing import Route, Served
+from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.minimq.groups import ONE
-from cluster.systems.minimq.messages import Accepted, GetMetadata, Group, Metadata
-from cluster.systems.minimq.rpc import Answer, Link, Request
+from cluster.systems.minimq.messages import Accepted, GetMetadata, Metadata
+from cluster.systems.minimq.rpc import Answer, Asked, Request
 
 
 def route_of(groups: Sequence[Metadata]) -> Route | None:
     """Pure: the route in the controllers' metadata of all groups; None before a broker of each has registered."""
     if not all(metadata.group.brokers for metadata in groups):
         return None
-    return Route(tuple(_served(metadata.group) for metadata in groups))
-
-
-def _served(group: Group) -> Served:
-    return Served(group.master, tuple(each.broker for each in group.brokers if each.broker != group.master))
+    return route_over((one.group.master, [each.broker for each in one.group.brokers]) for one in groups)
 
 
 class Controllers:
     """All controllers, asked as one. Implements ``cluster.systems._shared.routing.RouteSource``."""
 
-    def __init__(self, links: Mapping[str, Link], groups: Sequence[str] = (ONE,)) -> None:
+    def __init__(self, links: Mapping[str, Asked], groups: Sequence[str] = (ONE,)) -> None:
         """``links``: the way to each; ``groups``: those whose masters a route is made of, in its order."""
         self._links = links
         self._groups = tuple(groups)

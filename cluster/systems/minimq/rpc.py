@@ -1,6 +1,6 @@
 """A client's end of the protocol: ``wire``'s frames as a codec of ``_shared.link``, and a link to one node."""
 
-from typing import Final
+from typing import Final, Protocol
 
 from cluster.systems._shared import link
 from cluster.systems.minimq.broker_messages import BrokerAnswer, BrokerRequest
@@ -32,6 +32,18 @@ class Calls:
             return [(back.number, back.body) for back in self._frames.feed(data)]
         except WireError as error:
             raise link.Malformed(str(error)) from None
+
+
+class Asked(Protocol):
+    """What clients need of the way to one node."""
+
+    async def ask(self, request: Request, deadline_ns: int) -> Answer:
+        """One request, one answer. Raises Definite if it was not sent, Indefinite without an answer."""
+        ...
+
+    def close(self) -> None:
+        """Drop every connection; safe to call twice."""
+        ...
 
 
 class Link(link.Link[Request, Answer]):

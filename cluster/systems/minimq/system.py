@@ -9,6 +9,7 @@ from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
 from cluster.bug import Bug
 from cluster.host import NodeSpec
+from cluster.simulation.core import Birth, Links, SimulatedNode, Surroundings, Watch
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
 from cluster.systems.minimq import artefacts as modules
@@ -71,6 +72,32 @@ class MiniMQ:
         from cluster.systems.minimq.client import MiniMQClient
 
         return MiniMQClient(view, number, clients, seed)
+
+    def simulated_node(self, birth: Birth, around: Surroundings) -> SimulatedNode:
+        """A core and what carries out its effects."""
+        from cluster.systems.minimq.simulated import CoreNode
+
+        return CoreNode(birth, around)
+
+    def invariants(self) -> Watch:
+        """See ``invariants``."""
+        from cluster.systems.minimq.invariants import Invariants
+        from cluster.systems.minimq.simulated import CoreNode
+
+        kept = Invariants()
+        return lambda node: kept.look(node.core) if isinstance(node, CoreNode) else None
+
+    def simulated_client(self, view: ClusterView, number: int, clients: int, seed: int, links: Links) -> Client:
+        """As ``client``, over these links."""
+        from cluster.systems.minimq.client import MiniMQClient
+
+        return MiniMQClient(view, number, clients, seed, links)
+
+    def simulated_probe(self, view: ClusterView, links: Links) -> Probe:
+        """As ``probe``, over these links."""
+        from cluster.systems.minimq.probe import MiniMQProbe
+
+        return MiniMQProbe(view, links)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
         """What clients do to a log; slave reads only where slaves are read on purpose."""

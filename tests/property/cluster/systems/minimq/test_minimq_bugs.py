@@ -54,7 +54,11 @@ def run(seed, nemesis, settings, times, **more):
     return told, anomalies(told, min_in_sync=minimum, rto_budget_ms=10_000)
 
 
-@pytest.mark.parametrize("name", bugs.BUGS)
+SIMULATED = [name for name, bug in bugs.BUGS.items() if "power-failure" not in bug.nemesis]
+"""In the simulation a write is durable or was never made: no kernel keeps it meanwhile."""
+
+
+@pytest.mark.parametrize("name", SIMULATED)
 def test_each_bug_shows_the_anomaly_that_it_declares(name, monkeypatch):
     bug = bugs.BUGS[name]
     notes = Notes(name)

@@ -1,0 +1,235 @@
+"""A simulated machine with one node: its process, its disk, its clock, and what has reached it.
+
+The disk makes writes durable in their order, a batch at a time. A process that is killed keeps what was durable and a
+prefix of the batch that was on its way, so a crash comes between any two writes; what it had not handed to the disk is
+gone. A process that is stopped handles what came meanwhile when it goes on.
+"""
+
+import traceback
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+from chaos.core.client import Definite, Indefinite
+from cluster.simulation.core import Birth, SimulatedNode, Surroundings
+from cluster.simulation.network import NS_PER_MS, Network, Weather
+from cluster.simulation.virtual_time import VirtualTime
+
+CLIENT: Final = "client"
+Born = Callable[[Birth, Surroundings], SimulatedNode]
+Settle = Callable[[Any, Exception | None], None]
+"""What a client hears: an answer, or why there is none."""
+
+
+class Machine:
+    """One machine; implements ``Surroundings`` for the node that it carries.
+
+    ``log``: what the node's lives have said. ``watch``: is shown the node after each event.
+    ``pid`` and ``begun``: of the process that was started last, 0 for none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        seed: str,
+        born: Born,
+        time: VirtualTime,
+        network: Network,
+        weather: Weather,
+        peers: dict[str, Any],
+    ) -> None:
+        self.name = name
+        self.files: dict[str, bytes] = {}
+        self.log = bytearray()
+        self.pid = self.begun = self.log_offset = 0
+        self.alive = self.stopped = False
+        self._seed = seed
+        self._born = born
+        self._time = time
+        self._network = network
+        self._weather = weather
+        self._peers: dict[str, Machine] = peers
+        self._draw = Random(f"{seed}/{name}")
+        self._rate = 1.0 + weather.drift * (2 * self._draw.random() - 1)
+        self._ahead_ms = self._draw.randrange(100_000)
+        self._node: SimulatedNode | None = None
+        self._life = 0
+        self._kept: list[Any] = []
+        self._writing: list[Any] = []
+        self._waiting: list[Any] = []
+        self._written = 0
+        self._timers: dict[str, int] = {}
+        self._timer_number = 0
+        self._requests: dict[int, Settle] = {}
+        self._request_number = 0
+        self.watch: Callable[[SimulatedNode], None] = lambda _: None
+        self._inbox: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+
+    def now_ms(self) -> int:
+        """What its own clock shows."""
+        return int(self._time.now_ns() * self._rate) // NS_PER_MS + self._ahead_ms
+
+    def _span(self, bounds: tuple[float, float]) -> int:
+        least, most = bounds
+        return int((least + (most - least) * self._draw.random()) * NS_PER_MS)
+
+    # ------------------------------------------------------------ its process
+
+    def start(self, pid: int) -> None:
+        """Start the node's process; a moment later it serves."""
+        self.pid, self.begun, self.log_offset = pid, self._time.now_ns() // (10 * NS_PER_MS), len(self.log)
+        self.alive, self.stopped = True, False
+        self._life += 1
+        self._time.at(self._time.now_ns() + self._span(self._weather.start_ms), self._come_up, self._life)
+
+    def _come_up(self, life: int) -> None:
+        if life != self._life or not self.alive:
+            return
+        if self.stopped:
+            self._inbox.append((self._come_up, (life,)))
+            return
+        birth = Birth(
+            name=self.name, files=self.files, kept=tuple(self._kept), life=life, seed=f"{self._seed}/{self.name}/{life}"
+        )
+        try:
+            self._node = self._born(birth, self)
+            self._node.start(self.now_ms())
+        except Exception:  # noqa: BLE001 - a node that fails ends, as its process would
+            self._fail()
+            return
+        self.say(f"ready {self.name}")
+        self._to_disk()
+
+    def kill(self) -> None:
+        """End the process at once; fine if it has ended."""
+        if not self.alive:
+            return
+        self.alive = self.stopped = False
+        self._node = None
+        self._life += 1
+        self._kept += self._writing[: self._draw.randint(0, len(self._writing))]
+        self._writing, self._waiting, self._written = [], [], 0
+        self._timers.clear()
+        self._inbox.clear()
+        requests, self._requests = self._requests, {}
+        for settle in requests.values():
+            self._network.stream(self.name, CLIENT, settle, None, Indefinite("connection reset"))
+
+    def stop(self) -> None:
+        """Let the process stand still; fine if it does."""
+        self.stopped = self.alive
+
+    def resume(self) -> None:
+        """Let it go on; fine if it does."""
+        if not self.stopped:
+            return
+        self.stopped = False
+        inbox, self._inbox = self._inbox, []
+        # What has arrived first, then the timers that ran out meanwhile, as in one turn of an event loop.
+        for act, arguments in sorted(inbox, key=lambda each: each[0] == self._on_timer):
+            act(*arguments)
+
+    def _fail(self) -> None:
+        self.say(traceback.format_exc())
+        self.kill()
+
+    def _tell(self, event: Callable[..., None], *arguments: Any) -> None:
+        try:
+            event(*arguments, self.now_ms())
+        except Exception:  # noqa: BLE001 - a node that fails ends, as its process would
+            self._fail()
+            return
+        if self._node is not None:
+            self.watch(self._node)
+        if self._waiting and not self._writing:
+            self._to_disk()
+
+    # ------------------------------------------------------------ what reaches it
+
+    def on_message(self, sender: str, body: Any) -> None:
+        """A message of another node has arrived."""
+        if self.stopped:
+            self._inbox.append((self.on_message, (sender, body)))
+        elif self._node is not None:
+            self._tell(self._node.on_message, sender, body)
+
+    def on_request(self, body: Any, settle: Settle) -> None:
+        """A client's request has arrived."""
+        if self.stopped:
+            self._inbox.append((self.on_request, (body, settle)))
+        elif self._node is None:
+            self._network.stream(self.name, CLIENT, settle, None, Definite("connect: refused"))
+        else:
+            self._request_number += 1
+            self._requests[self._request_number] = settle
+            self._tell(self._node.on_request, self._request_number, body)
+
+    def _on_timer(self, name: str, number: int) -> None:
+        if self._timers.get(name) != number:
+            return
+        if self.stopped:
+            self._inbox.append((self._on_timer, (name, number)))
+        elif self._node is not None:
+            del self._timers[name]
+            self._tell(self._node.on_timer, name)
+
+    # ------------------------------------------------------------ what the node does
+
+    def send(self, to: str, body: Any) -> None:
+        """See ``Surroundings``."""
+        peer = self._peers.get(to)
+        if peer is not None:
+            self._network.send(self.name, to, peer.on_message, self.name, body)
+
+    def answer(self, request: int, body: Any) -> None:
+        """See ``Surroundings``."""
+        settle = self._requests.pop(request, None)
+        if settle is not None:
+            self._network.stream(self.name, CLIENT, settle, body, None)
+
+    def set_timer(self, name: str, delay_ms: float) -> None:
+        """See ``Surroundings``."""
+        self._timer_number += 1
+        self._timers[name] = self._timer_number
+        due_ns = self._time.now_ns() + int(delay_ms * NS_PER_MS / self._rate)
+        self._time.at(due_ns, self._on_timer, name, self._timer_number)
+
+    def cancel_timer(self, name: str) -> None:
+        """See ``Surroundings``."""
+        self._timers.pop(name, None)
+
+    def say(self, line: str) -> None:
+        """See ``Surroundings``."""
+        self.log += f"{self._time.now_ns() / 1e9:.3f} {line}\n".encode()
+
+    # ------------------------------------------------------------ its disk
+
+    def write(self, record: Any) -> None:
+        """See ``Surroundings``."""
+        self._waiting.append(record)
+
+    def _to_disk(self) -> None:
+        if not self._waiting:
+            return
+        self._writing, self._waiting = self._waiting, []
+        weather = self._weather
+        takes_ns = self._span(weather.disk_ms)
+        if weather.slow_sync and self._draw.random() < weather.slow_sync:
+            takes_ns += self._span((0.0, weather.slow_ms))
+        self._time.at(self._time.now_ns() + takes_ns, self._synced, self._life)
+
+    def _synced(self, life: int) -> None:
+        if life != self._life:
+            return
+        self._kept += self._writing
+        self._written += len(self._writing)
+        self._writing = []
+        self._on_written(self._written)
+
+    def _on_written(self, count: int) -> None:
+        if self.stopped:
+            self._inbox.append((self._on_written, (count,)))
+        elif self._node is not None:
+            self._tell(self._node.on_written, count)
+        if self._waiting and not self._writing and not self.stopped:
+            self._to_disk()

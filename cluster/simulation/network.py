@@ -1,0 +1,165 @@
+"""The simulated network: how long messages take, which are lost, repeated or overtaken, whom packet filters cut off.
+
+Between two hosts messages keep their order unless the weather says that some may be overtaken; every draw is of one
+generator, so a seed decides them all. A packet filter's rules catch what arrives at a host, as iptables' would.
+"""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from chaos.core.clock import NS_PER_S
+from cluster.network.packet_filter import Rule
+from cluster.simulation.virtual_time import VirtualTime
+
+PACKET_BYTES: Final = 60
+NS_PER_MS: Final = NS_PER_S // 1000
+
+
+class Weather(msgspec.Struct, frozen=True, kw_only=True):
+    """How the world behaves without any fault.
+
+    ``latency_ms``: least and most of a message. ``repeated``, ``overtaken``: shares of the messages between nodes; one
+    that is overtaken, or the second of two, comes up to ``late_ms`` later. ``disk_ms``: least and most of a sync;
+    ``slow_sync``: the share of syncs that take up to ``slow_ms``. ``drift``: how much faster or slower than the true
+    one a node's clock may run, as a share. ``start_ms``: least and most from a process' start until it serves.
+    """
+
+    latency_ms: tuple[float, float] = (0.1, 1.0)
+    repeated: float = 0.0
+    overtaken: float = 0.0
+    late_ms: float = 20.0
+    disk_ms: tuple[float, float] = (0.5, 3.0)
+    slow_sync: float = 0.0
+    slow_ms: float = 200.0
+    drift: float = 0.0
+    start_ms: tuple[float, float] = (50.0, 150.0)
+
+
+def weather_of(seed: int) -> Weather:
+    """Drawn: half of all seeds have a network that repeats and overtakes, half slow disks, half clocks that drift."""
+    draw = Random(f"{seed}/weather")
+    rough, slow, drifting = (draw.random() < 0.5 for _ in range(3))  # noqa: PLR2004 - half of them
+    return Weather(
+        latency_ms=(0.1, draw.choice((0.5, 1.0, 5.0))),
+        repeated=draw.choice((0.001, 0.02)) if rough else 0.0,
+        overtaken=draw.choice((0.01, 0.1)) if rough else 0.0,
+        late_ms=draw.choice((5.0, 50.0)),
+        slow_sync=draw.choice((0.002, 0.02)) if slow else 0.0,
+        drift=draw.choice((0.0001, 0.01)) if drifting else 0.0,
+    )
+
+
+class CountedRule:
+    """A rule of a host's packet filter, and what it has caught."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.packets = 0
+
+
+class Network:
+    """Everything between hosts, which are known by name."""
+
+    def __init__(self, time: VirtualTime, weather: Weather, draw: Random) -> None:
+        self._time = time
+        self._weather = weather
+        self._draw = draw
+        self._names: dict[str, str] = {}
+        self._rules: dict[str, dict[str, list[CountedRule]]] = {}
+        self._caught: dict[tuple[str, str], tuple[CountedRule, ...]] = {}
+        self._unplugged: set[str] = set()
+        self._arrived_ns: dict[tuple[str, str], int] = {}
+
+    def join(self, name: str, address: str) -> None:
+        """A host is there."""
+        self._names[address] = name
+        self._rules[name] = {}
+
+    def name_at(self, address: str) -> str:
+        """The host that has an address."""
+        return self._names[address]
+
+    # ------------------------------------------------------------ packet filters
+
+    def hold(self, host: str, chain: str, rules: Sequence[Rule]) -> None:
+        """Make a chain of a host's packet filter hold exactly these rules; what they have caught is counted anew."""
+        self._rules[host][chain] = [CountedRule(rule) for rule in rules]
+        self._look_at_rules()
+
+    def release(self, host: str, chain: str) -> None:
+        """Remove a chain; fine if there is none."""
+        self._rules[host].pop(chain, None)
+        self._look_at_rules()
+
+    def chains(self, host: str) -> dict[str, list[CountedRule]]:
+        """What a host's packet filter holds."""
+        return self._rules[host]
+
+    def _look_at_rules(self) -> None:
+        found: dict[tuple[str, str], list[CountedRule]] = {}
+        for host, chains in self._rules.items():
+            for counted in (each for rules in chains.values() for each in rules):
+                peer = self._names.get(counted.rule.address, "")
+                link = (peer, host) if counted.rule.direction == "INPUT" else (host, peer)
+                found.setdefault(link, []).append(counted)
+        self._caught = {link: tuple(rules) for link, rules in found.items()}
+
+    def unplug(self, host: str) -> None:
+        """Take a host off the network."""
+        self._unplugged.add(host)
+
+    def plug(self, host: str) -> None:
+        """Put it back."""
+        self._unplugged.discard(host)
+
+    def is_plugged(self, host: str) -> bool:
+        """Whether it is on the network."""
+        return host not in self._unplugged
+
+    def passes(self, source: str, target: str) -> bool:
+        """Whether a packet that is sent now arrives; counts it where a rule catches it."""
+        if self._unplugged and (source in self._unplugged or target in self._unplugged):
+            return False
+        for counted in self._caught.get((source, target), ()):
+            share = counted.rule.probability
+            if share is None or self._draw.random() < share:
+                counted.packets += 1
+                return False
+        return True
+
+    # ------------------------------------------------------------ messages
+
+    def latency_ns(self) -> int:
+        """How long one message takes."""
+        least, most = self._weather.latency_ms
+        return int((least + (most - least) * self._draw.random()) * NS_PER_MS)
+
+    def send(self, source: str, target: str, arrive: Callable[..., object], *arguments: Any) -> None:
+        """Let a message between nodes arrive, if it does: perhaps late, twice or behind a later one."""
+        if not self.passes(source, target):
+            return
+        weather, draw = self._weather, self._draw
+        if weather.repeated and draw.random() < weather.repeated:
+            self._later(arrive, arguments)
+        if weather.overtaken and draw.random() < weather.overtaken:
+            self._later(arrive, arguments)
+        else:
+            self._in_order(source, target, arrive, arguments)
+
+    def stream(self, source: str, target: str, arrive: Callable[..., object], *arguments: Any) -> None:
+        """Let a message of a connection between a client and a node arrive once and in order, unless it is lost."""
+        if self.passes(source, target):
+            self._in_order(source, target, arrive, arguments)
+
+    def _in_order(self, source: str, target: str, arrive: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        link = (source, target)
+        at_ns = max(self._time.now_ns() + self.latency_ns(), self._arrived_ns.get(link, 0))
+        self._arrived_ns[link] = at_ns
+        self._time.at(at_ns, arrive, *arguments)
+
+    def _later(self, arrive: Callable[..., object], arguments: tuple[Any, ...]) -> None:
+        late_ns = int(self._draw.random() * self._weather.late_ms * NS_PER_MS)
+        self._time.at(self._time.now_ns() + self.latency_ns() + late_ns, arrive, *arguments)

@@ -1,0 +1,230 @@
+"""What the harness does to hosts, done to simulated ones: processes, packet filters, links and proofs of all of it."""
+
+import itertools
+from random import Random
+
+import pytest
+
+from chaos.core import waiting
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import Deadline, now_ns
+from chaos.core.errors import DeployError
+from chaos.core.runinfo import NodeInfo
+from cluster.cluster import Node
+from cluster.hosts import interface
+from cluster.network import packet_filter, probe_matrix
+from cluster.network.packet_filter import Rule
+from cluster.nodes import process, process_end
+from cluster.simulation.host import SimulatedHost
+from cluster.simulation.links import MachineLink
+from cluster.simulation.machine import CLIENT, Machine
+from cluster.simulation.network import Network, Weather
+from cluster.simulation.virtual_time import VirtualTime
+from cluster.system import Launch
+
+LAUNCH = Launch(argv=("echo",), env={}, files={"conf": b"x"}, ready_pattern="ready", logs=(), data=())
+
+
+class EchoNode:
+    """Writes each request down and answers it with all that is kept once that is durable."""
+
+    def __init__(self, birth, around):
+        self.kept = list(birth.kept)
+        self.around = around
+        self.open, self.answered = [], 0
+        self.told = []
+
+    def start(self, now_ms):
+        self.around.set_timer("beat", 100)
+
+    def on_message(self, sender, body, now_ms):
+        self.told.append((sender, body))
+
+    def on_request(self, request, body, now_ms):
+        if body == "fail":
+            raise RuntimeError("as asked")
+        self.kept.append(body)
+        self.around.write(body)
+        self.open.append(request)
+
+    def on_timer(self, name, now_ms):
+        self.told.append((name, now_ms))
+        self.around.set_timer("beat", 100)
+
+    def on_written(self, count, now_ms):
+        for request in self.open[self.answered : count]:
+            self.around.answer(request, tuple(self.kept))
+        self.answered = count
+
+
+class World:
+    def __init__(self, weather=None):
+        self.time = VirtualTime()
+        self.network = Network(self.time, weather or Weather(), Random(1))
+        self.machines, self.hosts, self.nodes = {}, {}, {}
+        pids = itertools.count(100)
+        for number, name in enumerate(("n1", "n2", CLIENT), 1):
+            address = f"198.18.0.{number}"
+            self.network.join(name, address)
+            machine = None
+            if name != CLIENT:
+                machine = self.machines[name] = Machine(
+                    name, "s", EchoNode, self.time, self.network, weather or Weather(), self.machines
+                )
+            host = self.hosts[name] = SimulatedHost(name, address, self.network, machine, lambda: next(pids))
+            if machine is not None:
+                self.nodes[name] = Node(NodeInfo(name=name, role="r", address=address), host, LAUNCH)
+        for host in self.hosts.values():
+            host.meet({each.address: each for each in self.hosts.values()})
+
+    def up(self, name="n1"):
+        process.start(self.nodes[name], "run")
+        process.await_ready(self.nodes[name], Deadline("n1", 10))
+
+    def ask(self, body, name="n1", seconds=1.0):
+        link = MachineLink(self.machines[name], self.network, self.time)
+        return self.time.loop.create_task(link.ask(body, now_ns() + int(seconds * 1e9)))
+
+    def answered(self, *bodies):
+        asked = [self.ask(body) for body in bodies]
+        waiting.sleep(1.1)
+        return [each.result() for each in asked]
+
+
+@pytest.fixture
+def world():
+    made = World()
+    with waiting.kept_by(made.time):
+        yield made
+    made.time.close()
+
+
+def test_a_process_starts_serves_dies_and_starts_again(world):
+    node = world.nodes["n1"]
+    assert process.state(node).pid is None
+    world.up()
+    first = process.state(node)
+    assert (first.alive, first.stopped, first.pid) == (True, False, 100)
+    with pytest.raises(DeployError, match="runs already"):
+        process.start(node, "run")
+    assert process.kill(node).gone
+    world.up()
+    again = process.state(node)
+    assert (again.alive, again.pid) == (True, 101)
+    assert "ready n1" in process_end.last_words(node)
+
+
+def test_what_was_answered_survives_a_kill(world):
+    world.up()
+    assert world.answered("a", "b")[1] == ("a", "b")
+    process.kill(world.nodes["n1"])
+    world.up()
+    assert world.answered("c") == [("a", "b", "c")]
+
+
+def test_a_kill_in_the_middle_of_a_sync_keeps_a_prefix_and_every_prefix_comes():
+    kept = set()
+    for seed in range(60):
+        made = World(Weather(disk_ms=(50, 50)))
+        made.machines["n1"] = machine = Machine(
+            "n1", str(seed), EchoNode, made.time, made.network, Weather(disk_ms=(50, 50)), made.machines
+        )
+        with waiting.kept_by(made.time):
+            machine.start(1)
+            waiting.sleep(1)
+            asked = [made.ask(body) for body in ("0", "a", "b", "c")]  # the first is synced alone
+            waiting.sleep(0.08)
+            machine.kill()
+            waiting.sleep(0.1)
+            assert [type(each.exception()) for each in asked] == [type(None)] + [Indefinite] * 3
+            kept.add(tuple(machine._kept))
+        made.time.close()
+    assert kept >= {("0",), ("0", "a"), ("0", "a", "b"), ("0", "a", "b", "c")}
+    assert all(("0", "a", "b", "c")[: len(each)] == each for each in kept)
+
+
+def test_a_stopped_process_answers_when_it_goes_on(world):
+    world.up()
+    assert process.pause(world.nodes["n1"]).stopped
+    asked = world.ask("late", seconds=10)
+    waiting.sleep(2)
+    assert not asked.done()
+    assert not process.resume(world.nodes["n1"]).stopped
+    waiting.sleep(0.1)
+    assert asked.result() == ("late",)
+
+
+def test_what_clients_are_told(world):
+    refused = world.ask("x")
+    waiting.sleep(0.1)
+    assert isinstance(refused.exception(), Definite)
+    world.up()
+    process.pause(world.nodes["n1"])
+    silent = world.ask("x")
+    waiting.sleep(1.1)
+    assert isinstance(silent.exception(), Indefinite)
+    reset = world.ask("x")
+    waiting.sleep(0.1)
+    process.kill(world.nodes["n1"])
+    waiting.sleep(1.1)
+    assert isinstance(reset.exception(), Indefinite)
+
+
+def test_a_node_that_fails_ends_and_leaves_its_words(world):
+    world.up()
+    broken = world.ask("fail")
+    waiting.sleep(0.1)
+    assert isinstance(broken.exception(), Indefinite)
+    assert process.state(world.nodes["n1"]).gone
+    assert process_end.last_words(world.nodes["n1"]) == "RuntimeError: as asked"
+
+
+def test_clocks_of_nodes_drift_and_never_step_back():
+    made = World(Weather(drift=0.5))
+    with waiting.kept_by(made.time):
+        for name in ("n1", "n2"):
+            made.up(name)
+        before = {name: machine.now_ms() for name, machine in made.machines.items()}
+        waiting.sleep(100)
+        went = {name: machine.now_ms() - before[name] for name, machine in made.machines.items()}
+        assert all(50_000 <= ms <= 150_000 for ms in went.values())
+        assert went["n1"] != went["n2"]
+        beats = [at for name, at in made.machines["n1"]._node.told if name == "beat"]
+        assert {round(b - a) for a, b in itertools.pairwise(beats)} <= {99, 100, 101}, "timers go by the node's clock"
+    made.time.close()
+
+
+def test_packet_filters_hold_what_the_harness_puts_there(world):
+    host = world.hosts["n1"]
+    rules = [Rule("198.18.0.2"), Rule("198.18.0.3", "INPUT", 0.25)]
+    packet_filter.apply(host, "run", rules)
+    for _ in range(4):
+        world.network.passes("n2", "n1")
+    held = packet_filter.held(host, "run")
+    assert [each.rule for each in held.counters] == rules
+    assert (held.counters[0].packets, held.astray) == (4, {})
+    assert packet_filter.listed(host)
+    packet_filter.clear(host, "run")
+    assert packet_filter.listed(host) == ()
+    with pytest.raises(DeployError, match="only drops"):
+        packet_filter.apply(host, "run", [Rule("198.18.0.2", queue=3)])
+
+
+def test_probes_show_cuts_and_unplugged_hosts(world):
+    everything = probe_matrix.measure(world.hosts, 20)
+    assert everything.complete() == set(everything.received)
+    packet_filter.apply(world.hosts["n1"], "run", [Rule("198.18.0.2")])
+    assert probe_matrix.measure(world.hosts, 20).silent() == {("n2", "n1")}
+    packet_filter.clear(world.hosts["n1"], "run")
+    assert interface.is_up(world.hosts["n2"])
+    interface.down(world.hosts["n2"])
+    assert not interface.is_up(world.hosts["n2"])
+    assert probe_matrix.measure(world.hosts, 20).complete() == {("n1", CLIENT), (CLIENT, "n1")}
+    interface.up(world.hosts["n2"])
+    assert len(probe_matrix.measure(world.hosts, 20).complete()) == 6
+
+
+def test_a_command_that_is_not_known_says_so(world):
+    done = world.hosts["n1"].run("tc", "qdisc", timeout_s=1)
+    assert done.returncode == 127
+    assert b"does not know the command tc" in done.stderr

@@ -1,0 +1,81 @@
+"""Weather at 0 does nothing; rules catch what they name, and count it; order is kept unless something overtakes."""
+
+from random import Random
+
+import pytest
+
+from cluster.network.packet_filter import Rule
+from cluster.simulation.network import Network, Weather, weather_of
+from cluster.simulation.virtual_time import VirtualTime
+
+
+def world(**weather):
+    time = VirtualTime()
+    network = Network(time, Weather(**weather), Random(3))
+    for number, name in enumerate(("a", "b", "client"), 1):
+        network.join(name, f"198.18.0.{number}")
+    return time, network
+
+
+def sent(time, network, count=2000):
+    seen = []
+    for number in range(count):
+        network.send("a", "b", seen.append, number)
+    time.sleep(10)
+    time.close()
+    return seen
+
+
+def test_without_weather_everything_comes_once_and_in_order():
+    assert sent(*world()) == list(range(2000))
+
+
+def test_messages_are_repeated_as_often_as_asked():
+    seen = sent(*world(repeated=0.1))
+    assert sorted(set(seen)) == list(range(2000))
+    assert 2120 < len(seen) < 2280
+
+
+def test_messages_are_overtaken_as_often_as_asked():
+    seen = sent(*world(overtaken=0.1, latency_ms=(1, 1)))
+    assert sorted(seen) == list(range(2000))
+    late = sum(value < max(seen[:position], default=-1) for position, value in enumerate(seen))
+    assert 120 < late < 280
+
+
+def test_a_cut_catches_one_direction_and_counts():
+    time, network = world()
+    network.hold("b", "CHAOS-1", [Rule("198.18.0.1")])
+    assert [network.passes("a", "b") for _ in range(3)] == [False] * 3
+    assert network.passes("b", "a")
+    assert network.passes("client", "b")
+    assert [each.packets for each in network.chains("b")["CHAOS-1"]] == [3]
+    network.release("b", "CHAOS-1")
+    assert network.passes("a", "b")
+    time.close()
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_a_share_is_lost(share):
+    time, network = world()
+    network.hold("b", "CHAOS-1", [Rule("198.18.0.1", "INPUT", share)])
+    arrived = sum(network.passes("a", "b") for _ in range(5000))
+    assert abs(arrived / 5000 - (1 - share)) < 0.03
+    time.close()
+
+
+def test_an_unplugged_host_is_alone():
+    time, network = world()
+    network.unplug("b")
+    assert not any(network.passes(*link) for link in (("a", "b"), ("b", "a"), ("client", "b")))
+    assert network.passes("client", "a")
+    network.plug("b")
+    assert network.passes("a", "b")
+    time.close()
+
+
+def test_weather_is_of_the_seed_and_of_every_kind():
+    drawn = [weather_of(seed) for seed in range(200)]
+    assert drawn == [weather_of(seed) for seed in range(200)]
+    for kind in ("repeated", "overtaken", "slow_sync", "drift"):
+        assert 60 < sum(getattr(weather, kind) > 0 for weather in drawn) < 140, kind

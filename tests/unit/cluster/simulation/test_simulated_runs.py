@@ -1,0 +1,62 @@
+"""Whole runs in simulated time: their faults are proven, the same seed is the same history, and bugs are found."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+from chaos.core.errors import UsageError
+from chaos.testing import FakeSystem, simulate
+
+pytestmark = pytest.mark.broad
+
+
+def digest(folder):
+    """Of all that a history is."""
+    found = hashlib.sha256()
+    files = [path for path in (folder / "history").rglob("*") if path.is_file()]
+    for path in sorted([*files, folder / "plan.jsonl"]):
+        found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def test_kills_and_partitions_are_proven_and_healed(tmp_path):
+    done = simulate(tmp_path, nemesis="leader-kill,random-partition,random-suspend,random-loss,random-disconnect")
+    assert done.exit_code == 0, done.lines
+    assert {fault.proven and fault.healed for fault in done.results.faults} == {True}
+    assert len(done.results.faults) > 3
+
+
+def test_the_same_seed_is_the_same_history_in_every_process(tmp_path):
+    runs = []
+    for hash_seed in ("0", "1"):
+        store = tmp_path / hash_seed
+        command = ["run", "--backend", "sim", "--nemesis", "all", "--seed", "7", "--time-limit", "30s"]
+        subprocess.run(
+            [sys.executable, "-m", "chaos", *command, "--store", str(store), "--report", "summary"],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            check=True,
+            capture_output=True,
+        )
+        runs.append(digest((store / "latest").resolve()))
+    assert runs[0] == runs[1]
+    assert digest(simulate(tmp_path, nemesis="all", seed=8, time_limit_s=30.0).folder) != runs[0]
+
+
+def test_a_bug_is_found_and_is_gone_in_the_next_run(tmp_path):
+    asked = {"nemesis": "leader-kill", "rate": 50.0, "seed": 3}
+    bent = simulate(tmp_path, bug="ack-before-replicate", **asked)
+    assert bent.results.answer is False
+    assert simulate(tmp_path, **asked).exit_code == 0
+
+
+def test_a_system_of_processes_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="--backend sim: fake runs as processes only"):
+        simulate(tmp_path, FakeSystem())
+
+
+def test_whole_containers_are_refused(tmp_path):
+    with pytest.raises(Exception, match="simulated hosts have none"):
+        simulate(tmp_path, kill="container")
