@@ -1,4 +1,4 @@
-"""One logical client: registers are keys; sets and counters are numbers that processes add to keys of their own.
+"""One logical client: registers are keys, ids revisions; sets and counters are numbers in keys of single processes.
 
 etcd has neither sets nor counters, and reading a key to write it back is two requests of which another client may come
 in between. So every process keeps the numbers that it added in keys that only it writes, some tens in each, and a read
@@ -7,25 +7,35 @@ the key was written as often as was acknowledged, so that nothing lost is ever w
 doubt never adds again (semantics.md, 1), so nobody has to know how its key ended.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 
-from chaos.core.client import Definite, Received
-from chaos.core.op import Invocation
+from chaos.core.client import Definite, Indefinite, Received
+from chaos.core.op import Invocation, Word
+from chaos.models.coordination import lease, lock, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.launch import MEMBER
+from cluster.systems.etcd.leases import Leases
+from cluster.systems.etcd.locks import Locks
 from cluster.systems.etcd.members import Members
+from cluster.systems.etcd.transactions import Transactions
+from cluster.systems.etcd.watches import Watches
 
 NUMBERS: Final = 50
 """So many numbers a process keeps in one key: a value stays small, and a read takes few keys."""
 
-_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters"}
+_Perform = Callable[[Gateway, Invocation, int], Awaitable[Any]]
+"""Do an operation at a member before its deadline."""
+
+_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids"}
 
 
 class _Pair(msgspec.Struct):
@@ -36,8 +46,12 @@ class _Ranged(msgspec.Struct):
     kvs: list[_Pair] = []
 
 
+class _Header(msgspec.Struct):
+    revision: int = 0
+
+
 class _Put(msgspec.Struct):
-    pass
+    header: _Header = msgspec.field(default_factory=_Header)
 
 
 class _Decided(msgspec.Struct):
@@ -52,9 +66,21 @@ class EtcdClient(RoutedClient[Gateway]):
         super().__init__(view, number, clients, seed, gateways, Members(gateways), "the members")
         self._mark = view.mark
         self._serializable = view.settings["client.serializable"] == "true"
+        self._others: dict[type[Word], _Perform] = {
+            transactions.F: Transactions(view.mark, serializable=self._serializable).perform,
+            lock.F: Locks(view.mark, fencing=view.settings["client.fencing"] == "true").perform,
+            lease.F: Leases(view.mark, self._run).perform,
+        }
+        self._watches = Watches(view.mark)
         self._added: dict[str, list[int]] = {}
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        if isinstance(op.f, watch.F):
+            await self._watches.perform(self._links[node], op, deadline_ns, received)
+            return
+        if (other := self._others.get(type(op.f))) is not None:
+            received.result = await other(self._links[node], op, deadline_ns)
+            return
         gateway, key = self._links[node], f"{self._mark}/{_KINDS[type(op.f)]}/{op.key}"
         if op.f is register.F.READ:
             values = await self._range(gateway, {"key": key.encode()}, deadline_ns)
@@ -68,6 +94,11 @@ class EtcdClient(RoutedClient[Gateway]):
             await self._add(gateway, f"{key}/{op.process}", op.argument.element, deadline_ns)
         elif op.f is counter.F.ADD:
             await self._add(gateway, f"{key}/{op.process}", op.argument.amount, deadline_ns)
+        elif op.f is unique_ids.F.GENERATE:
+            put = await gateway.call("/v3/kv/put", _put(key, ""), _Put, deadline_ns, write=True)
+            if not put.header.revision:
+                raise Indefinite("malformed answer: a put without a revision")
+            received.result = unique_ids.Id(put.header.revision)
         else:
             keys = {"key": f"{key}/".encode(), "range_end": f"{key}0".encode()}  # 0 comes behind /
             values = await self._range(gateway, keys, deadline_ns)

@@ -1,6 +1,6 @@
 """The way to a member: its JSON gateway."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from chaos.core.client import Definite, Indefinite
 from cluster.systems._shared.http import OK, HttpLinks, Request
 from cluster.systems.etcd.outcomes import outcome
+from cluster.systems.etcd.streams import lines_of
 
 CLIENT_PORT: Final = 2379
 PEER_PORT: Final = 2380
@@ -19,6 +20,7 @@ class Gateway:
     """A member's gateway."""
 
     def __init__(self, host: str, port: int = CLIENT_PORT) -> None:
+        self._address = host, port
         self._links = HttpLinks(host, port)
 
     async def call(
@@ -52,6 +54,10 @@ class Gateway:
             return msgspec.json.decode(answer.body, type=kind, strict=False)  # int64 come as strings
         except msgspec.DecodeError as error:
             raise (Indefinite if write else Definite)(f"malformed answer: {error}") from None
+
+    def lines(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[bytes]:
+        """One request whose answer has no end: see ``streams.lines_of``."""
+        return lines_of(*self._address, path, body)
 
     def close(self) -> None:
         """Drop every connection that is not in use; safe to call twice."""

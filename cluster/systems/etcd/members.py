@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
-from cluster.systems._shared.routing import Route, Served
+from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.etcd.gateway import Gateway
 
 _VARIABLES: Final = "/debug/vars"
@@ -61,12 +61,12 @@ class Members:
                     continue
                 leader = self.leader(max(heard, key=lambda said: (said.term, said.lead != "0")))
                 if len(heard) > len(asked) // 2 and leader is not None:
-                    return Route((Served(leader, tuple(name for name in self._gateways if name != leader)),))
+                    return route_over([(leader, self._gateways)])
         finally:
             for task in asked:
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
-        return Route((Served(None, tuple(self._gateways)),)) if heard else None
+        return route_over([(None, self._gateways)]) if heard else None
 
     def close(self) -> None:
         """Drop every connection; safe to call twice."""

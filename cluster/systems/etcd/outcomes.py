@@ -30,6 +30,7 @@ TABLE: Final[tuple[Row, ...]] = (
     Row("etcdserver: rpc not supported for learner", Type.FAIL, "a learner calls no handler of writes"),
     Row("etcdserver: no leader", Type.FAIL, "said before the handler, to whoever demands a leader"),
     Row("raft proposal dropped", Type.FAIL, "the member's own Raft neither appended nor forwarded it"),
+    Row("etcdserver: requested lease not found", Type.FAIL, "the first thing looked at when the request is applied"),
     Row("etcdserver: request timed out", Type.INFO, _LATE),
     Row("etcdserver: request timed out, possibly due to previous leader failure", Type.INFO, _LATE),
     Row("etcdserver: request timed out, possibly due to connection lost", Type.INFO, _LATE),

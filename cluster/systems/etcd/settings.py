@@ -31,6 +31,7 @@ _OWN: Final = MappingProxyType(
         "client.routing": "mixed",
         "client.routePollInterval": "1",
         "client.serializable": "false",
+        "client.fencing": "true",
         "cluster.members": "3",
         "cluster.learners": "0",
         "process.GOMAXPROCS": "1",
@@ -41,6 +42,7 @@ _OWN: Final = MappingProxyType(
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "client.serializable": ("true", "false"),
+        "client.fencing": ("true", "false"),
         "cluster.members": ("3", "5"),
         "cluster.learners": ("0", "1"),
         "build.gofail": ("true", "false"),
@@ -54,6 +56,7 @@ _ELECTION_MOST_MS: Final = 50_000
 
 RECOVERS_WITHIN_S: Final = 15.0
 """Four times the longest time from a heal until every key had a write acknowledged, 3.5 s, rounded up."""
+_COMPACTED: Final = "what was there before a change may have been compacted"
 ELECTION_TIMEOUTS: Final[Mapping[str, int]] = {"true": 4, "false": 12}
 """By ``pre-vote``, so many of them until there is a leader again.
 
@@ -64,6 +67,7 @@ makes the others wait anew: of two members, each round elects one in about half 
 HELP: Final[Mapping[str, str]] = {
     **routing.CLIENT_HELP,
     "client.serializable": "true: a member answers reads from its own copy, which may be old (default false)",
+    "client.fencing": "false: a guarded write shows no token, so who lost the lock may write (default true)",
     "cluster.members": "how many members there are: 3 (default) or 5",
     "cluster.learners": "1: a learner joins, which gets the log and has no vote (default 0)",
     "process.GOMAXPROCS": "how many processors a member uses at once (default 1: members share a small machine)",
@@ -125,9 +129,14 @@ def _check(name: str, value: str) -> None:
 
 
 def promises(settings: Mapping[str, str]) -> Promises:
-    """Everything that is checked: nothing is by design. How soon it holds depends on the election timeout."""
+    """Everything that is checked, but what compaction takes. How soon it holds depends on the election timeout."""
     elected_s = ELECTION_TIMEOUTS[settings["pre-vote"]] * int(settings["election-timeout"]) / 1000
     within_s = RECOVERS_WITHIN_S + elected_s
+    compacts = settings.get("auto-compaction-retention", "0") != "0"
     return Promises(
-        recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s, replicas_read=True
+        allowed={"watch-wrong-previous": _COMPACTED} if compacts else {},
+        recovers_within_s=within_s,
+        rejoins_within_s=within_s,
+        fails_over_after_s=elected_s,
+        replicas_read=True,
     )

@@ -9,12 +9,15 @@ from chaos.core.client import Client
 from chaos.core.errors import UsageError
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
+from chaos.models.coordination import lease, lock, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
-from cluster.host import NodeSpec
+from chaos.models.transactions import words as transactions
+from cluster.host import Host, NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
 from cluster.systems._shared import debian, gomodules, routing
+from cluster.systems.etcd import admin as admin_of
 from cluster.systems.etcd import launch as launch_of
 from cluster.systems.etcd import programs
 from cluster.systems.etcd import settings as settings_of
@@ -26,6 +29,11 @@ _WORDS: Final[Mapping[str, type[Word]]] = {
     register.MODEL: register.F,
     sets.MODEL: sets.F,
     counter.MODEL: counter.F,
+    transactions.MODEL: transactions.F,
+    unique_ids.MODEL: unique_ids.F,
+    lock.MODEL: lock.F,
+    lease.MODEL: lease.F,
+    watch.MODEL: watch.F,
 }
 _LETTERS: Final = MappingProxyType({MEMBER: "n", LEARNER: "l"})
 
@@ -122,6 +130,14 @@ class Etcd:
 
         return EtcdReplicas(view)
 
+    def admin_actions(self, settings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002 - under all
+        """See ``admin.ACTIONS``."""
+        return admin_of.ACTIONS
+
+    def admin(self, view: ClusterView, host: Host) -> admin_of.EtcdAdmin:
+        """Who acts by the maintenance API."""
+        return admin_of.EtcdAdmin(view, host)
+
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; any other number gives one that follows the leader."""
         from cluster.systems.etcd.client import EtcdClient
@@ -129,7 +145,7 @@ class Etcd:
         return EtcdClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers, sets and counters."""
+        """All words of registers, sets, counters, sources of ids and transactions."""
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

@@ -11,6 +11,7 @@ from system_view import view_of
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
+from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -152,3 +153,18 @@ def test_a_read_takes_the_numbers_of_all_processes_at_once():
 def test_a_pinned_client_stays_on_its_member():
     out, _ = run([op(register.F.READ)] * 2, {RANGE: ranged()}, number=6)
     assert [node for node, _ in out] == ["n2", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "out"),
+    [
+        ({"header": {"revision": "17"}}, ("n1", unique_ids.Id(17))),
+        ({"header": {}}, (Indefinite, "malformed answer: a put without a revision")),
+        (LATE, (Indefinite, LATE["message"])),
+        ({"message": "raft proposal dropped"}, (Definite, "raft proposal dropped")),
+    ],
+)
+def test_an_id_is_the_revision_of_a_put(answer, out):
+    said, asked = run([op(unique_ids.F.GENERATE)], {PUT: answer})
+    assert said == [out]
+    assert asked == [(PUT, {"key": coded(f"{MARK}/ids/3"), "value": ""})], "one request, whatever is answered"

@@ -20,7 +20,7 @@ def test_every_row(row):
     assert (str(write), str(read), bool(row.why)) == (row.text, row.text, True)
 
 
-def test_only_what_raft_never_saw_has_failed():
+def test_only_what_raft_never_saw_or_found_no_lease_has_failed():
     assert [row.text for row in TABLE if row.type is Type.FAIL] == [
         "etcdserver: too many requests",
         "etcdserver: request is too large",
@@ -28,6 +28,7 @@ def test_only_what_raft_never_saw_has_failed():
         "etcdserver: rpc not supported for learner",
         "etcdserver: no leader",
         "raft proposal dropped",
+        "etcdserver: requested lease not found",
     ]
 
 

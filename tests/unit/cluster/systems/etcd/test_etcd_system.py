@@ -15,6 +15,7 @@ def test_defaults():
         "client.routing": "mixed",
         "client.routePollInterval": "1",
         "client.serializable": "false",
+        "client.fencing": "true",
         "cluster.members": "3",
         "cluster.learners": "0",
         "process.GOMAXPROCS": "1",

@@ -1,0 +1,111 @@
+"""What a client asks of a member to take, use and give back a lock, and what it makes of the answers."""
+
+import asyncio
+import base64
+
+import pytest
+from etcd_member import Member, variables
+from system_view import view_of
+
+from chaos.core.client import Definite, Indefinite, Received
+from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.op import Invocation
+from chaos.models.coordination.lock import F, Granted, Lease, Token, Written
+from cluster.systems.etcd.client import EtcdClient
+from cluster.systems.etcd.members import Members
+from cluster.systems.etcd.system import Etcd
+
+MARK = view_of(Etcd()).mark
+GRANT, TXN = "v3/lease/grant", "v3/kv/txn"
+LEASE = {"header": {}, "ID": "77", "TTL": "2"}
+DONE, NOT_DONE = {"header": {"revision": "17"}, "succeeded": True}, {"header": {"revision": "17"}}
+LATE = {"message": "etcdserver: request timed out"}
+DROPPED = {"message": "raft proposal dropped"}
+
+
+def coded(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+HELD, GUARDED = coded(f"{MARK}/locks/3"), coded(f"{MARK}/guarded/3")
+
+
+def run(f, argument, answers, **settings):
+    """What one operation was given or raised, and the requests behind the question for the leader."""
+
+    async def scenario():
+        async with Member(debug__vars=variables(1, 1)) as member:
+            member.answers.update(answers)
+            client = EtcdClient(view_of(Etcd(), **settings), -1, 8, seed=1)
+            client._links = dict.fromkeys(("n1", "n2", "n3"), member.gateway)
+            client._route._source = Members({"n1": member.gateway})
+            received = Received()
+            deadline_ns = now_ns() + 5 * NS_PER_S
+            op = Invocation(process=17, client=0, f=f, key=3, deadline_ns=deadline_ns, argument=argument)
+            try:
+                await client.invoke(op, received)
+                out = received.result
+            except (Definite, Indefinite) as error:
+                out = (type(error), str(error))
+            await client.close()
+            return out, [(path, body) for path, body in member.asked if path.startswith("v3")]
+
+    return asyncio.run(scenario())
+
+
+def decision(made, then):
+    compare = {"key": HELD, "result": "EQUAL", "target": "CREATE", "create_revision": str(made)}
+    return TXN, {"compare": [] if made is None else [compare], "success": [then]}
+
+
+TAKE = {"request_put": {"key": HELD, "value": coded("held"), "lease": "77"}}
+WRITE = {"request_put": {"key": GUARDED, "value": coded("9")}}
+GIVE = {"request_delete_range": {"key": HELD}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "out", "requests"),
+    [
+        ({GRANT: LEASE, TXN: DONE}, Granted(17), 2),
+        ({GRANT: LEASE, TXN: NOT_DONE}, (Definite, "somebody holds the lock"), 2),
+        ({GRANT: LEASE, TXN: LATE}, (Indefinite, LATE["message"]), 2),
+        ({GRANT: LEASE, TXN: DROPPED}, (Definite, DROPPED["message"]), 2),
+        (
+            {GRANT: LEASE, TXN: {"succeeded": True}},
+            (Indefinite, "malformed answer: a transaction without a revision"),
+            2,
+        ),
+        ({GRANT: LATE, TXN: DONE}, (Definite, LATE["message"]), 1),
+        ({GRANT: {"header": {}}, TXN: DONE}, (Definite, "malformed answer: a lease without a number"), 1),
+    ],
+)
+def test_a_lock_is_taken(answers, out, requests):
+    said, asked = run(F.ACQUIRE, Lease(lease_ms=1500), answers)
+    assert said == out
+    assert asked == [(GRANT, {"TTL": "2"}), decision(0, TAKE)][:requests], "each request once"
+
+
+@pytest.mark.parametrize(("fencing", "made"), [("true", 9), ("false", None)])
+def test_a_write_shows_its_token_if_there_is_fencing(fencing, made):
+    said, asked = run(F.GUARDED, Token(token=9), {TXN: DONE}, client__fencing=fencing)
+    assert said == Written(17)
+    assert asked == [decision(made, WRITE)]
+
+
+@pytest.mark.parametrize(("f", "then"), [(F.GUARDED, WRITE), (F.UNLOCK, GIVE)])
+@pytest.mark.parametrize(
+    ("answer", "out"),
+    [
+        (NOT_DONE, (Definite, "the lock is not held under this token")),
+        (LATE, (Indefinite, LATE["message"])),
+        (DROPPED, (Definite, DROPPED["message"])),
+    ],
+)
+def test_who_does_not_hold_the_lock_is_refused(f, then, answer, out):
+    said, asked = run(f, Token(token=9), {TXN: answer})
+    assert said == out
+    assert asked == [decision(9, then)]
+
+
+def test_a_lock_is_given_back():
+    assert run(F.UNLOCK, Token(token=9), {TXN: DONE}) == (None, [decision(9, GIVE)])
