@@ -6,13 +6,15 @@ from chaos.core.clock import Deadline
 
 WIDE: Final = {"width": 1180, "height": 900}
 NARROW: Final = {"width": 390, "height": 800}
+PATIENCE_S: Final = 120
+"""How long what must come is waited for: a browser that shares its machine starts and draws slowly."""
 WORD: Final = 24
 """A longer word may be broken: it is a path, an id or a hash."""
 
 
 def until(page: Any, condition: str) -> None:
     """Wait for a condition in the page; its policy forbids the driver's own way, which evaluates strings."""
-    deadline = Deadline(condition, 30)
+    deadline = Deadline(condition, PATIENCE_S)
     while not page.evaluate(condition):
         deadline.check()
         page.evaluate("() => new Promise(requestAnimationFrame)")

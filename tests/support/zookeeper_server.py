@@ -4,10 +4,19 @@ import asyncio
 import contextlib
 import struct
 
-from cluster.systems.zookeeper.jute import CREATE, DELETE, GET_CHILDREN, GET_DATA, SET_DATA, SYNC
+from cluster.systems.zookeeper.jute import CHECK, CREATE, DELETE, GET_CHILDREN, GET_DATA, MULTI, SET_DATA, SYNC
 from cluster.systems.zookeeper.servers import Server
 
-KINDS = {CREATE: "create", DELETE: "delete", GET_DATA: "get", SET_DATA: "set", GET_CHILDREN: "children", SYNC: "sync"}
+KINDS = {
+    CREATE: "create",
+    DELETE: "delete",
+    GET_DATA: "get",
+    SET_DATA: "set",
+    GET_CHILDREN: "children",
+    SYNC: "sync",
+    CHECK: "check",
+    MULTI: "multi",
+}
 NOT_SERVING = "This ZooKeeper instance is not currently serving requests\n"
 
 
@@ -118,11 +127,49 @@ class FakeServer:
         return True
 
 
+def parsed_multi(body):
+    """The parts of a multi, each as ``parsed`` has it."""
+    parts = []
+    while True:
+        kind, is_end, error = struct.unpack_from(">i?i", body)
+        assert error == -1
+        if is_end:
+            assert (kind, len(body)) == (-1, 9)
+            return parts
+        size = _size(KINDS[kind], body[9:])
+        parts.append(parsed(KINDS[kind], body[9 : 9 + size]))
+        body = body[9 + size :]
+
+
+def _size(kind, body):
+    """How long the body of a request is that others follow."""
+    path, rest = _taken(body)
+    size = 4 + len(path) + 4  # a version
+    if kind in ("set", "create"):
+        data, rest = _taken(rest)
+        size += 4 + len(data)
+    if kind == "create":  # one entry of rights, then flags; the version above is their number
+        size += 4 + len(_taken(rest[8:])[0]) + 8 + len(_taken(_taken(rest[8:])[1])[0]) + 4
+    return size
+
+
+def done(*kinds):
+    """The answer to a multi that was done; what its parts say beside that is left out."""
+    return b"".join(struct.pack(">i?i", kind, False, 0) for kind in kinds) + struct.pack(">i?i", -1, True, -1)
+
+
+def not_done(*errors):
+    """The answer to a multi that was not done."""
+    return b"".join(struct.pack(">i?ii", -1, False, one, one) for one in errors) + struct.pack(">i?i", -1, True, -1)
+
+
 def parsed(kind, body):
     """A request as a tuple: kind, path, and what else it says."""
+    if kind == "multi":
+        return kind, parsed_multi(body)
     path, rest = _taken(body)
     path = path.decode()
-    if kind == "delete":
+    if kind in ("delete", "check"):
         return kind, path, struct.unpack(">i", rest)[0]
     if kind == "set":
         data, rest = _taken(rest)

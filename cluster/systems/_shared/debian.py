@@ -20,7 +20,8 @@ _TIMEOUT_S: Final = 300.0
 class Package(NamedTuple):
     """A package at a version. ``holds``: the folder in it that is kept. ``release``: whose Debian has this version.
 
-    ``beside``: packages at the same version that are unpacked over it. ``libraries``: packages whose shared libraries
+    ``beside``: packages at the same version that are unpacked over it; ``others``: likewise, each with a version of its
+    own. ``libraries``: packages whose shared libraries
     are kept in the folder ``lib`` of what is kept; a machine without them can run the programs too.
     """
 
@@ -32,6 +33,7 @@ class Package(NamedTuple):
     holds: str = "usr/bin"
     beside: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
 
     @property
     def plain_version(self) -> str:
@@ -93,7 +95,8 @@ def _folder(package: Package, environment: Mapping[str, str]) -> Path:
 
 
 def _unpack(package: Package, partial: Path, environment: Mapping[str, str]) -> None:
-    pinned = [f"{name}={package.version}*" for name in (package.name, *package.beside)]
+    versions = {**dict.fromkeys((package.name, *package.beside), package.version), **dict(package.others)}
+    pinned = [f"{name}={version}*" for name, version in versions.items()]
     wanted, program = [*pinned, *package.libraries], package.program
     plain = _failed(["apt-get", "download", *wanted], partial, environment)
     said = plain and _download_with_own_lists(wanted, partial, environment)

@@ -114,6 +114,23 @@ class Connection(asyncio.Protocol, Generic[RequestT, AnswerT]):
             Definite: it was not written.
             Indefinite: it was written, and there is no answer.
         """
+        number = self._write(request)
+        future: asyncio.Future[AnswerT] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = future
+        try:
+            async with asyncio.timeout(seconds_until(deadline_ns)):
+                return await future
+        except TimeoutError:
+            raise Indefinite(NO_ANSWER) from None
+        finally:
+            self._waiting.pop(number, None)
+
+    def tell(self, request: RequestT) -> None:
+        """Write a request that has no answer. Raises Definite: it was not written."""
+        self._write(request)
+
+    def _write(self, request: RequestT) -> int:
+        """Write a request; its number. Raises Definite: it was not written."""
         if self.broken is not None or self._transport is None:
             raise Definite(f"not sent: {self.broken or 'not connected'}")
         if len(self._waiting) >= MAX_IN_FLIGHT or self._transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
@@ -123,16 +140,8 @@ class Connection(asyncio.Protocol, Generic[RequestT, AnswerT]):
             encoded = self._codec.encode(number, request)
         except Malformed as error:
             raise Definite(f"not sent: {error}") from None
-        future: asyncio.Future[AnswerT] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = future
         self._transport.write(encoded)
-        try:
-            async with asyncio.timeout(seconds_until(deadline_ns)):
-                return await future
-        except TimeoutError:
-            raise Indefinite(NO_ANSWER) from None
-        finally:
-            self._waiting.pop(number, None)
+        return number
 
 
 def seconds_until(deadline_ns: int) -> float:
@@ -161,6 +170,14 @@ class Link(Generic[RequestT, AnswerT]):
             if connection.heard_ns < written_ns:
                 self._leave(connection)
             raise
+
+    async def tell(self, request: RequestT, deadline_ns: int) -> None:
+        """Write a request that has no answer.
+
+        Raises:
+            Definite: it was not written.
+        """
+        (await self._connected(deadline_ns)).tell(request)
 
     async def _connected(self, deadline_ns: int) -> Connection[RequestT, AnswerT]:
         if self._current is not None and self._current.broken is None:

@@ -6,7 +6,7 @@ arrives. The module refuses to know how a system is asked.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -47,6 +47,11 @@ class Route(msgspec.Struct, frozen=True):
     def followers(self, key: int) -> tuple[str, ...]:
         """Its followers."""
         return self.subjects[key % len(self.subjects)].followers
+
+
+def route_over(groups: Iterable[tuple[str | None, Iterable[str]]]) -> Route:
+    """Pure: a route from one pair for each subject: its leader, None if it has none, and all nodes that keep it."""
+    return Route(tuple(Served(leader, tuple(name for name in own if name != leader)) for leader, own in groups))
 
 
 class RouteSource(Protocol):

@@ -11,6 +11,7 @@ from typing import Final
 
 from chaos.core.client import Definite, Received
 from chaos.core.op import Invocation
+from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -20,7 +21,7 @@ from cluster.systems.nats import buckets
 from cluster.systems.nats.jetstream import JetStream, Stored
 from cluster.systems.nats.servers import Servers
 
-_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters"}
+_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids"}
 
 
 class NatsClient(RoutedClient[JetStream]):
@@ -54,6 +55,8 @@ class NatsClient(RoutedClient[JetStream]):
         elif op.f is counter.F.ADD:
             self._added += 1
             await server.publish(f"{key}.{op.process}-{self._added}.{op.argument.amount}", b"", deadline_ns)
+        elif op.f is unique_ids.F.GENERATE:
+            received.result = unique_ids.Id(await server.publish(key, b"", deadline_ns))
         else:
             numbers = await self._numbers(server, bucket, name, deadline_ns)
             counted = Found(sum(numbers) if numbers else None)

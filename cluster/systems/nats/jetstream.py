@@ -17,6 +17,7 @@ PORT: Final = 4222
 NO_MESSAGE: Final = 10037
 NO_STREAM: Final = 10059
 EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
+MESSAGE_ID: Final = "Nats-Msg-Id"
 _API: Final = "$JS.API"
 _NOT_FOUND: Final = 404
 _SEQUENCE: Final = "Nats-Sequence"
@@ -46,16 +47,28 @@ class _Acknowledged(msgspec.Struct):
 
 
 class State(msgspec.Struct, frozen=True):
-    """What a stream holds. ``subjects``: subject → messages, of those that were asked for."""
+    """What a stream holds. ``subjects``: subject → messages, of those that were asked for.
+
+    ``deleted``: sequences without a message between the first and the last, where these were asked for.
+    """
 
     last_seq: int
+    first_seq: int = 0
     subjects: dict[str, int] = {}
+    deleted: list[int] | None = None
+
+
+class Answerer(msgspec.Struct, frozen=True):
+    """Who leads a stream: the server that tells of it."""
+
+    leader: str = ""
 
 
 class Info(msgspec.Struct, frozen=True):
     """What a stream's leader says of it."""
 
     state: State
+    cluster: Answerer = Answerer()
 
 
 class ApiRefused(Definite):
@@ -84,7 +97,9 @@ class JetStream(Link[Request, Message]):
         answer = await self.ask(asked, deadline_ns)
         return _read(answer, kind, write=False)
 
-    async def publish(self, subject: str, body: bytes, deadline_ns: int, *, expected: int | None = None) -> int:
+    async def publish(
+        self, subject: str, body: bytes, deadline_ns: int, *, expected: int | None = None, message_id: str = ""
+    ) -> int:
         """Store a message; its number in the stream.
 
         Args:
@@ -92,18 +107,31 @@ class JetStream(Link[Request, Message]):
             body: of the message.
             deadline_ns: when to give up.
             expected: the number of the subject's last message, else it is not stored.
+            message_id: of all messages with it only the first is stored, and the others get its number.
 
         Raises:
             Definite: it was not stored. Indefinite: nobody knows.
         """
         headers = {} if expected is None else {EXPECTED: str(expected)}
+        headers |= {MESSAGE_ID: message_id} if message_id else {}
         answer = await self.ask(Request(subject, body, headers), deadline_ns)
         return _read(answer, _Acknowledged, write=True, expected=expected).seq
 
     async def last(self, stream: str, subject: str, deadline_ns: int) -> Stored | None:
         """The last message of a subject, as the stream's leader has it; None if there is none. Raises as ``api``."""
+        return await self._held(stream, {"last_by_subj": subject}, deadline_ns)
+
+    async def message(self, stream: str, sequence: int, deadline_ns: int) -> Stored | None:
+        """A message as the stream's leader has it; None if it has none there. Raises as ``api``."""
+        return await self._held(stream, {"seq": sequence}, deadline_ns)
+
+    async def following(self, stream: str, subject: str, sequence: int, deadline_ns: int) -> Stored | None:
+        """The first message of a subject from a sequence on, likewise."""
+        return await self._held(stream, {"seq": sequence, "next_by_subj": subject}, deadline_ns)
+
+    async def _held(self, stream: str, which: Mapping[str, Any], deadline_ns: int) -> Stored | None:
         try:
-            return (await self.api(f"STREAM.MSG.GET.{stream}", {"last_by_subj": subject}, _Got, deadline_ns)).message
+            return (await self.api(f"STREAM.MSG.GET.{stream}", which, _Got, deadline_ns)).message
         except ApiRefused as refused:
             if refused.error.err_code == NO_MESSAGE:
                 return None
@@ -111,7 +139,14 @@ class JetStream(Link[Request, Message]):
 
     async def last_of_any(self, stream: str, subject: str, deadline_ns: int) -> Stored | None:
         """The same, as any server that keeps the stream has it: the answer may be old. Raises as ``api``."""
-        answer = await self.ask(Request(f"{_API}.DIRECT.GET.{stream}.{subject}"), deadline_ns)
+        return await self._direct(Request(f"{_API}.DIRECT.GET.{stream}.{subject}"), deadline_ns)
+
+    async def message_of_any(self, stream: str, sequence: int, deadline_ns: int) -> Stored | None:
+        """A message as any server that keeps the stream has it: this one, if it does. Raises as ``api``."""
+        return await self._direct(Request(f"{_API}.DIRECT.GET.{stream}", b'{"seq":%d}' % sequence), deadline_ns)
+
+    async def _direct(self, request: Request, deadline_ns: int) -> Stored | None:
+        answer = await self.ask(request, deadline_ns)
         if answer.status == _NOT_FOUND:
             return None
         if answer.status is not None:
@@ -124,6 +159,10 @@ class JetStream(Link[Request, Message]):
     async def info(self, stream: str, subjects: str, deadline_ns: int) -> Info:
         """What a stream's leader says of it and of the subjects that match a pattern. Raises as ``api``."""
         return await self.api(f"STREAM.INFO.{stream}", {"subjects_filter": subjects}, Info, deadline_ns)
+
+    async def extent(self, stream: str, deadline_ns: int) -> Info:
+        """What a stream's leader says of it and of the sequences that have no message. Raises as ``api``."""
+        return await self.api(f"STREAM.INFO.{stream}", {"deleted_details": True}, Info, deadline_ns)
 
 
 def _of_status(answer: Message) -> ApiError | None:

@@ -17,7 +17,7 @@ from chaos.core.runinfo import NodeInfo
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import least
-from cluster.systems.nats import buckets
+from cluster.systems.nats import streams
 from cluster.systems.nats.jetstream import NO_STREAM, ApiRefused, Info, JetStream
 from cluster.systems.nats.programs import release_of
 from cluster.systems.nats.servers import JetStreamState, Servers
@@ -43,13 +43,14 @@ class NatsProbe(Probe):
         self._view = view
         self._servers = Servers(view)
         self._links = {node.name: JetStream(node.address) for node in view.nodes}
-        self._subjects = buckets.subjects(view.settings, view.keys)
+        self._subjects = streams.subjects(view.settings, view.keys)
+        self._led = {name: one.name for name, one in zip(self._servers.streams, self._subjects, strict=True)}
         self._prepared = False
 
     async def prepare(self) -> None:
-        """Make the buckets; one that is there already as it should be is left. Raises DeployError if refused."""
+        """Make the streams; one that is there already as it should be is left. Raises DeployError if refused."""
         for number, stream in enumerate(self._servers.streams):
-            config = buckets.stream_config(self._view.mark, number, self._view.settings)
+            config = streams.config(self._view.mark, number, self._view.settings)
             await self._ask_any(f"STREAM.CREATE.{stream}", config, Info)
         self._prepared = True
 
@@ -103,7 +104,7 @@ class NatsProbe(Probe):
             raise DeployError(f"{name} does not say its settings in effect: {error}") from None
 
     async def readiness(self) -> str | None:
-        """None when all servers form one group and, once there are buckets, each has a leader and all its servers."""
+        """None when all servers form one group and, once there are streams, each has a leader and all its servers."""
         nodes = self._view.nodes
         states = await asyncio.gather(*(self._said(node.name, _READY_TIMEOUT_S) for node in nodes))
         for node, said in zip(nodes, states, strict=True):
@@ -129,13 +130,13 @@ class NatsProbe(Probe):
         said = await self._said(node.name, timeout_s)
         if isinstance(said, str):
             return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=False, error=said)
-        claims = claims_of(node.name, said, self._servers.streams)
+        claims = claims_of(node.name, said, self._led)
         leads = any(claim.leader == node.name for claim in claims)
         role = "leader" if leads else "follower"
         return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True, role=role, claims=claims)
 
     async def remove(self) -> Removal:
-        """Delete the run's buckets."""
+        """Delete the run's streams."""
         removed, left = [], []
         for stream in self._servers.streams:
             try:
@@ -152,28 +153,32 @@ class NatsProbe(Probe):
             link.close()
 
 
-def claims_of(node: str, said: JetStreamState, streams: tuple[str, ...]) -> tuple[Claim, ...]:
-    """Pure: what a server says of who leads the buckets that it keeps; the leader also who has all that it has."""
+def claims_of(node: str, said: JetStreamState, led: Mapping[str, str]) -> tuple[Claim, ...]:
+    """Pure: what a server says of who leads the streams that it keeps; the leader also who has all that it has.
+
+    ``led``: stream → what it is called as a subject.
+    """
     kept = said.streams()
     out = []
-    for number, name in enumerate(streams):
+    for name, subject in led.items():
         if name not in kept:
             continue
         group = kept[name].cluster
         leader = group.leader or None
         current = {node, *(other.name for other in group.replicas if other.current and not other.offline)}
         members = tuple(sorted(current)) if leader == node else None
-        out.append(Claim(subject=buckets.subject_name(number), leader=leader, members=members))
+        out.append(Claim(subject=subject, leader=leader, members=members))
     return tuple(out)
 
 
-def settings_shown(version: str, said: JetStreamState, streams: tuple[str, ...]) -> dict[str, str]:
+def settings_shown(version: str, said: JetStreamState, names: tuple[str, ...]) -> dict[str, str]:
     """Pure: the settings as a server shows them. Before 2.10 the interval of syncs is not shown and always the same."""
     out = {SYNC: STOCK_SYNC if release_of(version) < SYNC_SINCE else sync_of(said.config)}
     kept = said.streams()
-    for config in (kept[name].config for name in streams if name in kept):
+    for config in (kept[name].config for name in names if name in kept):
         out["cluster.replicas"] = str(config.get("num_replicas"))
-        out["client.directGet"] = "true" if config.get("allow_direct") else "false"
+        if config.get("max_msgs_per_subject") == 1:
+            out["client.directGet"] = "true" if config.get("allow_direct") else "false"
     return out
 
 

@@ -1,4 +1,4 @@
-"""Who leads each bucket, as the servers say it of themselves (``/jsz``)."""
+"""Who leads each stream, as the servers say it of themselves (``/jsz``)."""
 
 import asyncio
 from collections import Counter
@@ -10,8 +10,8 @@ import msgspec
 from chaos.core.client import Definite, Indefinite
 from cluster.system import ClusterView
 from cluster.systems._shared.http import OK, HttpLinks, Request
-from cluster.systems._shared.routing import Route, Served
-from cluster.systems.nats import buckets
+from cluster.systems._shared.routing import Route, route_over
+from cluster.systems.nats import streams
 from cluster.systems.nats.launch import MONITOR_PORT
 
 AnswerT = TypeVar("AnswerT")
@@ -34,12 +34,21 @@ class Group(msgspec.Struct, frozen=True):
     replicas: list[Replica] = []
 
 
+class Copy(msgspec.Struct, frozen=True):
+    """What a server itself holds of a stream: how many messages, between which sequences."""
+
+    messages: int = 0
+    first_seq: int = 0
+    last_seq: int = 0
+
+
 class Stream(msgspec.Struct, frozen=True):
     """A stream that a server keeps."""
 
     name: str
     cluster: Group = Group()
     config: dict[str, Any] = {}
+    state: Copy = Copy()
 
 
 class Account(msgspec.Struct, frozen=True):
@@ -104,23 +113,17 @@ class Servers:
 
     def __init__(self, view: ClusterView) -> None:
         self.monitors = {node.name: Monitor(node.address) for node in view.nodes}
-        count = buckets.number_of(view.settings)
-        self.streams = tuple(buckets.stream_of(buckets.bucket(view.mark, number)) for number in range(count))
-        self._keepers = [buckets.keepers(number, view.settings) for number in range(count)]
+        self.streams = streams.names(view.mark, view.settings, view.keys)
+        self._keepers = [one.nodes for one in streams.subjects(view.settings, view.keys)]
 
     async def ask(self, deadline_ns: int) -> Route | None:
-        """Who leads each bucket by the word of most that answer; None if nobody does."""
+        """Who leads each stream by the word of most that answer; None if nobody does."""
         answers = await asyncio.gather(*(self._heard(name, deadline_ns) for name in self.monitors))
         heard = [one for one in answers if one is not None]
         if not heard:
             return None
         leaders = [leader_of(heard, stream) for stream in self.streams]
-        return Route(
-            tuple(
-                Served(leader, tuple(name for name in keepers if name != leader))
-                for leader, keepers in zip(leaders, self._keepers, strict=True)
-            )
-        )
+        return route_over(zip(leaders, self._keepers, strict=True))
 
     async def _heard(self, name: str, deadline_ns: int) -> Heard | None:
         try:

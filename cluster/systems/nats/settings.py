@@ -10,6 +10,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Promises
 from cluster.systems._shared import routing
+from cluster.systems.nats import streams
 from cluster.systems.nats.programs import Release
 
 ALWAYS: Final = "always"
@@ -22,6 +23,7 @@ DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cluster.replicas": "3",
         "cluster.buckets": "3",
+        streams.KIND: streams.KEY_VALUE,
         SYNC: STOCK_SYNC,
         "client.routing": "mixed",
         "client.routePollInterval": "1",
@@ -33,6 +35,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "cluster.replicas": ("1", "3"),
         "cluster.buckets": tuple(map(str, range(1, _MOST_BUCKETS + 1))),
+        streams.KIND: (streams.KEY_VALUE, streams.LOG),
         "client.directGet": ("true", "false"),
         "client.confirmReads": ("true", "false"),
     }
@@ -47,8 +50,9 @@ RECOVERS_WITHIN_S: Final = 30.0
 
 HELP: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "cluster.replicas": "servers that keep each bucket: 3 (default), a Raft group; 1: one server alone",
+        "cluster.replicas": "servers that keep each stream: 3 (default), a Raft group; 1: one server alone",
         "cluster.buckets": "how many buckets the keys are dealt out to, 1 to 9 (default 3)",
+        streams.KIND: "kv: buckets of keys (default); log: a stream for each queue, as workloads on a log set it",
         SYNC: "how often files are synced: always, or a time such as 10s (default 2m; can be set from NATS 2.10 on)",
         **routing.CLIENT_HELP,
         "client.directGet": "true: any server that keeps a bucket answers reads of registers from its own copy, which "
@@ -92,8 +96,24 @@ def sync_interval_ns(value: str) -> int:
     return round(int(found[1]) * _UNIT_S[found[2]] * NS_PER_S) if found else 0
 
 
+_NO_LEASE: Final = (
+    "a leader answers reads from its own copy and asks nobody whether it still leads; one that was cut off does so "
+    "until it gives up"
+)
+
+
 def promises(settings: Mapping[str, str]) -> Promises:
-    """Everything that is checked: what NATS loses, or reads of the past, is told and not excused."""
+    """Everything that is checked: what NATS loses is told and not excused, nor what a bucket reads of the past.
+
+    A strong read of a log may be old at a leader that was replaced and does not know it.
+    """
     elected_s = ELECTED_WITHIN_S if settings["cluster.replicas"] != "1" else 0.0
     within_s = RECOVERS_WITHIN_S + elected_s
-    return Promises(recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s)
+    logs = streams.are_logs(settings)
+    return Promises(
+        allowed={"stale-tail": _NO_LEASE} if logs and elected_s else {},
+        replicas_read=logs,
+        recovers_within_s=within_s,
+        rejoins_within_s=within_s,
+        fails_over_after_s=elected_s,
+    )

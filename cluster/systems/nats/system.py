@@ -8,13 +8,15 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
+from chaos.models.coordination import unique_ids
+from chaos.models.log.words import MODEL, F
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import debian, gomodules, routing
-from cluster.systems.nats import buckets, programs
+from cluster.systems.nats import buckets, programs, streams
 from cluster.systems.nats import launch as launch_of
 from cluster.systems.nats import settings as settings_of
 from cluster.systems.nats.launch import ROLE
@@ -22,12 +24,12 @@ from cluster.systems.nats.outcomes import NOBODY
 from cluster.systems.nats.programs import PACKAGE
 
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
-    {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F}
+    {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F, unique_ids.MODEL: unique_ids.F}
 )
 
 
 class Nats:
-    """NATS with JetStream, 2.9 of Debian or any later version: three servers, whose buckets are Raft groups.
+    """NATS with JetStream, 2.9 of Debian or any later version: three servers, whose streams are Raft groups.
 
     Implements ``cluster.system.System``, ``cluster.versions.HasVersions`` and ``TakesBuilds``; only ``fetch`` and
     ``built`` are not pure.
@@ -68,8 +70,8 @@ class Nats:
         return tuple(NodeSpec(name=name, role=ROLE) for name in buckets.SERVERS)
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
-        """The buckets."""
-        return buckets.subjects(settings, keys)
+        """The buckets, or the logs of the queues."""
+        return streams.subjects(settings, keys)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``settings.promises``."""
@@ -102,12 +104,31 @@ class Nats:
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; any other number gives one that follows the leaders."""
         from cluster.systems.nats.client import NatsClient
+        from cluster.systems.nats.log import LogClient
 
+        if streams.are_logs(view.settings):
+            return LogClient(view, number, clients, seed)
         return NatsClient(view, number, clients, seed)
 
-    def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers, sets and counters."""
-        return frozenset(_WORDS.get(model, ()))
+    def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
+        """All words of registers, sets, counters and sources of ids; of logs sends and reads, where streams are logs.
+
+        A log that one server keeps has no replica to be read.
+        """
+        if settings.get(streams.KIND, streams.KEY_VALUE) == streams.KEY_VALUE:
+            return frozenset(_WORDS.get(model, ()))
+        if model != MODEL:
+            return frozenset()
+        of_replicas = {F.SLAVE_READ, F.REPLICA} if settings.get("cluster.replicas") != "1" else ()
+        return frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, *of_replicas})
+
+    def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:
+        """Queues are logs. Words of different models may be equal numbers."""
+        return {streams.KIND: streams.LOG} if any(isinstance(word, F) for word in operations) else {}
+
+    def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - under all
+        """By the message's id, within two minutes."""
+        return True
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
         """For each client number, whether it stays on one server."""

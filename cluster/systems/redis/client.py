@@ -1,4 +1,4 @@
-"""One logical client: registers and counters are keys, sets are sets.
+"""One logical client: registers, counters and sources of ids are keys, sets are sets.
 
 A strong read must be answered by a master. A replica answers GET too, so reads are asked with GETEX, which counts as a
 write though it changes nothing: replicas refuse it, and so does a master that has too few of them
@@ -11,20 +11,23 @@ from typing import Final
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import now_ns
 from chaos.core.op import Invocation
+from chaos.models.coordination import lock, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
+from cluster.systems.redis import locks
 from cluster.systems.redis.launch import SERVER
 from cluster.systems.redis.resp import Reply
 from cluster.systems.redis.servers import Server, Servers, groups_of
 from cluster.systems.redis.slots import TAGS
-
-Command = tuple[str | int, ...]
+from cluster.systems.redis.transactions import Command, commands_of, reads_of
 
 _CAS: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2]) return 1 end return 0"
-_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters"}
+_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids", lock.F: "locks"}
+_LISTS_OR_NOT: Final = {True: "lists", False: "cells"}
 _READS: Final = (register.F.READ, sets.F.READ, counter.F.READ)
 _NS_PER_MS: Final = 1_000_000
 _WAIT_MARGIN_MS: Final = 20
@@ -44,28 +47,84 @@ class RedisClient(RoutedClient[Server]):
         self._mark = view.mark
         self._tags = TAGS if mode == "cluster" else ()
         self._wait = int(view.settings["client.wait"])
+        self._fencing = view.settings["client.fencing"] == "true"
         self._replica_reads = view.settings["client.replicaReads"] == "on"
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        command, read = command_of(op, self._key(op)), op.f in _READS
+        if isinstance(op.f, transactions.F):
+            await self._transact(op, node, deadline_ns, received)
+            return
+        if isinstance(op.f, lock.F):
+            await self._lock(op, node, deadline_ns, received)
+            return
+        command, read = command_of(op, self._key(op)), is_read(op)
         commands = [command]
         if read and not self._replica_reads:
             commands = strong(command, f"{self._key(op)}/confirmed", confirmed=bool(self._wait))
-        waits = bool(self._wait) and not (read and self._replica_reads)
-        if waits:
-            commands.append(("WAIT", self._wait, max(1, (deadline_ns - now_ns()) // _NS_PER_MS - _WAIT_MARGIN_MS)))
-        replies = await self._links[node].call(*commands, deadline_ns=deadline_ns, write=not read)
-        confirmed = int(str(replies.pop())) if waits else 0
+        replies, short = await self._asked(node, commands, deadline_ns, read=read)
+        if op.f is unique_ids.F.GENERATE:
+            received.result = unique_ids.Id(int(str(replies[0])))
         if read:
             received.result = answer_of(op, _inner(replies))
         if op.f is register.F.CAS and replies[0] == 0:
             raise Definite("the comparison does not hold")
-        if waits and confirmed < self._wait:
-            raise (Definite if read else Indefinite)(f"{confirmed} of {self._wait} replicas have confirmed it")
+        if short is not None:
+            raise short
+
+    async def _asked(
+        self, node: str, commands: list[Command], deadline_ns: int, *, read: bool
+    ) -> tuple[list[Reply], Definite | Indefinite | None]:
+        """The replies, and what is to be raised where too few replicas have confirmed them.
+
+        Raises:
+            Definite: nothing was changed. Indefinite: nobody knows.
+        """
+        waits = bool(self._wait) and not (read and self._replica_reads)
+        if waits:
+            commands = [
+                *commands,
+                ("WAIT", self._wait, max(1, (deadline_ns - now_ns()) // _NS_PER_MS - _WAIT_MARGIN_MS)),
+            ]
+        replies = await self._links[node].call(*commands, deadline_ns=deadline_ns, write=not read)
+        confirmed = int(str(replies.pop())) if waits else 0
+        if not waits or confirmed >= self._wait:
+            return replies, None
+        return replies, (Definite if read else Indefinite)(f"{confirmed} of {self._wait} replicas have confirmed it")
+
+    async def _transact(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        """Do all of a transaction at once; one that only reads is made to be answered by a master alone."""
+        key, read = self._key(op), op.f not in transactions.CHANGES
+        beside: list[Command] = []
+        if read and not self._replica_reads:
+            beside = [("INCR" if self._wait else "GETEX", f"{key}/confirmed")]
+        replies, short = await self._asked(node, commands_of(op, key, beside), deadline_ns, read=read)
+        try:
+            received.result = reads_of(op, replies[-1])
+        except ValueError as error:
+            raise (Definite if read else Indefinite)(f"malformed answer: {error}") from None
+        if short is not None:
+            raise short
+
+    async def _lock(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        """Do one operation on a lock."""
+        command = locks.command_of(op, self._key(op), fencing=self._fencing)
+        replies, short = await self._asked(node, [command], deadline_ns, read=False)
+        try:
+            received.result = locks.answer_of(op, replies[0])
+        except ValueError as error:
+            raise Indefinite(f"malformed answer: {error}") from None
+        if short is not None:
+            raise short
 
     def _key(self, op: Invocation) -> str:
         tag = f"{{{self._tags[op.key % len(self._tags)]}}}/" if self._tags else ""
-        return f"{tag}{self._mark}/{_KINDS[type(op.f)]}/{op.key}"
+        kind = _LISTS_OR_NOT[op.f in transactions.OF_LISTS] if isinstance(op.f, transactions.F) else _KINDS[type(op.f)]
+        return f"{tag}{self._mark}/{kind}/{op.key}"
+
+
+def is_read(op: Invocation) -> bool:
+    """Whether it changes nothing. Words of different models may have the same number."""
+    return any(op.f is read for read in _READS)
 
 
 def command_of(op: Invocation, key: str) -> Command:
@@ -78,6 +137,8 @@ def command_of(op: Invocation, key: str) -> Command:
         return ("SADD", key, op.argument.element)
     if op.f is counter.F.ADD:
         return ("INCRBY", key, op.argument.amount)
+    if op.f is unique_ids.F.GENERATE:
+        return ("INCR", key)
     return ("SMEMBERS", key) if op.f is sets.F.READ else ("GET", key)
 
 

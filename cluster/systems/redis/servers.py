@@ -8,7 +8,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.runinfo import NodeInfo
 from cluster.system import ClusterView
 from cluster.systems._shared.pool import Pool
-from cluster.systems._shared.routing import Route, Served
+from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.redis import slots
 from cluster.systems.redis.launch import MASTER, PORT, SENTINEL_PORT, SERVER, WATCHER
 from cluster.systems.redis.outcomes import outcome
@@ -93,7 +93,7 @@ class Servers:
     async def ask(self, deadline_ns: int) -> Route | None:
         """Who leads by the newest epoch among those that answer; None if nobody does."""
         if self._mode == "single":
-            return Route((Served(self.servers[0], ()),))
+            return route_over([(self.servers[0], self.servers[:1])])
         if self._mode == "sentinel":
             heard = await _heard(self.watchers, lambda name: self.watched(name, deadline_ns))
             return self._route([max(heard, key=lambda one: one.epoch).master]) if heard else None
@@ -110,13 +110,7 @@ class Servers:
         return out
 
     def _route(self, leaders: Sequence[str | None]) -> Route:
-        groups = groups_of(self.servers, self._mode)
-        return Route(
-            tuple(
-                Served(leader, tuple(name for name in own if name != leader))
-                for leader, own in zip(leaders, groups, strict=True)
-            )
-        )
+        return route_over(zip(leaders, groups_of(self.servers, self._mode), strict=True))
 
     def close(self) -> None:
         """Drop every connection; safe to call twice."""

@@ -35,12 +35,14 @@ _OWN: Final = MappingProxyType(
         "client.routePollInterval": "1",
         "client.wait": "0",
         "client.replicaReads": "off",
+        "client.fencing": "true",
     }
 )
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "cluster.mode": MODES,
         "client.replicaReads": ("on", "off"),
+        "client.fencing": ("true", "false"),
         "appendonly": ("yes", "no"),
         "appendfsync": ("always", "everysec", "no"),
         "replica-serve-stale-data": ("yes", "no"),
@@ -59,6 +61,7 @@ HELP: Final[Mapping[str, str]] = MappingProxyType(
         **routing.CLIENT_HELP,
         "client.wait": "replicas that must confirm each operation before it counts (WAIT; default 0)",
         "client.replicaReads": "on: a server answers reads from its own copy, which may be old (default off)",
+        "client.fencing": "false: a guarded write shows no token, so who lost the lock may write (default true)",
         "appendonly": "yes: every write goes into a file from which a server starts again (default yes)",
         "appendfsync": "when that file is synced: always, everysec or no (default always)",
         "min-replicas-to-write": "a master with fewer replicas refuses writes (default 0)",

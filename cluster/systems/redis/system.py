@@ -8,8 +8,10 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
+from chaos.models.coordination import lock, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
+from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -20,7 +22,14 @@ from cluster.systems.redis import settings as settings_of
 from cluster.systems.redis.launch import SERVER, WATCHER
 
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
-    {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F}
+    {
+        register.MODEL: register.F,
+        sets.MODEL: sets.F,
+        counter.MODEL: counter.F,
+        unique_ids.MODEL: unique_ids.F,
+        lock.MODEL: lock.F,
+        transactions.MODEL: transactions.F,
+    }
 )
 PACKAGE: Final = debian.Package(
     program="redis",
@@ -97,7 +106,7 @@ class Redis:
         return RedisClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers, sets and counters."""
+        """All words of registers, sets, counters, sources of ids, locks and transactions."""
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

@@ -1,4 +1,4 @@
-"""One logical client: registers are nodes; an element of a set, and what is added to a counter, is a node of its own.
+"""One logical client: registers are nodes; elements of sets, additions to counters and ids are nodes of their own.
 
 ZooKeeper answers reads from the copy of the server that is asked, which may be old. So a read is preceded by a sync on
 the same connection, which lets the server catch up with its leader, or by a write (``client.sync``). Only a write
@@ -11,9 +11,11 @@ from typing import Final
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.op import Invocation
+from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems._shared.link import Malformed
@@ -21,10 +23,11 @@ from cluster.systems.zookeeper import jute
 from cluster.systems.zookeeper.outcomes import NO_NODE, outcome
 from cluster.systems.zookeeper.servers import Ensemble, Server
 from cluster.systems.zookeeper.settings import OBSERVER, VOTER
+from cluster.systems.zookeeper.transactions import Transactions, node_at
 
 BARRIER: Final = "barrier"
 """The node that is written before a read with ``client.sync=write``."""
-KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters"}
+KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids"}
 
 
 class ZooKeeperClient(RoutedClient[Server]):
@@ -36,9 +39,13 @@ class ZooKeeperClient(RoutedClient[Server]):
         super().__init__(view, number, clients, seed, servers, source, "the servers", (pinning_order(view),))
         self._mark = view.mark
         self._sync = view.settings["client.sync"]
+        self._transactions = Transactions(f"/{view.mark}", self._sync)
         self._added: dict[str, int] = {}
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        if isinstance(op.f, transactions.F):
+            received.result = await self._transactions.perform(self._links[node], op, deadline_ns)
+            return
         server, path = self._links[node], f"/{self._mark}/{KINDS[type(op.f)]}/{op.key}"
         if op.f is register.F.WRITE:
             await server.call(jute.set_data(path, _data(op.argument.value)), deadline_ns, write=True)
@@ -48,6 +55,8 @@ class ZooKeeperClient(RoutedClient[Server]):
             await server.call(jute.create(f"{path}/{op.argument.element}"), deadline_ns, write=True)
         elif op.f is counter.F.ADD:
             await self._count(server, path, op, deadline_ns)
+        elif op.f is unique_ids.F.GENERATE:
+            received.result = await _next_id(server, path, deadline_ns)
         else:
             received.result = await self._read(server, path, op, deadline_ns)
 
@@ -59,7 +68,7 @@ class ZooKeeperClient(RoutedClient[Server]):
             await _written(server, f"/{self._mark}/{BARRIER}", deadline_ns)
         try:
             if op.f is register.F.READ:
-                node = await _node_at(server, path, deadline_ns)
+                node = await node_at(server, path, deadline_ns)
                 return Found(_number(node.data) if node is not None else None)
             names = await _names(server, path, deadline_ns)
             if op.f is sets.F.READ:
@@ -75,7 +84,7 @@ class ZooKeeperClient(RoutedClient[Server]):
         Until the write is sent, whatever happens changes nothing.
         """
         try:
-            seen = await _node_at(server, path, deadline_ns)
+            seen = await node_at(server, path, deadline_ns)
             if seen is None or _number(seen.data) != asked.expected:
                 raise Definite("the comparison does not hold")
         except (Indefinite, Malformed, ValueError) as error:
@@ -95,6 +104,15 @@ def pinning_order(view: ClusterView) -> list[str]:
     return [name for name in chain.from_iterable(zip_longest(*by_role)) if name is not None]
 
 
+async def _next_id(server: Server, path: str, deadline_ns: int) -> unique_ids.Id:
+    """The number at the end of a new sequential node. Raises Definite or Indefinite."""
+    answer = await server.call(jute.create(f"{path}/", mode=jute.SEQUENTIAL), deadline_ns, write=True)
+    try:
+        return unique_ids.Id(int(jute.path_of(answer.body).rpartition("/")[2]))
+    except (Malformed, ValueError) as error:
+        raise Indefinite(f"malformed answer: {error}") from None
+
+
 async def _written(server: Server, path: str, deadline_ns: int) -> None:
     """Return once a majority has taken a write of this node, or has agreed that there is none.
 
@@ -103,14 +121,6 @@ async def _written(server: Server, path: str, deadline_ns: int) -> None:
     answer = await server.ask(jute.set_data(path, b""), deadline_ns)
     if answer.error not in (0, NO_NODE):
         raise outcome(answer.error, write=False)
-
-
-async def _node_at(server: Server, path: str, deadline_ns: int) -> jute.Node | None:
-    """A node; None if there is none. Raises Definite, Indefinite or Malformed."""
-    answer = await server.ask(jute.get_data(path), deadline_ns)
-    if answer.error not in (0, NO_NODE):
-        raise outcome(answer.error, write=False)
-    return None if answer.error else jute.node_of(answer.body)
 
 
 async def _names(server: Server, path: str, deadline_ns: int) -> list[str]:

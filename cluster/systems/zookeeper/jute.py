@@ -5,6 +5,7 @@ sessions here, so the server ends each by itself once it was idle for ``SESSION_
 """
 
 import struct
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from cluster.systems._shared.link import Malformed
@@ -16,6 +17,8 @@ GET_DATA: Final = 4
 SET_DATA: Final = 5
 GET_CHILDREN: Final = 8
 SYNC: Final = 9
+CHECK: Final = 13
+MULTI: Final = 14
 ANY_VERSION: Final = -1
 SESSION_MS: Final = 60_000
 """How long a connection may be idle; a server ends it then."""
@@ -23,6 +26,11 @@ SESSION_MS: Final = 60_000
 _INT: Final = struct.Struct(">i")
 _HEAD: Final = struct.Struct(">iqi")
 _BEGUN: Final = struct.Struct(">iiq")
+_PART: Final = struct.Struct(">i?i")
+_ERROR: Final = -1
+"""The kind of a part of an answer that is an error, and of what ends the parts."""
+_BESIDE: Final = -2
+"""What the parts of a multi are told that were not the reason why nothing was done."""
 _MOST_BYTES: Final = 8 << 20
 _STAT: Final = struct.Struct(">qqqqiiiqiiq")
 _VERSION_FIELD: Final = 4
@@ -58,14 +66,16 @@ def _text(text: str) -> bytes:
 
 
 _OPEN_ACL: Final = _INT.pack(1) + _INT.pack(31) + _text("world") + _text("anyone")
-_PERSISTENT: Final = _INT.pack(0)
+PERSISTENT: Final = 0
+SEQUENTIAL: Final = 2
+"""How a node is made: it stays until somebody removes it; its name ends with the next number of the node above."""
 SESSION: Final = Request(BEGIN_SESSION, struct.pack(">iqiq", 0, 0, SESSION_MS, 0) + _buffer(bytes(16)) + b"\0")
 """The first request on a connection; its answer is the session."""
 
 
-def create(path: str, data: bytes = b"") -> Request:
+def create(path: str, data: bytes = b"", mode: int = PERSISTENT) -> Request:
     """Make a node that anybody may change."""
-    return Request(CREATE, _text(path) + _buffer(data) + _OPEN_ACL + _PERSISTENT)
+    return Request(CREATE, _text(path) + _buffer(data) + _OPEN_ACL + _INT.pack(mode))
 
 
 def delete(path: str) -> Request:
@@ -93,12 +103,45 @@ def sync(path: str) -> Request:
     return Request(SYNC, _text(path))
 
 
+def check(path: str, version: int) -> Request:
+    """See that a node has this version; only within a multi."""
+    return Request(CHECK, _text(path) + _INT.pack(version))
+
+
+def multi(requests: Sequence[Request]) -> Request:
+    """Do all of these, or none of them."""
+    parts = (_PART.pack(one.kind, False, -1) + one.body for one in requests)
+    return Request(MULTI, b"".join(parts) + _PART.pack(-1, True, -1))
+
+
+def error_of_multi(body: bytes) -> int:
+    """The number of the error for which a multi was not done; 0 if all of it was. Raises Malformed."""
+    errors: list[int] = []
+    while True:
+        at = len(errors) * (_PART.size + _INT.size)
+        if len(body) < at + _PART.size:
+            raise Malformed("a multi without an end")
+        kind, is_end, error = _PART.unpack_from(body, at)
+        if is_end:
+            return next((one for one in errors if one not in (0, _BESIDE)), _BESIDE if errors else 0)
+        if kind != _ERROR and errors:
+            raise Malformed("a multi of which a part was done")
+        if kind != _ERROR:
+            return 0  # its parts are all done
+        errors.append(error)
+
+
 def node_of(body: bytes) -> Node:
     """What a read of a node returned. Raises Malformed."""
     data, end = _taken(body, 0)
     if len(body) < end + _STAT.size:
         raise Malformed("a node without its state")
     return Node(data, _STAT.unpack_from(body, end)[_VERSION_FIELD])
+
+
+def path_of(body: bytes) -> str:
+    """The path of the node that was made. Raises Malformed."""
+    return _taken(body, 0)[0].decode(errors="replace")
 
 
 def names_of(body: bytes) -> list[str]:

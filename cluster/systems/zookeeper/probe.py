@@ -22,6 +22,7 @@ from cluster.systems.zookeeper.jute import Answer, Request
 from cluster.systems.zookeeper.outcomes import NO_NODE, NODE_EXISTS, outcome
 from cluster.systems.zookeeper.servers import Ensemble, Server, state_of
 from cluster.systems.zookeeper.settings import GROUP, NOT_TOLD, promises
+from cluster.systems.zookeeper.transactions import KINDS as TRANSACTIONS
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0
@@ -139,7 +140,7 @@ class ZooKeeperProbe(Probe):
 def levels(view: ClusterView) -> tuple[list[str], list[str], list[str]]:
     """The nodes that a run makes before its load, those of each depth together, the highest first. Pure."""
     root = f"/{view.mark}"
-    kinds = [f"{root}/{kind}" for kind in KINDS.values()]
+    kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS)]
     return [root], [f"{root}/{BARRIER}", *kinds], [f"{kind}/{key}" for kind in kinds for key in range(view.keys)]
 
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
 from cluster.systems._shared.link import CONNECT_TIMEOUT_S, NO_ANSWER, Connection, Link, seconds_until
-from cluster.systems._shared.routing import Route, Served
+from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.zookeeper.jute import SESSION, Answer, Jute, Request
 from cluster.systems.zookeeper.outcomes import outcome
 
@@ -133,7 +133,7 @@ class Ensemble:
         if not heard:
             return None
         leader = leading(heard)
-        return Route((Served(leader, tuple(name for name in self.servers if name != leader)),))
+        return route_over([(leader, self.servers)])
 
     def close(self) -> None:
         """Drop every connection; safe to call twice."""

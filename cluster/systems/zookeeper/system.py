@@ -8,8 +8,10 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
+from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
+from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.nodes.process import STDOUT
@@ -21,7 +23,13 @@ from cluster.systems.zookeeper.servers import CLIENT_PORT, NO_SESSION, numbers
 from cluster.systems.zookeeper.settings import GROUP, LINES, OBSERVER, SWITCHES, VOTER
 
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
-    {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F}
+    {
+        register.MODEL: register.F,
+        sets.MODEL: sets.F,
+        counter.MODEL: counter.F,
+        unique_ids.MODEL: unique_ids.F,
+        transactions.MODEL: transactions.F,
+    }
 )
 _JVM: Final = (
     "-Xmx128m",
@@ -163,7 +171,7 @@ class ZooKeeper:
         return ZooKeeperClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers, sets and counters."""
+        """All words of registers, sets, counters, sources of ids and transactions."""
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

@@ -100,3 +100,9 @@ def test_libraries_of_other_packages_are_kept_beside_the_programs(place):
     assert folder.name.startswith("etcd-3.4-"), "a colon would end it where paths are listed"
     assert (folder / "lib/libx.so.2").read_text() == "code"
     assert Path(place["CALLS"]).read_text() == "download a=5:3.4* b=5:3.4* libx2\n"
+
+
+def test_packages_with_versions_of_their_own_come_along(place):
+    package = Package("etcd", "etcd-server", "3.4.23", "8 MB", others=(("etcd-client", "1:3.5"),))
+    unpacked(package, print, place)
+    assert Path(place["CALLS"]).read_text() == "download etcd-server=3.4.23* etcd-client=1:3.5*\n"

@@ -10,6 +10,7 @@ from system_view import view_of
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
+from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -88,6 +89,7 @@ def run(one, answers, **settings):
         (READ, NOTHING, (GET, b'{"last_by_subj":"%s"}' % KEY.encode(), {}), Found(None)),
         (WRITE, stored(9), (KEY, b"4", {}), None),
         (ADD, stored(9), (f"{KEYS}.sets.3.7", b"", {}), None),
+        (op(unique_ids.F.GENERATE), stored(9), (f"{KEYS}.ids.3", b"", {}), unique_ids.Id(9)),
         (PLUS, stored(9), (f"{KEYS}.counters.3.17-1.2", b"", {}), None),
     ],
 )

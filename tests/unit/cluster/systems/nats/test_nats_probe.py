@@ -19,7 +19,7 @@ from cluster.systems.nats.system import Nats
 NAMES = ("n1", "n2", "n3")
 MARK = view_of(Nats()).mark
 STREAMS = tuple(f"KV_{MARK}-{number}" for number in (1, 2, 3))
-CONFIG = {"num_replicas": 3, "allow_direct": False}
+CONFIG = {"num_replicas": 3, "allow_direct": False, "max_msgs_per_subject": 1}
 META = {"leader": "n3", "cluster_size": 3}
 
 
@@ -33,11 +33,9 @@ def stream(name, own, leader, behind=(), config=CONFIG):
     return {"name": name, "cluster": {"name": MARK, "leader": leader, "replicas": others}, "config": config}
 
 
-def showing(own, leaders, behind=(), meta=META, version="2.9.10", config=CONFIG, jetstream=()):
+def showing(own, leaders, behind=(), meta=META, version="2.9.10", config=CONFIG, jetstream=(), names=STREAMS):
     """What a server shows. ``leaders``: of each stream as it knows them, None: it does not keep it."""
-    kept = [
-        stream(name, own, one, behind, config) for name, one in zip(STREAMS, leaders, strict=True) if one is not None
-    ]
+    kept = [stream(name, own, one, behind, config) for name, one in zip(names, leaders, strict=True) if one is not None]
     accounts = [{"name": "$G", "stream_detail": kept}] if kept else []
     jsz = {"config": dict(jetstream), "meta_cluster": meta, "account_details": accounts}
     return {"varz": {"version": version}, "jsz": jsz}
@@ -257,3 +255,26 @@ def test_the_runs_buckets_are_deleted():
     assert run(ALL, removed, lambda *_: refused(10059, "stream not found")).left == (), "it is not there already"
     left = run(ALL, removed, lambda *_: NOBODY).left
     assert left[0] == f"STREAM.DELETE.{STREAMS[0]}: no responders"
+
+
+LOGS = tuple(f"{MARK}-q{key}" for key in range(4))
+LOG_CONFIG = {"num_replicas": 3, "allow_direct": True, "max_msgs_per_subject": -1}
+
+
+def test_each_queue_is_a_stream_with_a_leader_of_its_own():
+    async def looked(probe, servers):
+        await probe.prepare()
+        seen, sure = await observed(probe, servers), await probe.confirm()
+        return seen, sure, await probe._servers.ask(now_ns() + 5 * NS_PER_S), servers["n1"].asked
+
+    leaders = ("n1", "n2", "n1", "n3")
+    shown = {name: showing(name, leaders, config=LOG_CONFIG, names=LOGS) for name in NAMES}
+    seen, sure, route, asked = run(shown, looked, cluster__streams="log")
+    assert seen["n2"].claims[1] == Claim(subject="q1", leader="n2", members=("n1", "n2", "n3"))
+    assert [claim.subject for claim in seen["n1"].claims] == ["q0", "q1", "q2", "q3"]
+    assert sure.settings == {"cluster.replicas": "3", "server.syncInterval": "2m"}
+    assert [route.leader(key) for key in range(4)] == [*leaders]
+    assert [subject for subject, *_ in asked] == [f"$JS.API.STREAM.CREATE.{name}" for name in LOGS]
+    assert f'"subjects":["{LOGS[0]}"]'.encode() in asked[0][1]
+    assert b'"max_msgs_per_subject":-1,"num_replicas":3,' in asked[0][1]
+    assert b'"allow_direct":true' in asked[0][1], "any server that keeps it may be asked for its copy"

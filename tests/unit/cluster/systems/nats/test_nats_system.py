@@ -6,6 +6,8 @@ import pytest
 from system_view import view_of
 
 from chaos.core.errors import UsageError
+from chaos.models.log.words import F
+from chaos.models.objects import register
 from cluster.systems.nats.settings import DEFAULTS, HELP
 from cluster.systems.nats.system import Nats
 
@@ -115,8 +117,41 @@ def test_nobody_takes_over_a_bucket_with_one_replica():
 
 def test_an_unknown_model_is_not_served():
     assert Nats().operations("log", {}) == frozenset()
+    assert Nats().operations("register", {"cluster.streams": "log"}) == frozenset()
     assert {word.word for word in Nats().operations("register", {})} == {"read", "write", "cas"}
 
 
 def test_a_server_that_has_nobody_to_ask_refuses_by_design():
     assert Nats().refusals == ("no responders",)
+
+
+LOG = {"cluster.streams": "log"}
+
+
+def test_a_log_is_served_where_streams_are_logs():
+    system = Nats()
+    assert system.settings_for(frozenset({F.SEND, F.DRAIN})) == LOG
+    assert system.settings_for(frozenset(register.F)) == {}
+    three, one = (system.resolve({**LOG, "cluster.replicas": number}) for number in ("3", "1"))
+    both = {"send", "poll", "read", "drain"}
+    assert {word.word for word in system.operations("log", three)} == both | {"slave-read", "replica"}
+    assert {word.word for word in system.operations("log", one)} == both, "there is no replica to be read"
+    assert system.idempotent_sends(three)
+
+
+def test_each_queue_has_a_leader():
+    system = Nats()
+    alone = system.subjects(system.resolve({**LOG, "cluster.replicas": "1"}), 4)
+    assert [(one.name, one.nodes, one.keys) for one in alone] == [
+        ("q0", ("n1",), (0,)),
+        ("q1", ("n2",), (1,)),
+        ("q2", ("n3",), (2,)),
+        ("q3", ("n1",), (3,)),
+    ]
+    assert [one.nodes for one in system.subjects(system.resolve(LOG), 2)] == [("n1", "n2", "n3")] * 2
+
+
+def test_only_a_leader_that_was_replaced_may_show_an_old_end_of_a_log():
+    system = Nats()
+    promised = [system.promises(system.resolve({**LOG, "cluster.replicas": number})) for number in ("3", "1")]
+    assert [([*one.allowed], one.replicas_read) for one in promised] == [(["stale-tail"], True), ([], True)]

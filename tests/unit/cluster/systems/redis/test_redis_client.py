@@ -10,6 +10,7 @@ from system_view import view_of
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
+from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -76,6 +77,7 @@ def by(**replies):
         (WRITE, {}, ("SET", KEY, "4"), None),
         (op(sets.F.ADD, sets.Add(element=7)), {"SADD": 1}, ("SADD", f"{MARK}/sets/3", "7"), None),
         (op(counter.F.ADD, counter.Add(amount=-2)), {"INCRBY": 5}, ("INCRBY", f"{MARK}/counters/3", "-2"), None),
+        (op(unique_ids.F.GENERATE), {"INCR": 6}, ("INCR", f"{MARK}/ids/3"), unique_ids.Id(6)),
         (op(counter.F.READ), {"GETEX": "-2"}, ("GETEX", f"{MARK}/counters/3"), Found(-2)),
     ],
 )
@@ -103,10 +105,10 @@ def test_a_replica_takes_no_part(one):
     assert (out, result) == ((Definite, str(READONLY)), None)
 
 
-@pytest.mark.parametrize(("one", "kind"), [(READ, Indefinite), (WRITE, Indefinite)], ids=["read", "write"])
-def test_a_lost_connection_leaves_an_operation_in_doubt(one, kind):
+@pytest.mark.parametrize("one", [READ, WRITE, op(unique_ids.F.GENERATE)], ids=lambda one: one.f.word)
+def test_a_lost_connection_leaves_an_operation_in_doubt(one):
     out, _, asked = run(one, lambda _: StopIteration)
-    assert out[0] is kind
+    assert out[0] is Indefinite
     assert len(asked) == 1, "nothing is sent again"
 
 
@@ -114,6 +116,8 @@ WAITED = [
     (WRITE, 2, None, None),
     (WRITE, 1, (Indefinite, "1 of 2 replicas have confirmed it"), None),
     (WRITE, ValueError("UNBLOCKED force unblock"), (Indefinite, "UNBLOCKED force unblock"), None),
+    (op(unique_ids.F.GENERATE), 2, None, unique_ids.Id(6)),
+    (op(unique_ids.F.GENERATE), 1, (Indefinite, "1 of 2 replicas have confirmed it"), unique_ids.Id(6)),
     (READ, 2, None, Found(4)),
     (READ, 0, (Definite, "0 of 2 replicas have confirmed it"), Found(4)),
 ]
@@ -121,7 +125,7 @@ WAITED = [
 
 @pytest.mark.parametrize(("one", "confirmed", "out", "result"), WAITED)
 def test_with_wait_an_operation_counts_once_replicas_have_confirmed_it(one, confirmed, out, result):
-    said, found, (commands,) = run(one, by(WAIT=confirmed, EXEC=["4", 9]), client__wait="2")
+    said, found, (commands,) = run(one, by(WAIT=confirmed, EXEC=["4", 9], INCR=6), client__wait="2")
     assert (said, found) == (out, result)
     (*rest, wait) = commands
     assert wait[:2] == ("WAIT", "2")

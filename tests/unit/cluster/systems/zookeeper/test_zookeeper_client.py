@@ -5,14 +5,16 @@ import asyncio
 import msgspec
 import pytest
 from system_view import view_of
-from zookeeper_server import FakeServer, names, node, srvr
+from zookeeper_server import FakeServer, names, node, packed, srvr
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
+from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from cluster.systems.zookeeper import jute
 from cluster.systems.zookeeper.client import ZooKeeperClient, pinning_order
 from cluster.systems.zookeeper.servers import Ensemble
 from cluster.systems.zookeeper.system import ZooKeeper
@@ -274,3 +276,29 @@ def test_pinned_clients_stay_on_voters_and_observers_in_turn():
     assert [ZooKeeperClient(view, number, 8, seed=1).pinned_to for number in (4, 5, 6, 7)] == [None, "z1", "o1", "z2"]
     out, _, _ = run([WRITE] * 2, by(), number=6)
     assert [node for node, _ in out] == ["z2", "z2"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "out"),
+    [
+        (packed(f"/{MARK}/ids/3/0000000012".encode()), ("z1", unique_ids.Id(12))),
+        (
+            packed(f"/{MARK}/ids/3/x".encode()),
+            (Indefinite, "malformed answer: invalid literal for int() with base 10: 'x'"),
+        ),
+        (b"", (Indefinite, "malformed answer: a buffer without a length")),
+        (-101, (Definite, "NoNode")),
+        (MARSHALLING, (Indefinite, "MarshallingError")),
+        (StopIteration, (Indefinite, "closed")),
+    ],
+    ids=["ok", "no number", "nothing", "no node", "in doubt", "closed"],
+)
+def test_an_id_is_the_number_of_a_new_sequential_node(answer, out):
+    said, asked, _ = run([op(unique_ids.F.GENERATE)], by(create=answer))
+    assert said == [out]
+    assert asked == [("create", f"/{MARK}/ids/3/", "")], "one request, whatever is answered"
+
+
+def test_the_server_is_asked_to_number_the_node():
+    body = jute.create("/a/", mode=jute.SEQUENTIAL).body
+    assert (body[-4:], jute.create("/a/").body[-4:]) == (b"\0\0\0\2", bytes(4))
