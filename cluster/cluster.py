@@ -25,13 +25,15 @@ class Node(msgspec.Struct, frozen=True):
 class Cluster(msgspec.Struct, frozen=True):
     """All nodes by name, in the order of the topology. ``kinds``: role → replica, controller or other.
 
-    ``subjects``: what has a leader.
+    ``subjects``: what has a leader. ``admin``: who acts by the system's admin interface (``cluster.admin``), if it has
+    one.
     """
 
     run_id: str
     nodes: Mapping[str, Node]
     kinds: Mapping[str, str]
     subjects: tuple[Subject, ...] = ()
+    admin: object | None = None
 
     def of_role(self, role: str) -> tuple[Node, ...]:
         """The nodes of one role, in order."""

@@ -4,11 +4,12 @@ Systems, faults and the recipe of a run speak to ``Host`` and ``Backend`` only. 
 know how a host is made.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from asyncio import Task
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import IO, Any, Final, Protocol, runtime_checkable
 
 import msgspec
 
@@ -24,6 +25,7 @@ class Capability(StrEnum):
     SIGNALS = "signals"  # kill, stop, continue processes
     RESTART = "restart"  # start a process again that ended
     LINK = "link"  # leave the network and come back, with commands still reaching the host
+    DISK = "disk"  # a file system of ours beneath a node's data
     MACHINE = "machine"  # end, freeze, unplug and start the host itself
 
 
@@ -239,7 +241,39 @@ class Backend(Protocol):
         ...
 
 
-_MISSING_PROGRAMS: Final = 'for program; do command -v "$program" >/dev/null || echo "$program"; done'
+@runtime_checkable
+class HasDefaults(Protocol):
+    """A backend on which runs have other defaults."""
+
+    defaults: Mapping[str, Any]
+    """By field of ``chaos.options.experiment.Experiment``."""
+
+
+@runtime_checkable
+class RunsHere(Protocol):
+    """A backend that has the whole run in this process, in a time of its own."""
+
+    simulated_s: float
+    """How long the last run took in that time."""
+
+    def keeping_time(self, system: object, seed: int, say: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Keep the time of one run of this system.
+
+        Raises:
+            UsageError: the system cannot run here.
+        """
+        ...
+
+    def run_here(self, body: Coroutine[Any, Any, None]) -> Task[None]:
+        """Have the body of a worker or an observer run beside everything else."""
+        ...
+
+    def seen_from_inside(self, system: Any) -> Any:
+        """The system as workers and the observer need it, so that they reach the nodes."""
+        ...
+
+
+MISSING_PROGRAMS: Final = 'for program; do command -v "$program" >/dev/null || echo "$program"; done'
 _LOOK_TIMEOUT_S: Final = 15.0
 
 
@@ -251,7 +285,7 @@ def check_programs(host: Host, programs: Sequence[str], where: str) -> None:
     Raises:
         CapabilityError: naming them all.
     """
-    missing = host.run("sh", "-c", _MISSING_PROGRAMS, "sh", *programs, timeout_s=_LOOK_TIMEOUT_S).check().text.split()
+    missing = host.run("sh", "-c", MISSING_PROGRAMS, "sh", *programs, timeout_s=_LOOK_TIMEOUT_S).check().text.split()
     if missing:
         raise CapabilityError(f"{host.name}: {where} has no {', no '.join(missing)} on its PATH; install it there")
 

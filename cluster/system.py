@@ -5,8 +5,8 @@ not its business but ``cluster.nodes.process``'. ``Probe`` and ``Client`` run in
 worker and observer processes, and know nodes by address only.
 
 What only some systems have is a protocol of its own: ``HasBugs``, ``HasSettings``, ``NeedsSettings``,
-``PinsClients``, ``RefusesByDesign``, ``ShowsReplicaData``, ``TakesSendsOnce``, ``cluster.leaders.HasLeaders``, and
-those of ``cluster.versions``. A system that lacks one says nothing of it.
+``PinsClients``, ``RefusesByDesign``, ``ShowsReplicaData``, ``TakesSendsOnce``, ``cluster.leaders.HasLeaders``,
+``cluster.admin.HasAdmin``, and those of ``cluster.versions``. A system that lacks one says nothing of it.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -15,13 +15,13 @@ _DEVICE: Final = """\
 set -- "$2" $(ip -o -4 addr show to "$1")
 [ -n "$3" ] || { echo "no device has the address" >&2; exit 1; }
 """
-_SET: Final = (
+SET: Final = (
     _DEVICE
     + """\
 exec ip link set dev "$3" "$1"
 """
 )
-_FLAGS: Final = (
+FLAGS: Final = (
     _DEVICE
     + """\
 exec ip -o link show dev "$3"
@@ -31,17 +31,17 @@ exec ip -o link show dev "$3"
 
 def down(host: Host) -> None:
     """Take the link down; fine if it is."""
-    _run(host, _SET, "down")
+    _run(host, SET, "down")
 
 
 def up(host: Host) -> None:
     """Put the link up; fine if it is."""
-    _run(host, _SET, "up")
+    _run(host, SET, "up")
 
 
 def is_up(host: Host) -> bool:
     """What the host's kernel says of the link."""
-    flags = _run(host, _FLAGS, "-").partition("<")[2].partition(">")[0]
+    flags = _run(host, FLAGS, "-").partition("<")[2].partition(">")[0]
     return "UP" in flags.split(",")
 
 

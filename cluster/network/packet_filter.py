@@ -9,6 +9,7 @@ to cut off, and proves nothing: ``cluster.network.probe_matrix`` does.
 import hashlib
 import itertools
 import re
+import secrets
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal
@@ -25,19 +26,29 @@ _SHARE_DIGITS: Final = 8
 """The kernel keeps a probability in 31 bits, so 0.8 comes back as 0.79999999981."""
 
 _MATCH: Final = {"INPUT": "-s", "OUTPUT": "-d"}
+_RESET: Final = "tcp-reset"
+_SHARE_WORDS: Final = 6
+"""``-m statistic --mode random --probability 0.5``."""
 
-_VARIANT: Final = """\
+VARIANT: Final = """\
 for variant in iptables iptables-nft iptables-legacy; do
   if "$variant" -w 5 -S INPUT >/dev/null 2>&1; then echo "$variant"; exit; fi
 done
 """
-_STATISTIC: Final = """\
+STATISTIC: Final = """\
 "$1" -w 5 -N "$2" || exit
 "$1" -w 5 -A "$2" -m statistic --mode random --probability 0.5 -j DROP; result=$?
 "$1" -w 5 -F "$2"; "$1" -w 5 -X "$2"; exit $result
 """
+# $1 iptables, $2 a chain of its own, then a rule
+_TRY: Final = """\
+variant=$1 name=$2; shift 2
+"$variant" -w 5 -N "$name" || exit
+"$variant" -w 5 -A "$name" "$@"; result=$?
+"$variant" -w 5 -F "$name"; "$variant" -w 5 -X "$name"; exit $result
+"""
 # The chain is filled in one transaction, and before anything jumps to it: all rules act at once.
-_APPLY: Final = """\
+APPLY: Final = """\
 "$1-restore" -w 5 --noflush || exit
 for hook in INPUT OUTPUT; do
   "$1" -w 5 -C "$hook" -j "$2" 2>/dev/null || "$1" -w 5 -I "$hook" -j "$2" || exit
@@ -57,17 +68,27 @@ _variants: "weakref.WeakKeyDictionary[Host, str]" = weakref.WeakKeyDictionary()
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """Drop packets of one peer, or hand them to a program.
+    """Drop packets of one peer, refuse them, or hand them to a program.
 
     ``address``: for INPUT where they come from, for OUTPUT where they go to. ``probability``: the share that
     is dropped, each packet by itself, or None for all. ``queue``: the number of the NFQUEUE that a program of ours
     listens to, instead of dropping; while nobody listens they pass, and what it gives back passes later rules unseen.
+    ``match``: which packets of that peer, in the words in which ``iptables -S`` lists them (``-p tcp -m tcp --dport
+    22``); empty for all. ``reset``: answer them by a TCP reset; ``match`` then names TCP.
     """
 
     address: str
     direction: Literal["INPUT", "OUTPUT"] = "INPUT"
     probability: float | None = None
     queue: int | None = None
+    match: str = ""
+    reset: bool = False
+
+    def then(self) -> str:
+        """What becomes of its packets, in iptables' words."""
+        if self.queue is not None:
+            return f"NFQUEUE --queue-num {self.queue} --queue-bypass"
+        return f"REJECT --reject-with {_RESET}" if self.reset else "DROP"
 
 
 class Counter(msgspec.Struct, frozen=True):
@@ -109,8 +130,8 @@ def program(name: str, rules: Sequence[Rule], control: ControlLink | None = None
         if rule.probability is not None and not 0.0 < rule.probability <= 1.0:
             raise UsageError(f"probability {rule.probability:g} of a rule: give a share above 0 and up to 1")
         some = "" if rule.probability is None else f" -m statistic --mode random --probability {rule.probability:.10f}"
-        then = "DROP" if rule.queue is None else f"NFQUEUE --queue-num {rule.queue} --queue-bypass"
-        lines.append(f"-A {name} {_MATCH[rule.direction]} {rule.address}/32{some} -j {then}")
+        which = f" {rule.match}" if rule.match else ""
+        lines.append(f"-A {name} {_MATCH[rule.direction]} {rule.address}/32{which}{some} -j {rule.then()}")
     return "\n".join([*lines, "COMMIT", ""])
 
 
@@ -140,16 +161,34 @@ def _way(lines: Sequence[Sequence[str]], hook: str, name: str) -> str:
 def _counters(lines: Iterable[Sequence[str]]) -> tuple[Counter, ...]:
     found = []
     for words in lines:
-        if "-c" not in words or not {"DROP", "NFQUEUE"} & set(words):
+        if "-c" not in words or not {"DROP", "NFQUEUE", "REJECT"} & set(words):
             continue
         after = dict(itertools.pairwise(words))
         direction: Literal["INPUT", "OUTPUT"] = "INPUT" if "-s" in after else "OUTPUT"
         share = round(float(after["--probability"]), _SHARE_DIGITS) if "--probability" in after else None
         queue = int(after["--queue-num"]) if "--queue-num" in after else None
-        rule = Rule(after[_MATCH[direction]].removesuffix("/32"), direction, share, queue)
         counts = words.index("-c")
+        rule = Rule(
+            address=after[_MATCH[direction]].removesuffix("/32"),
+            direction=direction,
+            probability=share,
+            queue=queue,
+            match=_which(words[2:counts]),
+            reset=after.get("--reject-with") == _RESET,
+        )
         found.append(Counter(rule, int(words[counts + 1]), int(words[counts + 2])))
     return tuple(found)
+
+
+def _which(words: Sequence[str]) -> str:
+    """What is left of a listed rule's conditions without its address and its share."""
+    rest = list(words)
+    if "statistic" in rest:
+        at = rest.index("statistic") - 1
+        del rest[at : at + _SHARE_WORDS]
+    at = next(place for place, word in enumerate(rest) if word in _MATCH.values())
+    del rest[at : at + 2]
+    return " ".join(rest)
 
 
 def variant(host: Host) -> str:
@@ -160,7 +199,7 @@ def variant(host: Host) -> str:
     """
     known = _variants.get(host)
     if known is None:
-        known = host.run("sh", "-c", _VARIANT, timeout_s=_TIMEOUT_S).text
+        known = host.run("sh", "-c", VARIANT, timeout_s=_TIMEOUT_S).text
         if not known:
             raise CapabilityError(f"{host.name}: no iptables that works; `apt-get install iptables`")
         _variants[host] = known
@@ -173,8 +212,15 @@ def capabilities(host: Host) -> frozenset[Capability]:
         name = variant(host)
     except CapabilityError:
         return frozenset()
-    probe = host.run("sh", "-c", _STATISTIC, "sh", name, f"{_PREFIX}probe", timeout_s=_TIMEOUT_S)
+    probe = host.run("sh", "-c", STATISTIC, "sh", name, f"{_PREFIX}probe", timeout_s=_TIMEOUT_S)
     return frozenset({Capability.IPTABLES} | ({Capability.STATISTIC} if probe.returncode == 0 else set()))
+
+
+def refused(host: Host, match: str) -> str | None:
+    """Why this host's packet filter takes no rule for such packets; None if it does, found by doing it."""
+    words = (variant(host), f"{_PREFIX}try-{secrets.randbits(40):010x}", *match.split(), "-j", "DROP")
+    done = host.run("sh", "-c", _TRY, "sh", *words, timeout_s=_TIMEOUT_S)
+    return None if done.returncode == 0 else " ".join(done.stderr.decode(errors="replace").split())[:200] or "refused"
 
 
 def apply(host: Host, run_id: str, rules: Sequence[Rule]) -> None:
@@ -185,7 +231,7 @@ def apply(host: Host, run_id: str, rules: Sequence[Rule]) -> None:
     """
     name = chain(run_id)
     text = program(name, rules, host.control).encode()
-    done = host.run("sh", "-c", _APPLY, "sh", variant(host), name, stdin=text, timeout_s=_TIMEOUT_S)
+    done = host.run("sh", "-c", APPLY, "sh", variant(host), name, stdin=text, timeout_s=_TIMEOUT_S)
     done.check(f"{host.name}: packet filter rules of {name}")
 
 

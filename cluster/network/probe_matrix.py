@@ -8,12 +8,13 @@ import json
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
+from chaos.core import waiting
 from chaos.core.errors import DeployError, UsageError
 from cluster.agent import udp_probe
 from cluster.host import Host
@@ -28,11 +29,12 @@ _ECHO: Final = Path(udp_probe.__file__)
 _HOLD_S: Final = 30
 _TIMEOUT_S: Final = 20.0
 _PAUSE_S: Final = 0.0005
-_OBEY: Final = """\
+_STREAM_SETTLE_S: Final = 0.3
+OBEY: Final = """\
 [ -p "$1/in" ] || { echo "the probe program has ended" >&2; exit 1; }
 printf '%s\\n' "$2" > "$1/in" && cat "$1/out"
 """
-_STOP: Final = '[ ! -p "$1/in" ] || { printf \'{"report": 0}\\n\' > "$1/in" && cat "$1/out"; }'
+STOP: Final = '[ ! -p "$1/in" ] || { printf \'{"report": 0}\\n\' > "$1/in" && cat "$1/out"; }'
 
 Result = TypeVar("Result")
 
@@ -77,6 +79,17 @@ def binomial_bounds(n: int, p: float, alpha: float = 1e-9) -> tuple[int, int]:
     return edge(range(n + 1)), edge(range(n, -1, -1))
 
 
+class Stream(msgspec.Struct, frozen=True):
+    """What became of the probes of one link; the words are those of ``cluster.agent.udp_probe``."""
+
+    arrived: int
+    distinct: int
+    late: int
+    altered: int
+    gaps: int
+    took_s: float
+
+
 def measure(hosts: Mapping[str, Host], probes_per_link: int, pairs: Iterable[Link] | None = None) -> Matrix:
     """Send ``probes_per_link`` datagrams on each link (all ordered pairs of ``hosts`` if None) and count arrivals.
 
@@ -87,34 +100,58 @@ def measure(hosts: Mapping[str, Host], probes_per_link: int, pairs: Iterable[Lin
         DeadlineError: a host did not do it within 20 s.
     """
     links = tuple(dict.fromkeys(pairs)) if pairs is not None else _all_links(hosts)
-    if not 0 < probes_per_link <= MAX_PROBES:
-        raise UsageError(f"{probes_per_link} probes per link: give 1 to {MAX_PROBES}")
+    counts = _exchanged(hosts, links, probes_per_link, {"pause_s": _PAUSE_S}, {}, int)
+    return Matrix(probes_per_link, counts)
+
+
+def streams(hosts: Mapping[str, Host], probes_per_link: int, size: int, pause_s: float) -> dict[Link, Stream]:
+    """Send so many datagrams of ``size`` bytes on each link, ``pause_s`` apart, and say what became of them.
+
+    Raises:
+        DeployError: a host is gone or its probe program ended.
+        DeadlineError: a host did not do it within 20 s.
+    """
+    report = {"streams": True, "settle_s": _STREAM_SETTLE_S}
+    send = {"pause_s": pause_s, "size": size}
+    return _exchanged(hosts, _all_links(hosts), probes_per_link, send, report, Stream)
+
+
+def _exchanged(
+    hosts: Mapping[str, Host],
+    links: tuple[Link, ...],
+    count: int,
+    send: Mapping[str, Any],
+    report: Mapping[str, Any],
+    kind: type[Result],
+) -> dict[Link, Result]:
+    """Send probes on links and have each counted where it arrives; an answer of that kind for each link."""
+    if not 0 < count <= MAX_PROBES:
+        raise UsageError(f"{count} probes per link: give 1 to {MAX_PROBES}")
     taking_part = {name: hosts[name] for name in dict.fromkeys(name for link in links for name in link)}
     if not taking_part:
-        return Matrix(probes_per_link, {})
+        return {}
     nonce = secrets.randbits(63)
     echoes = {name: _Echo(host, nonce) for name, host in taking_part.items()}
-    with ThreadPoolExecutor(len(taking_part), thread_name_prefix="matrix") as pool:
 
-        def everywhere(action: Callable[[str], Result]) -> dict[str, Result]:
-            doing = {name: pool.submit(action, name) for name in taking_part}
-            wait(doing.values())  # each has its own deadline; nobody may still be starting when all are stopped
-            return {name: done.result() for name, done in doing.items()}
+    def everywhere(action: Callable[[str], Any]) -> dict[str, Any]:
+        # Each has its own deadline; nobody may still be starting when all are stopped.
+        done = waiting.at_once([partial(action, name) for name in taking_part], "matrix")
+        return dict(zip(taking_part, done, strict=True))
 
-        try:
-            sources = {name: [hosts[a].address for a, b in links if b == name] for name in taking_part}
-            ports = everywhere(lambda name: echoes[name].start(sources[name]))
-            targets = {
-                name: [[hosts[b].address, ports[b][hosts[name].address]] for a, b in links if a == name]
-                for name in taking_part
-            }
-            orders = {name: {"send": to, "count": probes_per_link, "pause_s": _PAUSE_S} for name, to in targets.items()}
-            everywhere(lambda name: echoes[name].ask(orders[name]))
-            counts = everywhere(lambda name: echoes[name].ask({"report": probes_per_link}))
-        except BaseException:
-            everywhere(lambda name: echoes[name].stop())
-            raise
-    return Matrix(probes_per_link, {(a, b): counts[b][hosts[a].address] for a, b in links})
+    try:
+        sources = {name: [hosts[a].address for a, b in links if b == name] for name in taking_part}
+        ports = everywhere(lambda name: echoes[name].start(sources[name]))
+        targets = {
+            name: [[hosts[b].address, ports[b][hosts[name].address]] for a, b in links if a == name]
+            for name in taking_part
+        }
+        orders = {name: {"send": to, "count": count, **send} for name, to in targets.items()}
+        everywhere(lambda name: echoes[name].ask(orders[name], int))
+        found = everywhere(lambda name: echoes[name].ask({"report": count, **report}, kind))
+    except BaseException:
+        everywhere(lambda name: echoes[name].stop())
+        raise
+    return {(a, b): found[b][hosts[a].address] for a, b in links}
 
 
 def _all_links(names: Iterable[str]) -> tuple[Link, ...]:
@@ -138,17 +175,17 @@ class _Echo:
         done.check(f"{self._host.name}: starting the probe program")
         return self._decoded(done.stdout, dict[str, int])
 
-    def ask(self, command: Mapping[str, Any]) -> dict[str, int]:
-        """Give it a line, return its answer."""
+    def ask(self, command: Mapping[str, Any], kind: type[Result]) -> dict[str, Result]:
+        """Give it a line, return its answer: something of that kind by name."""
         line = json.dumps(command)
-        done = self._host.run("sh", "-c", _OBEY, "sh", self._folder, line, timeout_s=_TIMEOUT_S)
+        done = self._host.run("sh", "-c", OBEY, "sh", self._folder, line, timeout_s=_TIMEOUT_S)
         done.check(f"{self._host.name}: asking the probe program")
-        return self._decoded(done.stdout, dict[str, int])
+        return self._decoded(done.stdout, dict[str, kind])  # type: ignore[valid-type]
 
     def stop(self) -> None:
         """End it early; a host that is gone has ended it already."""
         try:
-            self._host.run("sh", "-c", _STOP, "sh", self._folder, timeout_s=_TIMEOUT_S)
+            self._host.run("sh", "-c", STOP, "sh", self._folder, timeout_s=_TIMEOUT_S)
         except DeployError:
             return
 

@@ -7,10 +7,10 @@ followed by a look at /proc, and what did not happen before the deadline is an e
 """
 
 import re
-import time
 from collections.abc import Callable
 from typing import Final
 
+from chaos.core import waiting
 from chaos.core.clock import Deadline
 from chaos.core.errors import DeadlineError, DeployError
 from cluster.cluster import Node
@@ -67,9 +67,9 @@ scan() {{
   done
 }}
 """
-_STATE: Final = COMMON + "scan\n"
+STATE: Final = COMMON + "scan\n"
 # $2: the signal. If the pid belongs to a process with another start time, so does the session: hands off.
-_SIGNAL: Final = (
+SIGNAL: Final = (
     COMMON
     + """\
 signal=$2
@@ -84,7 +84,7 @@ exit 0
 """
 )
 # $2 and on: the arguments of env(1). The start time is that of the fork, so it is known before the exec.
-_START: Final = (
+START: Final = (
     COMMON
     + f"""\
 shift
@@ -98,8 +98,8 @@ echo "$pid ${{20}} $((from))" > {PID_FILE}.partial && mv {PID_FILE}.partial {PID
 """
 )
 # $2: where in the log to go on reading
-_OUTPUT: Final = (
-    _STATE
+OUTPUT: Final = (
+    STATE
     + f"""\
 echo
 tail -c "+$(($2 + 1))" {STDOUT} | head -c {_CHUNK_BYTES}
@@ -118,7 +118,7 @@ for folder in /proc/[0-9]*; do
 done
 """
 _LIST: Final = COMMON + _LISTING
-_STATE_AND_LIST: Final = f'{_STATE}echo {_MARK}\nread -r up _ < /proc/uptime && echo "$up"\n{_LISTING}'
+_STATE_AND_LIST: Final = f'{STATE}echo {_MARK}\nread -r up _ < /proc/uptime && echo "$up"\n{_LISTING}'
 # $2 and on: pid, start time.
 _ADOPT: Final = (
     COMMON
@@ -149,7 +149,7 @@ def start(node: Node, run_id: str) -> ProcId:
     if launch.found_by:
         return _start_elsewhere(node)
     env = [f"{name}={value}" for name, value in {**launch.env, "CHAOS_RUN": run_id}.items()]
-    done = host.run("sh", "-c", _START, "sh", host.home, *env, *launch.argv, timeout_s=_RUN_TIMEOUT_S)
+    done = host.run("sh", "-c", START, "sh", host.home, *env, *launch.argv, timeout_s=_RUN_TIMEOUT_S)
     if done.returncode == _ALREADY:
         raise DeployError(f"{node.name}: its process runs already; kill it before starting it again")
     pid, begun, offset = done.check(f"{node.name}: starting its process").text.split()
@@ -199,7 +199,7 @@ def stop(node: Node, grace_s: float = GRACE_S) -> bool:
         done.check(f"{node.name}: stopping its process")
         deadline = Deadline(f"{node.name} to end by its stop command", _COMMAND_TIMEOUT_S)
     else:
-        _run(node, _SIGNAL, "TERM")
+        _run(node, SIGNAL, "TERM")
         deadline = Deadline(f"{node.name} to end", grace_s)
     while not state(node).gone:
         if node.launch.stop:
@@ -207,7 +207,7 @@ def stop(node: Node, grace_s: float = GRACE_S) -> bool:
         elif deadline.expired():
             kill(node)
             return False
-        time.sleep(_POLL_S)
+        waiting.sleep(_POLL_S)
     return True
 
 
@@ -219,14 +219,14 @@ def _start_elsewhere(node: Node) -> ProcId:
     deadline = Deadline(f"a process that matches {node.launch.found_by!r} on {node.name}", _COMMAND_TIMEOUT_S)
     while (found := adopt(node)) is None:
         deadline.check()
-        time.sleep(_READY_POLL_S)
+        waiting.sleep(_READY_POLL_S)
     return found
 
 
 def state(node: Node) -> ProcState:
     """Look at the node's process now; one that is found by its command line may have a successor."""
     if not node.launch.found_by:
-        return parse_state(_run(node, _STATE))
+        return parse_state(_run(node, STATE))
     own, _, rest = _run(node, _STATE_AND_LIST).partition(f"{_MARK}\n")
     uptime, _, listed = rest.partition("\n")
     return with_successor(parse_state(own), node.launch.found_by, float(uptime), parse_list(listed))
@@ -251,7 +251,7 @@ def pause(node: Node, timeout_s: float = _SIGNAL_TIMEOUT_S) -> ProcState:
             seen = _signal(node, "STOP", lambda seen: seen.stopped or not seen.alive, _STOP_ATTEMPT_S)
         except DeadlineError as error:
             deadline.check(str(error))
-            _run(node, _SIGNAL, "CONT")
+            _run(node, SIGNAL, "CONT")
             continue
         if not seen.alive:
             raise DeployError(f"{node.name}: no live process to stop; it ended before")
@@ -271,7 +271,7 @@ def await_ready(node: Node, deadline: Deadline) -> None:
         DeadlineError: it did not become ready in time; the message holds the end of its log.
     """
     pattern = re.compile(node.launch.ready_pattern.encode(), re.MULTILINE)
-    begun = _run(node, _STATE).split()
+    begun = _run(node, STATE).split()
     if not begun:
         raise DeployError(f"{node.name}: no process was started; nothing can become ready")
     position, text = int(begun[2]), b""
@@ -286,12 +286,12 @@ def await_ready(node: Node, deadline: Deadline) -> None:
         deadline.check(f"{node.name} last said: {tail(text)}")
         text = text[-_LINE_BYTES:]
         if not chunk:
-            time.sleep(min(_READY_POLL_S, deadline.remaining_s()))
+            waiting.sleep(min(_READY_POLL_S, deadline.remaining_s()))
 
 
 def _output(node: Node, position: int) -> tuple[ProcState, bytes]:
     """The process' state, and then what its log holds from ``position`` on, up to a bound."""
-    script = ("sh", "-c", _OUTPUT, "sh", node.host.home, str(position))
+    script = ("sh", "-c", OUTPUT, "sh", node.host.home, str(position))
     done = node.host.run(*script, timeout_s=_RUN_TIMEOUT_S).check(f"{node.name}: reading the log of its process")
     head, _, chunk = done.stdout.partition(b"\n\n")
     return parse_state(head.decode()), chunk
@@ -306,9 +306,9 @@ def _signal(node: Node, name: str, reached: Callable[[ProcState], bool], timeout
     """Send the signal until ``reached``: a process that forks meanwhile is met by the next one."""
     deadline = Deadline(f"SIG{name} to take effect on {node.name}", timeout_s)
     while True:
-        _run(node, _SIGNAL, name)
+        _run(node, SIGNAL, name)
         seen = state(node)
         if reached(seen):
             return seen
         deadline.check(f"last seen: {seen}")
-        time.sleep(_POLL_S)
+        waiting.sleep(_POLL_S)

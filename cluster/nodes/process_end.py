@@ -13,10 +13,10 @@ from cluster.nodes.process import COMMON, STDOUT
 _TIMEOUT_S: Final = 15.0
 _LINE_CHARS: Final = 300
 _TAIL_BYTES: Final = 8192
-LEAST_WAIT: Final = 0.25
-"""Of the time that went by: whoever waited less had little to do."""
+LEAST_WANT: Final = 0.9
+"""Of the time that went by: a process that wanted a CPU for less of it had time to spare, however long it waited."""
 
-_TAIL: Final = (
+TAIL: Final = (
     COMMON
     + f"""\
 known || exit 0
@@ -24,7 +24,7 @@ tail -c "+$((from + 1))" {STDOUT} | tail -c {_TAIL_BYTES}
 """
 )
 # $2 and on: absolute paths, after the program's name.
-_MISSING: Final = (
+MISSING: Final = (
     COMMON
     + """\
 shift
@@ -33,9 +33,9 @@ shift
 for path in "$@"; do [ -e "$path" ] || echo "$path"; done
 """
 )
-_OOM_KILLS: Final = "while read -r name number; do [ $name = oom_kill ] && echo $number; done < /proc/vmstat; exit 0"
+OOM_KILLS: Final = "while read -r name number; do [ $name = oom_kill ] && echo $number; done < /proc/vmstat; exit 0"
 # "tid ran waited" in nanoseconds for every thread of the process and of its session.
-_TIMES: Final = (
+TIMES: Final = (
     COMMON
     + """\
 scan | while read -r tgid tid _; do
@@ -64,18 +64,20 @@ def starved_share(before: dict[int, CpuTime], after: dict[int, CpuTime], wall_ns
     """Pure: of the time that a process wanted a CPU the share in which it had to wait, by thread.
 
     All threads count together: a runtime that moves its work from thread to thread, as Go's does, spreads its waits
-    thinly over them. A process that waited for less than ``LEAST_WAIT`` of the time was idle, and is not starved.
+    thinly over them. A process that wanted a CPU for less than ``LEAST_WANT`` of the time got all its work done, and is
+    not starved.
     """
     new = CpuTime(0, 0)
     ran_ns = sum(now.ran_ns - before.get(thread, new).ran_ns for thread, now in after.items())
     waited_ns = sum(now.waited_ns - before.get(thread, new).waited_ns for thread, now in after.items())
-    return 0.0 if waited_ns <= LEAST_WAIT * wall_ns else waited_ns / (ran_ns + waited_ns)
+    wanted_ns = ran_ns + waited_ns
+    return 0.0 if wanted_ns == 0 or wanted_ns < LEAST_WANT * wall_ns else waited_ns / wanted_ns
 
 
 def last_words(node: Node) -> str:
     """The last line of the log of the process that was started last; what went wrong if it cannot be read."""
     try:
-        return last_line(_run(node, _TAIL))
+        return last_line(_run(node, TAIL))
     except ChaosError as error:
         return f"(its log cannot be read: {error})"
 
@@ -89,13 +91,13 @@ def missing_files(node: Node) -> tuple[str, ...]:
     program, *words = node.launch.argv
     named = [path.removesuffix("/*") for word in words for path in word.split(":")]
     named += [value for value in node.launch.env.values() if ":" not in value]
-    found = _run(node, _MISSING, program, *(path for path in named if path.startswith("/")))
+    found = _run(node, MISSING, program, *(path for path in named if path.startswith("/")))
     return tuple(found.decode(errors="replace").splitlines())
 
 
 def oom_kills(node: Node) -> int | None:
     """How many processes the kernel under this host has ended for want of memory; None if it does not say."""
-    text = _run(node, _OOM_KILLS).strip()
+    text = _run(node, OOM_KILLS).strip()
     return int(text) if text.isdigit() else None
 
 
@@ -107,7 +109,7 @@ def cpu_times(node: Node) -> dict[int, CpuTime]:
     Raises:
         ChaosError: the host could not be asked.
     """
-    said = (map(int, line.split()) for line in _run(node, _TIMES).decode().splitlines())
+    said = (map(int, line.split()) for line in _run(node, TIMES).decode().splitlines())
     return {thread: CpuTime(ran_ns, waited_ns) for thread, ran_ns, waited_ns in said}
 
 

@@ -130,7 +130,9 @@ class DockerBackend:
             "memory": "Memory that a node may use at most, e.g. 512m.",
         }
     )
-    lacks: Mapping[Capability, str] = MappingProxyType({})
+    lacks: Mapping[Capability, str] = MappingProxyType(
+        {Capability.DISK: "a container may not mount a file system over a node's data; --backend netns does"}
+    )
     on_this_machine = True
 
     def __init__(self, image: str | None = None, cpus: str | None = None, memory: str | None = None) -> None:

@@ -154,6 +154,7 @@ class SshBackend:
     lacks: Mapping[Capability, str] = MappingProxyType(
         {
             Capability.LINK: "commands come by the network, so a machine off it could not be told to come back",
+            Capability.DISK: "a mount would outlive its harness on a machine; --backend netns has mounts that do not",
             Capability.MACHINE: "a machine reached by SSH is nobody's container; --backend docker has them",
         }
     )
