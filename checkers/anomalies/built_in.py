@@ -1,19 +1,19 @@
 """The anomalies of our own checks: how each is called, what it means, and what should have happened instead.
 
-Those of transactions are in ``transactional``.
+Those of coordination and of transactions have modules of their own, those of runs that show too little in ``assumed``.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from chaos.core.anomaly_kind import FILES, RUNS
+from checkers.anomalies.assumed import ASSUMPTIONS
+from checkers.anomalies.coordination import COORDINATION
 from checkers.anomalies.kind_in_order import kind
 from checkers.anomalies.transactional import TRANSACTIONS
 
 __all__ = ["ASSUMPTIONS", "STRONGEST_FIRST", "TRANSACTIONS"]
 
 
-_ASSUMED: Final[Mapping[str, Any]] = {"rule": "12", "consequence": "unknown", "excused_by": "nobody", "where": RUNS}
 STRONGEST_FIRST: Final = (
     kind(
         "lost-write",
@@ -113,6 +113,7 @@ STRONGEST_FIRST: Final = (
         rule="20",
         where=RUNS,
     ),
+    *COORDINATION,
     kind(
         "replica-fork",
         ("place at which replicas differ", "places at which replicas differ"),
@@ -303,63 +304,5 @@ STRONGEST_FIRST: Final = (
         "the final reads reach the end of the log",
         rule="6",
         consequence="unknown",
-    ),
-)
-ASSUMPTIONS: Final = (
-    kind(
-        "too-little-traffic",
-        ("kind of operation that hardly happened", "kinds of operations that hardly happened"),
-        "too few operations to say anything",
-        "at least ten operations of each kind of the workload succeed",
-        **_ASSUMED,
-    ),
-    kind(
-        "no-fault",
-        ("campaign without a fault", "campaigns without a fault"),
-        "faults were planned and none was injected",
-        "at least one planned fault is injected",
-        **_ASSUMED,
-    ),
-    kind(
-        "fault-unproven",
-        ("fault without proof", "faults without proof"),
-        "a fault that was not seen to take effect, or not seen to end",
-        "every fault is seen from outside to be in force, and later to be gone",
-        **_ASSUMED,
-    ),
-    kind(
-        "no-failover",
-        ("failover that was not seen", "failovers that were not seen"),
-        "the leader was taken away and no other took over",
-        "another node leads within the time that the system says it needs",
-        **_ASSUMED,
-    ),
-    kind(
-        "record-incomplete",
-        ("record that is missing", "records that are missing"),
-        "what a worker did, or who led, is not known to its end",
-        "every worker and the observer leave their records, whole",
-        **_ASSUMED,
-    ),
-    kind(
-        "drain-incomplete",
-        ("final read that is missing", "final reads that are missing"),
-        "the final reads did not cover every queue twice",
-        "two passes of final reads in a row show the same, from the first offset to the last",
-        **_ASSUMED,
-    ),
-    kind(
-        "dispatch-lag",
-        ("operation that left late", "operations that left late"),
-        "the harness did not keep up with its own schedule",
-        "99 % of the operations leave within 250 ms of when they are due",
-        **_ASSUMED,
-    ),
-    kind(
-        "clock",
-        ("time that went backwards", "times that went backwards"),
-        "a clock that cannot be trusted",
-        "no operation ends before it begins",
-        **_ASSUMED,
     ),
 )

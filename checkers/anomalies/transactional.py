@@ -7,7 +7,7 @@ from chaos.core.anomaly_kind import FILES, AnomalyKind
 from checkers.anomalies.kind_in_order import kind
 
 _OF_KAFKA: Final[Mapping[str, Any]] = {"rule": "kafka", "excused_by": "format", "where": FILES}
-_OF_TRANSACTIONS: Final[Mapping[str, Any]] = {"rule": "transactions", "excused_by": "models", "where": FILES}
+_OF_TRANSACTIONS: Final[Mapping[str, Any]] = {"rule": "transactions", "excused_by": "models"}
 
 
 def _transactional(name: str, words: tuple[str, str], meaning: str, expected: str) -> AnomalyKind:

@@ -34,6 +34,7 @@ from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns
+from checkers.recovery.refusals import refused_beside_a_leader
 from checkers.recovery.service import Sent, sent_of, silences
 
 LAG_NS: Final = NS_PER_S // 4
@@ -88,6 +89,13 @@ def _until(fault: FaultSpan, sent: Sent, context: Context) -> tuple[int, int, in
             served = sent.acks[sent.acks >= other.in_force_until_ns()]
             begin = max(begin, int(served[0]) if len(served) else NEVER_NS)
     return begin, ends, cut
+
+
+def _beginning(shard: QueueShard, context: Context) -> Sent:
+    """The sends that a silence can begin with: none that a node refused which does not lead, while another led."""
+    sent = sent_of(shard, context)
+    kept = ~refused_beside_a_leader(shard, context)[sent.ops]
+    return Sent(sent.ops[kept], sent.invoke[kept], sent.ok[kept], sent.acks)
 
 
 def longest_under(fault: FaultSpan, sent: Sent, context: Context, margin_ns: int) -> Silence | None:
@@ -160,7 +168,7 @@ class ProgressKernel(OfEachKey):
         margin_ns = round(context.run.promises.progress_margin_s * NS_PER_S)
         if not margin_ns:
             return ProgressSummary()
-        sent = sent_of(shard, context)
+        sent = _beginning(shard, context)
         seen = [
             one
             for fault in context.timeline.injected()

@@ -8,16 +8,13 @@ followers repeat of others.
 from collections import defaultdict
 from typing import Literal
 
+from chaos.core.runinfo import epoch_word
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor, blamed, fault_words
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, concluded, examples, findings, listed, seconds_text
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign
-
-
-def _word(reign: Reign) -> str:
-    return "term" if reign.kind == "controller" else "epoch"
 
 
 def _doubles(context: Context) -> list[Example]:
@@ -36,7 +33,7 @@ def _doubles(context: Context) -> list[Example]:
             who = actor(context, second.node, second.first_ns, subject=subject)
             out.append(
                 who.example(
-                    f"{listed(nodes)} {'both' if len(nodes) == 2 else 'all'} led in {_word(second)} "  # noqa: PLR2004
+                    f"{listed(nodes)} {'both' if len(nodes) == 2 else 'all'} led in {epoch_word(second.kind)} "  # noqa: PLR2004
                     f"{epoch} of {subject}: {heard}{_fault(context, second.node, second.first_ns)}"
                 )
             )
@@ -60,12 +57,12 @@ def _steps_back(context: Context) -> list[Example]:
         before = highest.get((reign.node, reign.subject))
         if before is not None and reign.epoch < before.epoch:
             who = actor(context, reign.node, reign.first_ns, subject=reign.subject)
-            what = f" {reign.subject}" if several else ""
+            what, word = f" {reign.subject}" if several else "", epoch_word(reign.kind)
             out.append(
                 who.example(
-                    f"{reign.node} led{what} in {_word(reign)} {before.epoch} until "
+                    f"{reign.node} led{what} in {word} {before.epoch} until "
                     f"{seconds_text(context, before.last_ns)} "
-                    f"and again, in {_word(reign)} {reign.epoch}, from {seconds_text(context, reign.first_ns)}"
+                    f"and again, in {word} {reign.epoch}, from {seconds_text(context, reign.first_ns)}"
                     f"{_fault(context, reign.node, reign.first_ns)}"
                 )
             )

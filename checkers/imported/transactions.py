@@ -10,24 +10,22 @@ import msgspec
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from chaos.core.storage_path import Place
-from chaos.core.verdict import Anomaly, Edge, Example, Results
+from chaos.core.verdict import Results
 from chaos.formats import registry as formats
 from checkers.imported.figures import figures
 from checkers.imported.options import Question
 from checkers.imported.plain import plain
 from checkers.imported.results import results
 from checkers.imported.transactions_of import Imported, of_history, of_paired
-from checkers.txn.explain import Instance
-from checkers.txn.judge import Anomalous, Judgement, Options
+from checkers.txn.examples import Examples
+from checkers.txn.judge import Judgement, Options
 from checkers.txn.judge import judge as judge_transactions
 from checkers.txn.models import STRONGEST, Boundary, model_named
 from checkers.txn.names import LIST_APPEND, RW_REGISTER, UNDONE, Model
-from checkers.txn.transactions import NEVER, Kind, observed
+from checkers.txn.transactions import NEVER, observed
 
 _FRIENDLY: Final = {STRONGEST: "strong-serializable"}
 """What the reference calls a model in its answers; both are names of it."""
-SHOWN: Final = 64
-"""Operations that one example shows at most."""
 
 
 def options_of(question: Question) -> Options:
@@ -57,7 +55,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
     history = _read(path, question.format, lists=model == LIST_APPEND)
     transactions = history.transactions
     verdict = judge_transactions(transactions, model, options)
-    shown = _Shown(history, lists=model == LIST_APPEND)
+    shown = _examples(history, lists=model == LIST_APPEND)
     anomalies = {name: shown.anomaly(one, allowed=False) for name, one in verdict.anomalies.items()}
     anomalies |= {name: shown.anomaly(one, allowed=True) for name, one in verdict.beside.items()}
     told = results(
@@ -99,46 +97,24 @@ def _ruled_out(boundary: Boundary) -> dict[str, tuple[str, ...]]:
     return dict(zip(("not", "also-not"), named, strict=True)) if boundary.weakest else {}
 
 
-class _Shown:
-    """Anomalies with the transactions that show them."""
+def _examples(history: Imported, *, lists: bool) -> Examples:
+    """Anomalies with the transactions that show them, each as a line of jsonl; what orders it stands beside it."""
+    t = history.transactions
 
-    def __init__(self, history: Imported, *, lists: bool) -> None:
-        self.history, self.t, self.lists = history, history.transactions, lists
-
-    def anomaly(self, one: Anomalous, *, allowed: bool) -> Anomaly:
-        """All that is told of an anomaly."""
-        return Anomaly(count=one.count, allowed=allowed, examples=tuple(map(self._example, one.told)))
-
-    def _example(self, instance: Instance) -> Example:
-        number = self.t.number
-        return Example(
-            sentence=instance.sentence,
-            ops=tuple(map(self._row, (*instance.transactions, *instance.witnesses)[:SHOWN])),
-            circle=tuple(
-                Edge(before=int(number[a]), after=int(number[b]), kind=kind, reason=reason)
-                for a, b, kind, reason in map(msgspec.structs.astuple, instance.steps)
-            ),
-        )
-
-    def _row(self, at: int) -> dict[str, Any]:
-        """A transaction as a line of jsonl; what orders it stands beside it, None where it has no end."""
-        t, complete = self.t, int(self.t.complete[at])
+    def row(at: int) -> dict[str, Any]:
+        complete = int(t.complete[at])
         return {
             "op": int(t.number[at]),
             "process": int(t.process[at]),
-            "f": self.history.words[at],
+            "f": history.words[at],
             "type": Type(int(t.type[at])).word,
-            "value": [self._micro(micro) for micro in range(int(t.first[at]), int(t.first[at + 1]))],
+            "value": examples.micros(at),
             "invoke": int(t.invoke[at]),
             "complete": None if complete == NEVER else complete,
         }
 
-    def _micro(self, micro: int) -> list[Any]:
-        t, kind = self.t, Kind(int(self.t.kind[micro]))
-        value = t.shown(int(t.value[micro]))
-        if self.lists and kind is Kind.READ and t.known[micro]:
-            value = [t.shown(one) for one in t.read_of(micro)]
-        return [kind.word, plain(t.keys[int(t.key[micro])]), plain(value)]
+    examples = Examples(t, lists=lists, row=row, plain=plain)
+    return examples
 
 
 def _undone(verdict: Judgement, history: Imported, model: Model, options: Options) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Lost messages of one queue brought together: by the node that acknowledged them, and the stretch of time.
+"""Lost messages of one queue brought together: by the node that acknowledged them, whether it was cut off, and when.
 
 The module refuses to find losses.
 """
@@ -23,13 +23,18 @@ APART_NS: Final = 3 * NS_PER_S
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """The lost messages of one queue that one node had acknowledged in one stretch of time.
 
-    ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again, ``twice_ns``: when it
-    did so first.
+    ``cut``: the number of the fault that cut the node off all that time, 0 if none did. ``without_ns``: when the first
+    read behind the acknowledgement that passes over the first of them ended, ``without_node``: who answered it, empty
+    for none. ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again,
+    ``twice_ns``: when it did so first.
     """
 
     key: int
     node: str
     count: int
+    cut: int
+    without_ns: int
+    without_node: str
     first_ack_ns: int
     last_ack_ns: int
     first_value: str
@@ -55,7 +60,16 @@ def others_at(log: Log, vids: Ints) -> tuple[Ints, Ints]:
     return twice, other[twice]
 
 
-def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Cluster:
+def _passed_over(log: Log, vid: int) -> int:
+    """The first read that passes over a message after it was acknowledged, and read for the last time; -1 for none."""
+    reads = log.passing(log.ok_reads, int(log.place[vid]))
+    seen = log.complete[log.row_op[log.row_ok & (log.row_vid == vid)]]
+    behind_ns = max(int(log.complete[log.sends[vid]]), int(seen.max(initial=0)))
+    later = reads[log.complete[reads] > behind_ns]
+    return int(later[np.argmin(log.complete[later])]) if len(later) else -1
+
+
+def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, cut: int) -> Cluster:
     log = shard.log
     ops, place = log.sends[vids], log.place[vids]
     first = int(np.argmin(place))
@@ -65,11 +79,15 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Clus
     by_send = log.sends[other[other < len(log.sends)]]
     acks = by_send[log.type[by_send] == Type.OK]
     givers = log.node[acks]
+    without = _passed_over(log, int(vids[first]))
     giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
     return Cluster(
         key=shard.key,
         node=node_name(context, node),
         count=len(vids),
+        cut=cut,
+        without_ns=int(log.complete[without]) if without >= 0 else 0,
+        without_node=node_name(context, int(log.node[without])) if without >= 0 else "",
         first_ack_ns=int(acked_ns.min()),
         last_ack_ns=int(acked_ns.max()),
         first_value=log.value(int(vids[first])),
@@ -82,13 +100,33 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints) -> Clus
     )
 
 
+def _cut_off(context: Context, node: int, acked_ns: Ints) -> Ints:
+    """The number of the fault that cut a node off when it acknowledged, 0 for none; of several, the last begun."""
+    out = np.zeros(len(acked_ns), dtype=np.int64)
+    for fault in context.timeline.injected():
+        if fault.identity.nature.cuts and node_name(context, node) in fault.targets:
+            out[(acked_ns > (fault.inject_ns or 0)) & (acked_ns <= fault.in_force_until_ns())] = fault.id
+    return out
+
+
 def clusters_of(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluster, ...]:
-    """The lost messages of one queue by who had acknowledged them and when, the most first."""
+    """The lost messages of one queue by who had acknowledged them, cut off by what, and when; the most first.
+
+    Args:
+        shard: the queue.
+        context: for nodes and faults.
+        lost: vids.
+    """
     log = shard.log
     nodes, acked_ns = log.node[log.sends[lost]], log.complete[log.sends[lost]]
     made = []
     for node in np.unique(nodes):
-        own, own_ns = lost[nodes == node], acked_ns[nodes == node]
-        for first, last in spans(own_ns, gap=APART_NS, limit=CLUSTERS):
-            made.append(_cluster(shard, context, int(node), own[(own_ns >= first) & (own_ns <= last)]))
+        own = np.flatnonzero(nodes == node)
+        cuts = _cut_off(context, int(node), acked_ns[own])
+        for cut in np.unique(cuts):
+            alike = own[cuts == cut]
+            alike_ns = acked_ns[alike]
+            for first, last in spans(alike_ns, gap=APART_NS, limit=CLUSTERS):
+                here = alike[(alike_ns >= first) & (alike_ns <= last)]
+                made.append(_cluster(shard, context, int(node), lost[here], int(cut)))
     return tuple(sorted(made, key=lambda one: (-one.count, one.first_ack_ns))[:CLUSTERS])

@@ -1,57 +1,36 @@
-"""The headline of a loss: how many messages, who had acknowledged them, under which fault, who gave the offsets again.
+"""The headline of a loss: how many, who is to be looked at first, under which fault, and who gave the offsets again.
 
-The module refuses to find losses.
+Which node does the sentence name first? One that acknowledged messages while it was cut off, or while another node led
+already. If there is none: the node that later answered without them. Losses are found in ``lost_writes``, not here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from checkers.anomalies.attribution import blamed, fault_words, reign_words, standing
+import msgspec
+
+from checkers.anomalies.attribution import Blame, blamed, fault_words, reign_words, standing
 from checkers.anomalies.findings import counted, listed, seconds_text
 from checkers.history.kernel import Context
+from checkers.history.leadership import Reign
 from checkers.log.loss_clusters import APART_NS, Cluster
 
 
-def _who(cluster: Cluster, context: Context, number: int) -> str:
-    """Who acknowledged, in which epoch, under which fault, from when to when."""
-    subject = context.subject_of(cluster.key)
-    stands = standing(context, cluster.node, cluster.first_ack_ns, leads=True, subject=subject)
-    text = f"{cluster.node}, {stands}" if stands else cluster.node
-    blame = blamed(context, cluster.node, cluster.first_ack_ns, cluster.last_ack_ns, later=True)
-    what = "it" if number == 1 else "them"
-    when = seconds_text(context, cluster.first_ack_ns)
-    if cluster.first_ack_ns // 100_000_000 != cluster.last_ack_ns // 100_000_000:
-        when = f"{when} to {seconds_text(context, cluster.last_ack_ns)}"
-    if blame is None:
-        return f"{text}{',' if stands else ''} had acknowledged {what} at {when}"
-    told = fault_words(context, blame)
-    if blame.hit and blame.fault.identity.nature.cuts and cluster.last_ack_ns > (blame.fault.inject_ns or 0):
-        return f"{text}, {told}, went on acknowledging alone until {seconds_text(context, cluster.last_ack_ns)}"
-    return f"{text}, {told}, had acknowledged {what} at {when}"
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """The losses that are told first: of one node, one stretch of time and one cut, over all queues.
 
+    ``own``: by queue. ``others``: the nodes that acknowledged the rest. ``of``: how many were lost in all. ``without``:
+    the losses of the queue in which a read passed over one first. ``subject``: the group that keeps their queues.
+    """
 
-def _again(clusters: Sequence[Cluster], context: Context) -> str:
-    """Who gave the offsets a second time."""
-    twice = [cluster for cluster in clusters if cluster.twice]
-    if not twice:
-        return ""
-    most = max(twice, key=lambda cluster: (cluster.twice, -cluster.key))
-    giver = most.twice_node
-    subject = context.subject_of(most.key)
-    epoch = context.timeline.epoch_of(giver, most.twice_ns, subject)
-    over = context.timeline.reigns_over(subject)
-    first = next((reign for reign in over if (reign.node, reign.epoch) == (giver, epoch)), None)
-    since = ""
-    if first is not None:
-        controller = context.timeline.controller_at(first.first_ns)
-        under = f" under controller {controller}" if controller else ""
-        since = f", {reign_words(first, context)} from {seconds_text(context, first.first_ns)}{under},"
-    span = f"{most.twice_first}-{most.twice_last}" if most.twice_first != most.twice_last else f"{most.twice_first}"
-    plural = "offsets" if most.twice > 1 else "offset"
-    queues = len({cluster.key for cluster in twice})
-    more = f" and of {counted(queues - 1, 'more queue')}" if queues > 1 else ""
-    if not giver:
-        return f"; other messages sit at {plural} {span} of queue {most.key}{more}"
-    return f"; {giver}{since} gave the same {plural} {span} of queue {most.key}{more} to other messages"
+    own: tuple[Cluster, ...]
+    others: tuple[str, ...]
+    of: int
+    count: int
+    node: str
+    first_ack_ns: int
+    last_ack_ns: int
+    without: Cluster
+    subject: str | None
 
 
 def _stretches(clusters: Sequence[Cluster]) -> list[list[Cluster]]:
@@ -67,31 +46,166 @@ def _stretches(clusters: Sequence[Cluster]) -> list[list[Cluster]]:
     return groups
 
 
-def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> str:
-    """The headline of a loss: how many, who lost first, under which fault, offsets given twice, the first message."""
-    groups = sorted(_stretches(clusters), key=lambda own: (own[0].first_ack_ns, -sum(one.count for one in own)))
-    own = sorted(groups[0], key=lambda one: one.key)
-    whole = Cluster(
-        key=own[0].key,
+def _many(clusters: Iterable[Cluster]) -> int:
+    return sum(one.count for one in clusters)
+
+
+def _told(clusters: Sequence[Cluster], count: int, context: Context) -> Told:
+    """The first stretch of losses; in it what was acknowledged under the cut, or outside of one, whichever is more."""
+    first = min(_stretches(clusters), key=lambda own: (own[0].first_ack_ns, -_many(own)))
+    alike = [[one for one in first if one.cut == cut] for cut in sorted({one.cut for one in first})]
+    own = sorted(max(alike, key=_many), key=lambda one: one.key)
+    return Told(
+        own=tuple(own),
+        others=tuple(sorted({one.node for one in clusters if one not in own})),
+        of=count,
+        count=_many(own),
         node=own[0].node,
-        count=sum(one.count for one in own),
         first_ack_ns=min(one.first_ack_ns for one in own),
         last_ack_ns=max(one.last_ack_ns for one in own),
-        first_value=own[0].first_value,
-        first_offset=own[0].first_offset,
-        twice=0,
-        twice_first=0,
-        twice_last=0,
-        twice_node="",
-        twice_ns=0,
+        without=min(own, key=lambda one: (not one.without_node, one.without_ns)),
+        subject=context.subject_of(own[0].key),
     )
-    verb = "message was lost" if count == 1 else "messages were lost"
-    where = f" of queue {whole.key}" if context.run.keys > 1 else ""
-    at = f" at offset {whole.first_offset}" if whole.first_offset >= 0 else ""
-    rest = count - whole.count
-    others = listed(sorted({group[0].node for group in groups[1:]}))
-    more = f"; {rest} more had been acknowledged by {others}" if others else ""
+
+
+def _when(told: Told, context: Context) -> str:
+    """``at 4.8 s to 5.0 s``: when they were acknowledged."""
+    first, last = (seconds_text(context, at_ns) for at_ns in (told.first_ack_ns, told.last_ack_ns))
+    return f"at {first}" if first == last else f"at {first} to {last}"
+
+
+def _since(reign: Reign, context: Context) -> str:
+    """``master of epoch 2 from 6.7 s under controller c2``; without a time if it led before the load began."""
+    if reign.first_ns <= context.timeline.origin_ns:
+        return reign_words(reign, context)
+    controller = context.timeline.controller_at(reign.first_ns)
+    under = f" under controller {controller}" if controller else ""
+    return f"{reign_words(reign, context)} from {seconds_text(context, reign.first_ns)}{under}"
+
+
+def _again(told: Told, context: Context, named: Reign | None = None) -> str:
+    """The clause about who gave the offsets again; ``named``: the leader that the sentence names already."""
+    twice = [cluster for cluster in told.own if cluster.twice]
+    if not twice:
+        return ""
+    giver = _giver(told, context)
+    most = giver[0] if giver is not None else max(twice, key=lambda one: (one.twice, -one.key))
+    span = f"{most.twice_first}-{most.twice_last}" if most.twice_first != most.twice_last else f"{most.twice_first}"
+    queues = len({cluster.key for cluster in twice})
+    more = f" and of {counted(queues - 1, 'more queue')}" if queues > 1 else ""
+    which = f"{'offsets' if most.twice > 1 else 'offset'} {span} of queue {most.key}{more}"
+    if giver is None:
+        return f"; other messages sit at {which}"
+    if named is not None and giver[1] == named:
+        return f", and gave the same {which} to other messages"
+    gave = "gave" if most.twice_ns > told.first_ack_ns else "had given"
+    since = f", {_since(giver[1], context)}," if giver[1] is not None else ""
+    return f"; {most.twice_node}{since} {gave} the same {which} to other messages"
+
+
+def _giver(told: Told, context: Context) -> tuple[Cluster, Reign | None] | None:
+    """The queue whose lost offsets were given to most other messages, and the reign of the node that gave them.
+
+    None if no such node is known. The reign is None if that node was not heard to lead then.
+    """
+    twice = [one for one in told.own if one.twice_node]
+    if not twice:
+        return None
+    most = max(twice, key=lambda one: (one.twice, -one.key))
+    return most, context.timeline.reign_of(most.twice_node, most.twice_ns, told.subject)
+
+
+def _of_them(told: Told) -> str:
+    return f", {told.count} of them" if told.count < told.of else ""
+
+
+def _leader_meanwhile(told: Told, context: Context) -> Reign | None:
+    """Another node that led already, in a later epoch, when the first of the messages was acknowledged."""
+    own = context.timeline.epoch_of(told.node, told.first_ack_ns, told.subject)
+    later = [
+        reign
+        for reign in context.timeline.reigns_over(told.subject)
+        if own is not None and reign.node != told.node and reign.epoch > own and reign.first_ns <= told.first_ack_ns
+    ]
+    return max(later, key=lambda reign: reign.epoch, default=None)
+
+
+def _without(told: Told, context: Context) -> tuple[str, int, Reign | None] | None:
+    """The node that answered without the lost messages, when, and its reign; None if it is not to be named first.
+
+    It is a later leader that gave their offsets to other messages. If there is none, it is the node that answered the
+    first read which passed over one of them.
+    """
+    node, at_ns = told.without.without_node, told.without.without_ns
+    leads = context.timeline.reign_of(node, at_ns, told.subject)
+    own = context.timeline.epoch_of(told.node, told.first_ack_ns, told.subject)
+    giver = _giver(told, context)
+    if giver is not None and giver[1] is not None and own is not None and giver[1].epoch > own:
+        node, at_ns, leads = giver[0].twice_node, giver[0].twice_ns, giver[1]
+    if not node or (node == told.node and (leads is None or leads.epoch == own)):
+        return None
+    if leads is not None and own is not None and leads.epoch > own and leads.first_ns <= told.last_ack_ns:
+        return None
+    return node, at_ns, leads
+
+
+def _missed(told: Told, context: Context) -> str | None:
+    """The clause that names the node without the messages; None if the one that acknowledged them comes first."""
+    without = _without(told, context)
+    if without is None:
+        return None
+    node, at_ns, leads = without
+    as_what = standing(context, node, at_ns, leads=False) if leads is None else _since(leads, context)
+    blame = blamed(context, node, told.last_ack_ns, at_ns)
+    words = ", ".join(filter(None, [node, as_what, fault_words(context, blame) if blame is not None else ""]))
+    stands = standing(context, told.node, told.first_ack_ns, leads=True, subject=told.subject)
+    by = f"{told.node}, {stands}," if stands else told.node
+    if told.node == node:
+        by = f"it, as {stands}," if stands else "it"
+    what = "what" if told.count == told.of else f"{told.count} of them, which"
     return (
-        f"{count} acknowledged {verb}: {_who(whole, context, whole.count)}{_again(own, context)}{more}; "
-        f"first lost: {whole.first_value}{at}{where}."
+        f"{words}{',' if words != node else ''} did not have {what} {by} had acknowledged "
+        f"{_when(told, context)}{_again(told, context, leads)}"
     )
+
+
+def _acknowledged(told: Told, context: Context) -> str:
+    """Who acknowledged, in which epoch, under which fault, and whether another one led already."""
+    stands = standing(context, told.node, told.first_ack_ns, leads=True, subject=told.subject)
+    blame = blamed(context, told.node, told.first_ack_ns, told.last_ack_ns, later=True)
+    cut = told.own[0].cut
+    if cut:
+        blame = next(Blame(one, hit=True, during=True) for one in context.timeline.injected() if one.id == cut)
+    words = [told.node, stands, fault_words(context, blame) if blame is not None else ""]
+    who = ", ".join(filter(None, words))
+    aside = "," if who != told.node else ""
+    until = seconds_text(context, told.last_ack_ns)
+    if cut:
+        return f"{who}{aside} went on acknowledging until {until}{_of_them(told)}{_again(told, context)}"
+    other = _leader_meanwhile(told, context)
+    if other is not None:
+        return (
+            f"{who}{aside} went on acknowledging until {until}{_of_them(told)}, although {other.node} was "
+            f"{_since(other, context)}{_again(told, context, other)}"
+        )
+    what = "it" if told.of == 1 else "them" if told.count == told.of else f"{told.count} of them"
+    return f"{who}{aside} had acknowledged {what} {_when(told, context)}{_again(told, context)}"
+
+
+def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> str:
+    """The headline of a loss.
+
+    Args:
+        clusters: the losses of all queues, at least one.
+        count: how many were lost; the clusters may hold fewer.
+        context: for faults and leaders.
+    """
+    told = _told(clusters, count, context)
+    went_on = told.own[0].cut or _leader_meanwhile(told, context) is not None
+    text = (None if went_on else _missed(told, context)) or _acknowledged(told, context)
+    first = told.own[0]
+    where = f" of queue {first.key}" if context.run.keys > 1 else ""
+    at = f" at offset {first.first_offset}" if first.first_offset >= 0 else ""
+    others = f"; {listed(told.others)} had acknowledged the other {count - told.count}" if told.others else ""
+    verb = "message was lost" if count == 1 else "messages were lost"
+    return f"{count} acknowledged {verb}: {text}{others}; first lost: {first.first_value}{at}{where}."

@@ -16,9 +16,9 @@ from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls, ended, ends, frozen
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text
 from checkers.objects.inversions import Passage, inversions
+from checkers.objects.linearization_search import Step
 from checkers.objects.placing import NAME, placed
 from checkers.objects.rules import Budget, Rules
-from checkers.objects.search import Step
 from checkers.objects.specs import BLIND_DEQUEUE, DEQUEUE, ENQUEUE, FifoSpec
 
 Meaning = tuple[int, Hashable]

@@ -8,9 +8,9 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import Answer, show
+from checkers.objects.linearization_search import Step
 from checkers.objects.placing import placed
 from checkers.objects.rules import Budget, Rules
-from checkers.objects.search import Step
 from checkers.objects.specs import APPEND, GET, PUT, StringSpec
 
 _KINDS = {"put": PUT, "append": APPEND, "get": GET}

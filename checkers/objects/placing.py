@@ -11,8 +11,8 @@ from typing import Final
 from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call
 from checkers.objects.finding import Answer, Found, call_text, show
+from checkers.objects.linearization_search import Outcome, Search, Spec, Step
 from checkers.objects.rules import Budget
-from checkers.objects.search import Outcome, Search, Spec, Step
 
 NAME: Final = "nonlinearizable"
 LEAP: Final = 16

@@ -16,9 +16,9 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls, Ints, ended, ends, frozen
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
+from checkers.objects.linearization_search import Step
 from checkers.objects.placing import NAME, placed
 from checkers.objects.rules import Budget, Rules
-from checkers.objects.search import Step
 from checkers.objects.specs import BLIND_CAS, CAS, NOT_CAS, READ, WRITE, RegisterSpec
 
 BEFORE_ALL: Final = -NEVER

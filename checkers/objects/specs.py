@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from chaos.formats.operations import NEVER
-from checkers.objects.search import Left, Step
+from checkers.objects.linearization_search import Left, Step
 
 WRITE: Final = 0
 READ: Final = 1

@@ -1,9 +1,10 @@
 """After the last heal everything comes back (SEMANTICS 17a): every node, and the service of every queue.
 
 A node that ended by itself, answers nothing, or is in no SyncStateSet once the promised time is over is
-``did-not-come-back``; a queue without an acknowledgement for longer is ``no-recovery``. Both are claimed only where
-the harness has done its part: every fault is healed, every link passes, nodes had their share of the CPUs, and the load
-left in time. Where that is in doubt the row is unknown; a run that was interrupted or killed is not judged.
+``did-not-come-back``; a queue without an acknowledgement for longer is ``no-recovery``. What is late is claimed only
+where the harness has done its part: every fault is healed, every link passes, nodes had their share of the CPUs, and
+the load left in time. Where that is in doubt the row is unknown. A node that ended by itself is claimed whatever the
+machine was doing, unless it lacked memory or files. A run that was interrupted or killed is not judged.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,8 @@ from checkers.recovery.missing_nodes import Missing, deadline_ns, healed_words, 
 from checkers.recovery.service import Sent, silences
 
 STARVED_SHARE: Final = 0.75
-"""A node that waited for a CPU for longer than this share of the time had less than a quarter of what it could use.
+"""A node that waited for more than this share of the time in which it wanted a CPU had less than a quarter of what it
+could use.
 
 Promised times are four times what was measured on a machine that was shared by all nodes.
 """
@@ -179,13 +181,17 @@ class RecoveryKernel(OfEachKey):
         within_s, words = context.run.promises.recovers_within_s, words_of(context.run)
         summary = summary if summary is not None else RecoverySummary()
         missing = missing_nodes(context)
+        ended = tuple(one for one in missing if one.how == ENDED and not one.excuse)
         found = {
             "did-not-come-back": [one.example for one in missing],
             "no-recovery": [] if any(one.how == ENDED for one in missing) else list(_unrecovered(summary, context)),
         }
         examined = words.changes_of(summary.changes)
-        excuses = doubts(summary, missing, context) if any(found.values()) else []
-        if excuses:
+        certain = bool(ended) and ended == missing
+        excuses = doubts(summary, missing, context) if any(found.values()) and not certain else []
+        if excuses and ended:
+            found["did-not-come-back"] = [one.example for one in ended]
+        elif excuses:
             what = f"{counted(len(missing), 'node')} missing" if missing else f"silent {words.key}s"
             return CheckResult(
                 name=self.name,
@@ -224,8 +230,6 @@ def doubts(summary: RecoverySummary, missing: tuple[Missing, ...], context: Cont
     starved = {name: share for look in looks for name, share in look.waited.items() if share > STARVED_SHARE}
     out += [f"{name} waited for a CPU {share:.0%} of the time".replace("%", " %") for name, share in starved.items()]
     out += [one.excuse for one in missing if one.excuse]
-    if all(one.how == ENDED for one in missing) and missing:
-        return out
     ends = [one.to_ns for one in missing] + [one.end_ns for one in summary.silent.values()]
     if not looks:
         out.append("the harness did not look whether every node ran and was reachable")

@@ -49,13 +49,30 @@ def refused_by_design(shard: QueueShard, context: Context) -> Mask:
     """Which operations of a key were refused by a node that must not serve, to clients that stay on it."""
     found: Mask | None = shard.memo.get(_MEMO)
     if found is None:
-        found = np.zeros(len(shard.ops.f), dtype=np.bool_)
-        if context.run.refusals:
-            ops = np.flatnonzero(shard.operations["pinned"] & np.equal(shard.ops.type, Type.FAIL))
-            texts, numbers = numbered(shard, ops)
-            named = np.array([text.startswith(context.run.refusals) for text in texts], dtype=np.bool_)
-            found[ops] = named[numbers] if len(ops) else False
+        found = _refused(shard, context, np.flatnonzero(shard.operations["pinned"]))
         shard.memo[_MEMO] = found
+    return found
+
+
+def refused_beside_a_leader(shard: QueueShard, context: Context) -> Mask:
+    """Which operations a node that must not serve refused, while another was heard to lead before and after."""
+    refused, found = _refused(shard, context), np.zeros(len(shard.ops.f), dtype=np.bool_)
+    places = {node.name: place for place, node in enumerate(context.run.nodes)}
+    for reign in context.timeline.reigns_over(context.subject_of(shard.key)) if refused.any() else ():
+        heard = (shard.ops.invoke >= reign.first_ns) & (shard.ops.complete <= reign.last_ns)
+        found |= refused & heard & (shard.ops.node != places.get(reign.node, -1))
+    return found
+
+
+def _refused(shard: QueueShard, context: Context, among: Ints | None = None) -> Mask:
+    """Which operations failed with an error that the system names as a refusal by design; ``among``: None for all."""
+    found = np.zeros(len(shard.ops.f), dtype=np.bool_)
+    if context.run.refusals:
+        failed = np.equal(shard.ops.type, Type.FAIL)
+        ops = np.flatnonzero(failed) if among is None else among[failed[among]]
+        texts, numbers = numbered(shard, ops)
+        named = np.array([text.startswith(context.run.refusals) for text in texts], dtype=np.bool_)
+        found[ops] = named[numbers] if len(ops) else False
     return found
 
 

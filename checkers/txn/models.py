@@ -58,7 +58,7 @@ _IMPLIES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What else holds wherever a model holds."""
 
-MODELS: Final = tuple(sorted({*_IMPLIES, *(weaker for all_weaker in _IMPLIES.values() for weaker in all_weaker)}))
+MODELS: Final = tuple(sorted({*_IMPLIES, *(one for implied in _IMPLIES.values() for one in implied)}))
 """All models, by the names that people use."""
 
 ALIASES: Final[Mapping[str, str]] = {
@@ -206,6 +206,11 @@ def model_named(name: str) -> str:
     return ALIASES.get(found, found)
 
 
+def weaker(models: Collection[str]) -> set[str]:
+    """These models and all that they imply. ``models``: by their usual names."""
+    return _reached(_IMPLIES, models)
+
+
 def also(anomalies: Collection[str]) -> set[str]:
     """These anomalies and all that they are special cases of."""
     return _reached(_ALSO, anomalies)
@@ -213,8 +218,7 @@ def also(anomalies: Collection[str]) -> set[str]:
 
 def forbidden(models: Collection[str]) -> set[str]:
     """The anomalies that cannot be if all of these models hold. ``models``: by their usual names."""
-    weaker = _reached(_IMPLIES, models)
-    return _reached(_SPECIAL, {anomaly for model in weaker for anomaly in _FORBIDDEN[model]})
+    return _reached(_SPECIAL, {anomaly for model in weaker(models) for anomaly in _FORBIDDEN[model]})
 
 
 def ruled_out(anomalies: Collection[str]) -> set[str]:

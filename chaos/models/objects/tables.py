@@ -11,6 +11,8 @@ from chaos.core.model import ModelTables
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from chaos.core.model import Column, Slots
     from chaos.core.op import Word
 
@@ -76,14 +78,19 @@ class SetTables(ModelTables):
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        returned = [one or b"" for one in slots.result_values or [None] * len(slots.f)]
-        ends = np.cumsum([0, *(len(one) // 8 for one in returned)])
-        elements = np.frombuffer(b"".join(returned), dtype="<i8")
         return {
             "element": np.where(slots.f == self._add, slots.asked_first, 0),
-            "elements": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(elements, pa.int64())),
+            "elements": number_lists(slots.result_values, len(slots.f)),
             "answer": slots.second.astype(np.int8),
         }
+
+
+def number_lists(values: Sequence[bytes | None] | None, size: int) -> pa.Array:
+    """A list for each operation: the numbers of 64 bits that it stored; empty if it stored none."""
+    returned = [one or b"" for one in values or [None] * size]
+    ends = np.cumsum([0, *(len(one) // 8 for one in returned)])
+    elements = np.frombuffer(b"".join(returned), dtype="<i8")
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(elements, pa.int64()))
 
 
 def _found(slots: Slots, read: int) -> dict[str, Column]:

@@ -160,7 +160,7 @@ def test_a_history_that_ends_too_early_says_only_what_no_longer_one_undoes(tmp_p
 @pytest.mark.longer
 @EACH
 def test_many_histories_that_end_too_early(tmp_path, model, written, options):
-    cut(tmp_path, model, written, options, 400)
+    cut(tmp_path, model, written, options, 150)
 
 
 def cut(tmp_path, model, written, options, histories):

@@ -12,6 +12,11 @@ from checkers.history.words import _of_model
         ("register", {"write", "cas"}, ["write", "read"]),  # a comparison that does not hold is an answer
         ("set", {"add"}, ["add", "read"]),
         ("counter", {"add"}, ["add", "read"]),
+        ("unique-ids", {"generate"}, ["generate"]),
+        ("lease", {"grant", "renew", "revoke"}, ["grant", "read"]),
+        ("watch", {"write"}, ["write"]),
+        ("lock", {"acquire", "guarded", "unlock"}, ["guarded"]),
+        ("total-queue", {"enqueue"}, ["enqueue", "dequeue"]),
     ],
 )
 def test_what_recovery_is_measured_of(model, changing, timed):

@@ -63,7 +63,7 @@ def test_json_lines_of_other_languages_mean_the_same(tmp_path):
         ("[[:w :x 1]]", ":w is no micro-operation of --model list-append"),
         ("[[:cas :x 1]]", "is no micro-operation of a transaction"),
         ("[[:r :x 3]]", "a read of a list gives a list, not 3"),
-        ("[[:append :x nil]]", ":append :x brings nothing"),
+        ("[[:append :x nil]]", ":append :x has no value"),
         ("7", "7 is no micro-operation of a transaction"),
     ],
 )

@@ -28,6 +28,8 @@ from checkers.history.kernel import Context
 from checkers.history.shards import load_shard, materialise, tables_of
 from checkers.history.timeline import timeline_of
 
+pytestmark = pytest.mark.broad
+
 OK, FAIL, INFO = Type.OK, Type.FAIL, Type.INFO
 
 

@@ -7,9 +7,11 @@ from chaos.core.history import operation_schema, read_stream, table_schemas
 from chaos.core.manifest import stream_suffixes
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import FRAME, OP_SIZE, Recorder
+from chaos.models.coordination import lease, lock, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.queues import total_queue
 from chaos.models.registry import model_named
 
 LARGEST = 2**63 - 1
@@ -36,6 +38,132 @@ def rows(folder, model):
     names = model.tables.columns.names
     told = stream.operations.to_pylist()
     return [tuple(row[name] for name in names) for row in told], [model.line(row) for row in told]
+
+
+def test_sources_of_ids(tmp_path):
+    given = unique_ids.Id(LARGEST)
+    written(tmp_path, unique_ids.UNIQUE_IDS, *((unique_ids.F.GENERATE, None, one) for one in (given, None)))
+    assert rows(tmp_path, unique_ids.UNIQUE_IDS) == (
+        [(LARGEST, 1), (0, -1), (0, -1)],
+        [f"generate k3 -> {LARGEST}", "generate k3", "generate k3"],
+    )
+
+
+def test_leases(tmp_path):
+    which = lease.Which(lease=LARGEST)
+    written(
+        tmp_path,
+        lease.LEASE,
+        (lease.F.GRANT, lease.Term(lease=LARGEST, ttl_ms=4000), lease.Alive(5000)),
+        (lease.F.RENEW, which, lease.Alive(5000)),
+        (lease.F.RENEW, which, None),
+        (lease.F.REVOKE, which, None),
+        (lease.F.READ, None, lease.Living([LARGEST, 2])),
+        (lease.F.READ, None, lease.Living()),
+        (lease.F.READ, None, None),
+    )
+    assert rows(tmp_path, lease.LEASE) == (
+        [
+            (LARGEST, 4000, 5000, [], 1),
+            (LARGEST, 0, 5000, [], 1),
+            (LARGEST, 0, 0, [], -1),
+            (LARGEST, 0, 0, [], -1),
+            (0, 0, 0, [LARGEST, 2], 1),
+            (0, 0, 0, [], 1),
+            (0, 0, 0, [], -1),
+            (LARGEST, 4000, 0, [], -1),
+        ],
+        [
+            f"grant k3 {LARGEST} for 4000 ms -> 5000 ms",
+            f"renew k3 {LARGEST} -> 5000 ms",
+            f"renew k3 {LARGEST}",
+            f"revoke k3 {LARGEST}",
+            f"read k3 -> [{LARGEST} 2]",
+            "read k3 -> []",
+            "read k3",
+            f"grant k3 {LARGEST} for 4000 ms",
+        ],
+    )
+
+
+def test_watches(tmp_path):
+    changes = watch.Changes(changes=(watch.Change(1, LARGEST), watch.Change(2)))
+    since = watch.From(revision=LARGEST, listen_ms=1000)
+    put = watch.Event(batch=0, revision=7, entry=1, value=LARGEST, previous_revision=5, previous_value=9)
+    gone = watch.Event(batch=1, revision=8, entry=1, value=watch.DELETED)
+    written(
+        tmp_path,
+        watch.WATCH,
+        (watch.F.WRITE, changes, watch.Written(revision=LARGEST, effects=1)),
+        (watch.F.WRITE, changes, None),
+        (watch.F.SUBSCRIBE, since, watch.Events([put, gone], batches=2)),
+        (watch.F.SUBSCRIBE, since, watch.Events([put] * 5, batches=1)),
+        (watch.F.SUBSCRIBE, since, watch.Events()),
+        (watch.F.SUBSCRIBE, since, None),
+    )
+    columns, lines = rows(tmp_path, watch.WATCH)
+    none, change = ([],) * 6, ([1, 2], [LARGEST, -1])
+    assert columns == [
+        (*change, 1, LARGEST, *none, 1),
+        (*change, 0, 0, *none, -1),
+        ([], [], 0, LARGEST, [0, 1], [7, 8], [1, 1], [LARGEST, -1], [5, 0], [9, -1], 1),
+        ([], [], 0, LARGEST, [0] * 5, [7] * 5, [1] * 5, [LARGEST] * 5, [5] * 5, [9] * 5, 1),
+        ([], [], 0, LARGEST, *none, 1),
+        ([], [], 0, LARGEST, *none, -1),
+        (*change, 0, 0, *none, -1),
+    ]
+    shown = f"7 1={LARGEST}"
+    assert lines == [
+        f"write k3 1={LARGEST}, 2 deleted -> {LARGEST}",
+        f"write k3 1={LARGEST}, 2 deleted",
+        f"subscribe k3 from {LARGEST} -> {shown}, 8 1 deleted",
+        f"subscribe k3 from {LARGEST} -> {shown}, {shown}, … 1 more …, {shown}, {shown}",
+        f"subscribe k3 from {LARGEST} -> nothing",
+        f"subscribe k3 from {LARGEST}",
+        f"write k3 1={LARGEST}, 2 deleted",
+    ]
+
+
+def test_locks(tmp_path):
+    token = lock.Token(token=LARGEST)
+    written(
+        tmp_path,
+        lock.LOCK,
+        (lock.F.ACQUIRE, lock.Lease(lease_ms=2000), lock.Granted(LARGEST)),
+        (lock.F.GUARDED, token, lock.Written(9)),
+        (lock.F.GUARDED, token, None),
+        (lock.F.UNLOCK, token, None),
+    )
+    assert rows(tmp_path, lock.LOCK) == (
+        [(LARGEST, 2000, 0, 1), (LARGEST, 0, 9, 1), (LARGEST, 0, 0, -1), (LARGEST, 0, 0, -1), (0, 2000, 0, -1)],
+        [
+            f"acquire k3 2000 ms -> token {LARGEST}",
+            f"guarded k3 under {LARGEST} -> version 9",
+            f"guarded k3 under {LARGEST}",
+            f"unlock k3 under {LARGEST}",
+            "acquire k3 2000 ms",
+        ],
+    )
+
+
+def test_queues_without_offsets(tmp_path):
+    f, message = total_queue.F, total_queue.Message(value=LARGEST)
+    written(
+        tmp_path,
+        total_queue.TOTAL_QUEUE,
+        (f.ENQUEUE, message, None),
+        (f.DEQUEUE, None, total_queue.Taken(LARGEST, again=True)),
+        (f.DEQUEUE, None, total_queue.Taken(total_queue.STRANGE)),
+        (f.DEQUEUE, None, total_queue.Taken()),
+        (f.DEQUEUE, None, None),
+    )
+    assert rows(tmp_path, total_queue.TOTAL_QUEUE)[1][:5] == [
+        f"enqueue k3 {LARGEST}",
+        f"dequeue k3 -> {LARGEST} again",
+        "dequeue k3 -> -1",
+        "dequeue k3 -> empty",
+        "dequeue k3",
+    ]
 
 
 def test_registers(tmp_path):

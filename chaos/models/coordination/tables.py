@@ -1,0 +1,90 @@
+"""From the streams of coordination's operations to the columns of their tables (docs/reference/history.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from chaos.core.model import ModelTables
+from chaos.models.objects.answers import TOLD
+from chaos.models.objects.tables import number_lists
+
+if TYPE_CHECKING:
+    from chaos.core.model import Column, Slots
+    from chaos.core.op import Word
+
+
+class UniqueIdsTables(ModelTables):
+    """The columns of a source's operations."""
+
+    columns = pa.schema(
+        [
+            ("number", pa.int64()),  # the id that was given where ``answer`` is 1; else 0
+            ("answer", pa.int8()),  # 1 it was given an id; -1 it was told nothing
+        ]
+    )
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns of ``operations``."""
+        answer = slots.second.astype(np.int8)
+        return {"number": np.where(answer == TOLD, slots.first, 0), "answer": answer}
+
+
+class LockTables(ModelTables):
+    """The columns of a lock's operations."""
+
+    columns = pa.schema(
+        [
+            (
+                "token",
+                pa.int64(),
+            ),  # acquire: what came with it, else 0; guarded, unlock: what is shown
+            ("lease_ms", pa.int64()),  # acquire: how long the lock is to be held at most; else 0
+            ("version", pa.int64()),  # guarded: the version that the resource has by it; else 0
+            ("answer", pa.int8()),  # acquire, guarded: 1 it was told a token or a version; -1 it was told nothing
+        ]
+    )
+
+    def __init__(self, *, acquire: Word, guarded: Word) -> None:
+        self._acquire, self._guarded = acquire, guarded
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns of ``operations``."""
+        answer, acquires = slots.second.astype(np.int8), slots.f == self._acquire
+        told = np.where(answer == TOLD, slots.first, 0)
+        return {
+            "token": np.where(acquires, told, slots.asked_first),
+            "lease_ms": np.where(acquires, slots.asked_first, 0),
+            "version": np.where(slots.f == self._guarded, told, 0),
+            "answer": answer,
+        }
+
+
+class LeaseTables(ModelTables):
+    """The columns of leases' operations."""
+
+    columns = pa.schema(
+        [
+            ("lease", pa.int64()),  # grant, renew, revoke: which; else 0
+            ("ttl_ms", pa.int64()),  # grant: how long it is to live without a renewal; else 0
+            ("told_ms", pa.int64()),  # grant, renew: how long it lives, as the service said; else 0
+            ("leases", pa.list_(pa.int64())),  # read: which were seen; else empty
+            ("answer", pa.int8()),  # 1 it was told ``told_ms`` or ``leases``; -1 it was told nothing
+        ]
+    )
+
+    def __init__(self, *, read: Word) -> None:
+        self._read = read
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns of ``operations``."""
+        answer, reads = slots.second.astype(np.int8), slots.f == self._read
+        return {
+            "lease": np.where(reads, 0, slots.asked_first),
+            "ttl_ms": np.where(reads, 0, slots.asked_second),
+            "told_ms": np.where((answer == TOLD) & ~reads, slots.first, 0),
+            "leases": number_lists(slots.result_values, len(slots.f)),
+            "answer": answer,
+        }

@@ -1,0 +1,141 @@
+"""The model ``watch``: by key a space of entries, changed by writes and followed by watches.
+
+A write changes a few entries at once, and is told the revision at which it took place: a number that grows with every
+change of anything. A watch is asked for all changes from a revision on, and is told each as an event.
+"""
+
+from array import array
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from chaos.core.model import Function, Model, ModelTables, PackedArgument, PackedResult
+from chaos.core.op import Word
+from chaos.models.objects.answers import NO_RESULT, TOLD, UNTOLD
+
+MODEL: Final = "watch"
+"""The model's name."""
+
+DELETED: Final = -1
+"""The value of a change that deletes its entry, and of an entry that is not there."""
+UNNAMED: Final = -1
+"""The number of an entry that no client of the run named so."""
+SHOWN: Final = 4
+"""Of more events a line of text names the first and last ones."""
+
+
+class F(Word):
+    """What an operation on a space does. The numbers are part of the on-disk format."""
+
+    WRITE = 1  # change entries, all at one revision
+    SUBSCRIBE = 2  # watch: follow all changes from a revision on for a while; an ok one was followed to the end
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What a write does to one entry. ``value``: 0 or more, and no other write of the run has it; or ``DELETED``."""
+
+    entry: int
+    value: int = DELETED
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """What a write does; no entry is named twice."""
+
+    changes: tuple[Change, ...]
+
+
+class Written(msgspec.Struct, kw_only=True):
+    """At which revision a write took place. ``effects``: bit i: the i-th change did something."""
+
+    revision: int
+    effects: int
+
+
+class From(msgspec.Struct, frozen=True, kw_only=True):
+    """The first revision that is asked for, and how long the watch lasts."""
+
+    revision: int
+    listen_ms: int
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """A change as a watch was told it.
+
+    ``batch``: events with one number came in one message. ``value``: ``DELETED`` if the entry was deleted.
+    ``previous_revision``, ``previous_value``: when the entry was last changed before and to what; 0 and ``DELETED`` if
+    it was said to have not been there.
+    """
+
+    batch: int
+    revision: int
+    entry: int
+    value: int
+    previous_revision: int = 0
+    previous_value: int = DELETED
+
+
+class Events(msgspec.Struct):
+    """What a watch was told, in the order in which it came. ``batches``: how many messages came."""
+
+    events: list[Event] = []
+    batches: int = 0
+
+
+class WatchModel(Model):
+    """Spaces of entries by key."""
+
+    name = MODEL
+    key = "space"
+    change = "write"
+    words: type[Word] = F
+    functions: Mapping[Word, Function] = {
+        F.WRITE: Function(argument=Changes, result=Written, mutates=True, timed=True),
+        F.SUBSCRIBE: Function(argument=From, result=Events),
+    }
+    stores_values = True
+
+    @property
+    def tables(self) -> ModelTables:
+        """See ``chaos.models.coordination.watch_tables``."""
+        from chaos.models.coordination.watch_tables import WatchTables
+
+        return WatchTables(write=F.WRITE)
+
+    def pack_argument(self, f: Word, argument: Any) -> PackedArgument:
+        """Of a write two numbers of 64 bits a change; of a watch the revision, and how long."""
+        if f is F.SUBSCRIBE:
+            return PackedArgument(argument.listen_ms, argument.revision, 0)
+        numbers = chain.from_iterable((one.entry, one.value) for one in argument.changes)
+        return PackedArgument(0, 0, 0, values=array("q", numbers).tobytes())
+
+    def pack_result(self, f: Word, result: Any) -> PackedResult:
+        """Of a write the revision and the effects; of a watch six numbers of 64 bits an event."""
+        if result is None:
+            return NO_RESULT
+        if f is F.WRITE:
+            return PackedResult(result.revision, TOLD, result.effects)
+        numbers = chain.from_iterable(msgspec.structs.astuple(one) for one in result.events)
+        return PackedResult(result.batches, TOLD, 0, values=array("q", numbers).tobytes())
+
+    def line(self, row: Mapping[str, Any]) -> str:
+        """``write k4 3=17, 5 deleted -> 204``, ``subscribe k4 from 200 -> 204 3=17, 204 5 deleted``."""
+        f = F(row["f"])
+        if f is F.WRITE:
+            changes = ", ".join(map(_entry, row["change_entry"], row["change_value"]))
+            told = f" -> {row['revision']}" if row["answer"] != UNTOLD else ""
+            return f"{f.word} k{row['key']} {changes}{told}"
+        columns = (row[name] for name in ("event_revision", "event_entry", "event_value"))
+        events = [f"{revision} {_entry(entry, value)}" for revision, entry, value in zip(*columns, strict=True)]
+        if len(events) > SHOWN:
+            events = [*events[: SHOWN // 2], f"… {len(events) - SHOWN} more …", *events[-SHOWN // 2 :]]
+        told = f" -> {', '.join(events) or 'nothing'}" if row["answer"] != UNTOLD else ""
+        return f"{f.word} k{row['key']} from {row['revision']}{told}"
+
+
+def _entry(entry: int, value: int) -> str:
+    return f"{entry} deleted" if value == DELETED else f"{entry}={value}"
+
+
+WATCH: Final = WatchModel()

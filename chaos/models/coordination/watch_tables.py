@@ -1,0 +1,69 @@
+"""From the streams of writes and watches to the columns of their tables (docs/reference/history.md)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from chaos.core.model import ModelTables
+from chaos.core.ragged import offsets
+from chaos.models.objects.answers import TOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from chaos.core.model import Column, Ints, Slots
+    from chaos.core.op import Word
+
+_LIST = pa.list_(pa.int64())
+_CHANGE = ("change_entry", "change_value")
+_EVENT = ("batch", "event_revision", "event_entry", "event_value", "previous_revision", "previous_value")
+
+
+class WatchTables(ModelTables):
+    """The columns of writes and watches."""
+
+    columns = pa.schema(
+        [
+            ("change_entry", _LIST),  # write: the entries that it changes
+            ("change_value", _LIST),  # write: to what; -1 deletes
+            ("effects", pa.int64()),  # write: bit i: the i-th change did something; else 0
+            ("revision", pa.int64()),  # write: at which it took place where ``answer`` is 1; watch: from which on
+            ("batch", _LIST),  # watch: of each event in which message it came
+            ("event_revision", _LIST),
+            ("event_entry", _LIST),  # -1: no client of the run has an entry of that name
+            ("event_value", _LIST),  # -1 of an entry that was deleted
+            ("previous_revision", _LIST),  # when the entry was changed before; 0: it was not there
+            ("previous_value", _LIST),  # to what; -1: it was not there
+            ("answer", pa.int8()),  # 1 it was told a revision or events, -1 it was told nothing
+        ]
+    )
+
+    def __init__(self, *, write: Word) -> None:
+        self._write = write
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns of ``operations``."""
+        answer, writes = slots.second.astype(np.int8), slots.f == self._write
+        told = writes & (answer == TOLD)
+        return {
+            **_columns(slots.argument_values, len(slots.f), _CHANGE),
+            "effects": np.where(told, slots.third, 0),
+            "revision": np.where(writes, np.where(told, slots.first, 0), slots.asked_first),
+            **_columns(slots.result_values, len(slots.f), _EVENT),
+            "answer": answer,
+        }
+
+
+def _columns(values: Sequence[bytes | None] | None, size: int, names: Sequence[str]) -> dict[str, Column]:
+    """Rows of numbers that operations stored, as a list a name."""
+    every = [one or b"" for one in values or [None] * size]
+    counts: Ints = np.array([len(one) // (8 * len(names)) for one in every], dtype=np.int64)
+    rows = np.frombuffer(b"".join(every), dtype="<i8").reshape(-1, len(names))
+    ends = pa.array(offsets(counts), pa.int32())
+    return {
+        name: pa.ListArray.from_arrays(ends, pa.array(np.ascontiguousarray(rows[:, place]), pa.int64()))
+        for place, name in enumerate(names)
+    }

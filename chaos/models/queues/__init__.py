@@ -1,0 +1,1 @@
+"""The models of queues whose messages have no offsets."""

@@ -1,0 +1,1 @@
+"""The model ``transaction``: micro-operations on several keys, done as one."""

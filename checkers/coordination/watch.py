@@ -1,0 +1,157 @@
+"""The check ``watch``: watches are told every change, once, in order, as it was written (semantics.md, 35, 36).
+
+Whatever is compared is sorted first: n log n over all events.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from chaos.core.verdict import Anomaly, CheckResult
+from chaos.models.coordination.watch import DELETED, MODEL
+from checkers.anomalies.catalogue import named
+from checkers.anomalies.findings import Findings, concluded, counted, merged
+from checkers.coordination.watch_facts import Known, Place, Told, Writes, told_of
+from checkers.coordination.wrongs import Wrong, findings_of, unknown_unless_examined
+from checkers.history.check import Held, OfEachKey
+from checkers.history.columns import Ints, Mask
+from checkers.history.kernel import Context, QueueShard
+
+KINDS: Final = (
+    "watch-phantom",
+    "watch-skipped",
+    "watch-torn",
+    "watch-reordered",
+    "watch-duplicate",
+    "watch-before-start",
+    "watch-wrong-previous",
+)
+
+
+class WatchCheck(OfEachKey):
+    """Looks at the writes and watches of each space."""
+
+    name = "watch"
+    help = "a watch is told every change, once, in order, and as it was written"
+    anomalies = named(*KINDS)
+
+    def applies(self, context: Context) -> str | None:
+        """To runs of its model."""
+        return None if context.run.model == MODEL else f"it is a run of the model {context.run.model}"
+
+    def examine(self, shard: QueueShard, context: Context) -> Findings:
+        """Look at one space."""
+        told = told_of(shard)
+        known = Known(told, Writes(shard))
+        wrong = [*of_itself(told), *against_writes(told, known, whole=context.whole)]
+        return findings_of(shard, context, KINDS, wrong, len(told.watch))
+
+    def merge(self, left: Findings, right: Findings) -> Findings:
+        """Add what two spaces showed."""
+        return merged(left, right)
+
+    def held(
+        self,
+        summary: Findings | None,
+        anomalies: dict[str, Anomaly],  # noqa: ARG002 - they are told beside
+        context: Context,  # noqa: ARG002 - every run is told alike
+    ) -> Held:
+        """How many events there were."""
+        events = counted(summary.examined if summary else 0, "event")
+        return Held(first=f"{events} told to watches, in order and none left out")
+
+    def conclude(self, summary: Findings | None, context: Context) -> CheckResult:
+        """The row of the verdict table; unknown if no watch was told anything."""
+        clean = "every change was told once, in order, as it was written"
+        row = concluded(self.name, summary, context, noun="event", clean=clean)
+        return unknown_unless_examined(row, summary, "no watch was told of any change")
+
+
+def of_itself(told: Told) -> Iterator[Wrong]:
+    """What is wrong of a watch whatever was written: order, repetition, torn revisions, the beginning."""
+    same = told.watch[1:] == told.watch[:-1]
+    for one in (1 + np.flatnonzero(same & (told.revision[1:] < told.revision[:-1]))).tolist():
+        yield _wrong("watch-reordered", told, one, f"came behind revision {told.revision[one - 1]}")
+    order = np.lexsort((np.arange(len(told.watch)), told.entry, told.revision, told.watch))
+    watch, revision, entry, batch = (column[order] for column in (told.watch, told.revision, told.entry, told.batch))
+    at_one = (watch[1:] == watch[:-1]) & (revision[1:] == revision[:-1])
+    for one in order[1 + np.flatnonzero(at_one & (entry[1:] == entry[:-1]))].tolist():
+        yield _wrong("watch-duplicate", told, one, "was told a second time")
+    firsts = np.flatnonzero(np.concatenate(([len(order) > 0], ~at_one)))[: len(order)]
+    for one in order[firsts[_differ(entry, firsts) & _differ(batch, firsts)]].tolist():
+        yield _wrong("watch-torn", told, one, "came in another message than the rest of its revision")
+    for one in np.flatnonzero(told.revision < told.since[told.watch]).tolist():
+        yield _wrong("watch-before-start", told, one, f"was told to a watch from {told.since[told.watch[one]]} on")
+
+
+def _differ(column: Ints, firsts: Ints) -> Mask:
+    """Of each stretch that begins at one of ``firsts`` whether it holds different numbers."""
+    if not len(firsts):
+        return np.zeros(0, np.bool_)
+    apart: Mask = np.maximum.reduceat(column, firsts) != np.minimum.reduceat(column, firsts)
+    return apart
+
+
+def against_writes(told: Told, known: Known, *, whole: bool) -> Iterator[Wrong]:
+    """What is wrong of watches by what was written, and by what other watches were told.
+
+    ``whole``: whether every write is known; otherwise an event that none explains is none.
+    """
+    for one in range(len(told.watch)) if known.strange and whole else ():
+        why = known.strange.get((int(told.revision[one]), int(told.entry[one]), int(told.value[one])))
+        if why:
+            yield _wrong("watch-phantom", told, one, why)
+    yield from _left_out(told, known)
+    if whole:
+        yield from _wrong_previous(told, known)
+
+
+def _left_out(told: Told, known: Known) -> Iterator[Wrong]:
+    """Places between the first revision that was asked for and the last that was told, which were not told."""
+    revisions, entries = known.places
+    starts = np.searchsorted(told.watch, np.arange(len(told.ops) + 1))
+    for watch in range(len(told.ops)):
+        own = slice(starts[watch], starts[watch + 1])
+        if not len(told.watch[own]):
+            continue
+        last = int(told.revision[own].max())
+        first = np.searchsorted(revisions, told.since[watch])
+        must = slice(first, max(first, np.searchsorted(revisions, last, side="right")))
+        missing = _missing(revisions[must], entries[must], told.revision[own], told.entry[own])
+        for revision, entry in missing:
+            kind = "watch-torn" if revision == last else "watch-skipped"
+            said = f"revision {revision} of entry {entry} was not told to a watch from {told.since[watch]} to {last}"
+            yield Wrong(kind, said, (int(told.ops[watch]),))
+
+
+def _missing(revision: Ints, entry: Ints, told_revision: Ints, told_entry: Ints) -> list[Place]:
+    """Places of the first columns, in order, that the others lack."""
+    order = np.lexsort((told_entry, told_revision))
+    if np.array_equal(told_revision[order], revision) and np.array_equal(told_entry[order], entry):
+        return []
+    seen = set(zip(told_revision.tolist(), told_entry.tolist(), strict=True))
+    return [place for place in zip(revision.tolist(), entry.tolist(), strict=True) if place not in seen]
+
+
+def _wrong_previous(told: Told, known: Known) -> Iterator[Wrong]:
+    """Events that name another change before theirs than the latest one of their entry that is known."""
+    columns = (told.revision, told.entry, told.previous_revision, told.previous_value)
+    for one, (revision, entry, before, value) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
+        latest, held = known.before(revision, entry)
+        if (before, value) == ((0, DELETED) if held == DELETED else (latest, held)):
+            continue
+        if known.may_have_been(entry, latest, before, value):
+            continue
+        said, truth = (
+            "nothing" if number == DELETED else f"{number} of revision {at}"
+            for at, number in ((before, value), (latest, held))
+        )
+        yield _wrong("watch-wrong-previous", told, one, f"before it there was said to be {said}, there was {truth}")
+
+
+def _wrong(kind: str, told: Told, event: int, said: str) -> Wrong:
+    value = int(told.value[event])
+    what = "deleted" if value == DELETED else f"with {value}"
+    text = f"revision {told.revision[event]} of entry {told.entry[event]}, {what}: {said}"
+    return Wrong(kind, text, (int(told.ops[told.watch[event]]),))

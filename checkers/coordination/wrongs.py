@@ -1,0 +1,51 @@
+"""What is wrong in one shard, kind by kind, and a check that nothing gave anything to look at."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from checkers.anomalies.findings import Finding, Findings, examples, findings, told
+from checkers.history.kernel import Context, QueueShard
+from checkers.history.words import words_of
+
+
+class Wrong(NamedTuple):
+    """Something that is wrong: the kind of anomaly, a sentence, and the operations that show it, the last one last."""
+
+    kind: str
+    sentence: str
+    ops: tuple[int, ...]
+
+
+def findings_of(
+    shard: QueueShard, context: Context, kinds: Sequence[str], wrong: Iterable[Wrong], examined: int
+) -> Findings:
+    """What is wrong as findings: how often each of these kinds, with examples; ``examined``: how much was looked at."""
+    by_kind: dict[str, list[Wrong]] = {kind: [] for kind in kinds}
+    for one in wrong:
+        by_kind[one.kind].append(one)
+    found = {
+        kind.replace("-", "_"): Finding(count=len(own), examples=examples(_examples(shard, context, own)))
+        for kind, own in by_kind.items()
+    }
+    return findings(examined, **found)
+
+
+def unknown_unless_examined(row: CheckResult, summary: Findings | None, reason: str) -> CheckResult:
+    """A row of the verdict table; unknown for this reason where all is well only because nothing was looked at."""
+    if row.valid is True and not (summary and summary.examined):
+        return msgspec.structs.replace(row, valid=UNKNOWN, found=reason, reason=reason)
+    return row
+
+
+def _examples(shard: QueueShard, context: Context, wrong: list[Wrong]) -> Iterator[Example]:
+    """Each as its operations and a sentence."""
+    for one in wrong:
+        yield Example(
+            sentence=f"{words_of(context.run).key} {shard.key}: {one.sentence}",
+            key=shard.key,
+            at_ns=int(shard.ops.invoke[one.ops[-1]]),
+            ops=tuple(told(shard, context, op) for op in one.ops),
+        )

@@ -1,0 +1,1 @@
+"""Checks of queues whose messages have no offsets."""

@@ -1,0 +1,18 @@
+"""Every hand-made history of coordination and of queues gets exactly the row that it names, from the raw stream on."""
+
+import pytest
+from coordination_histories import PATHS, QUEUES, differences, literal_of, row_of, write_folder
+
+from checkers.engine import local
+
+
+@pytest.mark.parametrize("path", PATHS + QUEUES, ids=lambda path: path.stem)
+def test_history_locally(path, tmp_path):
+    literal = literal_of(path)
+    assert literal["name"] == path.stem
+    results = local.judge(write_folder(literal, tmp_path / "run"))
+    row = row_of(results, literal["check"])
+    assert differences(row, literal["expect"]) == []
+    for name, one in row.anomalies.items():
+        assert results.anomalies[name].count == one.count
+        assert all(example.ops for example in one.examples), "the operations are shown"
