@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from chaos.testing.fake_objects import Step
     from chaos.testing.fake_system import FakeSystem
     from chaos.testing.offering import offered
-    from chaos.testing.whole_run import Outcome, run
+    from chaos.testing.whole_run import Outcome, run, simulate
 
 _WHERE: Final = {
     "FakeBackend": "fake_backend",
@@ -44,6 +44,7 @@ _WHERE: Final = {
     "offered": "offering",
     "refuse_and_do": "fake_bugs",
     "run": "whole_run",
+    "simulate": "whole_run",
 }
 
 __all__ = [
@@ -60,6 +61,7 @@ __all__ = [
     "offered",
     "refuse_and_do",
     "run",
+    "simulate",
 ]
 
 

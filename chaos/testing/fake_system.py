@@ -21,9 +21,12 @@ from chaos.core.op import Invocation, Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL as LOG
 from chaos.models.registry import model_named
+from chaos.models.transactions.words import MODEL as TRANSACTION
+from chaos.testing.fake_admin import ACTIONS, DATA, DATABASE, FakeAdmin
 from chaos.testing.fake_bugs import FakeBug
 from chaos.testing.fake_objects import LOG_WORDS, STEPS, Step
-from cluster.host import NodeSpec
+from chaos.testing.fake_transactions import transaction_step
+from cluster.host import Host, NodeSpec
 from cluster.leaders import Leads, not_ready
 from cluster.nodes.process import PID_FILE, STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -49,7 +52,7 @@ def node_state(home: Path) -> NodeState:
 
 
 class FakeSystem:
-    """A system for tests; implements ``cluster.system.System``.
+    """A system for tests; implements ``cluster.system.System``, and ``cluster.admin.HasAdmin`` where it has a leader.
 
     Args:
         nodes: how many there are; they are called f1, f2, …
@@ -57,7 +60,8 @@ class FakeSystem:
         bug: what it does wrong (``chaos.testing.fake_bugs``).
         promises: what it promises.
         takes_s: how long an operation takes.
-        leads: whether one node leads the others; another takes over when its process does not run.
+        leads: whether one node leads the others; another takes over when its process does not run. It then has an admin
+            interface as well.
     """
 
     name = "fake"
@@ -77,11 +81,12 @@ class FakeSystem:
         leads: bool = False,
     ) -> None:
         self.takes_s = takes_s
-        self._names = tuple(f"f{number}" for number in range(1, nodes + 1))
-        self._steps = {**STEPS, **(objects or {})}
+        self.names = tuple(f"f{number}" for number in range(1, nodes + 1))
+        self._steps = {**STEPS, TRANSACTION: transaction_step, **(objects or {})}
         self._bug = bug
         self._promises = promises or Promises()
         self._leads = leads
+        self.operations_done = 0
         self._lock = threading.Lock()
         self._held: dict[tuple[str, type[Word], int], Any] = {}
         self._homes: dict[str, Path] = {}
@@ -95,7 +100,7 @@ class FakeSystem:
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - always the same
         """Its nodes."""
-        return tuple(NodeSpec(name=name, role=ROLE) for name in self._names)
+        return tuple(NodeSpec(name=name, role=ROLE) for name in self.names)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:  # noqa: ARG002 - always the same
         """What it was made to promise."""
@@ -111,10 +116,10 @@ class FakeSystem:
         return Launch(
             argv=("sh", "-c", "echo serving; exec sleep 1000000"),
             env={},
-            files={},
+            files={DATABASE: b"as it was"},
             ready_pattern="serving",
             logs=(STDOUT,),
-            data=(),
+            data=(DATA,),
         )
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002
@@ -125,7 +130,7 @@ class FakeSystem:
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002
         """The group of all nodes if it has a leader."""
-        return (Subject(name=GROUP, nodes=self._names),) if self._leads else ()
+        return (Subject(name=GROUP, nodes=self.names),) if self._leads else ()
 
     def settled(self, leads: Leads, now_ns: int) -> str | None:  # noqa: ARG002 - nothing moves by itself
         """A leader is one at once: nothing has to stand still for a while."""
@@ -139,6 +144,19 @@ class FakeSystem:
         """A client that goes to one node after the other."""
         return FakeClient(self, view, number)
 
+    def admin_actions(self, settings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+        """All that there are, where somebody leads."""
+        return ACTIONS if self._leads else {}
+
+    def admin(self, view: ClusterView, host: Host) -> FakeAdmin:  # noqa: ARG002 - nothing is asked over a network
+        """Who acts on it."""
+        return FakeAdmin(self, self._homes)
+
+    def lead(self, node: str) -> None:
+        """Let a node lead, in a new epoch."""
+        with self._lock:
+            self._leader = (node, self._leader[1] + 1)
+
     def state(self, node: str) -> NodeState:
         """How a node is now."""
         home = self._homes.get(node)
@@ -151,7 +169,7 @@ class FakeSystem:
         with self._lock:
             leader, epoch = self._leader
             if leader is None or self.state(leader) != "serves":
-                found = next((name for name in self._names if self.state(name) == "serves"), None)
+                found = next((name for name in self.names if self.state(name) == "serves"), None)
                 self._leader = (found, epoch + (found is not None))
             leader, epoch = self._leader
         return (Claim(subject=GROUP, leader=leader, epoch=epoch),)
@@ -165,6 +183,7 @@ class FakeSystem:
         at = (run_id, type(op.f), op.key)
         step = next(step for name, step in self._steps.items() if model_named(name).words is at[1])
         with self._lock:
+            self.operations_done += 1
             held = self._held.get(at)
             self._held[at], answer = step(held, op) if self._bug is None else self._bug(step, held, op)
         if isinstance(answer, Exception):

@@ -12,7 +12,6 @@ from typing import Final
 
 import msgspec
 
-from chaos import plugins
 from chaos.core.claims import ClaimWriter
 from chaos.core.clock import now_ns
 from chaos.core.errors import ChaosError
@@ -86,7 +85,7 @@ def _failed(one: ReplicaData) -> str:
 
 
 async def _body(spec: ObserverSpec, pipe: Pipe) -> None:
-    system: System = plugins.load("systems", spec.system)()
+    system: System = pipe.system(spec.system)
     probe: Probe = system.probe(spec.view)
     log = EventLog(Path(spec.folder) / "history" / "observer.events")
     decoder = msgspec.json.Decoder(Command)

@@ -6,9 +6,12 @@ gone. The module refuses to know what the messages mean.
 """
 
 import asyncio
+import importlib
 import os
 import sys
 import threading
+import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,10 +19,12 @@ from typing import IO, Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from chaos import plugins
+from chaos.core import waiting
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
 from chaos.worker.messages import Answer, Command, Report, Seen, Stats
-from cluster.host import Backend
+from cluster.host import Backend, Inmate, RunsHere
 from cluster.hosts.cpu_share import take_precedence
 
 Message = TypeVar("Message", bound=Report)
@@ -35,18 +40,30 @@ class Inside:
         self, backend: Backend, name: str, argv: Sequence[str], env: Mapping[str, str], spec: msgspec.Struct
     ) -> None:
         self.name = name
-        self._process = backend.popen_inside(argv, env)
         self._decoder = msgspec.json.Decoder(Report)
-        self._changed = threading.Condition()
+        self._changed = waiting.condition()
         self._received: list[Report] = []
         self._latest: dict[type[Any], Report] = {}
         self._ended = False
         self.garbled: str | None = None
+        self._here: _Here | None = None
+        self._process: Inmate | None = None
+        if isinstance(backend, RunsHere):
+            child: Child = importlib.import_module(argv[-1]).CHILD
+            self._here = _Here(backend, child, spec, self._hear, self._note_end)
+            return
+        self._process = backend.popen_inside(argv, env)
         self._write(msgspec.json.encode(spec))
         self._reader = threading.Thread(target=self._read, name=f"{name}-reader", daemon=True)
         self._reader.start()
 
     def _write(self, line: bytes) -> None:
+        if self._here is not None:
+            if self._ended:
+                raise ChaosError(f"{self.name} has ended; its last words are in the run folder's logs")
+            self._here.lines.put_nowait(line)
+            return
+        assert self._process is not None
         stdin = self._process.stdin
         assert stdin is not None
         try:
@@ -56,11 +73,15 @@ class Inside:
             raise ChaosError(f"{self.name} has ended; its last words are in the run folder's logs") from None
 
     def _read(self) -> None:
+        assert self._process is not None
         stdout = self._process.stdout
         assert stdout is not None
         with stdout:
             for line in stdout:
                 self._hear(line)
+        self._note_end()
+
+    def _note_end(self) -> None:
         with self._changed:
             self._ended = True
             self._changed.notify_all()
@@ -113,6 +134,9 @@ class Inside:
 
     def close(self, timeout_s: float = 5.0) -> int | None:
         """Close its input, wait, then kill it; returns its exit status."""
+        if self._here is not None:
+            return self._close_here(timeout_s)
+        assert self._process is not None
         if self._process.stdin is not None:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()
@@ -122,9 +146,84 @@ class Inside:
             self._process.kill()
             return None
 
+    def _close_here(self, timeout_s: float) -> int | None:
+        assert self._here is not None
+        self._here.lines.put_nowait(None)
+        until = Deadline(f"{self.name} to end", timeout_s)
+        with self._changed:
+            while not self._ended and not until.expired():
+                self._changed.wait(until.remaining_s())
+        if not self._ended:
+            self._here.task.cancel()
+        return self._here.status if self._ended else None
 
-class Pipe:
+
+class Pipe(ABC):
     """The child's end: lines in, lines out."""
+
+    @abstractmethod
+    async def line(self) -> bytes | None:
+        """The next line, or None when the harness has closed the pipe."""
+
+    @abstractmethod
+    def say(self, message: Report) -> None:
+        """Send a message to the main process."""
+
+    def system(self, name: str) -> Any:
+        """The system of this name, as it is reached from here."""
+        return plugins.load("systems", name)()
+
+
+class _Here(Pipe):
+    """A child in the same process, and its end of the pipe.
+
+    ``task``: what runs; ``lines``: what is sent to it, None at the end; ``status``: as a process' exit status.
+    """
+
+    def __init__(
+        self,
+        backend: RunsHere,
+        child: "Child",
+        spec: msgspec.Struct,
+        hear: Callable[[bytes], None],
+        note_end: Callable[[], None],
+    ) -> None:
+        self.lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self.status = 0
+        self._backend = backend
+        self._hear = hear
+        self._note_end = note_end
+        self._encoder = msgspec.json.Encoder()
+        copied = msgspec.json.decode(msgspec.json.encode(spec), type=child.spec)
+        self._log = Path(child.log(copied))
+        self._log.parent.mkdir(parents=True, exist_ok=True)
+        self._log.touch()
+        self.task = backend.run_here(self._run(child, copied))
+
+    async def _run(self, child: "Child", spec: msgspec.Struct) -> None:
+        try:
+            await child.body(spec, self)
+        except Exception:  # noqa: BLE001 - a process would have left its traceback there
+            self.status = 1
+            self._leave_words(traceback.format_exc())
+        finally:
+            self._note_end()
+
+    def _leave_words(self, text: str) -> None:
+        self._log.write_text(text)
+
+    async def line(self) -> bytes | None:
+        return await self.lines.get()
+
+    def say(self, message: Report) -> None:
+        self._hear(self._encoder.encode(message))
+
+    def system(self, name: str) -> Any:
+        return self._backend.seen_from_inside(super().system(name))
+
+
+class _LinePipe(Pipe):
+    """The end of a child that is a process."""
 
     def __init__(self, reader: asyncio.StreamReader, out_fd: int) -> None:
         self._reader = reader
@@ -132,11 +231,9 @@ class Pipe:
         self._encoder = msgspec.json.Encoder()
 
     async def line(self) -> bytes | None:
-        """The next line, or None when the harness has closed the pipe."""
         return await self._reader.readline() or None
 
     def say(self, message: Report) -> None:
-        """Send a message to the main process."""
         os.write(self._out_fd, self._encoder.encode(message) + b"\n")
 
 
@@ -164,7 +261,7 @@ async def speak(child: Child, source: IO[Any], out_fd: int, log_to: Callable[[Pa
         path = Path(child.log(spec))
         path.parent.mkdir(parents=True, exist_ok=True)
         log_to(path)
-        await child.body(spec, Pipe(reader, out_fd))
+        await child.body(spec, _LinePipe(reader, out_fd))
     finally:
         transport.close()
 

@@ -38,7 +38,7 @@ class Worker:
     def __init__(self, spec: WorkerSpec, pipe: Pipe) -> None:
         self._spec = spec
         self._pipe = pipe
-        self._system: System = plugins.load("systems", spec.system)()
+        self._system: System = pipe.system(spec.system)
         workload: Workload = plugins.load("workloads", spec.workload)()
         model = model_named(workload.model)
         self._pinned = pinned_clients(self._system, spec.view.settings, spec.clients)

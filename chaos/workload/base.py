@@ -8,7 +8,7 @@ or look at a clock. Final phases are in ``chaos.workload.final``.
 import heapq
 import random
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -119,6 +119,13 @@ class AttemptsSends(Protocol):
 def send_deadline_s(workload: Workload) -> float:
     """How long a send is attempted where that is longer than an operation's deadline; 0 where it is not."""
     return workload.send_deadline_s if isinstance(workload, AttemptsSends) else 0.0
+
+
+@runtime_checkable
+class JudgedByClocks(Protocol):
+    """A workload whose checks count with the wall clocks of brokers as they were before and after the run."""
+
+    judged_by_clocks: Literal[True]
 
 
 def mix_of(workload: Workload, operations: frozenset[Word]) -> dict[Word, float]:

@@ -4,7 +4,7 @@ How long each of them waits is drawn from the seed. The final reads have to wait
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.rand import stream
@@ -34,6 +34,7 @@ class DelayedWorkload:
     keys = 4
     needs = frozenset({F.SEND, F.SCHEDULE, F.POLL, F.DRAIN})
     checks = CHECKS
+    judged_by_clocks: Literal[True] = True
 
     def generator(self, spec: LoadSpec) -> Generator:
         """As in queue; a scheduled send has the instant before which nobody may be given it."""

@@ -8,7 +8,7 @@ acknowledged, on purpose or because nobody answered, comes again.
 
 import heapq
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -159,6 +159,7 @@ class PopWorkload:
     keys = 4
     needs = frozenset({F.SEND, F.DRAIN, F.POP, F.ACK, F.EXTEND})
     checks = CHECKS
+    judged_by_clocks: Literal[True] = True
 
     def generator(self, spec: LoadSpec) -> Generator:
         """Sends, pops and what clients say of what they hold."""

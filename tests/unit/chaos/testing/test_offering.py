@@ -17,6 +17,8 @@ from nemesis.plan.nemesis_names import catalog
 from reports.junit import JUnitReporter
 from reports.reporter import reporters
 
+pytestmark = pytest.mark.broad
+
 
 class NothingCheck(OfEachKey):
     """Finds fault with everything."""

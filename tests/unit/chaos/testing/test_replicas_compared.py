@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from chaos.core.event_files import read_events
 from chaos.core.events import EventLog, Note
@@ -14,6 +15,8 @@ from chaos.core.runinfo import Promises
 from chaos.testing import FakeSystem, run
 from chaos.testing.fake_system import GROUP
 from checkers.engine import local
+
+pytestmark = pytest.mark.broad
 
 
 class Reader:

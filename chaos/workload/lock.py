@@ -1,0 +1,104 @@
+"""The workload ``lock``: clients take locks, write what the locks guard, and give them back.
+
+A client that was given a lock writes under its token until enough writes are acknowledged, however long that takes: it
+does not look at the clock, as a process that was paused does not. So a client whose requests hang outlives its lease
+and goes on, which only a fencing token stops.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from chaos.core.op import Completion, Invocation, Type
+from chaos.models.coordination.lock import MODEL, F, Granted, Lease, Token
+from chaos.workload.base import Arrival, Generator, LoadSpec, OpenLoop
+from chaos.workload.final import FinalPhase, FinalSpec
+from chaos.workload.final_reads_of_objects import LastReads
+
+LEASE_MS: Final = 2000
+"""How long a lock is granted: less than the deadline of an operation, so that a client can outlive it."""
+WRITES: Final = 4
+"""So many acknowledged writes a holder makes."""
+CHANGES: Final = frozenset(F)
+
+
+class Holding(msgspec.Struct):
+    """A lock that a client takes for its own. ``refused``: a write under it was refused for certain."""
+
+    key: int
+    token: int
+    written: int = 0
+    refused: bool = False
+
+
+class LockLoad:
+    """An open loop in which each client makes its next step, and none while an answer is out."""
+
+    def __init__(self, spec: LoadSpec, mix: Mapping[F, float]) -> None:
+        self._timeout_ns = spec.timeout_ns
+        self._loop = OpenLoop(spec, mix, CHANGES)
+        self._holding: dict[int, Holding] = {}
+        self._waiting: set[int] = set()
+
+    def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
+        """An open loop."""
+        return self._loop.arrivals(clients, rate)
+
+    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
+        """The client's next step; None while it waits for an answer."""
+        if arrival.client in self._waiting:
+            return None
+        self._waiting.add(arrival.client)
+        holding = self._holding.get(arrival.client)
+        f, key, argument = self._step(arrival, holding)
+        return Invocation(
+            process=process,
+            client=arrival.client,
+            f=f,
+            key=key,
+            deadline_ns=now_ns + self._timeout_ns,
+            argument=argument,
+        )
+
+    def _step(self, arrival: Arrival, holding: Holding | None) -> tuple[F, int, Lease | Token]:
+        if holding is None:
+            return F.ACQUIRE, arrival.key, Lease(lease_ms=LEASE_MS)
+        done = holding.refused or holding.written >= WRITES
+        return F.UNLOCK if done else F.GUARDED, holding.key, Token(token=holding.token)
+
+    def learn(self, op: Invocation, done: Completion) -> None:
+        """Whether the client holds a lock from now on. Who does not know whether it wrote writes again."""
+        self._waiting.discard(op.client)
+        if op.f is F.ACQUIRE:
+            if done.type is Type.OK and isinstance(done.result, Granted):
+                self._holding[op.client] = Holding(op.key, done.result.token)
+        elif op.f is F.UNLOCK:
+            if done.type is not Type.NOT_SENT:
+                self._holding.pop(op.client, None)
+        elif (holding := self._holding.get(op.client)) is not None:
+            holding.written += done.type is Type.OK
+            holding.refused = done.type is Type.FAIL
+
+    def notes(self) -> Mapping[int, Any]:
+        """Nothing: the final phase needs to know nothing of the load."""
+        return {}
+
+
+class LockWorkload:
+    """Locks that are taken, used to write, and given back; at the end each is taken once more."""
+
+    name = "lock"
+    model = MODEL
+    mix: Mapping[F, float] = {F.ACQUIRE: 0.4, F.GUARDED: 1.2, F.UNLOCK: 0.4}
+    keys = 8
+    needs = frozenset(F)
+    checks = ("assumptions", "lock", "replica-data", "recovery", "progress", "roles", "rto")
+
+    def generator(self, spec: LoadSpec) -> Generator:
+        """An open loop of steps."""
+        return LockLoad(spec, self.mix)
+
+    def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
+        """Every lock is taken once more: whoever was lost with it holds it no longer than its lease."""
+        return (LastReads(spec, F.ACQUIRE, Lease(lease_ms=LEASE_MS)),)

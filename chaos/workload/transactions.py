@@ -1,0 +1,143 @@
+"""What the workloads ``list-append`` and ``rw-register`` have in common: which transactions are due, and last reads.
+
+Each space of keys has a few that are in use. A key is used for some writes and then retired for a new one, so that
+lists stay short and much is read of every key. When a key is retired depends on the clock alone: clients of all workers
+use the same keys at the same time. Elements and values are written once. A client stays in one space, so that the order
+of its transactions is an order within that space.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from chaos.core.clock import NS_PER_S
+from chaos.core.op import Completion, Invocation, Word
+from chaos.core.rand import stream
+from chaos.models.transactions.words import CHANGES, Do, Micro, Transaction
+from chaos.workload.base import Arrival, LoadSpec, OpenLoop
+from chaos.workload.final import FinalSpec, Limits, Part, Steps, keys_of
+from chaos.workload.final_reads_of_objects import asked_until_ok, given_up_at
+
+CHECKS: Final = ("assumptions", "transactions", "replica-data", "recovery", "progress", "roles", "rto")
+IN_USE: Final = 12
+"""Keys of a space that are in use at a time."""
+LONGEST: Final = 4
+"""Micro-operations of a transaction at most."""
+WRITES_OF_KEY: Final = 32
+"""About so many times a key is written before it is retired."""
+WRITES_OF_TXN: Final = 1.6
+"""Of a transaction that writes, on average."""
+READ_AT_ONCE: Final = 16
+"""Keys that one final transaction reads."""
+
+
+class Kind(NamedTuple):
+    """What a workload's transactions are: the words that change and that only read, and how they write."""
+
+    txn: Word
+    read: Word
+    write: Do
+
+
+class TransactionLoad:
+    """An open loop of transactions.
+
+    Args:
+        spec: what they are drawn from.
+        mix: how many of each word.
+        kind: what they do.
+    """
+
+    def __init__(self, spec: LoadSpec, mix: Mapping[Any, float], kind: Kind) -> None:
+        self._spec, self._kind = spec, kind
+        self._written_per_s = mix[kind.txn] * WRITES_OF_TXN / spec.keys
+        self._loop = OpenLoop(spec, mix, CHANGES)
+        self._draws = stream(spec.seed, "micro")
+        self._written = [0] * spec.clients
+        self._life_ns = NS_PER_S
+        self._highest: dict[int, int] = {}
+
+    def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
+        """An open loop; each client in its space."""
+        if clients and rate > 0:
+            written_per_s = rate * self._spec.clients / len(clients) * self._written_per_s
+            self._life_ns = max(1, int(WRITES_OF_KEY * IN_USE / written_per_s * NS_PER_S))
+        for one in self._loop.arrivals(clients, rate):
+            yield one._replace(key=one.client % self._spec.keys)
+
+    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
+        """What to ask for this arrival."""
+        micros = tuple(self._micros(arrival))
+        self._highest[arrival.key] = max(self._highest.get(arrival.key, 0), *(one.key for one in micros))
+        return Invocation(
+            process=process,
+            client=arrival.client,
+            f=arrival.f,
+            key=arrival.key,
+            deadline_ns=now_ns + self._spec.timeout_ns,
+            argument=Transaction(micros),
+        )
+
+    def learn(self, op: Invocation, done: Completion) -> None:
+        """No answer changes what is asked next."""
+
+    def notes(self) -> Mapping[int, Any]:
+        """By space the highest key that was used."""
+        return dict(self._highest)
+
+    def _micros(self, arrival: Arrival) -> Iterator[Micro]:
+        """One to four; of registers none is written twice, which some systems refuse."""
+        count = self._draws.randint(1, LONGEST)
+        writes = [arrival.f is self._kind.txn and self._draws.random() < 1 / 2 for _ in range(count)]
+        if arrival.f is self._kind.txn:
+            writes[self._draws.randrange(count)] = True
+        written: set[int] = set()
+        for is_write in writes:
+            key = key_at(self._draws.randrange(IN_USE), arrival.at_ns, self._life_ns)
+            if is_write and not (self._kind.write is Do.WRITE and key in written):
+                written.add(key)
+                yield Micro(self._kind.write, key, self._number(arrival.client))
+            else:
+                yield Micro(Do.READ, key)
+
+    def _number(self, client: int) -> int:
+        """The client's next number; nobody else has it."""
+        self._written[client] += 1
+        return (self._written[client] - 1) * self._spec.clients + client
+
+
+def key_at(slot: int, at_ns: int, life_ns: int) -> int:
+    """The key that is in use in one of ``IN_USE`` places; they do not change all at once. Pure."""
+    return slot + IN_USE * ((at_ns + slot * life_ns // IN_USE) // life_ns)
+
+
+class LastTransactions:
+    """Every key of every space is read once more, some in each transaction.
+
+    Args:
+        spec: the spaces, and how long an operation may take.
+        read: the word that reads.
+    """
+
+    name = "drain"
+    what = "key spaces read once more"
+    required = True
+    after_s = 0.0
+    at_once = True
+
+    def __init__(self, spec: FinalSpec, read: Word) -> None:
+        self._spec, self._read = spec, read
+
+    def parts(self) -> Sequence[Part]:
+        """A part for each space."""
+        return keys_of(self._spec)
+
+    def steps(self, part: Part, notes: Sequence[Any], limits: Limits, now_ns: int) -> Steps:  # noqa: ARG002
+        """Read its keys until each was read; ``notes`` say of each worker how many there are."""
+        until_ns = given_up_at(limits, now_ns)
+        keys = range(max(notes, default=-1) + 1)
+        for first in range(0, len(keys), READ_AT_ONCE):
+            argument = Transaction(tuple(Micro(Do.READ, key) for key in keys[first : first + READ_AT_ONCE]))
+            missing = yield from asked_until_ok(self._read, argument, self._spec.op_timeout_s, until_ns)
+            if missing:
+                return missing
+        return ""
