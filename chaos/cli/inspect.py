@@ -1,6 +1,6 @@
 """``chaos list``, ``chaos doctor`` and ``chaos clean``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -41,10 +41,17 @@ def _bugs() -> Rows:
 
 
 def _nemeses() -> Rows:
+    from nemesis.faults.admin import action_of
     from nemesis.faults.registry import broken
-    from nemesis.plan.nemesis_names import described
+    from nemesis.plan.nemesis_names import catalog, described
 
-    return [*({"name": name, "help": text} for name, text in described()), *_broken(broken())]
+    known = catalog()
+
+    def needs(name: str) -> str:
+        action = action_of(known[name].how) if name in known and known[name].fault else ""
+        return f"; the system's admin interface must offer {action}" if action else ""
+
+    return [*({"name": name, "help": text + needs(name)} for name, text in described()), *_broken(broken())]
 
 
 def _checks() -> Rows:
@@ -99,19 +106,31 @@ GROUPS: Final[Mapping[str, Callable[[], Rows]]] = {
 def list_command(group: str, as_json: bool) -> int:
     """List one group, a line each: `chaos list nemeses`.
 
-    GROUP is one of systems, backends, workloads, models, nemeses, checks, anomalies, reporters, bugs and settings.
+    GROUP is one of systems, backends, workloads, models, nemeses, checks, anomalies, reporters, bugs and settings. Of
+    nemeses it says how their names are made, and lists the faults; `--json` has every name.
     """
-    rows = rows_of(group)
     if as_json:
-        click.echo(msgspec.json.encode(rows).decode())
+        click.echo(msgspec.json.encode(rows_of(group)).decode())
         return 0
-    rows = [_for_people(row) for row in rows]
+    for line in _nemeses_lines() if group == "nemeses" else _lines(rows_of(group)):
+        click.echo(line)
+    return 0
+
+
+def _nemeses_lines() -> Iterable[str]:
+    from chaos.cli.nemeses_list import lines, missing
+    from nemesis.faults.registry import broken, faults
+
+    return lines(faults(), missing(), broken())
+
+
+def _lines(found: Rows) -> Iterable[str]:
+    rows = [_for_people(row) for row in found]
     columns = [name for name in rows[0] if name not in ("help", "error")] if rows else []
     widths = {name: max(len(row[name]) for row in rows) for name in columns}
     for row in rows:
         cells = [f"{row[name]:<{widths[name]}}" for name in columns]
-        click.echo("  ".join([*cells, row.get("error") or row["help"]]))
-    return 0
+        yield "  ".join([*cells, row.get("error") or row["help"]])
 
 
 def _for_people(row: dict[str, str]) -> dict[str, str]:
@@ -132,13 +151,25 @@ def doctor_command(as_json: bool) -> int:
     if as_json:
         click.echo(msgspec.json.encode(found).decode())
         return 0
-    width = max(len(fact.name) for fact in found)
-    for fact in found:
+    shown = list(faults_together(found))
+    width = max(len(fact.name) for fact in shown)
+    for fact in shown:
         word = "ok" if fact.ok else "absent" if fact.optional else "missing"
         click.echo(f"{word:<7}  {fact.name:<{width}}  {fact.detail}")
         if not fact.ok and fact.help:
             click.echo(f"{'':<{width + 11}}{fact.help}")
     return 0
+
+
+def faults_together(found: list["Fact"]) -> Iterator["Fact"]:
+    """The facts for people: those of faults that work share a line, where the first of them stood. Pure."""
+    good = [fact for fact in found if fact.fault and fact.ok]
+    names = ", ".join(fact.fault for fact in good)
+    for fact in found:
+        if fact not in good:
+            yield fact
+        elif fact == good[0]:
+            yield msgspec.structs.replace(fact, name="faults that were tried", detail=f"work: {names}")
 
 
 def _systems() -> list["Fact"]:

@@ -16,7 +16,7 @@ from typing import IO, Any, Final, Literal
 from chaos.cli import live_json
 from chaos.cli.board import Board
 from chaos.cli.picture import Picture
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.clock import NS_PER_S, is_simulated, now_ns
 from chaos.core.events import Event
 from chaos.run.watching import Beat, Opening
 
@@ -32,12 +32,22 @@ class Clock:
 
     def __init__(self, now: Callable[[], int] = now_ns) -> None:
         self._now = now
-        self._began_ns = now()
+        self._began_ns = self._last_ns = now()
+        self._shift_ns = 0
+        self._simulated = False
         self.origin_ns: int | None = None
 
     def now_ns(self) -> int:
-        """The instant."""
-        return self._now()
+        """The instant. A simulation begins with the display; afterwards the time goes on from where it has ended."""
+        at_ns = self._now()
+        if is_simulated() != self._simulated:
+            self._simulated = not self._simulated
+            if self._simulated:
+                self._began_ns = at_ns
+            else:
+                self._shift_ns = self._last_ns - at_ns
+        self._last_ns = at_ns + (0 if self._simulated else self._shift_ns)
+        return self._last_ns
 
     def load_s(self, at_ns: int) -> float | None:
         """Seconds of the load; None before it begins. What is told just before is told at 0."""

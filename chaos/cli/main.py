@@ -27,6 +27,8 @@ COMMANDS: Final = {
     "plan": ("chaos.cli.plan", "Show every fault that a run would do; do nothing."),
     "init": ("chaos.cli.init", "Write a file with every option and setting, to change and run."),
     "replay": ("chaos.cli.plan", "Repeat a stored run: its faults and its load."),
+    "hunt": ("chaos.cli.hunt", "Make drawn runs until one fails; make that one smaller."),
+    "shrink": ("chaos.cli.shrink", "Find a smallest run that fails as a stored one did."),
     "ls": ("chaos.cli.ls", "List the stored runs with their verdicts."),
     "compare": ("chaos.cli.compare", "Show what differs between stored runs."),
     "show": ("chaos.cli.show", "Print the history of a run as text."),
@@ -49,7 +51,7 @@ COMMANDS: Final = {
 
 
 SECTIONS: Final = {
-    "Run": ("run", "plan", "init", "replay", "matrix"),
+    "Run": ("run", "plan", "init", "replay", "matrix", "hunt", "shrink"),
     "Look": ("ls", "compare", "show", "check", "report", "serve", "publish", "generate"),
     "By hand": ("up", "status", "inject", "heal", "down"),
     "Machine": ("list", "doctor", "image", "clean", "completion"),
@@ -87,7 +89,7 @@ class LazyGroup(click.Group):
                 formatter.write_dl([(name, COMMANDS[name][1]) for name in names])
 
 
-_HELP: Final = """Break a real message broker cluster and prove from the history what it lost.
+_HELP: Final = """Break a real cluster and prove from the history what it lost or got wrong.
 
 \b
 Examples:

@@ -21,6 +21,7 @@ from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
 from chaos.cli.sections import SectionCommand
 from chaos.core.errors import UsageError
+from chaos.core.rand import SEEDS
 from chaos.manual.control_socket import Ask, Done, answers_there, asked
 from chaos.options.amounts import BOUNDS, SEED
 from chaos.options.resolve import experiment_of
@@ -188,7 +189,7 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
         nemesis=nemesis,
         duration_s=duration,
         fault_nodes=names,
-        seed=secrets.randbelow(2**31) if seed is None else seed,
+        seed=secrets.randbelow(SEEDS) if seed is None else seed,
     )
     return _put(store, question, _ANSWER_TIMEOUT_S).code
 

@@ -246,6 +246,14 @@ _CHECKS: Final = (
     ),
     option(
         CHECKS,
+        "consistency_models",
+        "Hold transactions to these, e.g. snapshot-isolation.  [default: what the system promises]",
+        callback=_names,
+        shell_complete=offer("consistency models with commas"),
+        metavar="NAMES",
+    ),
+    option(
+        CHECKS,
         "reports",
         "Write these reports, e.g. html,junit (chaos list reporters).",
         callback=_names,

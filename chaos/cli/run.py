@@ -12,7 +12,8 @@ import click
 from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, run_options
 from chaos.cli.output import look, tell
-from chaos.cli.sections import SectionCommand
+from chaos.cli.sections import REPEAT, SectionCommand, SectionOption
+from chaos.core.errors import UsageError
 from chaos.options.experiment import Experiment
 from chaos.options.resolve import experiment_of
 
@@ -41,12 +42,52 @@ def progress() -> Callable[[str], None]:
 )
 @run_options
 @LIVE_OPTION
-def run_command(live: str, **options: Any) -> int:
+@click.option(
+    "--repeat",
+    cls=SectionOption,
+    section=REPEAT,
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="N",
+    help="Make N runs, each with the next seed; keep those that do not pass.",
+)
+@click.option(
+    "--until-failure",
+    cls=SectionOption,
+    section=REPEAT,
+    is_flag=True,
+    help="With --repeat: stop after the first run that fails.",
+)
+@click.option(
+    "--jobs",
+    cls=SectionOption,
+    section=REPEAT,
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="With --repeat: make so many runs at the same time, in a process each.",
+)
+def run_command(live: str, repeat: int | None, until_failure: bool, jobs: int, **options: Any) -> int:
     """Start a cluster, load it, break it, heal it, read it back, judge it, report.
 
     The last line printed is the report's path; the exit code is the verdict. OpenChaos' names of options work too.
     """
-    return do_run(experiment_of(options), sys.argv, live)
+    experiment = experiment_of(options)
+    if repeat is not None:
+        return _repeat(experiment, repeat, jobs, until_failure=until_failure)
+    if until_failure or jobs != 1:
+        raise UsageError("--until-failure, --jobs: only with --repeat N")
+    return do_run(experiment, sys.argv, live)
+
+
+def _repeat(experiment: Experiment, times: int, jobs: int, *, until_failure: bool) -> int:
+    """Many runs; returns the exit code of the worst."""
+    from chaos.backend_choice import chosen
+    from chaos.run.repeat import argv_of_one, check_repeatable, repeat
+
+    backend, _ = chosen(experiment.backend, experiment.backend_options)
+    check_repeatable(experiment, backend)
+    return repeat(experiment, argv_of_one(sys.argv), times, jobs, tell, until_failure=until_failure)
 
 
 def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:

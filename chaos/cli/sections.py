@@ -12,9 +12,12 @@ CHECKS: Final = "Checks and reports"
 CLUSTER: Final = "Cluster"
 DOCKER: Final = "Nodes in Docker containers (--backend docker)"
 SSH: Final = "Nodes on machines (--backend ssh)"
+REPEAT: Final = "Many runs in simulated time (--backend sim)"
+HUNT: Final = "Which runs, and for how long"
+SHRINK: Final = "What counts as the same failure"
 OTHER: Final = "Options"
 _FROM_NEWEST: Final = re.compile(r"-\d+")
-ORDER: Final = (COMMON, FAULTS, LOAD, CHECKS, CLUSTER, DOCKER, SSH, OTHER)
+ORDER: Final = (COMMON, HUNT, SHRINK, FAULTS, LOAD, CHECKS, CLUSTER, DOCKER, SSH, REPEAT, OTHER)
 """The headings as help shows them."""
 
 

@@ -186,7 +186,7 @@ def _lines(folder: Path, around: str | None, context: int, filters: dict[str, An
         history_text.operation_line(one, model, names, run.origin_ns, hit=hit(one))
         for one in history_rows.operations(history_rows.tables_of(folder, "operations"), wanted)
     )
-    merged = heapq.merge(operations, history_text.event_lines(events, run.origin_ns), key=lambda line: line.time_ns)
+    merged = heapq.merge(operations, history_text.event_lines(events, run), key=lambda line: line.time_ns)
     if target is None:
         return (line.text for line in merged)
     if target.value is None and target.offset is None:

@@ -76,7 +76,7 @@ class Rows:
             model = "list-append" if self.lists else "rw-register"
             raise ValueError(f"{word} is no micro-operation of --model {model}")
         if kind is not MicroKind.READ and value is None:
-            raise ValueError(f"{word} {key} brings nothing")
+            raise ValueError(f"{word} {key} has no value")
         number, length = NONE, NO_LIST
         if self.lists and kind is MicroKind.READ:
             length = self._list(value)

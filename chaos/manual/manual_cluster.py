@@ -185,6 +185,8 @@ class Standing:
             raise UsageError(f"{self._injected.row.name} is in force; chaos heal first")
         row = self._row(ask)
         faults = faults_on(self.experiment.kill)
+        if faults[row.fault].arming is not None:
+            raise UsageError(f"{row.name} must prepare hosts before nodes start; give it to chaos run --nemesis")
         check_hosts([row], self._deployed.cluster, faults)
         nemesis = Nemesis(
             [row],

@@ -15,7 +15,7 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from chaos.core.matrix_results import MatrixPlan, Planned
-from chaos.core.rand import stream
+from chaos.core.rand import SEEDS, stream
 from chaos.options.config_file import Config
 from chaos.options.experiment import DEFAULTS
 from chaos.options.gates import FIELDS
@@ -88,7 +88,7 @@ def jobs_of(matrix: Matrix, scale: float = 1.0) -> tuple[Job, ...]:
         if scale < 1:
             config = shrunk(config, scale)
         for repeat in range(1, matrix.repeats + 1):
-            seed = stream(matrix.seed, "matrix", cell, repeat).randrange(2**31)
+            seed = stream(matrix.seed, "matrix", cell, repeat).randrange(SEEDS)
             own = msgspec.structs.replace(
                 config,
                 values={**config.values, "seed": seed},

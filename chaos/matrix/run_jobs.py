@@ -168,7 +168,7 @@ def _one(job: Job, folder: Path, say: Say, stopper: Stopper) -> CellRow | None:
             folder / RUNS,
             log,
             deadline_s(job),
-            lambda: stopper.asked.is_set() + stopper.insisted.is_set(),
+            lambda: stopper.times,
         )
         if stopper.asked.is_set():
             return None

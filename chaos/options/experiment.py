@@ -6,6 +6,7 @@ the origin of each value as a comment. The module refuses to touch a host or a f
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
 import msgspec
@@ -37,6 +38,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "ready_deadline_s": 180.0,
     "engine": "auto",
     "checks": (),
+    "consistency_models": (),
     "reports": ("html",),
     "thresholds": (),
     "fail_on": FAIL_ON,
@@ -50,7 +52,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     """All that decides a run. Durations in seconds; ``rate`` in sends a second.
 
     ``system_version``: None where a system has only one. ``artifacts``: the folder with the user's own build of it.
-    ``checks``: those beside the workload's own. ``thresholds``: as ``chaos.gate.threshold`` writes them; the tightest
+    ``checks``: those beside the workload's own. ``consistency_models``: that transactions are held to; none: what is
+    promised. ``thresholds``: as ``chaos.gate.threshold`` writes them; the tightest
     ``rto<=D`` among them is ``rto_budget_s`` as well. ``sequence``: the steps, if the nemesis is one. ``settings`` are
     the system's, resolved; ``backend_options`` the backend's, as given; ``origins`` says for each field who decided it.
     """
@@ -77,6 +80,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     rto_budget_s: float | None
     engine: Literal["auto", "spark", "local"]
     checks: tuple[str, ...]
+    consistency_models: tuple[str, ...]
     reports: tuple[str, ...]
     thresholds: tuple[str, ...]
     fail_on: tuple[str, ...]
@@ -116,6 +120,7 @@ def resolved(
     workload: str = "queue",
     keys: int = 4,
     version: str | None = None,
+    of_backend: Mapping[str, Any] = MappingProxyType({}),
 ) -> Experiment:
     """Fill in defaults and check what can be checked without the system.
 
@@ -126,6 +131,7 @@ def resolved(
         workload: that of the system, used likewise.
         keys: of the workload, used likewise.
         version: of the system, used likewise.
+        of_backend: what its backend has instead of ``DEFAULTS``.
 
     Raises:
         UsageError: an impossible value.
@@ -140,11 +146,13 @@ def resolved(
         "reuse": None,
         "sequence": None,
     }
-    values = {**DEFAULTS, **unset, "seed": seed, "workload": workload, "keys": keys, "system_version": version, **given}
+    own = {"seed": seed, "workload": workload, "keys": keys, "system_version": version}
+    values = {**DEFAULTS, **unset, **own, **of_backend, **given}
     if values["nemesis"] != SEQUENCE:
         values["sequence"] = None  # the command line named another nemesis
     values.setdefault("fault_duration_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
+    origins.update({name: f"--backend {values['backend']}" for name in of_backend if name not in given})
     if "fault_duration_s" not in given:
         origins["fault_duration_s"] = "--fault-interval"
     if values["artifacts"] is not None:

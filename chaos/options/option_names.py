@@ -6,6 +6,7 @@ _NAMED: Final = {
     "body_bytes": "message-size",
     "recovery_s": "recovery-time",
     "checks": "check",
+    "consistency_models": "consistency-model",
     "reports": "report",
     "thresholds": "threshold",
 }

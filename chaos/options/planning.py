@@ -15,11 +15,13 @@ from chaos.core.event_files import read_events
 from chaos.core.events import RUN_EVENTS, Fault
 from chaos.core.op import Word
 from chaos.options.experiment import Experiment
-from chaos.workload.base import Workload, check_suited
+from chaos.workload.base import JudgedByClocks, Workload, check_suited
 from chaos.workload.base import mix_of as mix_on
+from cluster.admin import admin_actions_of
 from cluster.host import Backend, Capability
 from cluster.leaders import subjects_of
 from cluster.system import System, takes_sends_once
+from nemesis.faults.admin import check_offered
 from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
 from nemesis.plan.mix import NOTHING
@@ -43,7 +45,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
         rows = read_plan(Path(e.plan))
         if e.pin:
             rows = pinned(rows, Path(e.plan).parent / "history" / RUN_EVENTS, say)
-        _check(rows, e, backend)
+        _check(rows, e, system, backend)
         return rows
     nodes = system.topology(e.settings)
     missing = {}
@@ -53,7 +55,7 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
         for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.keys)):
             say(f"nemesis  {line}")
     rows = drawn(e, system, missing)
-    _check(rows, e, backend)
+    _check(rows, e, system, backend)
     return rows
 
 
@@ -135,16 +137,23 @@ def pinned(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tup
     return tuple(msgspec.structs.replace(row, nodes=hit[row.row]) for row in rows if row.row in hit)
 
 
-def _check(rows: Sequence[Row], e: Experiment, backend: Backend) -> None:
-    """Refuse early what no host of this backend can do; what a machine lacks is found once it is there."""
+def _check(rows: Sequence[Row], e: Experiment, system: System, backend: Backend) -> None:
+    """Refuse early what no host of this backend and no admin interface can do; what a machine lacks is found later."""
     end_s = max((row.at_s + row.duration_s for row in rows), default=0.0)
     if end_s > e.time_limit_s + _ROUNDING_S:
         raise UsageError(f"--time-limit {e.time_limit_s:g}: the plan's last fault ends at {end_s:g} s; give as much")
     if e.kill == "container" and Capability.MACHINE in backend.lacks:
         raise CapabilityError(f"--kill container: {backend.lacks[Capability.MACHINE]}")
+    moved = next((row for row in rows if row.how.hits == "clock"), None)
+    if moved is not None and isinstance(plugins.load("workloads", e.workload)(), JudgedByClocks):
+        raise UsageError(
+            f"--nemesis {moved.name}: {e.workload} is judged by the brokers' clocks, which this fault changes; give "
+            "another --workload"
+        )
     never = unavailable(faults_on(e.kill), backend.lacks)
     for row in rows:
         if row.fault in never:
             raise CapabilityError(f"--nemesis {row.name}: {never[row.fault]}")
+    check_offered(rows, e.system, admin_actions_of(system, e.settings))
     if e.kill == "container" and len(lanes(rows)) > 1 and any(row.how.on_links() for row in rows):
         raise UsageError("--kill container: a container that ends loses its packet filter; overlap no fault of links")

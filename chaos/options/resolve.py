@@ -13,14 +13,17 @@ import msgspec
 
 from chaos import plugins
 from chaos.core.errors import UsageError
+from chaos.core.rand import SEEDS
 from chaos.gate.threshold import parse
 from chaos.models.registry import model_named
 from chaos.options import bugs
 from chaos.options.check_names import check_names
 from chaos.options.config_file import BACKEND_OPTIONS, Config, load
+from chaos.options.consistency import consistency
 from chaos.options.experiment import DEFAULTS, Experiment, beneath, resolved
 from chaos.options.gates import checked_operations
 from cluster.bug import SETTING, Bug
+from cluster.host import HasDefaults
 from cluster.system import System, settings_for
 from cluster.versions import can_differ, chosen
 
@@ -80,6 +83,7 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
     if values.get("checks"):
         values["checks"] = check_names(values["checks"])
     workload = _workload(values.get("workload", system.workload), found)
+    values |= consistency(values, workload)
     needed = beneath(settings_for(system, workload.needs), wanted)
     checked_operations(
         values.get("thresholds", ()),
@@ -87,8 +91,16 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         config.origins.get("thresholds", "") if "thresholds" not in given else "--threshold",
         f"the workload {workload.name}",
     )
-    settings, seed = system.resolve(needed), secrets.randbelow(2**31)
-    experiment = resolved(values, settings, seed, workload=workload.name, keys=workload.keys, version=version)
+    settings, seed = system.resolve(needed), secrets.randbelow(SEEDS)
+    experiment = resolved(
+        values,
+        settings,
+        seed,
+        workload=workload.name,
+        keys=workload.keys,
+        version=version,
+        of_backend=_defaults_of(values.get("backend", DEFAULTS["backend"])),
+    )
     origins = experiment.origins
     origins.update({name: f"--bug {bug}" for name in declared if name not in said})
     origins.update({name: config.origins[name] for name in config.values if name not in given})
@@ -108,6 +120,14 @@ def experiment_of(options: Mapping[str, Any], config: Config | None = None) -> E
         if origin is not None:
             origins[f"settings.{key}"] = origin
     return experiment
+
+
+def _defaults_of(backend: str) -> Mapping[str, Any]:
+    """What a backend has instead of the defaults of all."""
+    if backend not in plugins.names("backends"):
+        return {}
+    kind = plugins.load("backends", backend)
+    return kind.defaults if isinstance(kind, HasDefaults) else {}
 
 
 def _without_old_budget(values: Mapping[str, Any], typed: Collection[str]) -> dict[str, Any]:

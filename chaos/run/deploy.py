@@ -7,29 +7,34 @@ module refuses to load, break or judge.
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import msgspec
 
 import chaos
+from chaos.core import waiting
 from chaos.core.clock import Deadline, now_ns
-from chaos.core.errors import ChaosError, DeployError
+from chaos.core.errors import CapabilityError, ChaosError, DeployError
 from chaos.core.events import LEFT_BEHIND, OBSERVE_PERIOD_S, Note
 from chaos.core.runinfo import NodeInfo
 from chaos.options.experiment import Experiment
 from chaos.worker.messages import Answer, AskReady, ObserverSpec, Prepare, Remove, Removed
 from chaos.worker.pipe import Inside
 from cluster import existing_cluster
+from cluster.admin import admin_of
 from cluster.cluster import Cluster, Node
 from cluster.host import Backend, Host, NodeSpec, check_programs
 from cluster.leaders import subjects_of
 from cluster.nodes import process
 from cluster.system import ClusterView, Launch, Removal, System
+from nemesis.arming import Arming, Armings, launch_under
 
 _REMOVE_TIMEOUT_S = 60.0
+NOTHING_ARMED: Final[Armings] = MappingProxyType({})
 
 
 class Deployed(msgspec.Struct, frozen=True):
@@ -54,9 +59,15 @@ def python_inside(module: str) -> list[str]:
 
 
 def bring_up(
-    experiment: Experiment, system: System, backend: Backend, folder: Path, artefacts: Path | None, undo: ExitStack
+    experiment: Experiment,
+    system: System,
+    backend: Backend,
+    folder: Path,
+    artefacts: Path | None,
+    undo: ExitStack,
+    armings: Armings = NOTHING_ARMED,
 ) -> Deployed:
-    """Make the hosts and start every node's process.
+    """Make the hosts, prepare them for faults, and start every node's process.
 
     Raises:
         CapabilityError: the machine cannot do it.
@@ -72,10 +83,16 @@ def bring_up(
     infos = tuple(NodeInfo(name=s.name, role=s.role, address=hosts[s.name].address) for s in specs)
     view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, keys=experiment.keys)
     launches = _launches(experiment, system, hosts, view, provided)
-    nodes = {info.name: Node(info, hosts[info.name], launches[info.name]) for info in infos}
+    nodes = {info.name: _node(info, hosts[info.name], launches[info.name], armings) for info in infos}
     cluster = Cluster(run_id, nodes, dict(system.roles), subjects_of(system, experiment.settings, experiment.keys))
     if not experiment.reuse:
         undo.callback(remove_data, cluster)
+    for arming, its_roles in armings.items():
+        if experiment.reuse:
+            raise CapabilityError("a planned fault must prepare hosts before nodes start; leave out --reuse")
+        on_all(arming.arm, arm_nodes(cluster, arming, its_roles, undo))
+    if not experiment.reuse:
+        undo.callback(end_processes, cluster)
     deadline = Deadline("every node's process to come up", experiment.ready_deadline_s)
 
     def start(node: Node) -> None:
@@ -87,7 +104,8 @@ def bring_up(
 
     for roles in system.start_order:
         on_all(start, [node for node in nodes.values() if node.info.role in roles])
-    return Deployed(cluster, view, hosts["client"], backend)
+    administered = msgspec.structs.replace(cluster, admin=admin_of(system, view, hosts["client"]))
+    return Deployed(administered, view, hosts["client"], backend)
 
 
 def _launches(
@@ -109,12 +127,39 @@ def check_hosts(specs: Sequence[NodeSpec], hosts: Mapping[str, Host], where: str
             check_programs(hosts[spec.name], spec.programs, f"this host ({where})")
 
 
+def _node(info: NodeInfo, host: Host, launch: Launch, armings: Armings) -> Node:
+    """A node that is started as its armings need it."""
+    its = [arming for arming, roles in armings.items() if info.role in roles]
+    return Node(info, host, launch_under(its, launch, host.home))
+
+
+def arm_nodes(cluster: Cluster, arming: Arming, roles: Iterable[str], undo: ExitStack) -> Sequence[Node]:
+    """The nodes of these roles; what arms them is undone once their processes have ended."""
+    nodes = [node for role in sorted(roles) for node in cluster.of_role(role)]
+
+    def disarm(node: Node) -> None:
+        with suppress(ChaosError):
+            arming.disarm(node)
+
+    undo.callback(on_all, disarm, nodes)
+    return nodes
+
+
+def end_processes(cluster: Cluster) -> None:
+    """End the processes of all nodes at once."""
+
+    def end(node: Node) -> None:
+        with suppress(ChaosError):
+            process.kill(node)
+
+    on_all(end, cluster.nodes.values())
+
+
 def remove_data(cluster: Cluster) -> None:
-    """End the processes and remove what they stored; logs stay."""
+    """Remove what processes that have ended stored; logs stay."""
 
     def remove(node: Node) -> None:
         with suppress(ChaosError):
-            process.kill(node)
             paths = [f"{node.host.home}/{name}" for name in node.launch.data]
             if paths:
                 node.host.run("rm", "-rf", "--", *paths, timeout_s=30)
@@ -124,10 +169,7 @@ def remove_data(cluster: Cluster) -> None:
 
 def on_all(act: Callable[[Node], Any], nodes: Iterable[Node]) -> None:
     """Do something to every node at once; the first failure is raised after all have ended."""
-    chosen: Sequence[Node] = list(nodes)
-    with ThreadPoolExecutor(max_workers=max(1, len(chosen))) as pool:
-        for future in [pool.submit(act, node) for node in chosen]:
-            future.result()
+    waiting.at_once([partial(act, node) for node in nodes], "deploy")
 
 
 def start_observer(experiment: Experiment, deployed: Deployed, folder: Path) -> Inside:

@@ -62,6 +62,7 @@ def first_info(
         model=model.name,
         words=word_table(model),
         checks=tuple(dict.fromkeys((*workload.checks, *e.checks))),
+        consistency_models=e.consistency_models,
         nemesis=e.nemesis,
         seed=e.seed,
         settings=e.settings,

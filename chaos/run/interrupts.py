@@ -4,11 +4,11 @@ The module refuses to stop anything: whoever works asks it.
 """
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from chaos.core import waiting
 from chaos.core.errors import RunInterrupted
 
 
@@ -16,8 +16,8 @@ class Stopper:
     """Counts the interrupts of the user; the first asks to stop, the second to leave."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
-        self.asked = threading.Event()
-        self.insisted = threading.Event()
+        self.asked = waiting.flag()
+        self.insisted = waiting.flag()
         self._say = say
 
     def _handle(self, _signal: int, _frame: FrameType | None) -> None:
@@ -26,6 +26,11 @@ class Stopper:
         else:
             self._say("interrupted: stopping, healing, reading and judging what there is (again: heal and leave)")
             self.asked.set()
+
+    @property
+    def times(self) -> int:
+        """How often somebody asked: 0, 1, or 2 for twice or more."""
+        return int(self.asked.is_set()) + int(self.insisted.is_set())
 
     @contextmanager
     def listening(self) -> Iterator[None]:

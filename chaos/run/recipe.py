@@ -17,6 +17,7 @@ from chaos.core.events import Note
 from chaos.core.manifest import write_manifest
 from chaos.core.verdict import Results, exit_code
 from chaos.options.experiment import Experiment
+from chaos.options.tested import system_of
 from chaos.run.deploy import Deployed, bring_up, prepare, remove_names, start_observer
 from chaos.run.judging import start_early
 from chaos.run.state import RunState
@@ -25,6 +26,9 @@ from chaos.run.under_load import UnderLoad
 from chaos.run.watching import Watcher
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
+from cluster.host import RunsHere
+from nemesis.arming import arming_for, armings_of
+from nemesis.faults.registry import faults_on
 from reports import words
 
 DEPLOY_ATTEMPTS: Final = 2
@@ -56,10 +60,12 @@ class Run:
 
     def _deploy(self, undo: ExitStack) -> tuple[Deployed, Inside]:
         state = self.state
-        start_early(state.experiment.engine)
+        if not isinstance(state.backend, RunsHere):  # over before Spark would be up
+            start_early(state.experiment.engine)
         with state.phase("fetch", f"what {state.experiment.system} {state.system.version} needs"):
             state.backend.prepare(state.topology, state.say)
-            artefacts = None if state.experiment.reuse else state.system.fetch(state.say)
+            here = isinstance(state.backend, RunsHere)  # its nodes are made of modules that are loaded
+            artefacts = None if state.experiment.reuse or here else state.system.fetch(state.say)
         for attempt in range(1, DEPLOY_ATTEMPTS + 1):
             with ExitStack() as own:
                 try:
@@ -93,7 +99,11 @@ class Run:
     def _deploy_once(self, artefacts: Path | None, undo: ExitStack) -> tuple[Deployed, Inside]:
         state, e = self.state, self.state.experiment
         with state.phase("deploy", f"{self._shape()} on {state.backend.name}"):
-            deployed = bring_up(e, state.system, state.backend, state.folder, artefacts, undo)
+            kinds = faults_on(e.kill)
+            armings = armings_of(
+                (arming_for(kinds[row.fault].arming, row.read_params()), row.roles) for row in state.plan
+            )
+            deployed = bring_up(e, state.system, state.backend, state.folder, artefacts, undo, armings)
         state.keep_notes()
         state.note(nodes=deployed.view.nodes, status="running")
         with state.phase("ready", "waiting until the cluster serves"):
@@ -166,6 +176,24 @@ def run(
     Raises:
         UsageError: the run cannot begin; nothing was made.
     """
+    say = watcher.say
+    keeping = ExitStack()
+    if isinstance(backend, RunsHere):
+        keeping.enter_context(backend.keeping_time(system_of(experiment), experiment.seed, say))
+    with keeping:
+        state, loaded = _until_down(experiment, backend, argv, watcher, why)
+    with state.stopper.listening():
+        if not loaded:
+            return state.folder, None, state.info.broke or DeployError.exit_code
+        results = conclude(state)
+    interrupted = state.stopper.asked.is_set()
+    return state.folder, results, exit_code(results.answer, interrupted=interrupted, broke=state.info.broke)
+
+
+def _until_down(
+    experiment: Experiment, backend: Any, argv: tuple[str, ...], watcher: Watcher, why: str
+) -> tuple[RunState, bool]:
+    """The run until its cluster is gone, and whether there is a history to judge."""
     state, say = RunState(experiment, backend, argv, watcher), watcher.say
     this = Run(state)
     for line in (f"backend  {backend.name}{why}", f"run      {state.folder}", *state.left_out):
@@ -186,9 +214,4 @@ def run(
             state.events.close()
             write_manifest(state.folder)  # before the status: a run that says that it is over has one
             state.note(interrupted=state.stopper.asked.is_set(), **ending)
-        loaded = any((state.folder / "history").glob("w*.ops"))
-        if not loaded:
-            return state.folder, None, state.info.broke or DeployError.exit_code
-        results = conclude(state)
-    interrupted = state.stopper.asked.is_set()
-    return state.folder, results, exit_code(results.answer, interrupted=interrupted, broke=state.info.broke)
+    return state, any((state.folder / "history").glob("w*.ops"))

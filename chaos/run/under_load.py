@@ -4,11 +4,11 @@ Each phase is a method, in the order in which they are called. The module refuse
 elsewhere can decide.
 """
 
-import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
+from chaos.core import waiting
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import ChaosError
 from chaos.core.events import Note, Observation
@@ -143,11 +143,10 @@ class UnderLoad:
     def _load(self) -> None:
         """Load the cluster while the planned faults come and go, and end those that are left."""
         state, e = self.state, self.state.experiment
-        faults = threading.Thread(target=self.nemesis.run, args=(state.stopper.asked,), name="nemesis", daemon=True)
         self._open()
         with state.phase("load"):
             self.workers.load(self.origin_ns)
-            faults.start()
+            faults = waiting.thread(lambda: self.nemesis.run(state.stopper.asked), "nemesis")
             self._watch(self.origin_ns + int(e.time_limit_s * NS_PER_S))
         faults.join(timeout=max((row.duration_s for row in state.plan), default=0.0) + FAULT_END_S)
         with state.phase("heal", "the load's time is over; ending the faults that are left"):

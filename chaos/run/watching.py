@@ -70,3 +70,19 @@ class Watcher(Protocol):
     def beat(self, beat: Beat) -> None:
         """Once a second under load."""
         ...
+
+
+class Quiet:
+    """Looks on and says nothing."""
+
+    def say(self, text: str) -> None:
+        """See ``Watcher``."""
+
+    def opening(self, opening: Opening) -> None:
+        """See ``Watcher``."""
+
+    def event(self, event: Event) -> None:
+        """See ``Watcher``."""
+
+    def beat(self, beat: Beat) -> None:
+        """See ``Watcher``."""

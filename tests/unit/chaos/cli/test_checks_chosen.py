@@ -16,7 +16,8 @@ from checkers.engine import local
 from checkers.engine.installed_checks import checks
 
 NAMES = list(checks())
-SOME = [{"no-loss"}, {"linearizable-offsets"}, set(NAMES[2::2]), set(NAMES[1::2])]
+ONE = [{"no-loss"}, {"linearizable-offsets"}]
+HALF = [set(NAMES[2::2]), set(NAMES[1::2])]
 
 
 def chaos(*argv: str) -> Result:
@@ -32,10 +33,10 @@ def plain(row: CheckResult) -> CheckResult:
 def test_the_rows_of_some_checks_are_those_of_all(tmp_path: Path) -> None:
     paths = sorted(HISTORIES.glob("*.yaml"))[::3]
     found = set()
-    for path in paths:
+    for number, path in enumerate(paths):
         write_run_folder(load_history(path), tmp_path / path.stem)
         whole = {row.name: plain(row) for row in local.judged(tmp_path / path.stem).results.checks}
-        for only in SOME:
+        for only in (ONE[number % 2], HALF[number // 2 % 2]):
             rows = local.judged(tmp_path / path.stem, only=only).results.checks
             assert [row.name for row in rows] == [
                 name for name in whole if name in only | {"assumptions", "final-reads"}

@@ -40,10 +40,13 @@ def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("chaos run --system ", [f"plain,{name}" for name in names("systems")]),
         ("chaos run --backend a", ["plain,auto"]),
         ("chaos run --workload ", ["plain,group", "plain,idempotent", "plain,ordered", "plain,queue"]),
-        ("chaos run --system etcd --workload r", ["plain,register"]),
+        ("chaos run --system etcd --workload r", ["plain,register", "plain,rw-register"]),
         ("chaos run --bug trunc", ["plain,truncate-acked"]),
         ("chaos run --system rocketmq --bug ", []),
-        ("chaos run --nemesis random-loss", ["plain,random-loss", "open,random-loss@", "open,random-loss:"]),
+        (
+            "chaos run --nemesis random-loss",
+            [*(f"plain,random-loss{way}" for way in ("", "-in", "-out")), "open,random-loss@", "open,random-loss:"],
+        ),
         ("chaos run --nemesis random-loss:", ["open,random-loss:probability="]),
         ("chaos run --nemesis random-loss:probability=", ["plain,random-loss:probability=0.8"]),
         ("chaos run --nemesis random-delay:delay_ms=5,j", ["open,random-delay:delay_ms=5,jitter_ms="]),
@@ -126,7 +129,9 @@ def test_bash_gets_the_end_of_the_word_that_it_asks_for() -> None:
     assert asked("bash", COMP_WORDS=line, COMP_CWORD="random-loss:prob") == "open,random-loss:probability="
     assert asked("bash", COMP_WORDS="chaos run --nemesis bridge@cont", COMP_CWORD="@cont") == "plain,@controller"
     assert asked("bash", COMP_WORDS="chaos run --set=bug=forg", COMP_CWORD="forg") == "plain,forget-vote"
-    assert asked("bash", COMP_WORDS="chaos run --system ", COMP_CWORD="").splitlines()[0] == "plain,etcd"
+    assert asked("bash", COMP_WORDS="chaos run --system ", COMP_CWORD="").splitlines() == [
+        f"plain,{name}" for name in sorted(names("systems"))
+    ]
 
 
 def test_zsh_gets_three_lines_for_each_word_with_colons_escaped() -> None:

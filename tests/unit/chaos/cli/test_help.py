@@ -58,7 +58,8 @@ def test_run_has_five_examples_and_each_can_be_planned() -> None:
     assert len(lines) == 5
     for line in lines:
         options: dict[str, Any] = dict(command_of("run").make_context("run", shlex.split(line)[2:]).params)
-        options.pop("live")
+        for beside in ("live", "repeat", "until_failure", "jobs"):
+            options.pop(beside)
         experiment = experiment_of(options)
         system = plugins.load("systems", experiment.system)()
         assert mix_of(experiment, system), line

@@ -70,7 +70,8 @@ def test_every_long_option_of_run_is_a_key() -> None:
     from chaos.options.config_file import known_keys
 
     keys = known_keys()
-    beside = {"driver", "set", "help", "live"}  # the file itself, the mapping `settings:`, and the terminal
+    # The file itself, the mapping `settings:`, the terminal, and how many runs are made of it.
+    beside = {"driver", "set", "help", "live", "repeat", "until-failure", "jobs"}
     for parameter in run_command.params:
         name = next((option.removeprefix("--") for option in parameter.opts if option.startswith("--")), "help")
         if name not in beside and not getattr(parameter, "hidden", False):

@@ -88,4 +88,6 @@ def test_work_that_moves_from_thread_to_thread_is_starved_though_no_thread_waits
 
 def test_who_has_little_to_do_is_not_starved():
     assert starved_share({}, times(t1=(1, 24)), 100) == 0.0
+    assert starved_share({}, times(t1=(9, 80)), 100) == 0.0
+    assert starved_share({}, times(t1=(10, 80)), 100) == 80 / 90
     assert starved_share({}, times(t1=(90, 30)), 100) == 0.25

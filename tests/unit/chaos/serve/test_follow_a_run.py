@@ -23,6 +23,8 @@ from chaos.serve.server import Server
 from chaos.serve.tail import EventTail, StreamTail
 from chaos.testing import run
 
+pytestmark = pytest.mark.broad
+
 
 def told(event: Any) -> dict[str, Any] | None:
     return object_of("event", event, Board())

@@ -1,0 +1,99 @@
+"""What ``chaos list nemeses`` prints for people: how a name is made, then each fault on a line of its own.
+
+Pure, but for ``missing``, which tries the machine.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec.inspect import IntType
+
+from nemesis.faults.admin import action_of
+from nemesis.faults.fault import Fault
+from nemesis.faults.params import Param, params_of
+from nemesis.plan.nemesis_names import ALL, NOOP, catalog, described
+from nemesis.targets.selectors import WHOM
+
+EXAMPLES: Final = (
+    ("leader-kill", "the leader of one replica group or partition, drawn for each fault"),
+    ("leader-kill@all", "the leaders of all of them at once"),
+    ("minor-partition@controller", "fewer than half of the controllers"),
+    ("random-loss:probability=0.5@broker", "half of the packets of some brokers"),
+    ("random-delay:delay_ms=200,jitter_ms=0", "several parameters"),
+    ("leader-kill,random-loss,major-suspend", "several nemeses, mixed"),
+)
+"""Names as they are typed, and what each shows; the roles and subjects are those of the system."""
+
+_HEAD: Final = """\
+A nemesis is WHOM-FAULT[:PARAM=VALUE[,PARAM=VALUE]][@ROLE[+ROLE]]. Commas join several.
+"""
+
+
+def missing() -> dict[str, str]:
+    """The faults that hosts in namespaces on this machine cannot do, and why; half a second, it is tried."""
+    from nemesis.faults.registry import faults
+    from nemesis.plan.capabilities import missing_here
+
+    return missing_here(faults(), {}, here=True)
+
+
+def lines(faults: Mapping[str, type[Fault]], lacking: Mapping[str, str], broken: Mapping[str, str]) -> Iterator[str]:
+    """The lines.
+
+    Args:
+        faults: every fault by name.
+        lacking: why this machine cannot do a fault, by its name.
+        broken: why a fault does not load, by its name.
+    """
+    yield _HEAD
+    yield "WHOM"
+    yield from _table([(selector.value, said) for selector, said in WHOM.items()])
+    yield "\nExamples"
+    yield from _table(EXAMPLES)
+    yield "\nNames of their own"
+    yield from _table(_own_names())
+    yield "\nFAULT, and each PARAM=DEFAULT with what it may be"
+    reasons = list(dict.fromkeys(lacking[name] for name in faults if name in lacking))
+    notes = {name: f" NOT HERE ({reasons.index(why) + 1})" for name, why in lacking.items() if name in faults}
+    rows = [(name, _told(fault) + notes.get(name, "")) for name, fault in faults.items()]
+    yield from _table([*rows, *broken.items()])
+    if reasons:
+        yield "\nNOT HERE: tried on this machine, with hosts in namespaces"
+        yield from (f"  ({number}) {why}" for number, why in enumerate(reasons, 1))
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> Iterator[str]:
+    width = max((len(name) for name, _ in rows), default=0)
+    return (f"  {name:<{width}}  {said}" for name, said in rows)
+
+
+def _own_names() -> list[tuple[str, str]]:
+    """The nemeses whose name is not WHOM-FAULT."""
+    made = {f"{selector.value}-{entry.fault}" for selector in WHOM for entry in catalog().values()}
+    return [(name, said) for name, said in described() if name in (NOOP, ALL) or name not in made]
+
+
+def _told(fault: type[Fault]) -> str:
+    """What it does, whom it can hit unless that is anybody, what the system must offer, and its parameters."""
+    whom = [selector.value for selector in WHOM if f"{selector.value}-{fault.name}" in catalog()]
+    parts = [fault.help.format("the targets")]
+    if len(whom) < len(WHOM):
+        parts.append(f"WHOM is {' or '.join(whom)}" if whom else "without WHOM")
+    if action := action_of(fault):
+        parts.append(f"the system's admin interface must offer {action}")
+    parts += [f"{one.name}={_number(one.default)} ({bounds(one)})" for one in params_of(fault.Params)]
+    return "; ".join(parts)
+
+
+def bounds(one: Param) -> str:
+    """What a parameter may be: ``from 0 to 1``, ``above 0 up to 1``, ``whole, from 1 to 1000``."""
+    field: Any = one.field
+    to = "to" if field.ge is not None else "up to"
+    limits = (("above", field.gt), ("from", field.ge), ("below", field.lt), (to, field.le))
+    span = " ".join(f"{word} {_number(limit)}" for word, limit in limits if limit is not None) or "any number"
+    return f"whole, {span}" if isinstance(field, IntType) else span
+
+
+def _number(value: float) -> str:
+    """A number without exponent: ``1000000``, ``0.5``."""
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:g}"

@@ -1,0 +1,1 @@
+"""Finding bugs without a hand: what a failing run needs to fail (``shrink``)."""

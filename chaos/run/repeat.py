@@ -1,0 +1,182 @@
+"""The same run again and again, each with the next seed: for backends that have the whole run in this process.
+
+What passes is removed; what does not is kept with its reports, and its command is printed. With several jobs each has a
+process of its own, and which seed it gets makes no difference to what becomes of it. The module does not judge.
+"""
+
+import multiprocessing
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from chaos.core.errors import UsageError
+from chaos.core.rand import SEEDS
+from chaos.core.verdict import INTERRUPTED, UNKNOWN, Valid
+from chaos.options.experiment import Experiment
+from chaos.run.interrupts import Stopper
+from chaos.run.store import point
+from chaos.run.watching import Quiet
+from cluster.host import RunsHere
+
+"""Seeds are below this number; the one after the last is 0."""
+TELL_EVERY_S: Final = 10.0
+VERDICTS: Final[Mapping[Valid, str]] = {True: "PASS", False: "FAIL", UNKNOWN: "UNKNOWN"}
+
+Say = Callable[[str], None]
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """One run. ``verdict``: PASS, FAIL, UNKNOWN or ``broke``; ``folder``: where it is kept, empty if it passed."""
+
+    seed: int
+    verdict: str
+    sentence: str
+    code: int
+    folder: str
+    simulated_s: float
+
+
+class Count(msgspec.Struct):
+    """All runs so far. ``worst``: their exit code."""
+
+    runs: int = 0
+    simulated_s: float = 0.0
+    by_verdict: dict[str, int] = msgspec.field(default_factory=lambda: {"PASS": 0, "FAIL": 0, "UNKNOWN": 0})
+    worst: int = 0
+    interrupted: bool = False
+
+    def add(self, ended: Ended) -> None:
+        """One more."""
+        self.runs += 1
+        self.simulated_s += ended.simulated_s
+        self.by_verdict[ended.verdict] = self.by_verdict.get(ended.verdict, 0) + 1
+        self.interrupted = self.interrupted or ended.code == INTERRUPTED
+        if self.worst != 1:  # an anomaly beats all else
+            self.worst = ended.code or self.worst
+
+    def line(self, took_s: float) -> str:
+        """How it stands."""
+        counts = ", ".join(f"{number} {verdict}" for verdict, number in self.by_verdict.items())
+        rate = self.simulated_s / max(took_s, 1e-9)
+        times = f"{self.simulated_s:,.0f} s simulated in {took_s:,.0f} s, {rate:.0f} times as fast"
+        return f"{self.runs:,} runs: {counts}; {times}"
+
+
+def check_repeatable(experiment: Experiment, backend: Any) -> None:
+    """Refuse what cannot be repeated in this way.
+
+    Raises:
+        UsageError: the backend has hosts.
+    """
+    if not isinstance(backend, RunsHere):
+        raise UsageError(f"--repeat: only with --backend sim; chaos matrix repeats runs on {experiment.backend}")
+
+
+def argv_of_one(argv: Sequence[str]) -> tuple[str, ...]:
+    """Pure: the command line of one of the runs that this one asks for."""
+    kept: list[str] = []
+    words = iter(argv)
+    for word in words:
+        if word in ("--repeat", "--jobs"):
+            next(words, None)
+        elif word != "--until-failure" and not word.startswith(("--repeat=", "--jobs=")):
+            kept.append(word)
+    return tuple(kept)
+
+
+def one(experiment: Experiment, argv: Sequence[str], room: str) -> Ended:
+    """One run of its seed, in a folder ``room`` of its own; what did not pass moves into the store."""
+    from chaos.backend_choice import chosen
+    from chaos.run.recipe import run
+    from reports.reporter import write
+
+    backend, _ = chosen(experiment.backend, experiment.backend_options)
+    bare = msgspec.structs.replace(experiment, store=room, reports=())
+    folder, results, code = run(bare, backend, tuple(argv), Quiet())
+    kept = ""
+    if code != 0:
+        target = Path(experiment.store) / folder.parent.name / folder.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        kept = str(shutil.move(folder, target))
+        if results is not None:
+            write(target, experiment.reports)
+    shutil.rmtree(room, ignore_errors=True)
+    return Ended(
+        seed=experiment.seed,
+        verdict="broke" if results is None else VERDICTS[results.answer],
+        sentence="it broke before it could be judged" if results is None else results.sentence,
+        code=code,
+        folder=kept,
+        simulated_s=backend.simulated_s,
+    )
+
+
+def repeat(experiment: Experiment, argv: Sequence[str], times: int, jobs: int, say: Say, *, until_failure: bool) -> int:
+    """Make ``times`` runs; returns the exit code, which is that of the worst.
+
+    Args:
+        experiment: the first of them; the others have the seeds that follow.
+        argv: the command line of one of them, without its seed.
+        times: how many.
+        jobs: how many at the same time.
+        say: gets a line for each run that did not pass, one now and then, and one at the end.
+        until_failure: begin nothing more once one has failed.
+    """
+    from reports import words
+
+    began_s = told_s = time.monotonic()
+    count = Count()
+    Path(experiment.store).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".repeat-", dir=experiment.store) as rooms:
+        for ended in _all(experiment, argv, times, jobs, Path(rooms), say):
+            count.add(ended)
+            if ended.verdict != "PASS" and ended.code != INTERRUPTED:
+                say(f"{ended.verdict:<7} seed {ended.seed}: {ended.sentence}")
+                say(f"        {words.run_again(argv, ended.seed)}")
+                point(Path(experiment.store) / "latest", Path(ended.folder))
+            if count.interrupted or (until_failure and ended.verdict == "FAIL"):
+                break
+            if time.monotonic() - told_s > TELL_EVERY_S:
+                told_s = time.monotonic()
+                say(count.line(told_s - began_s))
+    say(count.line(time.monotonic() - began_s))
+    return count.worst
+
+
+def _all(experiment: Experiment, argv: Sequence[str], times: int, jobs: int, rooms: Path, say: Say) -> Iterator[Ended]:
+    """The runs as they end; a reader that stops reading stops them."""
+
+    def asked(number: int) -> tuple[Experiment, Sequence[str], str]:
+        seed = (experiment.seed + number) % SEEDS
+        return msgspec.structs.replace(experiment, seed=seed), argv, str(rooms / str(number))
+
+    if jobs == 1:
+        yield from (one(*asked(number)) for number in range(times))
+        return
+    stopper = Stopper(say)
+    with stopper.listening(), _pool(jobs) as pool:
+        going: set[Future[Ended]] = set()
+        number = 0
+        while (number < times and not stopper.asked.is_set()) or going:
+            while number < times and len(going) < jobs and not stopper.asked.is_set():
+                going.add(pool.submit(one, *asked(number)))
+                number += 1
+            done, going = wait(going, return_when=FIRST_COMPLETED)
+            yield from sorted((each.result() for each in done), key=lambda ended: ended.seed)
+
+
+@contextmanager
+def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that begin as this one did."""
+    pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
