@@ -6,10 +6,11 @@ compute: ``reports.page.build`` and what it calls do.
 
 import msgspec
 
+from reports.page.latency_points import Packed
 from reports.page.logs import Logs
 from reports.page.marks import Shown
 from reports.page.panels import Charts
-from reports.page.points import Packed
+from reports.page.ring import Ring
 from reports.page.spread import SpreadRow
 from reports.page.trace import Trace
 from reports.terms import Terms
@@ -32,7 +33,10 @@ class ThresholdRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of the verdict table; ``link`` is the anchor of its first anomaly."""
+    """One row of the verdict table; ``link`` is the anchor of its first anomaly.
+
+    ``reason``: why it is so; of a row that a picture on the page seems to contradict, why it does not.
+    """
 
     name: str
     word: str
@@ -42,6 +46,17 @@ class CheckRow(msgspec.Struct, frozen=True, kw_only=True):
     examined: str
     took: str
     link: str
+
+
+class Clue(msgspec.Struct, frozen=True, kw_only=True):
+    """One example of what the headline tells, in a line: which it is, where on the page, and name and value of facts.
+
+    The facts are the message, its place, the node, the fault and what should have been, as far as they are known.
+    """
+
+    example: str
+    anchor: str
+    facts: tuple[tuple[str, str], ...]
 
 
 class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,6 +126,7 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``name`` and ``number`` (from 1): as in ``chaos show --around lost-write/2``. ``facts``: what the sentence names, a
     name and a value each, to be copied and searched for. ``mark``: its place among the marks of the time axis.
+    ``ring``: the circle of operations that all come before each other, ``edges`` the kind and the reason of each arrow.
     ``command``: prints the history around it. ``about``: what it can be found by, as texts.
     """
 
@@ -121,6 +137,8 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     command: str
     facts: tuple[tuple[str, str], ...]
     about: dict[str, list[str]]
+    ring: Ring | None
+    edges: tuple[tuple[str, str], ...]
     trace: Trace | None
     mark: int | None
     columns: tuple[str, ...]
@@ -180,7 +198,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is said of a run.
 
     ``shown``: how many operations the sample holds; ``not_ok``: how many of them were neither ok nor refused by design,
-    and whether that is all of those.
+    and whether that is all of those. ``observed``: whose word roles are and how precise; empty if nobody was asked.
     """
 
     title: str
@@ -188,6 +206,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     stamp: Stamp
     chips: tuple[str, ...]
     sentence: str
+    clue: Clue | None
     why: tuple[tuple[str, str], ...]
     facts: tuple[str, ...]
     commands: tuple[tuple[str, str], ...]
@@ -203,6 +222,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     marks: tuple[Shown, ...]
     terms: Terms
     logs: Logs
+    observed: str
     faults: tuple[FaultRow, ...]
     recovery: Recovery
     service: tuple[Table, ...]

@@ -27,7 +27,7 @@ const heard = {
     set('rate', `${one.ok_per_s} ${run.changes} acknowledged a second`); set('age', one.last_ack_s == null ? '' : `· the last ${seconds(one.last_ack_s)} ago`);
     rates.push(one.ok_per_s); rates = rates.slice(-120); const top = Math.max(1, ...rates);
     at('curve').firstElementChild.setAttribute('points', rates.map((rate, i) => `${i * 4},${58 - 56 * rate / top}`).join(' '));
-    const led = one.leaders.map(lead => `${lead.subject}: ${lead.leader ?? 'nobody'}${lead.epoch == null ? '' : ' epoch ' + lead.epoch}`);
+    const led = one.leaders.map(lead => `${lead.subject}: ${lead.leader ?? 'nobody'}${lead.epoch == null ? '' : (lead.kind === 'controller' ? ' term ' : ' epoch ') + lead.epoch}`);
     set('leaders', [...(led.length ? led : ['Nobody is known to lead.']), ...one.silent.map(node => node + ' is silent')].join(' · '));
   },
   end(one) {

@@ -9,7 +9,7 @@ const WORDS = {[OK]: 'ok', [FAIL]: 'failed for certain', [INFO]: 'unknown outcom
 const HUES = ['r0', 'r1', 'r2', 'r3', 'r4', 'r5'], DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3], [1, 3], [10, 4]];
 const el = (tag, className, text) => { const e = document.createElement(tag); if (className) e.className = className; if (text != null) e.textContent = text; return e; };
 
-/* ---- operations: columns of numbers laid out byte by byte, then their lines (reports/page/points.py) ---- */
+/* ---- operations: columns of numbers laid out byte by byte, then their lines (reports/page/latency_points.py) ---- */
 async function unpacked() {
   const text = document.getElementById('points').textContent.trim();
   if (!text) return new Uint8Array();

@@ -43,7 +43,12 @@ function show(i, {scroll = false} = {}) {
   examples.forEach((one, at) => { one.hidden = at !== i; });
   explorer.querySelector('select').selectedIndex = i; fits();
   stage(); reachable();
-  if (scroll) examples[i].scrollIntoView({block: 'nearest'});
+  if (scroll) bring(examples[i]);
+}
+/* Stepping scrolls only where an example would begin out of sight, and then at once: the buttons stay under the mouse. */
+function bring(example) {
+  const {top} = example.getBoundingClientRect();
+  if (top < explorer.getBoundingClientRect().bottom || top > innerHeight * .7) example.scrollIntoView({block: 'start', behavior: 'instant'});
 }
 /* Where the shown one is among those that the filters let through. */
 function fits() {

@@ -23,7 +23,7 @@ if (counted || D.quantiles.p50) { dashKey('p50', 'none', .8); dashKey('p99', '5 
 if (D.strips.length) {
   if (legend.children.length) legend.append(el('span', 'gap'));
   const tones = new Set(D.strips.flatMap(s => s.node ? s.intervals.map(v => v[2]) : []));
-  for (const [tone, word] of [['lead', 'leads'], ['stale', 'leads in a superseded epoch'], ['silent', 'no answer']]) if (tones.has(tone)) {
+  for (const [tone, word] of [['lead', 'leads'], ['stale', 'leads, superseded'], ['silent', 'no answer']]) if (tones.has(tone)) {
     const s = el('span', 'key'), i = el('i', 'sw ' + tone); s.append(i, word); legend.append(s);
   }
 }

@@ -15,6 +15,7 @@ from chaos.core.events import Claim, Event, Fault, Note, Observation, Phase
 from chaos.core.history import NEVER_NS
 from chaos.core.model import Model
 from chaos.core.op import Type
+from chaos.core.runinfo import RunInfo, epoch_word
 from reports.history.rows import Operation
 
 HEAD: Final = "   TIME s   TOOK ms  PROC     QUEUE  OPERATION       WHAT                          OUTCOME   NODE"
@@ -52,7 +53,7 @@ def _process(row: Mapping[str, Any]) -> str:
     return f"{row['process']}{' pin' if row['pinned'] else ''}"
 
 
-def event_lines(events: Iterable[Event], origin_ns: int) -> Iterator[Line]:
+def event_lines(events: Iterable[Event], run: RunInfo) -> Iterator[Line]:
     """Faults by stage, phases, notes, and what nodes said that they had not said before."""
     last: dict[str, tuple[Any, ...]] = {}
     for event in events:
@@ -61,22 +62,23 @@ def event_lines(events: Iterable[Event], origin_ns: int) -> Iterator[Line]:
             if last.get(event.node) == said or not any(said):
                 continue
             last[event.node] = said
-        yield Line(event.time_ns, f"{(event.time_ns - origin_ns) / NS_PER_S:9.3f}  {_event(event)}", event=True)
+        at_s = (event.time_ns - run.origin_ns) / NS_PER_S
+        yield Line(event.time_ns, f"{at_s:9.3f}  {_event(event, run)}", event=True)
 
 
 def _said(event: Observation) -> tuple[Any, ...]:
     return (not event.alive, event.role, event.claims or (), event.error)
 
 
-def _claim(claim: Claim, node: str) -> str:
+def _claim(claim: Claim, node: str, run: RunInfo) -> str:
     """``leads brokers, epoch 3, in sync b1 b2``, or of another ``brokers led by b1, …``."""
-    epoch = f", epoch {claim.epoch}" if claim.epoch is not None else ""
+    epoch = f", {epoch_word(run.kind_of(claim.subject))} {claim.epoch}" if claim.epoch is not None else ""
     members = f", in sync {' '.join(claim.members)}" if claim.members is not None else ""
     led = f"{claim.subject} led by {claim.leader or 'nobody'}"
     return f"{f'leads {claim.subject}' if claim.leader == node else led}{epoch}{members}"
 
 
-def _event(event: Event) -> str:
+def _event(event: Event, run: RunInfo) -> str:
     if isinstance(event, Fault):
         proof = event.evidence
         parts = [event.description, event.note, proof.summary if proof else ""]
@@ -90,7 +92,7 @@ def _event(event: Event) -> str:
     if not event.alive:
         return f"-- {event.node} is silent: {event.error or ''}".rstrip()
     claims = event.claims or ()
-    parts = [event.role or "", *(_claim(claim, event.node) for claim in claims[:CLAIMS_SHOWN])]
+    parts = [event.role or "", *(_claim(claim, event.node, run) for claim in claims[:CLAIMS_SHOWN])]
     parts += [f"and of {len(claims) - CLAIMS_SHOWN} more"] if len(claims) > CLAIMS_SHOWN else []
     return f"-- {event.node} says: {', '.join(filter(None, parts))}"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from chaos.core.verdict import Results
 from reports.imported.lanes import BAR
 from reports.imported.page import history_page
-from reports.imported.ring import BOX
 from reports.page.html import template
+from reports.page.ring import BOX
 
 
 def render(path: str, results: Results, command: str) -> str:

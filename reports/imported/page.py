@@ -10,9 +10,9 @@ from checkers.anomalies.catalogue import kind_of
 from reports import words
 from reports.imported.bars import Bar, bars_of
 from reports.imported.lanes import Lanes, lanes_of
-from reports.imported.ring import Ring, ring_of
 from reports.model import Stamp, Table
 from reports.page.findings import anchor_of, stamp_of
+from reports.page.ring import Ring, ring_of
 from reports.summary.imported import KINDS, kind_cells, lines_beside
 
 

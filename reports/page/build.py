@@ -14,14 +14,24 @@ from reports.folder import Parts
 from reports.model import HeadsOfTables, ReportData
 from reports.page import columns
 from reports.page.availability import lines_of, tables_of
+from reports.page.clue import clue_of
 from reports.page.context import assumptions, config_line, environment, outcome_counts
 from reports.page.errors import errors_of
 from reports.page.faults import fault_rows, recovery
-from reports.page.findings import anchor_of, anomaly_views, check_rows, stamp_of, threshold_rows, weight_of, why_unknown
+from reports.page.findings import (
+    anchor_of,
+    anomaly_views,
+    check_rows,
+    stamp_of,
+    superseded,
+    threshold_rows,
+    weight_of,
+    why_unknown,
+)
+from reports.page.latency_points import Packed, dots_of, not_ok_words, packed
 from reports.page.logs import BESIDE_S, logs_of
 from reports.page.marks import Mark, Shown, marks_of
-from reports.page.panels import charts, folded
-from reports.page.points import Packed, dots_of, not_ok_words, packed
+from reports.page.panels import Band, Strip, asked_every_s, charts, folded
 from reports.page.space_time import scene_of
 from reports.terms import terms_of
 
@@ -50,21 +60,23 @@ def report_data(parts: Parts) -> ReportData:
         stamp=stamp,
         chips=("interrupted",) if run.interrupted or (results is not None and results.interrupted) else (),
         sentence=results.sentence if results is not None else _unjudged(parts),
+        clue=clue_of(results, drawn.faults, terms.key),
         why=why_unknown(results),
         facts=facts_of(parts),
         commands=commands_of(parts),
         notices=notices_of(parts),
         thresholds=threshold_rows(results),
-        checks=check_rows(results),
+        checks=check_rows(results, _two_leaders(run, drawn.strips)),
         declined=tuple(results.declined.items()) if results is not None else (),
         engine=results.engine if results is not None else "",
         charts=drawn,
         points=points,
         shown=len(sample),
         not_ok=not_ok_words(series.points) if series is not None else "",
-        marks=_shown(results, run, marks, points),
+        marks=_shown(results, run, marks, points, drawn.faults),
         terms=terms,
         logs=logs,
+        observed=observed_words(asked_every_s(parts.events)) if drawn.strips else "",
         faults=rows,
         recovery=made,
         service=tables_of(results, origin_ns, terms),
@@ -83,7 +95,9 @@ def report_data(parts: Parts) -> ReportData:
     )
 
 
-def _shown(results: Results | None, run: RunInfo, marks: Sequence[Mark], points: Packed) -> tuple[Shown, ...]:
+def _shown(
+    results: Results | None, run: RunInfo, marks: Sequence[Mark], points: Packed, faults: Sequence[Band]
+) -> tuple[Shown, ...]:
     """The marks with their places among the operations that are drawn."""
     found = results.anomalies if results is not None else {}
     places = iter(points.places)
@@ -93,7 +107,7 @@ def _shown(results: Results | None, run: RunInfo, marks: Sequence[Mark], points:
             weight=weight_of(mark.name, found[mark.name]),
             anchor=anchor_of(mark.name),
             example=anchor_of(mark.name, mark.number),
-            scene=scene_of(found[mark.name].examples[mark.number], run),
+            scene=scene_of(found[mark.name].examples[mark.number], run, faults),
             at=mark.at,
             start=mark.start,
             end=mark.end,
@@ -111,6 +125,24 @@ def heading_of(parts: Parts) -> str:
         roles[node.role] = roles.get(node.role, 0) + 1
     shape = ", ".join(words.plural(number, role) for role, number in roles.items())
     return " · ".join(part for part in (f"{run.system} {run.system_version}", shape, run.workload, run.nemesis) if part)
+
+
+def _two_leaders(run: RunInfo, strips: Sequence[Strip]) -> dict[str, str]:
+    """Check → who led though it had been superseded; controllers acknowledge nothing, so no set is judged of theirs."""
+    controllers = {node for subject in run.subjects if subject.kind == "controller" for node in subject.nodes}
+    return {
+        "roles": superseded(strips),
+        "min-in-sync": superseded([strip for strip in strips if strip.node not in controllers]),
+    }
+
+
+def observed_words(every_s: float | None) -> str:
+    """Whose word roles and changes of leader are, and how precise their times are."""
+    often, late = ("", "") if every_s is None else (f", every {every_s:.1f} s", f", by up to {every_s:.1f} s")
+    return (
+        f"Roles are what each node answered when the observer asked it{often}. "
+        f"So a change is seen later than the node's own log has it{late}."
+    )
 
 
 def _unjudged(parts: Parts) -> str:

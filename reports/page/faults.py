@@ -163,7 +163,7 @@ def rpo_lines(results: Results, faults: Sequence[FaultResult]) -> list[str]:
         return []
     lost = sum(fault.lost for fault in faults)
     where = ", ".join(f"{words.count(f.lost)} after fault {f.id}" for f in faults if f.lost)
-    return [f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f" ({where})" if where else "")]
+    return [f"RPO: {words.plural(lost, 'acknowledged message')} lost" + (f", of these {where}" if where else "")]
 
 
 def recovery(parts: Parts, faults: Sequence[FaultResult], rows: Sequence[FaultRow]) -> Recovery:

@@ -14,7 +14,9 @@ from checkers.anomalies.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp, ThresholdRow
 from reports.page.marks import Mark
-from reports.page.panels import Band, Change
+from reports.page.op_words import op_words
+from reports.page.panels import Band, Change, Strip
+from reports.page.ring import ring_of
 from reports.page.trace import trace
 
 ROW_REASON: Final = 120
@@ -79,6 +81,8 @@ def anomaly_views(
                     command=_show(folder, name, number, example),
                     facts=facts_of(example, key),
                     about=_about(example),
+                    ring=ring_of(example.circle, _labels(example)),
+                    edges=tuple((edge.kind, edge.reason) for edge in example.circle),
                     trace=picture,
                     mark=numbers.get((name, number)),
                     columns=columns,
@@ -107,6 +111,11 @@ def anomaly_views(
         view(head, found[head], tuple(view(n, a, ()) for n, a in found.items() if heads[n] == head and n != head))
         for head in ordered
     )
+
+
+def _labels(example: Example) -> dict[int, str]:
+    """What the operations of a circle are called in its boxes."""
+    return {op["op"]: f"{op['op']}: {op_words(op)}" for op in example.ops} if example.circle else {}
 
 
 def anchor_of(name: str, number: int | None = None) -> str:
@@ -183,8 +192,31 @@ def why_unknown(results: Results | None) -> tuple[tuple[str, str], ...]:
     return tuple((", ".join(names), reason) for reason, names in grouped.items())
 
 
-def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
-    """The verdict table, what failed first; a reason that is long or that several rows share stands above it only."""
+def superseded(strips: Sequence[Strip]) -> str:
+    """The first node that led while a newer leader was known, and when; empty if none did."""
+    found = [
+        (interval.start, f"{strip.name} ({interval.label}) from {words.at(interval.start)} to {words.at(interval.end)}")
+        for strip in strips
+        for interval in strip.intervals
+        if interval.tone == "stale"
+    ]
+    return min(found)[1] if found else ""
+
+
+TWO_LEADERS: Final = {
+    "roles": "{} led beside a newer leader and may not have known of it: that is no contradiction. "
+    "Two leaders of one epoch or term would be one.",
+    "min-in-sync": "{} led beside a newer leader: each is judged by the set with which it acknowledged. "
+    "Whether a message was lost is said by no-loss.",
+}
+"""Why these checks pass though the page shows two leaders at the same time; with whom it shows."""
+
+
+def check_rows(results: Results | None, two_leaders: Mapping[str, str]) -> tuple[CheckRow, ...]:
+    """The verdict table, what failed first; a reason that is long or that several rows share stands above it only.
+
+    ``two_leaders``: of a check, who led though it had been superseded; empty if nobody did.
+    """
     if results is None:
         return ()
     reasons = [check.reason for check in results.checks]
@@ -192,6 +224,8 @@ def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
     for check in results.checks:
         word, tone = word_of(check.valid)
         own = check.reason != check.found and reasons.count(check.reason) == 1 and len(check.reason) <= ROW_REASON
+        seen = two_leaders.get(check.name, "") if check.valid is True else ""
+        note = TWO_LEADERS[check.name].format(seen) if seen else ""
         shown = [name for name in check.anomalies if name in results.anomalies]
         rows.append(
             CheckRow(
@@ -199,7 +233,7 @@ def check_rows(results: Results | None) -> tuple[CheckRow, ...]:
                 word=word,
                 tone=tone,
                 found=check.found,
-                reason=check.reason if own else "",
+                reason=(check.reason if own else "") or note,
                 examined=check.examined or "—",
                 took=words.seconds(check.took_s) if check.took_s else "—",
                 link=anchor_of(shown[0]) if shown else "",

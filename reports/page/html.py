@@ -15,7 +15,8 @@ from reports import words
 from reports.folder import Parts
 from reports.model import ReportData
 from reports.page.build import report_data
-from reports.page.points import LATENCY_FLOOR_MS, LATENCY_STEPS, TICKS_A_SECOND
+from reports.page.latency_points import LATENCY_FLOOR_MS, LATENCY_STEPS, TICKS_A_SECOND
+from reports.page.ring import BOX
 from reports.page.trace import WIDTH
 from reports.reporter import PAGE
 
@@ -45,7 +46,7 @@ class HtmlReporter:
 def page(data: ReportData) -> str:
     """The page's text. Pure but for reading the package's own template, style and script once."""
     made, css = template("report.html.j2")
-    return made.render(d=data, css=css, js=script(), data=embedded(_drawn(data)), trace_width=WIDTH)
+    return made.render(d=data, css=css, js=script(), data=embedded(_drawn(data)), trace_width=WIDTH, box=BOX)
 
 
 def _drawn(data: ReportData) -> dict[str, Any]:

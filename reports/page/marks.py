@@ -9,9 +9,9 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example, Results
+from reports.page.latency_points import Dot
 from reports.page.op_words import first, op_words, span_of
 from reports.page.panels import Band
-from reports.page.points import Dot
 from reports.page.space_time import Scene
 
 AROUND_S: Final = 1.0

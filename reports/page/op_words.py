@@ -24,7 +24,7 @@ def span_of(op: dict[str, Any]) -> tuple[float, float | None] | None:
 
 
 def op_words(op: dict[str, Any], around: int | None = None) -> str:
-    """An operation as a person would say it: ``send 5:233 → 1204 (b1)``, ``drain 0…9210: 1204=3:871 (b2)``.
+    """An operation as a person would say it: ``send 5:233 → 1204 (b1)``, ``poll 3…9, 6 of 7 records: nothing at 3``.
 
     What is no log has the words of its model, ``cas k4 2->7 (n1)``, or of its call, ``read → 1``. ``around`` is the
     offset that matters: a read says what it returned there.
@@ -44,7 +44,13 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
         return f"{f}{'' if start is None else f' from {start}'}{_given_before(op, why, around)}{node}"
     if start is None or stop is None or stop <= start:
         return f"{f}{'' if start is None else f' from {start}'}: nothing{node}"
-    return f"{f} {start}…{stop - 1}{_returned(op, around)}{node}"
+    return f"{f} {start}…{stop - 1}{_missing(op, stop - start)}{_returned(op, around)}{node}"
+
+
+def _missing(op: dict[str, Any], span: int) -> str:
+    """How many of the offsets that a read covered it returned, where that is not all of them."""
+    count = op.get("count")
+    return f", {count} of {span} records" if isinstance(count, int) and 0 <= count < span else ""
 
 
 def _called(op: dict[str, Any], f: str, kind: str) -> str:
@@ -61,9 +67,12 @@ def _given_before(op: dict[str, Any], why: str, around: int | None) -> str:
 
 
 def shown(op: dict[str, Any]) -> dict[int, str]:
-    """The records listed of a read: offset → ``offset=value``."""
-    texts = map(str, op.get("records") or ())
-    return {int(place): text for text in texts if (place := text.partition("=")[0])}
+    """The records listed of a read: offset → ``offset=value``, all of them where it returned several there."""
+    found: dict[int, str] = {}
+    for text in map(str, op.get("records") or ()):
+        if place := text.partition("=")[0]:
+            found[int(place)] = f"{found[int(place)]} and {text}" if int(place) in found else text
+    return found
 
 
 def _consumed(op: dict[str, Any], f: str) -> str:
@@ -102,5 +111,6 @@ def _returned(op: dict[str, Any], around: int | None) -> str:
     listed = shown(op)
     if around in listed:
         return f": {listed[around]}"
-    # Only some of the records are listed: one is missing for certain only between two that are.
-    return f": nothing at {around}" if listed and min(listed) < around < max(listed) else ""
+    # Only some of the records may be listed: then one is missing for certain only between two that are.
+    whole = bool(records) and op.get("count") == len(records)
+    return f": nothing at {around}" if whole or (listed and min(listed) < around < max(listed)) else ""

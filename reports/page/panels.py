@@ -14,12 +14,12 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Observation, Phase
 from chaos.core.op import Type
-from chaos.core.runinfo import RunInfo
+from chaos.core.runinfo import RunInfo, epoch_word
 from chaos.core.series import REFUSED, REFUSED_WORD, Series
 from chaos.core.verdict import FaultResult
 from checkers.history.timeline import fault_spans
-from reports.page.lag import lags
 from reports.page.logs import utc_origin_s
+from reports.page.replica_lag import lags
 from reports.terms import Terms
 
 SUBJECTS_NAMED: Final = 2
@@ -205,8 +205,8 @@ class _Leading:
         stale = all(_epoch(claim) < self._newest.get(claim.subject, -1) for claim in led)
         self._newest |= {claim.subject: _epoch(claim) for claim in later}
         if later:
-            words = f"{event.node} is {self._words(event, later)}"
-            self.changes.append(Change(time=round(time, 3), node=event.node, words=words))
+            said = f"{event.node} is {self._words(event, later)}"
+            self.changes.append(Change(time=round(time, 3), node=event.node, words=said))
         return _Seen(time, "stale" if stale else "lead", self._words(event, led))
 
     def _words(self, event: Observation, led: Sequence[Claim]) -> str:
@@ -219,7 +219,7 @@ class _Leading:
     def _word(self, role: str, claim: Claim) -> str:
         kind = self._run.kind_of(claim.subject)
         of = f" of {claim.subject}" if self._alike[kind] > 1 else ""
-        epoch = "" if claim.epoch is None else f", {'term' if kind == 'controller' else 'epoch'} {claim.epoch}"
+        epoch = "" if claim.epoch is None else f", {epoch_word(kind)} {claim.epoch}"
         return f"{role}{of}{epoch}"
 
 
@@ -247,6 +247,16 @@ def strips_and_changes(
         for subject, rows in sorted(_in_sync(observed, run, origin_ns).items())
     ]
     return (tuple(strips) if observed else ()), tuple(leading.changes)
+
+
+def asked_every_s(events: Iterable[Event]) -> float | None:
+    """How often a node was asked what it is, the middle of all pauses between two answers; None without any."""
+    heard: dict[str, list[int]] = {}
+    for event in events:
+        if isinstance(event, Observation) and event.alive:
+            heard.setdefault(event.node, []).append(event.time_ns)
+    pauses = [pause for times in heard.values() for pause in np.diff(np.sort(times)).tolist()]
+    return float(np.median(pauses)) / NS_PER_S if pauses else None
 
 
 def _in_sync(observed: Sequence[Observation], run: RunInfo, origin_ns: int) -> dict[str, list[_Seen]]:

@@ -12,7 +12,8 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example
 from reports.page.op_words import first, op_words, span_of
-from reports.page.trace import MAX_OPS, guilty_of
+from reports.page.panels import Band
+from reports.page.trace import MAX_OPS, blamed, guilty_of
 
 ALONE_S: Final = 5.0
 """Shown before and behind a moment that no operation belongs to: nodes are asked once a second who leads."""
@@ -46,8 +47,11 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     acts: tuple[Act, ...] = ()
 
 
-def scene_of(example: Example, run: RunInfo) -> Scene | None:
-    """What to draw of an occurrence; None where nothing says when it happened."""
+def scene_of(example: Example, run: RunInfo, faults: Sequence[Band] = ()) -> Scene | None:
+    """What to draw of an occurrence; None where nothing says when it happened.
+
+    Where a fault is blamed, the stretch has its beginning in view.
+    """
     timed = [
         (op, span, guilty_of(op, place, example))
         for place, op in enumerate(example.ops)
@@ -58,7 +62,7 @@ def scene_of(example: Example, run: RunInfo) -> Scene | None:
             return None
         at = (example.at_ns - run.origin_ns) / NS_PER_S
         return Scene(start=round(at - ALONE_S, 4), end=round(at + ALONE_S, 4))
-    start, end = _stretch([span for _, span, _ in timed])
+    start, end = _stretch([span for _, span, _ in timed], [band.start for band in blamed(example, faults)])
     places = {node.name: place for place, node in enumerate(run.nodes)}
     ordered = sorted(timed, key=lambda row: row[1][0])
     acts = (
@@ -68,12 +72,12 @@ def scene_of(example: Example, run: RunInfo) -> Scene | None:
     return Scene(start=start, end=end, acts=tuple(acts))
 
 
-def _stretch(spans: Sequence[tuple[float, float | None]]) -> tuple[float, float]:
-    """From the first to the last of the operations that are near to the first one, with a margin."""
+def _stretch(spans: Sequence[tuple[float, float | None]], begun: Sequence[float]) -> tuple[float, float]:
+    """From the first to the last of the operations that are near to the first one, and of the faults, with a margin."""
     at = spans[0][0]
     near = [span for span in spans if abs(span[0] - at) <= NEAR_S]
-    begin = min(start for start, _ in near)
-    last = max(min(start if end is None else end, at + NEAR_S) for start, end in near)
+    begin = min([*(start for start, _ in near), *begun])
+    last = max([*(min(start if end is None else end, at + NEAR_S) for start, end in near), *begun])
     margin = max(0.06 * (last - begin), (LEAST_S - (last - begin)) / 2)
     return round(begin - margin, 4), round(last + margin, 4)
 

@@ -20,6 +20,7 @@ from reports.page.panels import Band, Change
 WIDTH: Final = 1090
 LEFT: Final = 92
 RIGHT: Final = 16
+HEARD: Final = "as the observer heard it"
 MAX_OPS: Final = 40
 """Operations drawn of one example; the page says of how many."""
 _CUT_PX: Final = 54
@@ -75,7 +76,8 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the same in words: an operation, with its outcome as ``tone``, or a moment.
 
-    ``took``: whose it was and how long it took. ``number``: its place among the operations, from 1; 0 of a moment.
+    ``took``: whose it was and how long it took; of a change of leader, whose word it is. ``number``: its place among
+    the operations, from 1; 0 of a moment.
     """
 
     at: float
@@ -177,15 +179,20 @@ def guilty_of(op: dict[str, Any], position: int, example: Example) -> bool:
     return start <= example.offset < stop
 
 
+def blamed(example: Example, faults: Sequence[Band]) -> list[Band]:
+    """The fault that the sentence names, if one is."""
+    return [band for band in faults if band.id == example.fault]
+
+
 def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -> Trace | None:
-    """Lay out one example; None if it carries no operation with a time."""
+    """Lay out one example, with the beginning of the fault that is blamed; None if no operation has a time."""
     timed = [
         (op, span, guilty_of(op, i, example)) for i, op in enumerate(example.ops) if (span := span_of(op)) is not None
     ]
     drawn = timed[:MAX_OPS]
     if not drawn:
         return None
-    axis = Axis([span for _, span, _ in drawn])
+    axis = Axis([*(span for _, span, _ in drawn), *((band.start, band.start) for band in blamed(example, faults))])
     marks, top = _marks(axis, faults, changes)
     bars, lanes, bottom = _bars(axis, sorted(drawn, key=lambda row: row[1][0]), top, example.offset)
     shaded = [
@@ -228,8 +235,8 @@ def _steps(
         for number, (op, (start, end), guilty) in enumerate(sorted(drawn, key=lambda row: row[1][0]), 1)
     ]
     steps += [
-        Step(at=time, tone="moment", guilty=False, words=label)
-        for time, label, _ in _moments(faults, changes)
+        Step(at=time, tone="moment", guilty=False, words=label, took="" if fault else HEARD)
+        for time, label, fault in _moments(faults, changes)
         if axis.start <= time <= axis.end
     ]
     return sorted(steps, key=lambda step: step.at)

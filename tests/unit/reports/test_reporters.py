@@ -17,6 +17,8 @@ from reports import reporter
 from reports.folder import read_parts
 from reports.junit import JUnitReporter
 
+pytestmark = pytest.mark.broad
+
 SHORT = '''
 class Short:
     """One line."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import NARROW, broken_words, until
+from pages import NARROW, PATIENCE_S, broken_words, until
 from stored_runs import write
 
 from chaos.cli.board import Board
@@ -31,7 +31,8 @@ def address(tmp_path: Path) -> Iterator[str]:
 
 
 def test_the_page_fills_from_the_servers_news_and_ends_with_the_verdict(browser: Any, address: str) -> None:
-    context = browser.new_context(viewport=NARROW)
+    context = browser.new_context(viewport=NARROW, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE_S * 1000)
     page, complaints = context.new_page(), []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -48,11 +49,13 @@ def test_the_page_fills_from_the_servers_news_and_ends_with_the_verdict(browser:
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     assert broken_words(page) == []
     page.get_by_role("link", name="the run's page").click()
+    page.wait_for_url("**/report.html")
     page.wait_for_selector("body[data-done]")
     assert page.locator(".stamp").first.text_content() == "FAIL"
     page.go_back()
     until(page, "document.body.dataset.heard === 'end'")
     page.get_by_role("link", name="all runs").click()
+    page.wait_for_url(lambda url: not url.endswith("/live"))
     page.wait_for_selector("body[data-done]")
     assert page.locator("#runtable tbody tr").count() == 1
     context.close()

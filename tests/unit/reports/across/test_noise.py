@@ -6,7 +6,6 @@ import math
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import mannwhitneyu
 
 from reports.across.noise import as_numbers, difference, rank_p
 
@@ -35,6 +34,8 @@ def test_the_exact_test_counts_every_way_to_deal_the_values(first: list[float], 
 )
 def test_of_many_values_it_is_as_scipys(first: list[float], second: list[float]) -> None:
     assume(len({*first, *second}) > 1)  # of equal values scipy says nan
+    from scipy.stats import mannwhitneyu  # a second of its own, so only where it is asked
+
     theirs = mannwhitneyu(first, second, use_continuity=False, method="asymptotic").pvalue
     assert rank_p(first, second) == pytest.approx(theirs, abs=1e-9)
 

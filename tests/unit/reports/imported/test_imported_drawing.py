@@ -7,7 +7,7 @@ import pytest
 from chaos.core.verdict import Edge, Example
 from reports.imported.bars import bars_of
 from reports.imported.lanes import CHARACTER, lanes_of
-from reports.imported.ring import BOX, ring_of
+from reports.page.ring import BOX, ring_of
 
 
 def row(op, process, f, invoke, complete, argument=None, output=None, kind="ok"):

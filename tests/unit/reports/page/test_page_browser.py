@@ -14,6 +14,7 @@ import synthetic
 from pages import NARROW, WIDE, broken_words, until
 
 Open = Callable[..., Any]
+READOUT = "document.getElementById('readout').textContent"
 
 
 def window(page: Any) -> tuple[float, float]:
@@ -61,8 +62,7 @@ def at(page: Any, seconds: float) -> float:
 
 
 def show_panels(page: Any) -> Any:
-    """Scroll the panels into view at once and return their box."""
-    page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    """Scroll the panels into view and return their box."""
     page.evaluate("document.getElementById('happened').scrollIntoView()")
     return page.locator("#panels").bounding_box()
 
@@ -72,11 +72,8 @@ def test_every_page_opens_quietly_and_fits(open_page: Open, folders: dict[str, P
     page = open_page(folders[kind] / "report.html")
     assert page.locator(".stamp").is_visible()
     for size in (WIDE, NARROW):
-        wide = page.eval_on_selector("#panels canvas", "canvas => canvas.clientWidth")
         page.set_viewport_size(size)
-        if size is NARROW:
-            until(page, f"document.querySelector('#panels canvas').clientWidth < {wide}")
-        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], "the page scrolls sideways"
+        until(page, f"innerWidth === {size['width']} && document.documentElement.scrollWidth <= innerWidth")
 
 
 LIGHT = {
@@ -166,6 +163,7 @@ def test_one_cursor_through_all_panels(open_page: Open, folders: dict[str, Path]
     page = open_page(folders["invalid"] / "report.html")
     box = show_panels(page)
     page.mouse.move(at(page, 30.0), box["y"] + 300)
+    until(page, f"{READOUT} !== ''")
     said = page.text_content("#readout")
     for part in (
         "30.0",
@@ -180,7 +178,7 @@ def test_one_cursor_through_all_panels(open_page: Open, folders: dict[str, Path]
         assert part in said, f"{part} missing in: {said}"
     assert page.locator("#panels .tip:visible").count() >= 6
     page.mouse.move(box["x"] + 400, box["y"] - 30)
-    assert page.text_content("#readout") == ""
+    until(page, f"{READOUT} === ''")
 
 
 def test_brush_zooms_and_double_click_shows_everything(open_page: Open, folders: dict[str, Path]) -> None:
@@ -190,7 +188,7 @@ def test_brush_zooms_and_double_click_shows_everything(open_page: Open, folders:
     page.mouse.move(at(page, 18.0), y)
     page.mouse.down()
     page.mouse.move(at(page, 30.0), y, steps=4)
-    assert page.locator("#panels .brush").is_visible()
+    page.wait_for_selector("#panels .brush", state="visible")
     page.mouse.up()
     until(page, "document.getElementById('panels').dataset.to < 40")
     start, end = window(page)
@@ -251,8 +249,9 @@ def test_the_legend_hides_and_shows_outcomes(open_page: Open, folders: dict[str,
     until(page, f"{drawn} > {count}")
     assert button.get_attribute("aria-pressed") == "false"
     assert colours(page, "operations/s").get(blue, 0) < before / 10
+    count = page.evaluate(drawn)
     button.click()
-    until(page, f"{drawn} > {count + 1}")
+    until(page, f"{drawn} > {count}")
     assert colours(page, "operations/s")[blue] == before
 
 
@@ -286,12 +285,12 @@ def test_the_card_tells_an_operation_in_words_and_leads_to_its_anomaly(
 ) -> None:
     page = open_page(folders["invalid"] / "report.html")
     page.click(".anom .jump >> nth=0")
-    until(page, "document.getElementById('panels').dataset.to < 50")
+    until(page, "document.getElementById('panels').dataset.to < 50 && location.hash.includes('at=')")
     told = page.text_content("#panels .card")
     for part in ("operationsend 5:233 → 1204", "queue2", "outcomeok", "nodeb1", "1 leader-partition", "lost-write"):
         assert part in told, f"{part} missing in: {told}"
     page.click("#panels .card a")
-    assert page.evaluate("location.hash") == "#anomaly-lost-write"
+    until(page, "location.hash === '#anomaly-lost-write'")
 
 
 def test_keys_go_from_anomaly_to_anomaly(open_page: Open, folders: dict[str, Path]) -> None:
@@ -401,7 +400,7 @@ def test_on_a_phone_an_anomalys_operations_are_a_list(open_page: Open, folders: 
         next(one for one in said if "fault 1 ends" in one)
     )
     page.set_viewport_size(WIDE)
-    assert page.locator("svg.trace >> nth=0").is_visible()
+    page.wait_for_selector("svg.trace >> nth=0", state="visible")
 
 
 def test_on_paper_the_panels_keep_their_shape(open_page: Open, folders: dict[str, Path]) -> None:
@@ -409,6 +408,7 @@ def test_on_paper_the_panels_keep_their_shape(open_page: Open, folders: dict[str
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 703, "height": 1000})
+    until(page, "document.querySelector('#panels canvas').clientWidth <= 703")
     drawn, shown = page.eval_on_selector(
         "#panels canvas", "canvas => [canvas.width / canvas.height, canvas.clientWidth / canvas.clientHeight]"
     )
@@ -427,9 +427,10 @@ def test_refusals_by_design_are_shown_when_asked_for(open_page: Open, folders: d
     page = open_page(folders["valid"] / "report.html")
     button = page.get_by_role("button", name="refused by design", exact=True)
     assert button.get_attribute("aria-pressed") == "false"
-    hidden = colours(page, "operations/s")
+    drawn = "+document.getElementById('panels').dataset.drawn"
+    hidden, count = colours(page, "operations/s"), page.evaluate(drawn)
     button.click()
-    until(page, "+document.getElementById('panels').dataset.drawn > 1")
+    until(page, f"{drawn} > {count}")
     assert button.get_attribute("aria-pressed") == "true"
     assert colours(page, "operations/s") != hidden, "they are drawn now"
 

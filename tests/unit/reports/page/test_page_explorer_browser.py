@@ -49,6 +49,32 @@ def test_next_and_previous_go_through_all_kinds(red: Any) -> None:
     assert shown(red) == "lost-write/2"
 
 
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_step_scrolls_at_once_and_leaves_the_button_where_it_is(
+    open_page: Open, folders: dict[str, Path], motion: str
+) -> None:
+    page = open_page(folders["invalid"] / "report.html", size={"width": 1180, "height": 420}, motion=motion)
+    before, clicked, *later = page.evaluate(
+        """async () => {
+          scrollTo({top: 0, behavior: 'instant'});
+          const seen = [scrollY];
+          document.querySelector('#explorer .after').click();
+          seen.push(scrollY);
+          for (let i = 0; i < 30; i++) { await new Promise(requestAnimationFrame); seen.push(scrollY); }
+          return seen;
+        }"""
+    )
+    assert clicked > before, "what is shown now was out of sight"
+    assert set(later) == {clicked}
+    following = page.get_by_role("button", name="next ›")
+    places = [following.bounding_box()]
+    while following.is_enabled():
+        following.click()
+        places.append(following.bounding_box())
+    assert len(places) == 4
+    assert places == places[:1] * 4
+
+
 def test_what_an_anchor_leads_to_is_shown(red: Any) -> None:
     red.click("a[href='#anomaly-stale-tail']")
     assert shown(red) == "stale-tail/1"
@@ -116,8 +142,15 @@ def test_lines_of_node_logs_stand_before_and_behind_the_moment(red: Any) -> None
 
 def test_the_command_that_prints_the_history_can_be_copied(red: Any, folders: dict[str, Path]) -> None:
     red.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    red.evaluate(
+        """() => {
+          const button = document.querySelector('.example:not([hidden]) .copy'), seen = [];
+          new MutationObserver(() => { seen.push(button.textContent); button.dataset.seen = seen; })
+            .observe(button, {childList: true});
+        }"""
+    )
     red.click(".example:visible .cmds .copy")
-    until(red, "document.querySelector('.example:not([hidden]) .copy').textContent === 'copied'")
+    until(red, "document.querySelector('.example:not([hidden]) .copy').dataset.seen?.startsWith('copied')")
     copied = red.evaluate("navigator.clipboard.readText()")
     assert copied == f"chaos show {folders['invalid']} --around lost-write/1 --context 20"
 

@@ -91,7 +91,7 @@ def test_recovery_lines_and_rows(reports_by_kind: dict[str, ReportData]) -> None
         f"{sends}; budget 10 s",
         "RTO of poll: 3 faults without an outage; budget 10 s",
         "steady throughput again: not after fault 3; at most 3.0 s after the heal (fault 1)",
-        "RPO: 328 acknowledged messages lost (328 after fault 1)",
+        "RPO: 328 acknowledged messages lost, of these 328 after fault 1",
     )
     (first, (short,)), (third, (endless,)) = recovery.rows
     assert (first.id, short.all_queues, short.worst_queue, short.when, short.tone) == (

@@ -86,15 +86,18 @@ def pages(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
     root = tmp_path_factory.mktemp("pages")
     (root / "register.html").write_text(register(root / "register"))
     million = reporter.write(synthetic.write(root / "million", "invalid", points=125_000))[0]
-    own = {kind: folder / "report.html" for kind, folder in folders.items()}
+    own = {kind: folders[kind] / "report.html" for kind in synthetic.KINDS}
     return {**own, "register": root / "register.html", "million": million}
 
 
+FILLED = """[['#oplist', 'table'], ['#loglist', 'table'], ['details.beside', '.loglines']].every(([folded, inside]) =>
+  [...document.querySelectorAll(folded)].every(e => !e.checkVisibility() || e.querySelector(inside)))"""
+
+
 def unfold(page: Any) -> None:
+    """Open all that is folded and wait until what is made when it is opened is there."""
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-    until(
-        page, "[...document.querySelectorAll('#oplist')].every(e => !e.checkVisibility() || e.querySelector('table'))"
-    )
+    until(page, FILLED)
 
 
 @pytest.mark.parametrize("kind", PAGES)

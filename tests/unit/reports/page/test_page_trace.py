@@ -94,6 +94,18 @@ def test_the_guilty_operations_are_told_from_their_neighbours() -> None:
         ({"f": "read", "type": "ok", "from": 0, "next": 9, "records": ["3=1:1", "8=?"]}, "read 0…8: nothing at 7"),
         ({"f": "read", "type": "ok", "from": 0, "next": 30, "records": ["28=1:1", "29=1:2"]}, "read 0…29"),
         ({"f": "read", "type": "ok", "from": 0, "next": 7, "records": []}, "read 0…6"),
+        (
+            {"f": "poll", "type": "ok", "from": 7, "next": 10, "count": 2, "records": ["8=1:1", "9=1:2"]},
+            "poll 7…9, 2 of 3 records: nothing at 7",
+        ),
+        (
+            {"f": "poll", "type": "ok", "from": 7, "next": 10, "count": 2, "records": ["9=1:2"]},
+            "poll 7…9, 2 of 3 records",
+        ),
+        (
+            {"f": "drain", "type": "ok", "from": 0, "next": 9, "count": 10, "records": ["7=1:1", "7=1:2"]},
+            "drain 0…8: 7=1:1 and 7=1:2",
+        ),
         ({"f": "read", "type": "fail", "from": 3, "error": "not master"}, "read from 3: not master"),
         ({"f": "drain", "type": "info", "from": None, "error": "deadline"}, "drain: deadline"),
         (

@@ -1,0 +1,162 @@
+"""What a reader asks who never saw the code: one example at once, counts that overlap, two leaders, whose times."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import synthetic
+
+from chaos.core.events import Event, Observation
+from chaos.core.verdict import CheckResult, Results
+from reports.folder import Parts, read_parts
+from reports.model import CheckRow, ReportData
+from reports.page.build import observed_words, report_data
+from reports.page.clue import clue_of
+from reports.page.findings import check_rows, superseded
+from reports.page.html import page as page_of
+from reports.page.panels import Interval, Strip, asked_every_s
+from reports.page.space_time import scene_of
+from reports.page.trace import HEARD, blamed, trace
+
+SUPERSEDED = Strip(
+    name="b1",
+    role="broker",
+    node="b1",
+    intervals=(Interval(0.0, 20.0, "lead", "master, epoch 1"), Interval(22.0, 40.0, "stale", "master, epoch 1")),
+)
+
+
+@pytest.fixture
+def red(folders: dict[str, Path]) -> Parts:
+    return read_parts(folders["invalid"])
+
+
+def results_of(parts: Parts) -> Results:
+    assert parts.results is not None
+    return parts.results
+
+
+def test_the_clue_tells_message_place_node_fault_and_what_should_have_been(
+    reports_by_kind: dict[str, ReportData],
+) -> None:
+    clue = reports_by_kind["invalid"].clue
+    assert clue is not None
+    assert (clue.example, clue.anchor) == ("lost-write 1", "example-lost-write-1")
+    assert clue.facts == (
+        ("message", "5:233"),
+        ("place", "queue 2, offset 1204"),
+        ("answered by", "b1"),
+        ("fault", "1 leader-partition at 20.0 s"),
+        ("should be", "what was acknowledged is read back, whatever fails afterwards"),
+    )
+
+
+@pytest.mark.parametrize("kind", ["valid", "empty", "crashed"])
+def test_without_errors_there_is_no_clue(reports_by_kind: dict[str, ReportData], kind: str) -> None:
+    assert reports_by_kind[kind].clue is None
+
+
+def test_of_several_examples_the_clue_is_the_one_that_the_headline_tells(red: Parts) -> None:
+    results = results_of(red)
+    lost = results.anomalies["lost-write"]
+    other = msgspec.structs.replace(lost.examples[0], value="1:7")
+    moved = {**results.anomalies, "lost-write": msgspec.structs.replace(lost, examples=(other, *lost.examples))}
+    told = msgspec.structs.replace(
+        results, anomalies=moved, sentence="1 message was lost; first lost: 5:233 at offset 1."
+    )
+    clue = clue_of(told, (), "queue")
+    assert clue is not None
+    assert clue.example == "lost-write 2"
+    assert dict(clue.facts)["fault"] == "1", "the number alone where the fault is not known"
+
+
+def rows(results: Results, two_leaders: str) -> dict[str, CheckRow]:
+    return {row.name: row for row in check_rows(results, dict.fromkeys(("roles", "min-in-sync"), two_leaders))}
+
+
+def test_checks_that_pass_say_why_two_leaders_are_no_contradiction(red: Parts) -> None:
+    checks = tuple(CheckResult(name=name, valid=True, found="clean") for name in ("roles", "min-in-sync", "order"))
+    shown = rows(msgspec.structs.replace(results_of(red), checks=checks), superseded([SUPERSEDED]))
+    for name in ("roles", "min-in-sync"):
+        assert shown[name].reason.startswith("b1 (master, epoch 1) from 22.0 s to 40.0 s led beside a newer leader")
+    assert shown["order"].reason == ""
+
+
+def test_nothing_is_said_of_two_leaders_where_there_were_none_or_where_the_check_failed(red: Parts) -> None:
+    assert superseded([msgspec.structs.replace(SUPERSEDED, intervals=SUPERSEDED.intervals[:1])]) == ""
+    passed = CheckResult(name="roles", valid=True, found="clean")
+    failed = msgspec.structs.replace(passed, valid=False, found="1 dual-leader")
+    assert rows(msgspec.structs.replace(results_of(red), checks=(passed,)), "")["roles"].reason == ""
+    assert rows(msgspec.structs.replace(results_of(red), checks=(failed,)), "b1")["roles"].reason == ""
+
+
+def test_a_superseded_controller_says_nothing_of_sets(red: Parts) -> None:
+    told = [claim for event in red.events if isinstance(event, Observation) for claim in event.led()]
+    claim = next(one for one in told if red.run.kind_of(one.subject) == "controller")
+    heard = next(e for e in red.events if isinstance(e, Observation) and claim in e.led())
+    newer = msgspec.structs.replace(claim, epoch=(claim.epoch or 0) + 5)
+    moved = msgspec.structs.replace(heard, time_ns=heard.time_ns - 1, claims=(newer,))
+    checks = tuple(CheckResult(name=name, valid=True, found="clean") for name in ("roles", "min-in-sync"))
+    results = msgspec.structs.replace(results_of(red), checks=checks)
+    own = [event for event in red.events if isinstance(event, Observation) and event.node == heard.node]
+    data = report_data(msgspec.structs.replace(red, events=[moved, *own], results=results))
+    shown = {row.name: row.reason for row in data.checks}
+    assert shown["roles"].startswith(f"{heard.node} (")
+    assert shown["min-in-sync"] == ""
+
+
+def test_the_page_says_whose_word_roles_are_and_how_late_it_may_be(red: Parts) -> None:
+    every_s = asked_every_s(red.events)
+    assert every_s is not None
+    said = report_data(red).observed
+    assert said == observed_words(every_s)
+    assert f"every {every_s:.1f} s" in said
+    assert f"by up to {every_s:.1f} s" in said
+    unheard: list[Event] = []
+    assert asked_every_s(unheard) is None
+    assert report_data(msgspec.structs.replace(red, events=unheard)).observed == ""
+
+
+def test_counts_of_kinds_are_said_to_overlap_and_a_shared_cause_is_named(red: Parts) -> None:
+    results = results_of(red)
+    below = msgspec.structs.replace(results.anomalies["stale-tail"], part_of="lost-write")
+    shared = msgspec.structs.replace(results, anomalies={**results.anomalies, "stale-tail": below})
+    text = page_of(report_data(msgspec.structs.replace(red, results=shared)))
+    assert "same cause as lost-write" in text
+    assert "their counts do not add up" in text
+    assert ("the headline names the others" in text) is ("Also: " in results.sentence)
+    further = msgspec.structs.replace(shared, sentence=f"{results.sentence} Also: 37 stale strong reads.")
+    assert "the headline names the others" in page_of(report_data(msgspec.structs.replace(red, results=further)))
+    alone = msgspec.structs.replace(results, anomalies={"lost-write": results.anomalies["lost-write"]})
+    assert "do not add up" not in page_of(report_data(msgspec.structs.replace(red, results=alone)))
+
+
+def test_drawings_have_the_acknowledgement_and_the_beginning_of_the_fault_in_view(red: Parts) -> None:
+    example, data = synthetic.lost_example(), report_data(red)
+    (fault,) = blamed(example, data.charts.faults)
+    drawn, picture = scene_of(example, red.run, data.charts.faults), trace(example, data.charts.faults, ())
+    assert drawn is not None
+    assert picture is not None
+    acked = max(act.end or 0.0 for act in drawn.acts if act.words.startswith("send 5:233"))
+    for start, end in ((drawn.start, drawn.end), (picture.start, picture.end)):
+        assert start < fault.start
+        assert acked < end
+    assert ("fault 1: leader-partition", "") in [(step.words, step.took) for step in picture.steps]
+
+
+def test_a_fault_that_began_afterwards_is_in_view_too(red: Parts) -> None:
+    example = synthetic.lost_example()
+    (fault,) = blamed(example, report_data(red).charts.faults)
+    later = msgspec.structs.replace(fault, start=27.5, end=30.0)
+    drawn = scene_of(example, red.run, [later])
+    assert drawn is not None
+    assert drawn.start < 24.302
+    assert drawn.end > 27.5
+
+
+def test_a_change_of_leader_is_the_observers_word(reports_by_kind: dict[str, ReportData]) -> None:
+    picture = reports_by_kind["invalid"].anomalies[0].examples[0].trace
+    assert picture is not None
+    heard = {step.words: step.took for step in picture.steps if step.tone == "moment"}
+    assert {said for words, said in heard.items() if words.startswith("fault")} == {""}
+    assert {said for words, said in heard.items() if not words.startswith("fault")} == {HEARD}
