@@ -4,12 +4,16 @@ Tests that make repositories of their own must not meet the one that a hook or a
 programs is forgotten. A shell without jobs lets what it starts in the background ignore interrupts, and programs that
 tests start would inherit that.
 
-A test that drives a browser, makes whole runs of a fake system or draws its cases is `broad`. It is worth its seconds,
-but not in the part of `make test` that tells of a slip within two minutes.
+What one process has compiled the next ones take from it, whatever the surroundings say: hundreds of tests start
+commands, and each would compile all that it imports.
+
+A test that drives a browser, makes whole runs of a fake system, starts chaos beside packages of others or draws its
+cases is `broad`. It is worth its seconds, but not in the part of `make test` that tells of a slip within two minutes.
 """
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +21,9 @@ from hypothesis import HealthCheck, settings
 
 for name in [name for name in os.environ if name.startswith("GIT_")]:
     del os.environ[name]
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,23 +1,13 @@
 """Whole runs on a real Redis: valid where replicas confirm, invalid as it comes."""
 
-import json
-import subprocess
-import sys
-
 import pytest
+from judged_run import judged_run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 
 def run(store, *options):
-    """The exit code of a run, its results, and what it said."""
-    argv = [sys.executable, "-m", "chaos", "run", "--system", "redis", "--engine", "local", "--seed", "4"]
-    argv += ["--time-limit", "40", "--store", str(store), *options]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=400, check=False)
-    said = done.stdout + done.stderr
-    path = store / "current" / "results.json"
-    assert path.exists(), said
-    return done.returncode, json.loads(path.read_text()), said
+    return judged_run(store, "--system", "redis", "--seed", "4", "--time-limit", "40", *options)
 
 
 @pytest.mark.parametrize(

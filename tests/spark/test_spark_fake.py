@@ -3,17 +3,25 @@
 import msgspec
 import pytest
 
-from chaos.testing import FakeSystem, lose_acknowledged, run
+from chaos.testing import FakeSystem, answer_from_the_past, lose_acknowledged, run
 from checkers.engine import local
 
 pytestmark = pytest.mark.spark
 
 
-def test_a_bug_of_a_fake_system_is_found_on_spark_as_here(tmp_path):
-    done = run(tmp_path, FakeSystem(bug=lose_acknowledged()), workload="set", engine="spark", nemesis="random-kill")
+@pytest.mark.parametrize(
+    ("workload", "bug", "check", "anomaly"),
+    [
+        ("set", lose_acknowledged(), "set", "lost-write"),
+        ("list-append", answer_from_the_past(2), "transactions", "G-single-item-realtime"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_bug_of_a_fake_system_is_found_on_spark_as_here(workload, bug, check, anomaly, tmp_path):
+    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, engine="spark", nemesis="random-kill")
     assert (done.results.engine, done.exit_code) == ("spark", 1)
     here = local.judged(done.folder).results
     assert [msgspec.structs.replace(row, took_s=0.0) for row in here.checks] == [
         msgspec.structs.replace(row, took_s=0.0) for row in done.results.checks
     ]
-    assert "lost-write" in done.check("set").anomalies
+    assert anomaly in done.check(check).anomalies

@@ -15,7 +15,7 @@ DUPLICATE = AnomalyKind(
     many="ids given twice",
     meaning="two operations were given the same id",
     expected="each id is given once",
-    strength=10_000,
+    strength=100_000,
     rule="examples/ids",
 )
 BACKWARDS = AnomalyKind(
@@ -24,7 +24,7 @@ BACKWARDS = AnomalyKind(
     many="ids lower than an earlier one",
     meaning="an id is lower than one that was given before it was asked for",
     expected="ids grow",
-    strength=9_900,
+    strength=99_900,
     rule="examples/ids",
 )
 

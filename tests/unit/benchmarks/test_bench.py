@@ -41,7 +41,7 @@ def test_the_page_shows_the_latest_full_row_and_says_what_misses(bench):
         row("no-loss", "full", figures={"ratio": 2}, met=False, profile=[["slow.py:1 f", 0.5]]),
         row("no-loss", "small", figures={"ratio": 3}),
     ]
-    page = bench.page(rows)
+    page = bench.page(rows, {})
     assert "ratio: 2" in page
     assert "**missed**" in page
     assert "`slow.py:1 f` 50 %" in page

@@ -115,7 +115,17 @@ def test_age_is_told_by_what_changed(rows):
     assert "‡: made by an older version of nemesis" in said
 
 
-def test_a_row_takes_the_place_of_another_and_both_stay(rows, tmp_path):
+def test_many_faults_that_changed_are_told_in_one_word(rows):
+    code = dict.fromkeys(("minimq", "fault kill", "nemesis", "fault loss", "faults of all"), "0")
+    assert rows.age(row("r", code=code), {}) == "older than today's minimq and faults and nemesis and faults of all"
+    assert rows.age(row("r", code={"fault kill": "0"}), {}) == "older than today's fault kill"
+    (said, _) = rows.about_age([row("r", code={"fault kill": "0"}), row("s", code=code)], {})
+    assert "made by an older version of fault kill, minimq, nemesis" not in said
+    assert "made by an older version of faults, minimq, nemesis, faults of all;" in said
+
+
+def test_a_row_takes_the_place_of_another_and_both_stay(rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "today", lambda: NOW)
     path = tmp_path / "rows.jsonl"
     same = lambda old: old["seed"] == 1  # noqa: E731
     rows.replace(path, row("one"), same)

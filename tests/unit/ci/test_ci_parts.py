@@ -31,17 +31,29 @@ def plan(ci):
     return ci.plan_of(ci.PARTS.read_text())
 
 
-def is_marked(nodes) -> bool:
-    return any(isinstance(one, ast.Attribute) and one.attr in MARKS for node in nodes for one in ast.walk(node))
+def is_marked(nodes, marks) -> bool:
+    return any(isinstance(one, ast.Attribute) and one.attr in marks for node in nodes for one in ast.walk(node))
 
 
-def marked(path: Path) -> set[str]:
+def functions_of(body) -> list[ast.FunctionDef]:
+    return [node for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+
+
+def marked(path: Path, marks=frozenset(MARKS)) -> set[str]:
     """The test functions of a file that ``make test`` leaves out, wholly or for some parameters."""
     body = ast.parse(path.read_text()).body
     names = lambda node: [target.id for target in node.targets if isinstance(target, ast.Name)]  # noqa: E731
-    whole = is_marked(node.value for node in body if isinstance(node, ast.Assign) and "pytestmark" in names(node))
-    tests = (node for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"))
-    return {test.name for test in tests if whole or is_marked(test.decorator_list)}
+    said = (node.value for node in body if isinstance(node, ast.Assign) and "pytestmark" in names(node))
+    whole = is_marked(said, marks)
+    return {test.name for test in functions_of(body) if whole or is_marked(test.decorator_list, marks)}
+
+
+def test_the_first_parts_of_make_test_look_for_their_tests_where_they_are():
+    """They collect tests/unit and tests/property alone; a test elsewhere that nothing marks would run nowhere."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        if path.relative_to(ROOT / "tests").parts[0] not in ("unit", "property"):
+            found = {test.name for test in functions_of(ast.parse(path.read_text()).body)}
+            assert found == marked(path, MARKS | {"e2e", "spark"}), f"{path}: mark it, or move it to tests/unit"
 
 
 def test_every_longer_test_is_in_exactly_one_part(plan):
@@ -86,6 +98,8 @@ def test_a_budget_holds_what_was_measured(minutes, plan):
     for part in plan.parts:
         assert part.name not in rows or not minutes.too_small(part.minutes, rows[part.name]), part
     assert minutes.too_small(10, 9.5)
+    assert minutes.too_small(2.6, 2.4)
+    assert not minutes.too_small(2.7, 2.4)
     assert not minutes.too_small(11, 9.9)
 
 
@@ -98,26 +112,61 @@ def test_the_last_line_says_what_was_left_out_and_when_it_comes(ci, plan):
     plan = plan._replace(parts=tuple(parts))
     assert ci.last_line(plan, 4, parts[1:3], []) == "ci: left out at turn 4: a (turn 6), d (turn 5)"
     said = ci.last_line(plan, 4, parts[1:2], parts[2:3])
-    assert said == "ci: left out at turn 4: a (turn 6), d (turn 5); DUE AND NOT RUN: c"
+    later, found_no_time = said.split("; ", 1)
+    assert later == "ci: left out at turn 4: a (turn 6), d (turn 5)"
+    assert found_no_time == "DUE, AND FOUND NO TIME: c; next time: .ci/parts.py next --part c"
 
 
-def test_a_part_that_could_end_too_late_does_not_begin_and_ci_fails(ci, plan, capsys, monkeypatch):
+@pytest.mark.parametrize(("owed", "code"), [((), 0), (("short",), 0), (("long",), 1)])
+def test_a_part_that_could_end_too_late_does_not_begin_and_may_not_be_owed(ci, plan, capsys, monkeypatch, owed, code):
     performed = []
     monkeypatch.setattr(ci, "perform", lambda one: performed.append(one.name) or ci.Done(one, 0, 1.0, "3 passed in 1s"))
-    parts = (part(ci, "short", 0, 5), part(ci, "long", 0, 20))
+    parts = (part(ci, "long", 0, 20), part(ci, "short", 0, 5))
     plan = plan._replace(parts=parts)
-    assert ci.run(plan, 0, parts, (plan.last_start_minutes - 6) * 60) == 1
+    assert ci.run(plan, 0, parts, (plan.last_start_minutes - 6) * 60, owed) == code
     assert performed == ["short"]
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1] == "ci: left out at turn 0: nothing; DUE AND NOT RUN: long"
+    assert lines[-1] == (
+        "ci: left out at turn 0: nothing; DUE, AND FOUND NO TIME: long; next time: .ci/parts.py next --part long"
+    )
     assert "ci: short: 1.0 of 5 minutes, 3 passed in 1s" in lines
+
+
+def test_what_is_owed_comes_first_whatever_its_turn(ci, plan):
+    parts = (part(ci, "a", 0), part(ci, "b", 0), part(ci, "c", 1), part(ci, "d", 2))
+    plan = plan._replace(parts=parts)
+    assert [one.name for one in ci.due(plan, 3, ("b", "d"))] == ["b", "d", "a"]
+
+
+def test_what_found_no_time_is_owed_by_the_next_landing(ci, plan, tmp_path, monkeypatch, capsys):
+    def said(*argv):
+        monkeypatch.setattr(sys, "argv", ["parts.py", *argv])
+        return ci.main(), capsys.readouterr()
+
+    monkeypatch.setattr(ci, "TURN", tmp_path / "turn")
+    monkeypatch.setattr(ci, "OWED", tmp_path / "owed")
+    monkeypatch.setattr(ci, "landed_turn", lambda: 6)
+    ci.TURN.write_text("6\n")
+    other = next(part.name for part in plan.parts if part.turn == 0)
+    first = next(part.name for part in plan.parts if part.turn == 1)
+    code, out = said("next", "--part", other)
+    assert (code, ci.TURN.read_text(), ci.OWED.read_text()) == (0, "7\n", f"{other}\n")
+    assert out.out.startswith(f"ci: turn 7: {other}, {first}")
+    assert said("check") == (0, out), "whoever runs it reads what was committed"
+    assert said("next")[0] == 0
+    assert ci.OWED.read_text() == "", "it is owed once"
+    ci.OWED.write_text("nothing-of-ours\n")
+    code, out = said("check")
+    assert (code, out.err) == (254, "ci: no part is called nothing-of-ours; .ci/parts.toml has them\n")
+    code, _ = said("next", "--part", "nobody")
+    assert (code, ci.OWED.read_text()) == (254, "nothing-of-ours\n"), "nothing is written"
 
 
 def test_a_part_that_fails_ends_ci_with_its_exit_code(ci, plan, capsys, monkeypatch):
     monkeypatch.setattr(ci, "perform", lambda part: ci.Done(part, 3, 1.0, "1 failed in 1s"))
     parts = (part(ci, "one", 0), part(ci, "two", 0))
-    assert ci.run(plan._replace(parts=parts), 0, parts, 0) == 3
-    assert capsys.readouterr().out.splitlines()[-1].endswith("DUE AND NOT RUN: two")
+    assert ci.run(plan._replace(parts=parts), 0, parts, 0, ()) == 3
+    assert "DUE, AND FOUND NO TIME: two" in capsys.readouterr().out.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -172,3 +221,11 @@ def test_a_part_is_performed_and_its_output_shown(ci, tmp_path, monkeypatch, cap
     assert done.code == 0
     assert done.closing.startswith("1 passed, 1 deselected in ")
     assert "1 passed, 1 deselected" in capfd.readouterr().out
+
+
+def test_what_is_compiled_is_kept_for_the_next_process():
+    assert not sys.dont_write_bytecode
+    said = subprocess.run(
+        [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode)"], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == "False\n"

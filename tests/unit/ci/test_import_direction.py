@@ -1,6 +1,7 @@
 """The import direction of docs/architecture.md, read from the source with ast."""
 
 import ast
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -39,14 +40,15 @@ ALLOWED = {
 }
 
 
-def imported(path: Path) -> set[str]:
-    found = set()
+@cache
+def imported(path: Path) -> frozenset[str]:
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return {name for name in found if name.split(".")[0] in PACKAGES}
+    return frozenset(name for name in found if name.split(".")[0] in PACKAGES)
 
 
 def within(name: str, package: str) -> bool:
