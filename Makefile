@@ -1,5 +1,7 @@
 # Every target sets up first; nothing else is needed on a fresh machine.
 PYTHON ?= python3
+# What one process has compiled the next ones take from it, whatever the surroundings say; pip leaves that to whoever imports.
+export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -23,13 +25,14 @@ lint: $(VENV)/.ready-test
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
-# The unit part first: what can fail in two minutes should. Half of its time it waits, so it has more workers than cores.
+# The unit part first: what can fail in two minutes should. It and the tests of hosts wait half of their time, so they have more
+# workers than cores. Of real clusters the tests of one file stay together: they share what is up.
 UNIT := not e2e and not spark and not controls and not backends and not longer
 test: lint
-	$(BIN)/python -m pytest -n $$((2 * $$(nproc))) -m "$(UNIT) and not broad"
-	$(BIN)/python -m pytest -n auto -m "$(UNIT) and broad"
-	$(BIN)/python -m pytest -n auto --dist loadgroup -m "e2e" tests/e2e_hosts
-	$(BIN)/python -m pytest -m "(e2e or spark) and not controls and not backends and not longer" --ignore tests/e2e_hosts
+	$(BIN)/python -m pytest --durations 12 -n $$((2 * $$(nproc))) -m "$(UNIT) and not broad" tests/unit
+	$(BIN)/python -m pytest --durations 12 -n auto -m "$(UNIT) and broad" tests/unit tests/property
+	$(BIN)/python -m pytest --durations 12 -n $$((2 * $$(nproc))) -m "e2e and not longer" tests/e2e_hosts
+	$(BIN)/python -m pytest --durations 12 -n auto --dist loadfile -m "(e2e or spark) and not controls and not backends and not longer" --ignore tests/e2e_hosts --ignore tests/property
 
 # Three systems under three kinds of fault, about 25 minutes. It leaves one page, one JUnit file and one summary in the
 # folder that it prints last; the same command goes on where it was cut off that day. STORE and ARGS are yours to change.

@@ -4,7 +4,8 @@
     .ci/parts.py check          # before anything is run: is this turn a new one?
     .ci/parts.py run [SECONDS]  # the parts that are due; SECONDS have gone since CI began
     .ci/parts.py run --part NAME ...
-    .ci/parts.py next           # take the next turn; commit .ci/turn with the landing
+    .ci/parts.py next [--part NAME ...]  # take the next turn; the parts are those that found no time in the last one;
+                                         # commit .ci/turn and .ci/owed with the landing
 
 docs/results/ci.md says why the turn is a number in a file. Uses the standard library only: it runs before the
 packages are installed.
@@ -16,13 +17,15 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PARTS = ROOT / ".ci" / "parts.toml"
 TURN = ROOT / ".ci" / "turn"
+OWED = ROOT / ".ci" / "owed"
+"""A line for each part that found no time in the last landing: it comes first in this one, and must."""
 LANDED = "origin/main"
 MARKER = "backends or longer or controls"
 ENGINE = [str(ROOT / ".ci" / "engine"), "/var/lib/chaos-engine"]
@@ -37,7 +40,7 @@ class Part(NamedTuple):
 
     name: str
     turn: int
-    minutes: int
+    minutes: float
     tests: tuple[str, ...]
     workers: int = 1
 
@@ -70,9 +73,10 @@ def plan_of(text: str) -> Plan:
     return Plan(parts=parts, **found)
 
 
-def due(plan: Plan, turn: int) -> list[Part]:
-    """Pure: the parts that run in the landing of this turn, in the order of the file."""
-    return [part for part in plan.parts if part.turn == turn % plan.turns]
+def due(plan: Plan, turn: int, owed: Collection[str] = ()) -> list[Part]:
+    """Pure: the parts that run in the landing of this turn: those that are owed, then its own, as in the file."""
+    own = [part for part in plan.parts if part.turn == turn % plan.turns and part.name not in owed]
+    return [part for part in plan.parts if part.name in owed] + own
 
 
 def next_turn(plan: Plan, turn: int, part: Part) -> int:
@@ -86,11 +90,13 @@ def fits(plan: Plan, part: Part, elapsed_s: float) -> bool:
 
 
 def last_line(plan: Plan, turn: int, ran: Iterable[Part], missed: Iterable[Part]) -> str:
-    """Pure: what this landing left out, and when it comes; ``missed``: what was due and was not run."""
+    """Pure: what this landing left out, and when it comes; ``missed``: what was due and found no time."""
     ran, missed = set(ran), list(missed)
     later = [f"{part.name} (turn {next_turn(plan, turn, part)})" for part in plan.parts if part not in {*ran, *missed}]
     line = f"ci: left out at turn {turn}: {', '.join(later) or 'nothing'}"
-    return line + (f"; DUE AND NOT RUN: {', '.join(part.name for part in missed)}" if missed else "")
+    names = [part.name for part in missed]
+    owes = " --part ".join(["next", *names])
+    return line + (f"; DUE, AND FOUND NO TIME: {', '.join(names)}; next time: .ci/parts.py {owes}" if missed else "")
 
 
 def same_turn(turn: int, landed: int | None) -> str | None:
@@ -121,9 +127,19 @@ def landed_turn() -> int | None:
 
 def perform(part: Part) -> Done:
     """Run a part's tests with a Docker engine; all they print is printed."""
-    argv = [*ENGINE, str(ROOT / ".venv" / "bin" / "python"), "-m", "pytest", "-m", MARKER, *part.tests]
+    argv = [
+        *ENGINE,
+        str(ROOT / ".venv" / "bin" / "python"),
+        "-m",
+        "pytest",
+        "--durations",
+        "12",
+        "-m",
+        MARKER,
+        *part.tests,
+    ]
     argv += ["-n", str(part.workers)] if part.workers > 1 else []
-    print(f"ci: {part.name}: {part.minutes} minutes planned", flush=True)
+    print(f"ci: {part.name}: {part.minutes:g} minutes planned", flush=True)
     began, lines = time.monotonic(), []
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
         assert run.stdout is not None
@@ -134,24 +150,28 @@ def perform(part: Part) -> Done:
     return Done(part, run.returncode, (time.monotonic() - began) / 60, closing_of(lines))
 
 
-def run(plan: Plan, turn: int, wanted: Sequence[Part], gone_s: float) -> int:
-    """Run parts until one fails; gives the exit code. The last line printed says what was left out."""
+def run(plan: Plan, turn: int, wanted: Sequence[Part], gone_s: float, must: Collection[str]) -> int:
+    """Run parts until one fails; gives the exit code. The last line printed says what was left out.
+
+    ``must``: the names of those without which CI fails.
+    """
     began = time.monotonic() - gone_s
     done: list[Done] = []
     for part in wanted:
-        if (done and done[-1].code) or not fits(plan, part, time.monotonic() - began):
+        if done and done[-1].code:
             break
-        done.append(perform(part))
+        if fits(plan, part, time.monotonic() - began):
+            done.append(perform(part))
     print(f"ci: {gone_s / 60:.1f} of {plan.setup_minutes + plan.test_minutes} minutes until the parts began")
     for one in done:
         failed = f", FAILED with exit {one.code}" if one.code else ""
-        print(f"ci: {one.part.name}: {one.minutes:.1f} of {one.part.minutes} minutes, {one.closing}{failed}")
+        print(f"ci: {one.part.name}: {one.minutes:.1f} of {one.part.minutes:g} minutes, {one.closing}{failed}")
     missed = [part for part in wanted if part not in {one.part for one in done}]
     minutes = (time.monotonic() - began) / 60
     slow = ", TOO SLOW" if minutes > plan.planned_minutes else ""
     print(f"ci: {minutes:.1f} of {plan.planned_minutes} minutes in all{slow}")
     print(last_line(plan, turn, [one.part for one in done], missed), flush=True)
-    return max([one.code for one in done] + [1 if missed else 0])
+    return max([one.code for one in done] + [1 if any(part.name in must for part in missed) else 0])
 
 
 def main() -> int:
@@ -162,22 +182,27 @@ def main() -> int:
     options.add_argument("--part", action="append", metavar="NAME", help="run these, whatever is due")
     args = options.parse_args()
     plan, turn = plan_of(PARTS.read_text()), int(TURN.read_text())
+    owed = (args.part or []) if args.what == "next" else OWED.read_text().split()
+    unknown = {*(args.part or ()), *owed} - {part.name for part in plan.parts}
+    if unknown:
+        print(f"ci: no part is called {', '.join(sorted(unknown))}; .ci/parts.toml has them", file=sys.stderr)
+        return 254
     if args.what == "next":
         turn = (turn if (landed := landed_turn()) is None else landed) + 1
         TURN.write_text(f"{turn}\n")
+        OWED.write_text("".join(f"{name}\n" for name in owed))
     wrong = same_turn(turn, landed_turn()) if args.what == "check" else None
     if wrong:
         print(wrong, file=sys.stderr)
         return 254
-    unknown = set(args.part or ()) - {part.name for part in plan.parts}
-    if unknown:
-        print(f"ci: no part is called {', '.join(sorted(unknown))}; .ci/parts.toml has them", file=sys.stderr)
-        return 254
-    wanted = [part for part in plan.parts if part.name in args.part] if args.part else due(plan, turn)
+    by_hand = args.what == "run" and args.part
+    wanted = due(plan, turn, owed)
+    if by_hand:
+        wanted = [part for part in plan.parts if part.name in args.part]
     if args.what != "run":
         print(f"ci: turn {turn}: {', '.join(part.name for part in wanted)}", flush=True)
         return 0
-    return run(plan, turn, wanted, args.seconds)
+    return run(plan, turn, wanted, args.seconds, must=args.part if by_hand else owed)
 
 
 if __name__ == "__main__":

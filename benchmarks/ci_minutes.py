@@ -52,8 +52,11 @@ cannot remember which part waited longest. A number that the landing itself carr
 
 The last line of `.ci/run` names the parts that did not run, and the turn in which each comes. The lines before it give
 the minutes of each part that ran, with the closing line of its tests. A part that is due and finds too little time left
-is named there too, and `.ci/run` fails: no part begins that could end later than {last_start_minutes} minutes after the
-start. A part can be run by hand:
+is named there too, with the command that makes it due in the next landing: no part begins that could end later than
+{last_start_minutes} minutes after the start. What is owed like this stands in `.ci/owed`, runs first, and `.ci/run` fails
+without it. So a machine that is slow one day keeps no change out, and no part waits for more than one landing longer.
+
+A part can be run by hand:
 
 ```
 .ci/parts.py run --part docker-rocketmq
@@ -84,9 +87,9 @@ def parts_module() -> ModuleType:
 parts = parts_module()
 
 
-def too_small(budget: int, measured_minutes: float) -> bool:
+def too_small(budget: float, measured_minutes: float) -> bool:
     """Whether a part needs a larger budget than it has."""
-    return math.ceil(measured_minutes * MARGIN) > budget
+    return math.ceil(measured_minutes * MARGIN * 10) / 10 > budget
 
 
 def page(all_rows: Sequence[Row]) -> str:
@@ -99,12 +102,12 @@ def page(all_rows: Sequence[Row]) -> str:
     for part in sorted(plan.parts, key=lambda part: part.turn):
         row = measured.get(part.name)
         took = f"{row['minutes']:.1f} | {row['closing']} | {row['commit']}, {dated(row)}" if row else "not yet | |"
-        lines.append(f"| {part.name} | {part.turn} | {part.minutes} | {took} |")
+        lines.append(f"| {part.name} | {part.turn} | {part.minutes:g} | {took} |")
     lines += ["", "| turn | minutes of parts | `.ci/run` in all |", "|---|---|---|"]
     before = plan.setup_minutes + plan.test_minutes
     for turn in range(plan.turns):
         minutes = sum(part.minutes for part in parts.due(plan, turn))
-        lines.append(f"| {turn} | {minutes} | {before + minutes} of {plan.planned_minutes} |")
+        lines.append(f"| {turn} | {minutes:g} | {before + minutes:g} of {plan.planned_minutes} |")
     lines += rows.section(all_rows, lambda row: f"{row['part']}: {row['minutes']:.1f} minutes")
     return "\n".join(lines) + "\n"
 

@@ -122,7 +122,7 @@ def measured(seeds: list[int], store: Path) -> Row:
     watch.end.set()
     watch.join()
     return {
-        **origin((*deciding("minimq", "queue"), "hosts"), "benchmarks/minimq_figures.py run"),
+        **origin((*deciding("minimq", "queue", "leader-kill"), "hosts"), "benchmarks/minimq_figures.py run"),
         "start_ms": [round(ms, 1) for ms in alone["start_ms"]],
         "rss_mib": [round(mib, 1) for mib in alone["rss_mib"]],
         "ready_s": [run["timings_s"]["deploy"] + run["timings_s"]["ready"] for run in kills],

@@ -19,6 +19,8 @@ from rows import ROOT, Code, Row, about_age, counted, made, origin, replace, sto
 from sources import deciding
 
 from chaos.core.matrix_results import PLAN, ROWS, CellRow, MatrixPlan, current, read_plan, read_rows
+from chaos.matrix.model import jobs_of
+from chaos.matrix.read import read_matrix
 from reports import words
 from reports.matrix.pages import page as matrix_page
 from reports.matrix.pages import pooled, view
@@ -34,6 +36,15 @@ CLAIMED_RTO_S = 3.0
 RTO_MARGIN_S = 1.5
 
 
+def nemeses(name: str) -> list[str]:
+    """What the runs of a matrix inject: every nemesis that it names, also in steps, once."""
+    asked = [job.config.values for job in jobs_of(read_matrix(name))]
+    texts = [
+        [step.nemesis for step in one["sequence"].steps] if "sequence" in one else [one["nemesis"]] for one in asked
+    ]
+    return sorted({text for run in texts for text in run})
+
+
 def keep(folder: Path, why: str) -> None:
     """Copy the plan and the rows of a finished matrix, and say which code made them; the matrix before moves aside.
 
@@ -46,7 +57,9 @@ def keep(folder: Path, why: str) -> None:
         raise SystemExit(f"{folder}: {left} of {len(plan.jobs)} runs are not done; the command that began it goes on")
     row = {
         "name": plan.name,
-        **origin(deciding("rocketmq", "queue"), f"chaos matrix {plan.name} --scale {plan.scale:g}"),
+        **origin(
+            deciding("rocketmq", "queue", *nemeses(plan.name)), f"chaos matrix {plan.name} --scale {plan.scale:g}"
+        ),
     }
     for old in counted(stored(ORIGINS)):
         aside = DATA / f"until-{row['commit']}"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sources import ROOT, today
+from sources import FAULT, ROOT, today
 
 DATA = ROOT / "docs" / "data"
 Row = dict[str, Any]
@@ -105,12 +105,19 @@ def older(row: Row, now: Code | None = None) -> list[str] | None:
     return None if made is None else [name for name, value in made.items() if now.get(name) != value]
 
 
+def folded(names: Iterable[str]) -> list[str]:
+    """Pure: the names of sources as a sentence has them, each once; several faults are told as ``faults``."""
+    listed = list(dict.fromkeys(names))
+    several = sum(name.startswith(FAULT) for name in listed) > 1
+    return list(dict.fromkeys("faults" if several and name.startswith(FAULT) else name for name in listed))
+
+
 def age(row: Row, now: Code | None = None) -> str:
     """How old a row is, in words; empty if today's code made it."""
     changed = older(row, now)
     if changed is None:
         return "it has no fingerprint of the code that made it"
-    return f"older than today's {' and '.join(changed)}" if changed else ""
+    return f"older than today's {' and '.join(folded(changed))}" if changed else ""
 
 
 def dated(row: Row) -> str:
@@ -131,7 +138,7 @@ def about_age(rows: Sequence[Row], now: Code | None = None) -> list[str]:
     if not rows:
         return []
     ages = [older(row, now) for row in rows]
-    changed = dict.fromkeys(name for one in ages for name in one or ())
+    changed = folded(name for one in ages for name in one or ())
     said = [f"{ages.count([])} of {len(rows)} rows were made by today's code."]
     if None in ages:
         said.append("†: made before rows had fingerprints of the code that decides, so perhaps older than the checks.")

@@ -64,7 +64,7 @@ def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row
     path = folder / "results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
     return {
-        **origin(deciding(system, info["workload"]), command),
+        **origin(deciding(system, info["workload"], info["nemesis"]), command),
         "exit": code,
         "valid": results.get("valid"),
         "reason": results.get("reason", "") or info.get("error") or "",

@@ -14,14 +14,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from chaos.core.errors import UsageError
 from chaos.models.log.checks import CHECKS
 from chaos.plugins import load
+from nemesis.faults.registry import faults
+from nemesis.plan.mix import faults_in
+from nemesis.plan.nemesis_names import ALL, catalog, parts, words
 
 ROOT = Path(__file__).resolve().parents[1]
 SYSTEMS = "cluster/systems"
 HASH_CHARACTERS = 10
-WORDS_ONLY = frozenset(f"checkers/anomalies/{module}.py" for module in ("built_in", "kind_in_order", "transactional"))
+WORDS_ONLY = frozenset(
+    f"checkers/anomalies/{module}.py"
+    for module in ("assumed", "built_in", "coordination", "kind_in_order", "transactional")
+)
 """What every anomaly is called: each new one changes it, and no verdict on the others."""
+
+PAGES_ONLY = frozenset({"nemesis/faults/faults_page.py"})
+"""Words of the documentation about every fault."""
 
 _BETWEEN_STATEMENTS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
 
@@ -30,11 +40,13 @@ class Source(NamedTuple):
     """What a fingerprint is of, as paths relative to the repository.
 
     ``roots``: patterns of files; a folder stands for all in it. ``rooms``: folders; of what the roots import, and what
-    that imports in turn, the files in these count too.
+    that imports in turn, the files in these count too. ``beside``: so does what is no Python in the packages of
+    these, as programs in C.
     """
 
     roots: tuple[str, ...]
     rooms: tuple[str, ...] = ()
+    beside: bool = False
 
 
 def _module(place: str) -> str:
@@ -54,6 +66,46 @@ def of_workload(workload: str) -> tuple[str, str]:
     return f"workload {workload}", f"checks of {workload}"
 
 
+FAULTS_OF_ALL = "faults of all"
+"""The source of all that the mix ``all`` may draw, so that a fault that joins the mix ages its rows as well."""
+
+FAULT = "fault "
+
+
+def of_nemesis(nemesis: str) -> tuple[str, ...]:
+    """The names of the sources that only runs under this nemesis have, which is as on the command line.
+
+    Raises:
+        UsageError: a name that is no nemesis, as that of a sequence, whose steps are to be named.
+    """
+    names = {parts(word)[0] for word in words(nemesis)}
+    if ALL in names:
+        return (FAULTS_OF_ALL,)
+    if not names <= set(catalog()):
+        raise UsageError(
+            f"{nemesis}: no nemesis {', '.join(sorted(names - set(catalog())))}, so nobody knows its faults"
+        )
+    return tuple(sorted(FAULT + fault.name for fault in faults_in(nemesis)))
+
+
+def _of_faults(modules: Iterable[str]) -> Source:
+    return Source(tuple(modules), ("nemesis",), beside=True)
+
+
+def nemesis_sources(modules: Mapping[str, str], in_all: Iterable[str], root: Path = ROOT) -> dict[str, Source]:
+    """The sources of the faults with these modules, and ``nemesis``: what is not theirs, or is not theirs alone.
+
+    ``modules``: the file of each fault by its name. ``in_all``: which of them the mix ``all`` may draw.
+    """
+    theirs = files_of(_of_faults(modules.values()), root)
+    others = _files(("nemesis",), root) - set(theirs)
+    kept = [path for path in others if path.suffix != ".py" or code_only(path.read_bytes())]
+    found = {FAULT + name: _of_faults([module]) for name, module in modules.items()}
+    found[FAULTS_OF_ALL] = _of_faults(modules[name] for name in in_all)
+    found["nemesis"] = Source(tuple(str(path.relative_to(root)) for path in sorted(kept)), ("nemesis",))
+    return found
+
+
 def _checks(workload: str) -> Source:
     places = _entry_points()["chaos.checks"]
     names = load("workloads", workload).checks or CHECKS
@@ -67,7 +119,8 @@ def sources() -> Mapping[str, Source]:
         file.parent.name: Source((f"{SYSTEMS}/{file.parent.name}",), (f"{SYSTEMS}/_shared",))
         for file in sorted((ROOT / SYSTEMS).glob("*/system.py"))
     }
-    found["nemesis"] = Source(("nemesis",))
+    own_faults = {name: _module(place) for name, place in _entry_points()["chaos.faults"].items()}
+    found |= nemesis_sources(own_faults, [name for name in own_faults if faults()[name].in_all])
     for workload, place in _entry_points()["chaos.workloads"].items():
         own, checks = of_workload(workload)
         found[own] = Source((_module(place),), ("chaos/workload", "chaos/models"))
@@ -78,9 +131,14 @@ def sources() -> Mapping[str, Source]:
     return found
 
 
-def deciding(system: str, workload: str) -> tuple[str, ...]:
-    """The names of the sources that decide what a run of a workload on a system comes to."""
-    return system, "nemesis", *of_workload(workload)
+def deciding(system: str, workload: str, *nemeses: str) -> tuple[str, ...]:
+    """The names of the sources that decide what runs of a workload on a system under these nemeses come to.
+
+    Raises:
+        UsageError: see ``of_nemesis``.
+    """
+    injected = dict.fromkeys(name for nemesis in nemeses for name in of_nemesis(nemesis))
+    return system, "nemesis", *injected, *of_workload(workload)
 
 
 def _files(patterns: Iterable[str], root: Path) -> set[Path]:
@@ -89,14 +147,30 @@ def _files(patterns: Iterable[str], root: Path) -> set[Path]:
     return {path for path in paths if path.is_file() and "__pycache__" not in path.parts}
 
 
-def _imported(source: bytes) -> Iterator[str]:
-    """Pure: the dotted names that a Python source imports, also those of objects inside modules."""
+def _names(source: bytes) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@cache
+def _imported(source: bytes) -> frozenset[str]:
+    """Pure: the dotted names that a Python source imports, also those of objects inside modules."""
+    return frozenset(_names(source))
+
+
+def _beside(modules: Iterable[Path], rooms: Iterable[str], root: Path) -> set[Path]:
+    """What is no Python and whose nearest package has one of these modules."""
+    packages = {path.parent for path in modules}
+    others = [path for path in _files(rooms, root) if path.suffix != ".py"]
+    return {path for path in others if _package(path) in packages}
+
+
+def _package(path: Path) -> Path:
+    return next(folder for folder in path.parents if (folder / "__init__.py").exists())
 
 
 def files_of(source: Source, root: Path = ROOT) -> list[Path]:
@@ -110,7 +184,9 @@ def files_of(source: Source, root: Path = ROOT) -> list[Path]:
             if path not in found and path.is_file() and any(path.is_relative_to(room) for room in rooms):
                 found.add(path)
                 ahead.append(path)
-    return sorted(path for path in found if str(path.relative_to(root)) not in WORDS_ONLY)
+    if source.beside:
+        found |= _beside(found, source.rooms, root)
+    return sorted(path for path in found if str(path.relative_to(root)) not in WORDS_ONLY | PAGES_ONLY)
 
 
 def code_only(source: bytes) -> bytes:
