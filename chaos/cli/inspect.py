@@ -41,7 +41,7 @@ def _bugs() -> Rows:
 
 
 def _nemeses() -> Rows:
-    from nemesis.faults.admin import action_of
+    from nemesis.faults.admin.admin_fault import action_of
     from nemesis.faults.registry import broken
     from nemesis.plan.nemesis_names import catalog, described
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec.inspect import IntType
 
-from nemesis.faults.admin import action_of
+from nemesis.faults.admin.admin_fault import action_of
 from nemesis.faults.fault import Fault
 from nemesis.faults.params import Param, params_of
 from nemesis.plan.nemesis_names import ALL, NOOP, catalog, described

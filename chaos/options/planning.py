@@ -21,7 +21,7 @@ from cluster.admin import admin_actions_of
 from cluster.host import Backend, Capability
 from cluster.leaders import subjects_of
 from cluster.system import System, takes_sends_once
-from nemesis.faults.admin import check_offered
+from nemesis.faults.admin.admin_fault import check_offered
 from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
 from nemesis.plan.mix import NOTHING

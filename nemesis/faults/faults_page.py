@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from nemesis.faults.admin import action_of
+from nemesis.faults.admin.admin_fault import action_of
 from nemesis.faults.fault import Fault
 from nemesis.faults.params import params_of
 from nemesis.faults.registry import faults

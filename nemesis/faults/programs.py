@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cluster.host import Host
-from nemesis.faults.links import ACTION_TIMEOUT_S
+from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S
 
 _IS_OURS: Final = 'read -r pid < "$1" && grep -qsaF -e "$1" "/proc/$pid/cmdline"'
 _STOP: Final = f"""\

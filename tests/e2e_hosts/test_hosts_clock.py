@@ -17,7 +17,7 @@ from cluster.cluster import Cluster, Node
 from cluster.host import NodeSpec, hosts_up
 from cluster.nodes import process
 from cluster.system import Launch
-from nemesis.clock import mover
+from nemesis.faults.clocks import mover
 from nemesis.faults.registry import faults
 
 pytestmark = pytest.mark.e2e

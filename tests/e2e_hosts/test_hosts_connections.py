@@ -10,7 +10,7 @@ from test_hosts_nemesis import KINDS, SPECS, Run, all_ask, ask, cluster_up, heal
 
 from chaos.core.clock import Deadline
 from cluster.network import packet_filter, probe_matrix
-from nemesis.faults.cut_after import CutAfter
+from nemesis.faults.connections.cut_after import CutAfter
 from nemesis.plan.sequence import Step, Steps, plan_steps
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]

@@ -10,7 +10,7 @@ from test_hosts_nemesis import healed, in_force
 
 from chaos.core.clock import Deadline
 from cluster.nodes import process
-from nemesis.disk.mounts import disks_of
+from nemesis.faults.disks.diskfs.mounts import disks_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 

@@ -9,7 +9,7 @@ from test_hosts_nemesis import Run, all_ask, ask, cluster_up, healed, in_force
 
 from chaos.core.clock import NS_PER_S
 from cluster.network import packet_filter, probe_matrix
-from nemesis.faults.links import LinkFault
+from nemesis.faults.links.link_fault import LinkFault
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 

@@ -8,8 +8,8 @@ from test_hosts_nemesis import healed, in_force
 
 from chaos.core.clock import Deadline
 from cluster.nodes import process
-from nemesis.disk.disk_checks import NodeDisks
-from nemesis.disk.mounts import DISKS, disks_of, obstacle
+from nemesis.faults.disks.diskfs.disk_checks import NodeDisks
+from nemesis.faults.disks.diskfs.mounts import DISKS, disks_of, obstacle
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 

@@ -13,8 +13,8 @@ from cluster.cluster import Cluster, Node
 from cluster.nodes import process, process_end
 from cluster.system import Launch
 from nemesis.faults.fault import Scene
-from nemesis.faults.kill import Kill
-from nemesis.faults.suspend import Suspend
+from nemesis.faults.processes.kill import Kill
+from nemesis.faults.processes.suspend import Suspend
 from nemesis.targets.targets import Targets
 
 pytestmark = pytest.mark.e2e

@@ -19,7 +19,7 @@ from cluster.cluster import Cluster, Node
 from cluster.nodes import process
 from cluster.nodes.process_state import parse_list
 from nemesis.faults.fault import Scene
-from nemesis.faults.kill import Kill
+from nemesis.faults.processes.kill import Kill
 from nemesis.plan.plan import make_plan
 from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology

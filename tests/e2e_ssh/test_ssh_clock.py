@@ -9,7 +9,7 @@ from chaos.core.runinfo import NodeInfo
 from cluster.cluster import Cluster, Node
 from cluster.nodes import process
 from cluster.system import Launch
-from nemesis.faults.clock_jump import ClockJump, ClockJumpParams
+from nemesis.faults.clocks.clock_jump import ClockJump, ClockJumpParams
 from nemesis.faults.fault import Scene
 from nemesis.targets.targets import Targets
 

@@ -11,10 +11,10 @@ from cluster.cluster import Cluster, Node
 from cluster.nodes import process
 from cluster.system import Launch
 from nemesis.arming import launch_under
-from nemesis.faults.cpu_load import CpuLoad, CpuLoadParams
 from nemesis.faults.fault import Scene
-from nemesis.faults.syscall_error import SyscallError, SyscallErrorParams
-from nemesis.syscalls.arming import Supervised, ask
+from nemesis.faults.processes.cpu_load import CpuLoad, CpuLoadParams
+from nemesis.faults.syscalls.arming import Supervised, ask
+from nemesis.faults.syscalls.syscall_error import SyscallError, SyscallErrorParams
 from nemesis.targets.targets import Targets
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]

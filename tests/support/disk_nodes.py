@@ -17,7 +17,7 @@ from cluster.host import NodeSpec, hosts_up
 from cluster.nodes import process
 from cluster.system import Launch
 from nemesis.arming import launch_under
-from nemesis.disk.mounts import DISKS
+from nemesis.faults.disks.diskfs.mounts import DISKS
 from nemesis.plan.plan import make_plan
 
 KINDS = {"broker": "replica"}

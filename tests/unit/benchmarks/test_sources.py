@@ -142,14 +142,23 @@ def test_what_every_run_has_of_nemesis_is_in_its_own_source(sources):
         f"{name.replace('.', '/')}.py" for name in re.findall(r"^ *from nemesis\.(\S+) import", said, re.MULTILINE)
     }
     assert {"runner.py", "faults/fault.py", "plan/mix.py"} <= taken <= core
-    assert not core & {"faults/kill.py", "faults/links.py", "disk/mounts.py", "disk/fs/main.c"}
+    assert not core & {
+        "faults/processes/kill.py",
+        "faults/links/link_fault.py",
+        "faults/disks/diskfs/mounts.py",
+        "faults/disks/diskfs/fs/main.c",
+    }
 
 
 def test_the_mix_of_all_is_decided_by_each_fault_that_it_draws(sources):
     found = below(sources, sources.deciding("minimq", "queue", "all"))
-    drawn = {"kill", "suspend", "partition", "partition_in", "packet_loss", "disconnect", "restart", "machine", "links"}
-    assert {f"faults/{name}.py" for name in drawn} <= found
-    assert not found & {"faults/throttle.py", "faults/disk_full.py", "disk/mounts.py"}
+    drawn = {
+        "cuts": ["partition", "partition_in"],
+        "links": ["link_fault", "packet_loss", "disconnect"],
+        "processes": ["kill", "suspend", "restart", "machine_fault"],
+    }
+    assert {f"faults/{room}/{name}.py" for room, names in drawn.items() for name in names} <= found
+    assert not found & {"faults/links/throttle.py", "faults/disks/disk_full.py", "faults/disks/diskfs/mounts.py"}
 
 
 def test_a_fault_ages_the_rows_of_runs_that_may_inject_it_and_no_others(sources, tmp_path):
@@ -175,21 +184,25 @@ def test_a_fault_ages_the_rows_of_runs_that_may_inject_it_and_no_others(sources,
         last.update(prints())
         return {source for source in last if before.get(source) != last[source]}
 
-    assert "fault kill" in differ("faults/kill.py", "x = 1\n")
-    assert {"fault stop", "fault pause-kill", "faults of all"} <= differ("faults/kill.py", "y = 1\n")
-    assert not {"nemesis", "fault throttle", "fault suspend"} & differ("faults/kill.py", "z = 1\n")
-    assert differ("faults/throttle.py", "x = 1\n") == {"fault throttle"}
-    assert {"fault disk-full", "fault power-failure"} <= differ("disk/fs/main.c", "int x;\n") < every - {"fault kill"}
+    assert "fault kill" in differ("faults/processes/kill.py", "x = 1\n")
+    assert {"fault stop", "fault pause-kill", "faults of all"} <= differ("faults/processes/kill.py", "y = 1\n")
+    assert not {"nemesis", "fault throttle", "fault suspend"} & differ("faults/processes/kill.py", "z = 1\n")
+    assert differ("faults/links/throttle.py", "x = 1\n") == {"fault throttle"}
+    assert (
+        {"fault disk-full", "fault power-failure"}
+        <= differ("faults/disks/diskfs/fs/main.c", "int x;\n")
+        < every - {"fault kill"}
+    )
     assert differ("faults/faults_page.py", "x = 1\n") == set()
     assert differ("plan/plan.py", "x = 1\n") == {"nemesis"}
     assert differ("faults/fault.py", "x = 1\n") == every
 
-    modules["skew"] = "nemesis/faults/skew.py"
-    code = "from nemesis.faults.kill import Kill\nfrom nemesis.clocks.jump import jump\n"
-    assert differ("faults/skew.py", code) == {"fault skew"}
+    modules["skew"] = "nemesis/faults/clocks/skew.py"
+    code = "from nemesis.faults.processes.kill import Kill\nfrom nemesis.clocks.jump import jump\n"
+    assert differ("faults/clocks/skew.py", code) == {"fault skew"}
     assert differ("clocks/__init__.py", '"""Machinery of one fault."""\n') == set()
     assert differ("clocks/jump.py", "jump = 1\n") == {"fault skew"}
     assert differ("clocks/time/shift.c", "int shift;\n") == {"fault skew"}
     mixed.append("skew")
     assert differ() == {"faults of all"}
-    assert differ("faults/skew.py", "x = 1\n") == {"fault skew", "faults of all"}
+    assert differ("faults/clocks/skew.py", "x = 1\n") == {"fault skew", "faults of all"}

@@ -11,8 +11,8 @@ from checkers.anomalies.catalogue import kinds
 from checkers.anomalies.findings import Finding, Findings, concluded, merged
 from checkers.engine.installed_checks import checks
 from checkers.history.check import OfEachKey
+from nemesis.faults.processes.suspend import Suspend
 from nemesis.faults.registry import faults
-from nemesis.faults.suspend import Suspend
 from nemesis.plan.nemesis_names import catalog
 from reports.junit import JUnitReporter
 from reports.reporter import reporters

@@ -17,7 +17,7 @@ from chaos.options.config_file import load
 from cluster.host import NodeSpec
 from nemesis.faults import faults_page, params, registry
 from nemesis.faults.fault import Fault
-from nemesis.faults.packet_loss import LossParams
+from nemesis.faults.links.packet_loss import LossParams
 from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.nemesis_names import parse, words
 from nemesis.plan.plan import make_plan, read_plan, write_plan

@@ -1,0 +1,1 @@
+"""Faults by a system's own administration: leadership, members, compaction."""

@@ -1,0 +1,1 @@
+"""Faults of clocks: a running process is shown another time."""

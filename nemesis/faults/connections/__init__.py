@@ -1,0 +1,1 @@
+"""Faults of TCP connections: reset, refused, cut after bytes, without a port."""

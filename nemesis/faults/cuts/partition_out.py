@@ -1,0 +1,28 @@
+"""Drop what the targets send, and let through what the others send to them."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from nemesis.faults.cuts.partition import Partition
+from nemesis.faults.fault import Shape
+from nemesis.targets.grudge import Grudge, one_way
+from nemesis.targets.selectors import EXACT, Selector
+
+
+class PartitionOut(Partition):
+    """A cut of one direction."""
+
+    name: ClassVar[str] = "partition-out"
+    help: ClassVar[str] = "one way: what {} sends to the others is dropped"
+    selectors: ClassVar[tuple[Selector, ...]] = EXACT
+    shapes: ClassVar[tuple[Shape, ...]] = ()
+    silences: ClassVar[bool] = False
+    recurs: ClassVar[bool] = False
+    together: ClassVar[str] = ""
+    arrow: ClassVar[str] = "-/->"
+
+    @classmethod
+    def grudge(cls, selector: Selector, names: Sequence[str], participants: Sequence[str]) -> Grudge:  # noqa: ARG003
+        """The receivers drop what the senders send."""
+        others = [name for name in participants if name not in names]
+        return one_way(names, others)

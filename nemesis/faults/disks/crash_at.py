@@ -1,0 +1,110 @@
+"""Kill a node exactly at its k-th fsync or rename, before the disk does it, and by choice let power fail with it.
+
+The process hears nothing of the operation any more: our file system (``mounts``) kills it before it answers, and
+answers nobody else. What was asked for before is done, and nothing after.
+"""
+
+from typing import Annotated, ClassVar, Final
+
+import msgspec
+from msgspec import Meta
+
+from chaos.core.clock import Deadline
+from chaos.core.errors import DeadlineError
+from chaos.core.events import Evidence
+from cluster.cluster import Node
+from cluster.nodes.process_state import ProcState
+from nemesis.faults.disks.disk_fault import FSYNC, RENAME
+from nemesis.faults.disks.diskfs.mounts import disks_of
+from nemesis.faults.disks.power_failure import PowerFailure
+from nemesis.faults.fault import Fact, Scene
+
+WAIT_S: Final = 20.0
+"""So long the fault waits for the k-th operation; a node that does not come to it was not hit."""
+
+_POLL_S: Final = 0.02
+_RULE: Final = 77
+
+
+class CrashAtParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """At which one."""
+
+    nth: Annotated[int, Meta(ge=1, le=1_000_000, description="at which one from the fault's beginning on")] = 1
+    lose: Annotated[int, Meta(ge=0, le=1, description="1: what was not synced is gone as well")] = 1
+
+
+class CrashAtFsync(PowerFailure):
+    """Killed at the k-th fsync, which was not done."""
+
+    name: ClassVar[str] = "crash-at-fsync"
+    verb: ClassVar[str] = "killed at an fsync"
+    help: ClassVar[str] = "kill {} exactly at the k-th fsync, lose what was not synced, and start again at the end"
+    Params: ClassVar[type[msgspec.Struct]] = CrashAtParams
+    ops: ClassVar[int] = FSYNC
+    word: ClassVar[str] = "fsync"
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        super().__init__(scene)
+        self._seen: dict[str, int] = {}
+
+    def act(self) -> None:
+        """Let each disk wait for the k-th, and end what is left of a process that it killed."""
+        self.on_all(lambda node: self._disks[node.name].write_canary(), "writing what must be lost")
+        self.on_all(self._crash_at, f"waiting for the {self.params.nth}th {self.word}")
+
+    def _crash_at(self, node: Node) -> None:
+        disks = disks_of(node)
+        self.remember(node)
+        for disk in disks:
+            disk.ask("rule", _RULE, self.ops, 1, self.params.nth - 1, 1, "crash", 0, "*")
+        deadline = Deadline(f"{node.name} to come to its {self.word} number {self.params.nth}", WAIT_S)
+        try:
+            while not any(int(disk.ask("rules").get("crashed", "0")) for disk in disks):
+                deadline.check()
+                Deadline("a moment", _POLL_S).wait()
+        except DeadlineError:
+            self._disks[node.name].go_on()
+            raise
+        before = self.before[node.name]
+        self._act_on(node)
+        self.before[node.name] = before
+        self._seen[node.name] = max(int(disk.ask("rules").get(f"matched.{_RULE}", "0")) for disk in disks)
+        if self.params.lose:
+            self._lost[node.name] = self._disks[node.name].lose_unsynced(0)
+        self._disks[node.name].go_on()
+        for disk in disks:
+            disk.ask("unrule", _RULE)
+
+    def verify(self) -> Evidence:
+        """Each process is gone, at the k-th; and what was not synced with it, if it was to be."""
+        return self.look(self._crashed)
+
+    def _crashed(self, name: str, now: ProcState) -> Fact:
+        good, said = self._gone(name, now, self._ended.get(name, "lives"))
+        exact = self._seen.get(name, 0) >= self.params.nth
+        phrase = f"{said}, killed at its {self.word} number {self.params.nth}"
+        if not (good and exact and self.params.lose):
+            return good and exact, phrase
+        lost, seen = self._disks[name].canary_lost()
+        return lost, f"{phrase}, {self._lost[name]}, {seen}"
+
+    def heal(self) -> None:
+        """Remove the rule, let the disk go on, and start every target that does not live."""
+
+        def unrule(node: Node) -> None:
+            for disk in disks_of(node):
+                disk.ask("unrule", _RULE)
+
+        self.on_all(unrule, "removing the rule")
+        super().heal()
+
+
+class CrashAtRename(CrashAtFsync):
+    """Killed at the k-th rename, which was not done."""
+
+    name: ClassVar[str] = "crash-at-rename"
+    verb: ClassVar[str] = "killed at a rename"
+    help: ClassVar[str] = "kill {} exactly at the k-th rename, lose what was not synced, and start again at the end"
+    ops: ClassVar[int] = RENAME
+    word: ClassVar[str] = "rename"

@@ -1,0 +1,35 @@
+"""Let a share of the writes to the disk of nodes write only half of what they were given, and say so."""
+
+from typing import Annotated, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from nemesis.faults.disks.disk_fault import WRITE, DiskFault, Order, Probed, bounds
+from nemesis.faults.fault import Fact
+
+
+class DiskShortWriteParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many."""
+
+    share: Annotated[float, Meta(ge=0, le=1, description="share of the writes that are cut short")] = 0.1
+
+
+class DiskShortWrite(DiskFault):
+    """A program that does not look at how much was written loses the rest."""
+
+    name: ClassVar[str] = "disk-short-write"
+    verb: ClassVar[str] = "with a disk that writes half"
+    help: ClassVar[str] = "let a share of the writes to the disk of {} write only half, and say so"
+    Params: ClassVar[type[msgspec.Struct]] = DiskShortWriteParams
+    probes: ClassVar[int] = 100
+
+    def orders(self) -> tuple[Order, ...]:
+        """Writes are cut short."""
+        return (Order(WRITE, "short", share=self.params.share),) if self.params.share > 0 else ()
+
+    def judge(self, seen: Probed, usual: Probed) -> Fact:  # noqa: ARG002 - nothing of before matters
+        """A share of the writes is short that can be the one that was asked for."""
+        least, most = bounds(self.params.share, self.probes)
+        good = max(1, least) <= seen.write.short <= most and seen.write.failed == 0
+        return good, f"{seen.write.short} of {self.probes} writes wrote half"

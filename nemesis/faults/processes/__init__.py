@@ -1,0 +1,1 @@
+"""Faults of processes: ended, stopped, paused, and kept short of what they need."""

@@ -1,0 +1,154 @@
+"""Let loops compete with processes for a processor, as a neighbour on the machine does.
+
+Each target's process is confined to one processor of those it may use, and loops run there beside it
+(``cpu_load_program.py``). It needs no rights and no cgroups. Proven by the share of that processor that another loop,
+which knows of none of this, can get.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+from msgspec import Meta
+
+from chaos.core.errors import DeployError
+from chaos.core.events import Evidence
+from chaos.core.fault_nature import Colour
+from chaos.core.node_notes import ENDED
+from cluster.cluster import Node
+from cluster.host import Capability
+from cluster.nodes import process
+from cluster.nodes.process_state import ProcState
+from nemesis.faults.fault import Fact, Scene
+from nemesis.faults.processes import cpu_load_program
+from nemesis.faults.processes.process_fault import ProcessFault
+from nemesis.faults.programs import Resident, run_program
+
+_PROGRAM: Final = Path(cpu_load_program.__file__)
+_WATCH_S: Final = 0.5
+_SLACK: Final = 1.5
+_LEAST: Final = 0.5
+"""Of what another loop gets: ours get so much at least, if they compete with it at all."""
+
+
+class CpuLoadParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many compete."""
+
+    hogs: Annotated[int, Meta(ge=0, le=64, description="so many loops compete with the process")] = 4
+
+
+class Share(msgspec.Struct, frozen=True):
+    """What a loop gets of a processor, what each of ours, and how many threads of the process may run elsewhere."""
+
+    got: float
+    loops: tuple[float, ...]
+    elsewhere: int
+
+
+class CpuLoad(ProcessFault):
+    """Loops beside the process of each target, on one processor."""
+
+    name: ClassVar[str] = "cpu-load"
+    verb: ClassVar[str] = "short of CPU"
+    help: ClassVar[str] = "let loops compete for one processor with the process of {}"
+    Params: ClassVar[type[msgspec.Struct]] = CpuLoadParams
+    colour: ClassVar[Colour] = "yellow"
+    in_all: ClassVar[bool] = False
+    least_s: ClassVar[float] = 5.0
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS})
+
+    def __init__(self, scene: Scene) -> None:
+        """Remember the scene; touch nothing."""
+        super().__init__(scene)
+        self._resident = Resident(self.name, _PROGRAM)
+        self._cpu: dict[str, int] = {}
+        self._usual: dict[str, dict[str, list[int]]] = {}
+        self._got: dict[str, float] = {}
+
+    @classmethod
+    def describe(cls, selector: Any, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
+        """Among how many."""
+        return f"{' '.join(names)}, beside {params.hogs} loops on one processor"
+
+    def act(self) -> None:
+        """Confine all targets at once, and start the loops."""
+
+        def start(node: Node) -> None:
+            seen = self.remember(node)
+            if not seen.alive or seen.pid is None or seen.start_time is None:
+                raise DeployError("has no process")
+            able = _cpus(node, seen.pid)
+            cpu = able[list(self.nodes).index(node.name) % len(able)]
+            self._got[node.name] = self._watch(node, seen.pid, cpu).got
+            self._cpu[node.name] = cpu
+            pinned = run_program(node.host, _PROGRAM, {"pid": seen.pid, "pin": cpu})
+            self._usual[node.name] = msgspec.json.decode(pinned, type=dict[str, list[int]])
+            orders = {"pid": seen.pid, "start": seen.start_time, "hogs": self.params.hogs, "cpu": cpu}
+            self._resident.run(node.host, orders)
+
+        if self.params.hogs:
+            self.on_all(start, "starting to load the processor")
+
+    def verify(self) -> Evidence:
+        """Another loop gets no more of the processor than one of so many can, and the process runs nowhere else."""
+        return self.look(self._loaded)
+
+    def verify_still(self) -> Evidence:
+        """Look at the same."""
+        return self.look(self._loaded)
+
+    def _loaded(self, name: str, now: ProcState) -> Fact:
+        if not self.params.hogs:
+            return False, "nothing competes with it: hogs is 0"
+        if not (now.alive and now.pid is not None and self.same(name, now)):
+            return False, "is not the process that it was"
+        node, cpu = self.nodes[name], self._cpu[name]
+        if not self._resident.lives(node.host):
+            return False, "has no loops beside it any more"
+        seen, most = self._watch(node, now.pid, cpu), _SLACK / (self.params.hogs + 1)
+        said = f"another loop on processor {cpu} gets {seen.got:.0%} of it, {self._got[name]:.0%} before"
+        if seen.elsewhere:
+            return False, f"{said}, {seen.elsewhere} threads of pid {now.pid} may run elsewhere"
+        theirs = sum(seen.loops) / self.params.hogs
+        good = len(seen.loops) == self.params.hogs and seen.got <= most and theirs >= seen.got * _LEAST
+        return good, f"{said}, each of {len(seen.loops)} of ours {theirs:.0%}, pid {now.pid} runs there"
+
+    def heal(self) -> None:
+        """End the loops, then let every process that still is what it was run where it could."""
+
+        def let_go(node: Node) -> None:
+            self._resident.end(node.host)
+            seen = process.state(node)
+            if node.name in self._usual and seen.alive and self.same(node.name, seen):
+                run_program(node.host, _PROGRAM, {"pid": seen.pid, "back": self._usual[node.name]})
+
+        self.on_all(let_go, "ending the load")
+
+    def verify_healed(self) -> Evidence:
+        """Each process is the one it was and runs where it could, and no loop is left."""
+
+        def fact(name: str, now: ProcState) -> Fact:
+            if not now.alive or now.pid is None:
+                return False, "is dead"
+            if name in self.before and not self.same(name, now):
+                return False, f"is another process now, pid {now.pid}"
+            usual = self._usual.get(name, {}).get(str(now.pid))
+            back = usual is None or _cpus(self.nodes[name], now.pid) == usual
+            left = self._resident.lives(self.nodes[name].host)
+            said = "has loops beside it" if left else "runs where it could" if back else "is confined"
+            return back and not left, f"pid {now.pid} {said}"
+
+        return self.look(fact, lambda name, now: ENDED if name in self.before and not now.alive else "not as it was")
+
+    def _watch(self, node: Node, pid: int, cpu: int) -> Share:
+        said = self._resident.run(node.host, {"pid": pid, "watch": cpu, "seconds": _WATCH_S})
+        return msgspec.json.decode(said, type=Share)
+
+
+def _cpus(node: Node, pid: int) -> list[int]:
+    """The processors on which a process may run."""
+    text = f"import json, os; print(json.dumps(sorted(os.sched_getaffinity({pid}))))"
+    done = node.host.run("python3", "-I", "-S", "-c", text, timeout_s=30)
+    return list(json.loads(done.check(f"{node.name}: where its process may run").stdout))

@@ -1,0 +1,1 @@
+"""Faults of system calls: one that fails or takes long."""
