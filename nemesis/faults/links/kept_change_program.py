@@ -79,28 +79,34 @@ def patience_s(home: str) -> float:
     return _HEAL_AFTER_S
 
 
-def keep(home: str, commands: list[list[str]]) -> None:
-    """Wait until it is time, then undo."""
-    ended = False
+class Watch:
+    """What ends the change: SIGTERM, or heartbeats that are silent or gone. It begins when it is made, before the fork.
 
-    def end(_number: int, _frame: object) -> None:
-        nonlocal ended
-        ended = True
+    In the child it would begin a moment too late: SIGTERM that comes at once would kill it before it has put back what
+    it changed, and heartbeats that go at once would never have been there.
+    """
 
-    signal.signal(signal.SIGTERM, end)
-    watched = (last := beat(home)) is not None
-    since_s, limit_s = time.monotonic(), patience_s(home)
-    while not ended:
-        time.sleep(_POLL_S)
-        if not watched:
-            continue
-        if (now := beat(home)) is None:
-            break
-        if now != last:
-            last, since_s = now, time.monotonic()
-        elif time.monotonic() - since_s >= limit_s:
-            break
-    back(commands)
+    def __init__(self, home: str) -> None:
+        self._home = home
+        self._ended = False
+        self._last, self._since_s = beat(home), time.monotonic()
+        self._limit_s = patience_s(home)
+        self._watched = self._last is not None
+        signal.signal(signal.SIGTERM, self._end)
+
+    def _end(self, _number: int, _frame: object) -> None:
+        self._ended = True
+
+    def wait(self) -> None:
+        """Until it is time to undo."""
+        while not self._ended and not (self._watched and self._silent()):
+            time.sleep(_POLL_S)
+
+    def _silent(self) -> bool:
+        now = beat(self._home)
+        if now != self._last:
+            self._last, self._since_s = now, time.monotonic()
+        return now is None or time.monotonic() - self._since_s >= self._limit_s
 
 
 def main(put: list[list[str]], undo: list[list[str]], home: str, pid_file: str, hold_ports: int) -> None:
@@ -110,6 +116,7 @@ def main(put: list[list[str]], undo: list[list[str]], home: str, pid_file: str, 
             back(undo)
             sys.exit(said)
     held = held_ports(hold_ports) if hold_ports else []
+    watch = Watch(home)
     if (child := os.fork()) > 0:
         with open(pid_file, "w", encoding="ascii") as file:  # noqa: PTH123
             file.write(f"{child}\n")
@@ -119,7 +126,8 @@ def main(put: list[list[str]], undo: list[list[str]], home: str, pid_file: str, 
     null = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(null, fd)
-    keep(home, undo)
+    watch.wait()
+    back(undo)
     for one in held:
         one.close()
 
