@@ -35,17 +35,15 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``kind``: what it leads: "replica" keeps the keys, "controller" decides who leads the others. ``nodes``: who may
     lead it or follow, in order; empty if that is not fixed. ``keys``: the keys that it serves, None for all.
+    ``epoch_word``: what the system's own documentation numbers its leaders by, "epoch" or "term"; empty: controllers
+    have terms, others epochs.
     """
 
     name: str
     kind: Literal["replica", "controller", "other"] = "replica"
     nodes: tuple[str, ...] = ()
     keys: tuple[int, ...] | None = None
-
-
-def epoch_word(kind: str) -> str:
-    """What the reigns over such a subject are numbered by: controllers have terms, replicas epochs."""
-    return "term" if kind == "controller" else "epoch"
+    epoch_word: str = ""
 
 
 class Promises(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,8 +148,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return out
 
     @cached_property
-    def _kinds(self) -> dict[str, str]:
-        return {subject.name: subject.kind for subject in self.subjects}
+    def _of_name(self) -> dict[str, Subject]:
+        return {subject.name: subject for subject in self.subjects}
 
     @cached_property
     def replicated(self) -> tuple[Subject, ...]:
@@ -169,7 +167,14 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def kind_of(self, subject: str) -> str:
         """What a subject leads; one that nobody named before leads replicas."""
-        return self._kinds.get(subject, "replica")
+        found = self._of_name.get(subject)
+        return "replica" if found is None else found.kind
+
+    def epoch_word(self, subject: str) -> str:
+        """What the leaders of a subject are numbered by: "epoch", "term"."""
+        found = self._of_name.get(subject)
+        default = "term" if self.kind_of(subject) == "controller" else "epoch"
+        return default if found is None else found.epoch_word or default
 
     def replicas_of(self, key: int) -> tuple[str, ...]:
         """The nodes that may keep a key, in order."""

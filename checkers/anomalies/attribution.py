@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
-from chaos.core.runinfo import epoch_word
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
 from checkers.anomalies.findings import NO_NODE, listed, node_name, seconds_text
@@ -78,7 +77,7 @@ def fault_words(context: Context, blame: Blame) -> str:
 
 def reign_words(reign: Reign, context: Context) -> str:
     """``master of epoch 3``; ``master of brokers-2 in epoch 3`` where there are several such subjects."""
-    word = epoch_word(reign.kind)
+    word = context.run.epoch_word(reign.subject)
     alike = [one for one in context.run.subjects if one.kind == reign.kind]
     if len(alike) > 1:
         return f"{reign.word} of {reign.subject} in {word} {reign.epoch}"

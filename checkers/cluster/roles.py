@@ -8,7 +8,6 @@ followers repeat of others.
 from collections import defaultdict
 from typing import Literal
 
-from chaos.core.runinfo import epoch_word
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor, blamed, fault_words
 from checkers.anomalies.catalogue import named
@@ -33,7 +32,7 @@ def _doubles(context: Context) -> list[Example]:
             who = actor(context, second.node, second.first_ns, subject=subject)
             out.append(
                 who.example(
-                    f"{listed(nodes)} {'both' if len(nodes) == 2 else 'all'} led in {epoch_word(second.kind)} "  # noqa: PLR2004
+                    f"{listed(nodes)} {'both' if len(nodes) == 2 else 'all'} led in {context.run.epoch_word(subject)} "  # noqa: PLR2004
                     f"{epoch} of {subject}: {heard}{_fault(context, second.node, second.first_ns)}"
                 )
             )
@@ -57,7 +56,7 @@ def _steps_back(context: Context) -> list[Example]:
         before = highest.get((reign.node, reign.subject))
         if before is not None and reign.epoch < before.epoch:
             who = actor(context, reign.node, reign.first_ns, subject=reign.subject)
-            what, word = f" {reign.subject}" if several else "", epoch_word(reign.kind)
+            what, word = f" {reign.subject}" if several else "", context.run.epoch_word(reign.subject)
             out.append(
                 who.example(
                     f"{reign.node} led{what} in {word} {before.epoch} until "

@@ -15,7 +15,7 @@ from chaos.core.events import Claim, Event, Fault, Note, Observation, Phase
 from chaos.core.history import NEVER_NS
 from chaos.core.model import Model
 from chaos.core.op import Type
-from chaos.core.runinfo import RunInfo, epoch_word
+from chaos.core.runinfo import RunInfo
 from reports.history.rows import Operation
 
 HEAD: Final = "   TIME s   TOOK ms  PROC     QUEUE  OPERATION       WHAT                          OUTCOME   NODE"
@@ -72,7 +72,7 @@ def _said(event: Observation) -> tuple[Any, ...]:
 
 def _claim(claim: Claim, node: str, run: RunInfo) -> str:
     """``leads brokers, epoch 3, in sync b1 b2``, or of another ``brokers led by b1, …``."""
-    epoch = f", {epoch_word(run.kind_of(claim.subject))} {claim.epoch}" if claim.epoch is not None else ""
+    epoch = f", {run.epoch_word(claim.subject)} {claim.epoch}" if claim.epoch is not None else ""
     members = f", in sync {' '.join(claim.members)}" if claim.members is not None else ""
     led = f"{claim.subject} led by {claim.leader or 'nobody'}"
     return f"{f'leads {claim.subject}' if claim.leader == node else led}{epoch}{members}"

@@ -14,7 +14,7 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Claim, Event, Observation, Phase
 from chaos.core.op import Type
-from chaos.core.runinfo import RunInfo, epoch_word
+from chaos.core.runinfo import RunInfo
 from chaos.core.series import REFUSED, REFUSED_WORD, Series
 from chaos.core.verdict import FaultResult
 from checkers.history.timeline import fault_spans
@@ -219,7 +219,7 @@ class _Leading:
     def _word(self, role: str, claim: Claim) -> str:
         kind = self._run.kind_of(claim.subject)
         of = f" of {claim.subject}" if self._alike[kind] > 1 else ""
-        epoch = "" if claim.epoch is None else f", {epoch_word(kind)} {claim.epoch}"
+        epoch = "" if claim.epoch is None else f", {self._run.epoch_word(claim.subject)} {claim.epoch}"
         return f"{role}{of}{epoch}"
 
 

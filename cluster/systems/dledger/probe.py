@@ -25,7 +25,7 @@ class DLedgerProbe(Probe):
     def __init__(self, view: ClusterView) -> None:
         self._view = view
         self._observers = Observers(view)
-        self._subjects = (Subject(name=GROUP, nodes=tuple(node.name for node in view.nodes)),)
+        self._subjects = (Subject(name=GROUP, nodes=tuple(node.name for node in view.nodes), epoch_word="term"),)
 
     async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
         """Compare the settings that every node has in effect with those of the run.

@@ -61,7 +61,7 @@ class DLedger:
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002 - one log
         """The one group, which serves every key."""
-        return (Subject(name=GROUP, nodes=settings_of.nodes_of(settings)),)
+        return (Subject(name=GROUP, nodes=settings_of.nodes_of(settings), epoch_word="term"),)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``settings.promises``."""

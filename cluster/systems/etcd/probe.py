@@ -42,7 +42,7 @@ class EtcdProbe(Probe):
         self._view = view
         self._gateways = {node.name: Gateway(node.address) for node in view.nodes}
         self._members = Members(self._gateways)
-        self._subjects = (Subject(name=GROUP, nodes=tuple(self._gateways)),)
+        self._subjects = (Subject(name=GROUP, nodes=tuple(self._gateways), epoch_word="term"),)
 
     async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
         """Compare the command line of every member's process, as it shows it itself, with the settings.

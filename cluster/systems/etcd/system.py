@@ -94,7 +94,7 @@ class Etcd:
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002 - one group
         """The one Raft group, which serves every key."""
-        return (Subject(name=GROUP, nodes=tuple(spec.name for spec in self.topology(settings))),)
+        return (Subject(name=GROUP, nodes=tuple(spec.name for spec in self.topology(settings)), epoch_word="term"),)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``settings.promises``."""

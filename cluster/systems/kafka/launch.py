@@ -61,7 +61,10 @@ def subjects(settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
     brokers = by_role[BROKER]
     partitions = (Subject(name=subject_of(key), nodes=replicas_of(brokers, key), keys=(key,)) for key in range(keys))
     controllers = by_role.get(CONTROLLER, brokers)
-    return (*partitions, Subject(name=CONTROLLERS, kind="controller", nodes=tuple(controllers), keys=()))
+    return (
+        *partitions,
+        Subject(name=CONTROLLERS, kind="controller", nodes=tuple(controllers), keys=(), epoch_word="epoch"),
+    )
 
 
 def cluster_id(view: ClusterView) -> str:

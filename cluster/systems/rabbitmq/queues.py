@@ -40,7 +40,10 @@ def keepers(key: int, settings: Mapping[str, str]) -> tuple[str, ...]:
 
 def subjects(settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
     """What has a leader: each queue."""
-    return tuple(Subject(name=subject_of(key), nodes=keepers(key, settings), keys=(key,)) for key in range(keys))
+    return tuple(
+        Subject(name=subject_of(key), nodes=keepers(key, settings), keys=(key,), epoch_word="term")
+        for key in range(keys)
+    )
 
 
 def arguments(settings: Mapping[str, str]) -> dict[str, str | int]:

@@ -65,8 +65,10 @@ def subjects(settings: Mapping[str, str]) -> tuple[Subject, ...]:
     brokers, controllers = (
         tuple(spec.name for spec in specs if spec.role == role) for role in ("broker", "controller")
     )
+    if not controllers:  # brokers that elect by themselves do it by DLedger, which has terms
+        return (Subject(name=config.GROUP, nodes=brokers, epoch_word="term"),)
     group = Subject(name=config.GROUP, nodes=brokers)
-    return (group, Subject(name=config.CONTROLLERS, kind="controller", nodes=controllers)) if controllers else (group,)
+    return group, Subject(name=config.CONTROLLERS, kind="controller", nodes=controllers)
 
 
 def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:

@@ -1,11 +1,12 @@
 """Which node in which role, and which fault: the words every sentence about an anomaly is made of."""
 
+import msgspec
 import pytest
 from leading import said as heard
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault
-from chaos.testing.history_files import ORIGIN_NS, run_info
+from chaos.testing.history_files import CONTROLLERS, ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.anomalies.attribution import actor, blamed, fault_name, standing
 from checkers.anomalies.findings import NO_NODE, listed, numbers
@@ -17,7 +18,7 @@ def ns(at_s):
     return ORIGIN_NS + round(at_s * NS_PER_S)
 
 
-def context_of(faults=(), said=()):
+def context_of(faults=(), said=(), epoch_word=""):
     """``faults``: (id, name, targets, from, to or None). ``said``: (second, node, role, epoch)."""
     events = []
     for number, name, targets, start, end in faults:
@@ -27,6 +28,8 @@ def context_of(faults=(), said=()):
             events.append(Fault(time_ns=ns(end), id=number, name=name, stage="healed", targets=targets, evidence=gone))
     events += [heard(ns(at_s), node, role, epoch) for at_s, node, role, epoch in said]
     run = run_info(RunLiteral(), "blame")
+    subjects = (msgspec.structs.replace(run.subjects[0], epoch_word=epoch_word), *run.subjects[1:])
+    run = msgspec.structs.replace(run, subjects=subjects)
     return Context(run=run, streams=(), timeline=timeline_of(sorted(events, key=lambda one: one.time_ns), run))
 
 
@@ -133,3 +136,11 @@ def test_a_controller_that_said_that_it_follows_is_not_the_active_one():
     timeline = context_of(said=[(1, "c1", "leader", 1), (2, "c1", "leader", 1), (3, "c1", "follower", 2)]).timeline
     asked = {2.9: "c1", 3: None, 3.5: None}
     assert {at_s: timeline.controller_at(ns(at_s)) for at_s in asked} == asked
+
+
+@pytest.mark.parametrize(("own", "words"), [("", "master of epoch 4"), ("term", "master of term 4")])
+def test_leaders_are_numbered_in_the_words_of_their_system(own, words):
+    context = context_of(said=[(1.0, "b1", "master", 4), (2.0, "b1", "master", 4)], epoch_word=own)
+    assert standing(context, "b1", ns(1.5), leads=True) == words
+    assert context.run.epoch_word(CONTROLLERS) == "term"
+    assert context.run.epoch_word("something that nobody named") == "epoch"

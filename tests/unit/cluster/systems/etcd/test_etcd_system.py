@@ -117,7 +117,9 @@ def test_a_member_is_told_of_the_others_and_of_the_settings():
 def test_a_learner_joins_the_members_and_is_a_replica():
     view = view_of(SYSTEM, **{"cluster.learners": "1"})
     assert [(node.name, node.role) for node in view.nodes[2:]] == [("n3", "member"), ("l1", "learner")]
-    assert SYSTEM.subjects(view.settings, 4) == (Subject(name="etcd", nodes=("n1", "n2", "n3", "l1")),)
+    assert SYSTEM.subjects(view.settings, 4) == (
+        Subject(name="etcd", nodes=("n1", "n2", "n3", "l1"), epoch_word="term"),
+    )
     launch = SYSTEM.launch(view.nodes[3], "/home/l1", "/cache", view)
     peer, data, *rest = launch.argv[4:]
     assert (launch.argv[:4], peer, data) == (
@@ -135,10 +137,12 @@ def test_a_learner_joins_the_members_and_is_a_replica():
 
 
 def test_one_group_of_all_members_serves_every_key():
-    assert SYSTEM.subjects(SYSTEM.resolve({}), 4) == (Subject(name="etcd", nodes=("n1", "n2", "n3")),)
+    assert SYSTEM.subjects(SYSTEM.resolve({}), 4) == (
+        Subject(name="etcd", nodes=("n1", "n2", "n3"), epoch_word="term"),
+    )
     five = SYSTEM.resolve({"cluster.members": "5"})
     assert [spec.name for spec in SYSTEM.topology(five)] == ["n1", "n2", "n3", "n4", "n5"]
-    assert SYSTEM.subjects(five, 4) == (Subject(name="etcd", nodes=("n1", "n2", "n3", "n4", "n5")),)
+    assert SYSTEM.subjects(five, 4) == (Subject(name="etcd", nodes=("n1", "n2", "n3", "n4", "n5"), epoch_word="term"),)
     with pytest.raises(UsageError, match="auto-compaction-retention=5s: a whole number of revisions"):
         SYSTEM.resolve({"auto-compaction-mode": "revision", "auto-compaction-retention": "5s"})
 
