@@ -1,0 +1,72 @@
+"""Findings: each is read whole from its file, and its page tells runs and controls apart."""
+
+import importlib
+from typing import Any
+
+import pytest
+from repository import ROOT
+
+from chaos.plugins import load
+from checkers.anomalies.catalogue import built_in
+
+
+@pytest.fixture
+def findings(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("findings")
+
+
+def row(command: str, exit_code: int, count: int, seed: int = 1) -> dict[str, Any]:
+    return {
+        "finding": "one",
+        "command": command,
+        "exit": exit_code,
+        "valid": exit_code == 0,
+        "sentence": f"exit {exit_code}",
+        "reason": "",
+        "seed": seed,
+        "run": f"{command} {seed}",
+        "commit": "0123456789",
+        "began": "2026-01-01",
+        "counts": {"ok": 7},
+        "anomalies": {"lost-write": count},
+        "minimal": [{"f": "add"}] if count else [],
+    }
+
+
+def test_each_finding_names_a_system_an_anomaly_and_is_alone_with_its_name(findings):
+    every = findings.findings()
+    assert len({one.name for one in every}) == len(every)
+    for one in every:
+        assert bool(one.command) != bool(one.seen), one.name
+        assert bool(one.control) == bool(one.repaired), one.name
+        for command in filter(None, (one.command, one.control)):
+            assert "--seed {seed}" in command, one.name
+            load("systems", findings._system(command))
+            assert one.anomaly in built_in(), one.name
+
+
+def test_runs_and_controls_are_jobs_of_their_own_system(findings):
+    jobs = findings.jobs_of("redis-lost-at-failover", [3])
+    assert [(job.system, job.key["command"].endswith("--seed 3")) for job in jobs] == [("redis", True)] * 2
+    assert ["client.wait=2" in job.command for job in jobs] == [False, True]
+
+
+def test_a_page_shows_the_control_beside_the_finding_and_a_history_of_the_finding_alone(findings):
+    one = findings.Finding(
+        name="one",
+        title="Lost",
+        text="It is lost.",
+        anomaly="lost-write",
+        command="chaos run --system redis --seed {seed}",
+        control="chaos run --system redis --set client.wait=2 --seed {seed}",
+        repaired="clients wait",
+    )
+    rows = [row(one.command.format(seed=1), 1, 5), row(one.control.format(seed=1), 0, 0)]
+    said = "\n".join(findings.section(one, rows, {}))
+    shown, _, beside = said.partition("Control: clients wait.")
+    assert "| 1 | 1 | 7 | 5 | exit 1 |" in shown
+    assert "exit 0" not in shown
+    assert "| 1 | 0 | 7 | 0 | exit 0 |" in beside
+    assert "Minimal history, from seed 1:" in beside
+    assert "Not run yet." in findings.section(one, [], {})
