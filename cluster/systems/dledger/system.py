@@ -1,7 +1,6 @@
 """DLedger as the harness knows it: the plugin behind ``--system dledger``."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from chaos.core.client import Client
@@ -9,9 +8,9 @@ from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
 from cluster.host import NodeSpec
-from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems._shared import maven, routing
+from cluster.systems._shared import routing
+from cluster.systems._shared.of_jars import Jars, OfJars
 from cluster.systems.dledger import launch as launch_of
 from cluster.systems.dledger import programs
 from cluster.systems.dledger import settings as settings_of
@@ -19,37 +18,21 @@ from cluster.systems.dledger.outcomes import NOT_LEADER
 from cluster.systems.dledger.settings import GROUP, ROLE
 
 
-class DLedger:
+class DLedger(OfJars):
     """DLedger, 0.4.3 or another version from 0.1 on: three or five nodes that keep one log.
 
     Implements ``cluster.system.System``, ``cluster.versions.HasVersions`` and ``TakesBuilds``; only ``fetch`` and
     ``built`` are not pure.
-
-    Args:
-        version: of the program.
-        build: the folder of somebody's own build of it.
     """
 
     name = "dledger"
     refusals = (NOT_LEADER,)
     build_holds = programs.HOLDS
+    jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "queue"
     start_order = ((ROLE,),)
     settings_help: Mapping[str, str] = settings_of.HELP
-
-    def __init__(self, version: str = programs.VERSION, build: Path | None = None) -> None:
-        self.version = version
-        self._build = build
-
-    def at(self, version: str) -> "DLedger":
-        """Another version. Raises UsageError: it is none."""
-        programs.distribution(version)
-        return DLedger(version)
-
-    def built(self, folder: Path) -> "DLedger":
-        """The build in a folder, whose jar says its version. Raises UsageError."""
-        return DLedger(programs.version_in(folder), folder)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""
@@ -66,14 +49,6 @@ class DLedger:
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``settings.promises``."""
         return settings_of.promises(settings)
-
-    def fetch(self, say: Callable[[str], None]) -> Path:
-        """The folder that holds the jars: somebody's own, or as Maven fetches them."""
-        return self._build if self._build is not None else maven.fetch(programs.distribution(self.version), say)
-
-    def needs(self) -> Need:
-        """A Java, and the jars or a Maven to fetch them."""
-        return maven.needs(programs.distribution(self.version))
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """See ``launch.launch``."""

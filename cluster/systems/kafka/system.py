@@ -1,7 +1,6 @@
 """Kafka as the harness knows it: the plugin behind ``--system kafka``."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from chaos.core.client import Client
@@ -9,46 +8,30 @@ from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
 from cluster.host import NodeSpec
-from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems._shared import maven, routing
+from cluster.systems._shared import routing
+from cluster.systems._shared.of_jars import Jars, OfJars
 from cluster.systems.kafka import launch as launch_of
 from cluster.systems.kafka import programs
 from cluster.systems.kafka import settings as settings_of
 from cluster.systems.kafka.settings import BROKER, CONTROLLER
 
 
-class Kafka:
+class Kafka(OfJars):
     """Kafka without ZooKeeper, 4.3 or another version: three brokers, and three controllers or none of their own.
 
     Implements ``cluster.system.System``, ``cluster.versions.HasVersions`` and ``TakesBuilds``; only ``fetch`` and
     ``built`` are not pure.
-
-    Args:
-        version: of the program.
-        build: the folder of somebody's own build of it.
     """
 
     name = "kafka"
     refusals = ("NOT_LEADER_OR_FOLLOWER", "NOT_ENOUGH_REPLICAS")
     build_holds = programs.HOLDS
+    jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({BROKER: "replica", CONTROLLER: "controller"})
     workload = "queue"
     start_order = ((BROKER, CONTROLLER),)
     settings_help: Mapping[str, str] = settings_of.HELP
-
-    def __init__(self, version: str = programs.VERSION, build: Path | None = None) -> None:
-        self.version = version
-        self._build = build
-
-    def at(self, version: str) -> "Kafka":
-        """Any version from 3.3.0 on. Raises UsageError for an older one."""
-        programs.distribution(version)
-        return Kafka(version)
-
-    def built(self, folder: Path) -> "Kafka":
-        """The build in a folder, whose jars say its version. Raises UsageError."""
-        return Kafka(programs.version_in(folder), folder)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""
@@ -65,14 +48,6 @@ class Kafka:
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``settings.promises``."""
         return settings_of.promises(settings)
-
-    def fetch(self, say: Callable[[str], None]) -> Path:
-        """The folder that holds the jars: somebody's own, or as Maven fetches them."""
-        return self._build if self._build is not None else maven.fetch(programs.distribution(self.version), say)
-
-    def needs(self) -> Need:
-        """A Java, and the jars or a Maven to fetch them."""
-        return maven.needs(programs.distribution(self.version))
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """See ``launch.launch``."""

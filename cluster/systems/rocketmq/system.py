@@ -1,7 +1,6 @@
 """RocketMQ as the harness knows it: the plugin behind ``--system rocketmq``."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from chaos.core.client import Client
@@ -10,9 +9,9 @@ from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, POPS, F
 from cluster.bug import Bug
 from cluster.host import NodeSpec
-from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems._shared import maven, routing
+from cluster.systems._shared import routing
+from cluster.systems._shared.of_jars import Jars, OfJars
 from cluster.systems.rocketmq import artefacts as artefacts_of
 from cluster.systems.rocketmq import launch as nodes
 from cluster.systems.rocketmq import promises
@@ -21,15 +20,11 @@ from cluster.systems.rocketmq import topology as shape
 from cluster.systems.rocketmq.artefacts import VERSION
 
 
-class RocketMQ:
+class RocketMQ(OfJars):
     """Apache RocketMQ 5: name servers, controllers where the mode has them, one replica group of brokers.
 
     Implements ``cluster.system.System``, ``cluster.versions.HasVersions`` and ``TakesBuilds``; every method but
     ``fetch`` and ``built`` is pure.
-
-    Args:
-        version: of the program.
-        build: the folder of somebody's own build of it.
     """
 
     name = "rocketmq"
@@ -39,6 +34,7 @@ class RocketMQ:
         "SERVICE_NOT_AVAILABLE",
     )
     build_holds = artefacts_of.HOLDS
+    jars = Jars(VERSION, artefacts_of.distribution, artefacts_of.version_in)
     roles: Mapping[str, RoleKind] = nodes.ROLES
     # Seven JVMs that start at once starve each other: a broker elected meanwhile misses its heartbeats, is
     # replaced in an epoch that is as empty as its own, and 5.5.0 then never lets it back in (docs/results/findings.md).
@@ -46,18 +42,6 @@ class RocketMQ:
     start_order = (("namesrv", "controller"), ("broker",))
     bugs: Mapping[str, Bug] = MappingProxyType({})
     settings_help: Mapping[str, str] = keys.HELP
-
-    def __init__(self, version: str = VERSION, build: Path | None = None) -> None:
-        self.version = version
-        self._build = build
-
-    def at(self, version: str) -> "RocketMQ":
-        """Another version of Maven's registry. Raises UsageError: it has no such version for certain."""
-        return RocketMQ(artefacts_of.distribution(version).version)
-
-    def built(self, folder: Path) -> "RocketMQ":
-        """The build in a folder, whose jars say its version. Raises UsageError."""
-        return RocketMQ(artefacts_of.version_in(folder), folder)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """See ``settings.resolve``."""
@@ -78,14 +62,6 @@ class RocketMQ:
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``promises.of``."""
         return promises.of(settings)
-
-    def fetch(self, say: Callable[[str], None]) -> Path:
-        """Somebody's own jars, or those that Maven fetches."""
-        return self._build or maven.fetch(artefacts_of.distribution(self.version), say)
-
-    def needs(self) -> Need:
-        """A Java, and the jars or a Maven to fetch them."""
-        return maven.needs(artefacts_of.distribution(self.version))
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """See ``launch.launch``."""

@@ -1,7 +1,6 @@
 """ZooKeeper as the harness knows it: the plugin behind ``--system zookeeper``."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -13,10 +12,10 @@ from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
-from cluster.needs import Need
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
-from cluster.systems._shared import maven, routing
+from cluster.systems._shared import routing
+from cluster.systems._shared.of_jars import Jars, OfJars
 from cluster.systems.zookeeper import programs
 from cluster.systems.zookeeper import settings as settings_of
 from cluster.systems.zookeeper.servers import CLIENT_PORT, NO_SESSION, numbers
@@ -59,37 +58,21 @@ log4j.appender.OUT.layout.ConversionPattern=%d{ISO8601} [%t] %-5p %c{1} - %m%n
 _START: Final = 'mkdir -p data && cp myid data/myid && exec "$@"'
 
 
-class ZooKeeper:
+class ZooKeeper(OfJars):
     """ZooKeeper, 3.9 or another version: three or five voters, and observers.
 
     Implements ``cluster.system.System``, ``cluster.versions.HasVersions`` and ``TakesBuilds``; only ``fetch`` and
     ``built`` are not pure.
-
-    Args:
-        version: of the program.
-        build: the folder of somebody's own build of it.
     """
 
     name = "zookeeper"
     refusals = (NO_SESSION,)
     build_holds = programs.HOLDS
+    jars = Jars(programs.VERSION, programs.distribution, programs.version_in)
     roles: Mapping[str, RoleKind] = MappingProxyType({VOTER: "replica", OBSERVER: "replica"})
     workload = "register"
     start_order = ((VOTER, OBSERVER),)
     settings_help: Mapping[str, str] = settings_of.HELP
-
-    def __init__(self, version: str = programs.VERSION, build: Path | None = None) -> None:
-        self.version = version
-        self._build = build
-
-    def at(self, version: str) -> "ZooKeeper":
-        """Any version from 3.5.5 on. Raises UsageError for an older one."""
-        programs.distribution(version)
-        return ZooKeeper(version)
-
-    def built(self, folder: Path) -> "ZooKeeper":
-        """The build in a folder, whose jars say its version. Raises UsageError."""
-        return ZooKeeper(programs.version_in(folder), folder)
 
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
         """All settings, checked, with the defaults filled in. Raises UsageError."""
@@ -111,14 +94,6 @@ class ZooKeeper:
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``settings.promises``."""
         return settings_of.promises(settings)
-
-    def fetch(self, say: Callable[[str], None]) -> Path:
-        """The folder that holds the jars: somebody's own, or as Maven fetches them."""
-        return self._build if self._build is not None else maven.fetch(programs.distribution(self.version), say)
-
-    def needs(self) -> Need:
-        """A Java, and the jars or a Maven to fetch them."""
-        return maven.needs(programs.distribution(self.version))
 
     def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
         """A server knows the others from its file, and itself from ``myid``."""
