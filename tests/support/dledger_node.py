@@ -1,10 +1,10 @@
 """A node on the loopback that speaks DLedger's requests, and its observer: they answer what a test says."""
 
 import asyncio
-import contextlib
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
+from loopback_server import LoopbackServer
 
 from cluster.systems.dledger.ledger import APPEND, GET, SUCCESS, Ledger
 from cluster.systems.dledger.observers import Observer
@@ -22,7 +22,7 @@ def entry(index, body, magic=1):
     return {"index": index, "magic": magic, "body": [*body], "term": 1, "bodyCrc": 7, "pos": 0}
 
 
-class FakeNode:
+class FakeNode(LoopbackServer):
     """``answer``: a function of the kind of a request (append, get) and its fields.
 
     It gives JSON, ``Busy``, None for silence, or StopIteration, which ends the connection. ``asked``: the requests as
@@ -35,42 +35,32 @@ class FakeNode:
         self.connections = 0
         self.paused = False
 
-    async def __aenter__(self):
-        self._writers, self._serving = [], []
+    def linked(self, port):
+        self._serving = []
         self.resumed = asyncio.Event()
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.ledger = Ledger("n2", "127.0.0.1", self._server.sockets[0].getsockname()[1])
-        return self
-
-    async def __aexit__(self, *_):
-        self.ledger.close()
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        await self._server.wait_closed()
+        self.ledger = Ledger("n2", "127.0.0.1", port)
+        return self.ledger
 
     async def heard_out(self):
         """Wait until all that was sent on connections that have ended is read."""
         await asyncio.gather(*self._serving)
 
-    async def _serve(self, reader, writer):
-        self._writers.append(writer)
+    async def answer_on(self, reader, writer):
         self._serving.append(asyncio.current_task())
         self.connections += 1
         frames = FrameBuffer()
-        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
-            if self.paused:
-                await self.resumed.wait()
-            while data := await reader.read(1 << 16):
-                for request in frames.feed(data):
-                    fields = msgspec.json.decode(request.body)
-                    self.asked.append((KINDS[request.code], fields))
-                    said = self.answer(*self.asked[-1])
-                    if said is StopIteration:
-                        writer.transport.abort()
-                        return
-                    if said is not None:
-                        writer.write(framed(request.opaque, said))
+        if self.paused:
+            await self.resumed.wait()
+        while data := await reader.read(1 << 16):
+            for request in frames.feed(data):
+                fields = msgspec.json.decode(request.body)
+                self.asked.append((KINDS[request.code], fields))
+                said = self.answer(*self.asked[-1])
+                if said is StopIteration:
+                    writer.transport.abort()
+                    return
+                if said is not None:
+                    writer.write(framed(request.opaque, said))
 
 
 def framed(opaque, said):
@@ -85,34 +75,23 @@ def encoded(said):
     return msgspec.json.encode(said)
 
 
-class FakeObserver:
+class FakeObserver(LoopbackServer):
     """``tell``: a function of the path and what is asked there, which gives JSON, or a text for the status 500."""
 
     def __init__(self, tell):
         self.tell = tell
         self.asked = []
 
-    async def __aenter__(self):
-        self._writers = []
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.observer = Observer("127.0.0.1", self._server.sockets[0].getsockname()[1])
+    def linked(self, port):
+        self.observer = Observer("127.0.0.1", port)
         if self.tell is None:
-            self._server.close()
-        return self
+            self.away()
+        return self.observer
 
-    async def __aexit__(self, *_):
-        self.observer.close()
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        await self._server.wait_closed()
-
-    async def _serve(self, reader, writer):
-        self._writers.append(writer)
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            while True:
-                where = urlsplit((await reader.readuntil(b"\r\n\r\n")).split()[1].decode())
-                self.asked.append(where.path)
-                said = self.tell(where.path, {name: values[0] for name, values in parse_qs(where.query).items()})
-                status, body = (500, said.encode()) if isinstance(said, str) else (200, msgspec.json.encode(said))
-                writer.write(f"HTTP/1.1 {status} X\r\nContent-length: {len(body)}\r\n\r\n".encode() + body)
+    async def answer_on(self, reader, writer):
+        while True:
+            where = urlsplit((await reader.readuntil(b"\r\n\r\n")).split()[1].decode())
+            self.asked.append(where.path)
+            said = self.tell(where.path, {name: values[0] for name, values in parse_qs(where.query).items()})
+            status, body = (500, said.encode()) if isinstance(said, str) else (200, msgspec.json.encode(said))
+            writer.write(f"HTTP/1.1 {status} X\r\nContent-length: {len(body)}\r\n\r\n".encode() + body)

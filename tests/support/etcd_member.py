@@ -1,53 +1,41 @@
 """Members of etcd as far as they are asked: HTTP servers on the loopback that answer by path."""
 
-import asyncio
-import contextlib
 import re
 
 import msgspec
+from loopback_server import LoopbackServer
 
 from cluster.systems.etcd.gateway import Gateway
 
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
-class Member:
+class Member(LoopbackServer):
     """``answers``: path → what is said, or a function of the request's body that says it. None ends the connection."""
 
     def __init__(self, **answers):
         self.answers = {path.replace("__", "/"): answer for path, answer in answers.items()}
         self.asked = []
 
-    async def __aenter__(self):
-        self._writers = []
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.gateway = Gateway("127.0.0.1", self._server.sockets[0].getsockname()[1])
-        return self
+    def linked(self, port):
+        self.gateway = Gateway("127.0.0.1", port)
+        return self.gateway
 
-    async def __aexit__(self, *_):
-        self.gateway.close()
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        await self._server.wait_closed()
-
-    async def _serve(self, reader, writer):
-        self._writers.append(writer)
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                body = await reader.readexactly(int(_LENGTH.search(head)[1]))
-                path = head.split()[1].decode().strip("/")
-                told = msgspec.json.decode(body) if body else None
-                self.asked.append((path, told))
-                answer = self.answers.get(path)
-                answer = answer(told) if callable(answer) else answer
-                if answer is None:
-                    writer.transport.abort()
-                    return
-                status = 500 if "message" in answer else 200
-                sent = msgspec.json.encode(answer)
-                writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(sent)}\r\n\r\n".encode() + sent)
+    async def answer_on(self, reader, writer):
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            body = await reader.readexactly(int(_LENGTH.search(head)[1]))
+            path = head.split()[1].decode().strip("/")
+            told = msgspec.json.decode(body) if body else None
+            self.asked.append((path, told))
+            answer = self.answers.get(path)
+            answer = answer(told) if callable(answer) else answer
+            if answer is None:
+                writer.transport.abort()
+                return
+            status = 500 if "message" in answer else 200
+            sent = msgspec.json.encode(answer)
+            writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(sent)}\r\n\r\n".encode() + sent)
 
 
 def variables(member, leader, term=2, flags=()):

@@ -1,8 +1,9 @@
 """A broker on the loopback that speaks Kafka's protocol as far as clients and probes here ask."""
 
 import asyncio
-import contextlib
 import struct
+
+from loopback_server import LoopbackServer
 
 from cluster.systems.kafka.servers import Broker
 from cluster.systems.kafka.wire import Reader, array, blob, int8, int16, int32, int64, text
@@ -102,7 +103,7 @@ def synced(error=0):
     return ZERO + int16(error) + blob(b"")
 
 
-class FakeBroker:
+class FakeBroker(LoopbackServer):
     """A broker.
 
     ``answer``: a function of the number of a request and a reader of its body. It gives the body of the answer, None to
@@ -114,38 +115,23 @@ class FakeBroker:
         self.asked = []
         self.arrived = asyncio.Event()
 
-    async def __aenter__(self):
-        self._writers = []
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.link = Broker("127.0.0.1", self._server.sockets[0].getsockname()[1])
-        return self
+    def linked(self, port):
+        return Broker("127.0.0.1", port)
 
-    async def __aexit__(self, *_):
-        self.link.close()
-        self.stop()
-        await self._server.wait_closed()
-
-    def stop(self):
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-
-    async def _serve(self, reader, writer):
-        self._writers.append(writer)
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            while True:
-                frame = await reader.readexactly(*struct.unpack(">i", await reader.readexactly(4)))
-                api, _, number = struct.unpack_from(">hhi", frame)
-                head = Reader(frame, 8)
-                assert head.text() == "chaos"
-                flexible = api == QUORUM
-                if flexible:
-                    head.tags()
-                self.asked.append(api)
-                self.arrived.set()
-                said = self.answer(api, head)
-                if said is StopIteration:
-                    writer.transport.abort()
-                    return
-                if said is not None:
-                    writer.write(blob(int32(number) + (b"\0" if flexible else b"") + said))
+    async def answer_on(self, reader, writer):
+        while True:
+            frame = await reader.readexactly(*struct.unpack(">i", await reader.readexactly(4)))
+            api, _, number = struct.unpack_from(">hhi", frame)
+            head = Reader(frame, 8)
+            assert head.text() == "chaos"
+            flexible = api == QUORUM
+            if flexible:
+                head.tags()
+            self.asked.append(api)
+            self.arrived.set()
+            said = self.answer(api, head)
+            if said is StopIteration:
+                writer.transport.abort()
+                return
+            if said is not None:
+                writer.write(blob(int32(number) + (b"\0" if flexible else b"") + said))

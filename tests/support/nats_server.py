@@ -1,9 +1,9 @@
 """A server on the loopback that speaks NATS, and one that shows its state over HTTP: they answer what a test says."""
 
 import asyncio
-import contextlib
 
 import msgspec
+from loopback_server import LoopbackServer
 
 from cluster.systems.nats.jetstream import JetStream
 from cluster.systems.nats.servers import Monitor
@@ -43,7 +43,7 @@ class Status(Exception):  # noqa: N818 - an answer
 NOBODY = Status(" 503")
 
 
-class FakeNats:
+class FakeNats(LoopbackServer):
     """``answer``: a function of the subject, the body and the headers of a request.
 
     It gives JSON, a ``Status``, None for silence, or StopIteration, which ends the connection. ``asked``: the requests
@@ -59,44 +59,27 @@ class FakeNats:
         self.paused = False
         self.pings = pings
 
-    async def __aenter__(self):
-        self._writers = []
+    def linked(self, port):
         self._serving = []
         self.resumed = asyncio.Event()
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        self.link = JetStream("127.0.0.1", self.port)
-        return self
-
-    async def __aexit__(self, *_):
-        self.link.close()
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        await self._server.wait_closed()
+        return JetStream("127.0.0.1", port)
 
     async def heard_out(self):
         """Wait until all that was sent on connections that have ended is read."""
         await asyncio.gather(*self._serving)
 
-    def away(self):
-        """Refuse connections from now on."""
-        self._server.close()
-
-    async def _serve(self, reader, writer):
-        self._writers.append(writer)
+    async def answer_on(self, reader, writer):
         self._serving.append(asyncio.current_task())
         self.connections += 1
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            if self.paused:
-                await self.resumed.wait()
-            writer.write(INFO)
-            while True:
-                line = (await reader.readuntil(b"\r\n")).decode().strip()
-                self.said.append(line.split()[0])
-                if line.startswith(("PUB", "HPUB")) and not await self._request(line.split(), reader, writer):
-                    writer.transport.abort()
-                    return
+        if self.paused:
+            await self.resumed.wait()
+        writer.write(INFO)
+        while True:
+            line = (await reader.readuntil(b"\r\n")).decode().strip()
+            self.said.append(line.split()[0])
+            if line.startswith(("PUB", "HPUB")) and not await self._request(line.split(), reader, writer):
+                writer.transport.abort()
+                return
 
     async def _request(self, words, reader, writer):
         """Read a request and answer it; whether the connection stays."""
@@ -123,33 +106,22 @@ def framed(subject, answer):
     return f"MSG {subject} 1 {len(body)}\r\n".encode() + body + b"\r\n"
 
 
-class FakeMonitor:
+class FakeMonitor(LoopbackServer):
     """``shown``: by path what is shown, JSON; a path that is not there has the status 404."""
 
     def __init__(self, shown):
         self.shown = shown
 
-    async def __aenter__(self):
-        self._writers = []
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.monitor = Monitor("127.0.0.1", self._server.sockets[0].getsockname()[1])
+    def linked(self, port):
+        self.monitor = Monitor("127.0.0.1", port)
         if self.shown is None:
-            self._server.close()
-        return self
+            self.away()
+        return self.monitor
 
-    async def __aexit__(self, *_):
-        self.monitor.close()
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        await self._server.wait_closed()
-
-    async def _serve(self, reader, writer):
-        self._writers.append(writer)
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                path = head.split()[1].decode().partition("?")[0].strip("/")
-                body = msgspec.json.encode(self.shown.get(path, "none"))
-                status = 200 if path in self.shown else 404
-                writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    async def answer_on(self, reader, writer):
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            path = head.split()[1].decode().partition("?")[0].strip("/")
+            body = msgspec.json.encode(self.shown.get(path, "none"))
+            status = 200 if path in self.shown else 404
+            writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)

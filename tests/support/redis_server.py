@@ -1,7 +1,6 @@
 """A server on the loopback that speaks RESP: it answers each request, which is all commands that came together."""
 
-import asyncio
-import contextlib
+from loopback_server import LoopbackServer
 
 from chaos.core.runinfo import NodeInfo
 from cluster.systems._shared.pool import Pool
@@ -34,41 +33,29 @@ def sent(reply):
     return b"$-1\r\n" if reply is None else b"$%d\r\n%s\r\n" % (len(reply.encode()), reply.encode())
 
 
-class FakeServer:
+class FakeServer(LoopbackServer):
     """``answer``: a function of one command; StopIteration ends the connection. ``asked``: requests as they came."""
 
     def __init__(self, answer):
         self.answer = answer
         self.asked = []
 
-    async def __aenter__(self):
-        self._writers = []
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        self.link = Server(NodeInfo(name="x", role="server", address="127.0.0.1"))
-        Pool.__init__(self.link, "127.0.0.1", self.port, Resp)
-        return self
+    def linked(self, port):
+        link = Server(NodeInfo(name="x", role="server", address="127.0.0.1"))
+        Pool.__init__(link, "127.0.0.1", port, Resp)
+        return link
 
-    async def __aexit__(self, *_):
-        self.link.close()
-        self._server.close()
-        for writer in self._writers:
-            writer.transport.abort()
-        await self._server.wait_closed()
-
-    async def _serve(self, reader, writer):
-        self._writers.append(writer)
+    async def answer_on(self, reader, writer):
         data = b""
-        with contextlib.suppress(ConnectionError, asyncio.CancelledError):
-            while piece := await reader.read(1 << 16):
-                data += piece
-                commands = parsed(data)
-                if commands is None:
-                    continue
-                data = b""
-                self.asked.append(commands)
-                replies = [self.answer(command) for command in commands]
-                if all(reply is StopIteration for reply in replies):
-                    writer.transport.abort()
-                    return
-                writer.write(b"".join(map(sent, replies)))
+        while piece := await reader.read(1 << 16):
+            data += piece
+            commands = parsed(data)
+            if commands is None:
+                continue
+            data = b""
+            self.asked.append(commands)
+            replies = [self.answer(command) for command in commands]
+            if all(reply is StopIteration for reply in replies):
+                writer.transport.abort()
+                return
+            writer.write(b"".join(map(sent, replies)))

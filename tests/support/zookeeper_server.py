@@ -1,8 +1,8 @@
 """A server on the loopback that speaks ZooKeeper's client protocol and its four-letter words."""
 
-import asyncio
-import contextlib
 import struct
+
+from loopback_server import LoopbackServer
 
 from cluster.systems.zookeeper.jute import CHECK, CREATE, DELETE, GET_CHILDREN, GET_DATA, MULTI, SET_DATA, SYNC
 from cluster.systems.zookeeper.servers import Server
@@ -51,7 +51,7 @@ def conf(**lines):
     )
 
 
-class FakeServer:
+class FakeServer(LoopbackServer):
     """A server.
 
     ``answer``: a function of one request, of its kind, path, data and version as far as it has them. It gives the
@@ -68,38 +68,18 @@ class FakeServer:
         self.asked = []
         self.begun = 0
 
-    async def __aenter__(self):
-        self._writers = []
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        self.link = Server("127.0.0.1", self.port)
-        return self
+    def linked(self, port):
+        return Server("127.0.0.1", port)
 
-    async def __aexit__(self, *_):
-        self.link.close()
-        self.stop()
-        await self._server.wait_closed()
-
-    def stop(self):
-        self._server.close()
-        self.drop()
-
-    def drop(self):
-        """End every connection."""
-        for writer in self._writers:
-            writer.transport.abort()
-
-    async def _serve(self, reader, writer):
-        self._writers.append(writer)
-        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            first = await reader.readexactly(4)
-            if first.isalpha():
-                writer.write(self.words.get(first.decode(), "").encode())
-                writer.close()
-                return
-            if await self._begins(reader, writer, first):
-                while await self._answers(reader, writer):
-                    pass
+    async def answer_on(self, reader, writer):
+        first = await reader.readexactly(4)
+        if first.isalpha():
+            writer.write(self.words.get(first.decode(), "").encode())
+            writer.close()
+            return
+        if await self._begins(reader, writer, first):
+            while await self._answers(reader, writer):
+                pass
 
     async def _begins(self, reader, writer, first):
         greeting = await reader.readexactly(*struct.unpack(">i", first))

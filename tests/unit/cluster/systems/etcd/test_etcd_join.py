@@ -17,7 +17,7 @@ def joined(tmp_path, answers):
 
     async def scenario():
         members = [await Member(**own).__aenter__() for own in answers]
-        urls = [f"http://127.0.0.1:{one._server.sockets[0].getsockname()[1]}" for one in members]
+        urls = [f"http://127.0.0.1:{one.port}" for one in members]
         argv = [
             sys.executable,
             "-I",

@@ -28,7 +28,7 @@ def run(answers, act, **settings):
             members = [await stack.enter_async_context(Member(**(one or {}))) for one in answers]
             for member, one in zip(members, answers, strict=True):
                 if one is None:
-                    member._server.close()
+                    member.away()
             probe = EtcdProbe(view_of(Etcd(), **settings))
             gateways = dict(zip(NAMES, (member.gateway for member in members), strict=True))
             probe._gateways, probe._members = gateways, Members(gateways)

@@ -33,7 +33,7 @@ def read(answers, timeout_s=0.0, change=None):
             members = [await stack.enter_async_context(Member(**(one or {}))) for one in answers]
             for one, said in zip(members, answers, strict=True):
                 if said is None:
-                    one._server.close()
+                    one.away()
             reader = EtcdReplicas(VIEW)
             reader._gateways = dict(zip(NAMES, (one.gateway for one in members), strict=True))
             reader._peers = reader._gateways

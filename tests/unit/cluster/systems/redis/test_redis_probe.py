@@ -60,7 +60,7 @@ def run(answers, act, view=VIEW):
             for name, answer in answers.items():
                 fakes[name] = await stack.enter_async_context(FakeServer(answer))
                 if answer is None:
-                    fakes[name]._server.close()
+                    fakes[name].away()
                 probe._nodes.links[name] = fakes[name].link
             return await act(probe, fakes)
 
