@@ -15,6 +15,28 @@ from chaos.core.errors import UsageError
 from cluster.system import System
 
 _ASK_TIMEOUT_S: Final = 15.0
+_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+([-+][\w.+-]+)?", re.ASCII)
+
+Release = tuple[int, int]
+"""What settings, flags and where to get it depend on: (3, 5) of 3.5.4."""
+
+
+def read_release(version: str) -> Release | None:
+    """Pure: the release that a version belongs to; None if it is no version."""
+    found = _VERSION.fullmatch(version)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def release_of(version: str, example: str = "1.2.3") -> Release:
+    """Pure: the release that a version belongs to, which somebody asked for.
+
+    Raises:
+        UsageError: it is no version; the message shows ``example``.
+    """
+    release = read_release(version)
+    if release is None:
+        raise UsageError(f"--system-version {version}: write it like {example}")
+    return release
 
 
 @runtime_checkable

@@ -18,9 +18,9 @@ from cluster.systems._shared.weakest_promise import least
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.launch import LEARNER
 from cluster.systems.etcd.members import Members, Raft
-from cluster.systems.etcd.programs import release_of
 from cluster.systems.etcd.settings import FLAGS, GROUP, promises
 from cluster.systems.etcd.settings import flags_of as defaults_of
+from cluster.versions import release_of
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0

@@ -3,36 +3,20 @@
 All of it is pure but for ``version_in``.
 """
 
-import re
 from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import UsageError
 from cluster.systems._shared import debian
 from cluster.systems._shared.gomodules import GoProgram
-from cluster.versions import said_by
+from cluster.versions import release_of, said_by
 
 PACKAGE: Final = debian.Package("etcd", "etcd-server", "3.4.23", "8 MB")
 MODULE: Final = "go.etcd.io/etcd/server/v3"
 STORAGE: Final = "go.etcd.io/bbolt"
 HOLDS: Final = "the program etcd"
 FIRST_MODULE: Final = (3, 5)
-_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+([-+][\w.+-]+)?", re.ASCII)
-
-Release = tuple[int, int]
-"""What flags and defaults depend on: (3, 5) of 3.5.4."""
-
-
-def release_of(version: str) -> Release:
-    """The release that a version belongs to.
-
-    Raises:
-        UsageError: it is no version.
-    """
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        raise UsageError(f"--system-version {version}: write it like 3.5.4")
-    return int(found[1]), int(found[2])
+EXAMPLE: Final = "3.5.4"
 
 
 def check_had(version: str) -> None:
@@ -41,7 +25,7 @@ def check_had(version: str) -> None:
     Raises:
         UsageError: it is no version, or older than what there is.
     """
-    if release_of(version) < FIRST_MODULE and version != PACKAGE.version:
+    if release_of(version, EXAMPLE) < FIRST_MODULE and version != PACKAGE.version:
         there = f"{PACKAGE.version} (Debian's package), and 3.5.0 and later (built of Go modules)"
         raise UsageError(f"--system-version {version}: etcd can be had in {there}; name one of these")
 
@@ -65,5 +49,5 @@ def version_in(folder: Path) -> str:
     if not program.is_file():
         raise UsageError(f"no etcd in it; name a folder that holds {HOLDS}")
     version = said_by([str(program), "--version"], r"etcd Version: (\S+)")
-    release_of(version)
+    release_of(version, EXAMPLE)
     return version

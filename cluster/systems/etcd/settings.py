@@ -8,7 +8,7 @@ from typing import Final
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Promises
 from cluster.systems._shared import routing
-from cluster.systems.etcd.programs import Release
+from cluster.versions import Release
 
 GROUP: Final = "etcd"
 """What the Raft group is called in observations."""

@@ -24,6 +24,7 @@ from cluster.systems.etcd import settings as settings_of
 from cluster.systems.etcd.launch import LEARNER, MEMBER
 from cluster.systems.etcd.programs import PACKAGE
 from cluster.systems.etcd.settings import GROUP
+from cluster.versions import release_of
 
 _WORDS: Final[Mapping[str, type[Word]]] = {
     register.MODEL: register.F,
@@ -61,7 +62,7 @@ class Etcd:
         self.version = version
         self._build = build
         self._gofail = gofail
-        self._release = programs.release_of(version)
+        self._release = release_of(version, programs.EXAMPLE)
 
     def at(self, version: str) -> "Etcd":
         """Debian's version, or a later one. Raises UsageError for any other."""

@@ -6,13 +6,13 @@ from typing import Final
 
 from chaos.core.errors import UsageError
 from cluster.systems._shared import maven
+from cluster.versions import release_of
 
 VERSION: Final = "4.3.1"
 HOLDS: Final = "lib with Kafka's jars and slf4j-simple, as Maven copies them"
 FIRST: Final = (3, 3)
 """The first release whose brokers need no ZooKeeper."""
 _JARS: Final = re.compile(r"kafka_2\.1[23]-(?P<version>\d+\.\d+\.\d+(?:-\w+)?)\.jar")
-_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+(-\w+)?", re.ASCII)
 _OUR_LOG: Final = "org.slf4j:slf4j-simple:1.7.36"
 """It writes to standard output, whatever logging a version brings along."""
 
@@ -23,10 +23,7 @@ def distribution(version: str) -> maven.Distribution:
     Raises:
         UsageError: it is no version, or too old a one.
     """
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        raise UsageError(f"--system-version {version}: write it like {VERSION}")
-    if (int(found[1]), int(found[2])) < FIRST:
+    if release_of(version, VERSION) < FIRST:
         raise UsageError(f"--system-version {version}: Kafka runs without ZooKeeper from 3.3.0 on; name a later one")
     jars = (f"org.apache.kafka:kafka_2.13:{version}", _OUR_LOG)
     return maven.Distribution("kafka", "Kafka", version, "about 50 MB", maven.pom_of("kafka", jars))

@@ -19,9 +19,9 @@ from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.nats import streams
 from cluster.systems.nats.jetstream import NO_STREAM, ApiRefused, Info, JetStream
-from cluster.systems.nats.programs import release_of
 from cluster.systems.nats.servers import JetStreamState, Servers
 from cluster.systems.nats.settings import ALWAYS, STOCK_SYNC, SYNC, SYNC_SINCE, promises, sync_interval_ns
+from cluster.versions import release_of
 
 _TIMEOUT_S: Final = 5.0
 _READY_TIMEOUT_S: Final = 1.0

@@ -3,14 +3,13 @@
 All of it is pure but for ``version_in``.
 """
 
-import re
 from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import UsageError
 from cluster.systems._shared import debian
 from cluster.systems._shared.gomodules import GoProgram
-from cluster.versions import said_by
+from cluster.versions import release_of, said_by
 
 PROGRAM: Final = "nats-server"
 PACKAGE: Final = debian.Package("nats", PROGRAM, "2.9.10", "4 MB", holds="usr/sbin")
@@ -19,22 +18,7 @@ HOLDS: Final = f"the program {PROGRAM}"
 FIRST: Final = (2, 9)
 """The first release whose buckets have all that clients here ask for."""
 
-_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+(-[\w.]+)?", re.ASCII)
-
-Release = tuple[int, int]
-"""What settings depend on: (2, 9) of 2.9.10."""
-
-
-def release_of(version: str) -> Release:
-    """The release that a version belongs to.
-
-    Raises:
-        UsageError: it is no version.
-    """
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        raise UsageError(f"--system-version {version}: write it like {PACKAGE.version}")
-    return int(found[1]), int(found[2])
+EXAMPLE: Final = PACKAGE.version
 
 
 def check_had(version: str) -> None:
@@ -43,7 +27,7 @@ def check_had(version: str) -> None:
     Raises:
         UsageError: it is no version, or older than what there is.
     """
-    if release_of(version) < FIRST:
+    if release_of(version, EXAMPLE) < FIRST:
         there = f"{PACKAGE.version} (Debian's package), and other versions from 2.9 on (built of Go modules)"
         raise UsageError(f"--system-version {version}: NATS can be had in {there}; name one of these")
 
@@ -60,5 +44,5 @@ def version_in(folder: Path) -> str:
     if not program.is_file():
         raise UsageError(f"no {PROGRAM} in it; name a folder that holds {HOLDS}")
     version = said_by([str(program), "--version"], r"nats-server: v(\S+)")
-    release_of(version)
+    release_of(version, EXAMPLE)
     return version

@@ -11,7 +11,7 @@ from chaos.core.errors import UsageError
 from chaos.core.runinfo import Promises
 from cluster.systems._shared import routing
 from cluster.systems.nats import streams
-from cluster.systems.nats.programs import Release
+from cluster.versions import Release
 
 ALWAYS: Final = "always"
 SYNC: Final = "server.syncInterval"

@@ -22,6 +22,7 @@ from cluster.systems.nats import settings as settings_of
 from cluster.systems.nats.launch import ROLE
 from cluster.systems.nats.outcomes import NOBODY
 from cluster.systems.nats.programs import PACKAGE
+from cluster.versions import release_of
 
 _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
     {register.MODEL: register.F, sets.MODEL: sets.F, counter.MODEL: counter.F, unique_ids.MODEL: unique_ids.F}
@@ -50,7 +51,7 @@ class Nats:
     def __init__(self, version: str = PACKAGE.version, build: Path | None = None) -> None:
         self.version = version
         self._build = build
-        self._release = programs.release_of(version)
+        self._release = release_of(version, programs.EXAMPLE)
 
     def at(self, version: str) -> "Nats":
         """Debian's version, or another from 2.9 on. Raises UsageError for any other."""

@@ -1,7 +1,6 @@
 """RocketMQ's jars in each version, and the native library that its brokers load."""
 
 import platform
-import re
 import zipfile
 from importlib.resources import files
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Final
 
 from chaos.core.errors import CapabilityError, DeployError, UsageError
 from cluster.systems._shared.maven import Distribution
+from cluster.versions import release_of
 
 VERSION: Final = "5.5.0"
 
@@ -37,7 +37,6 @@ DISTRIBUTION: Final = Distribution(
 )
 HOLDS: Final = "lib with RocketMQ's jars, as its distribution unpacks to"
 _FIRST: Final = (5, 0)
-_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+([-.]\w+)*", re.ASCII)
 _BROKER: Final = "rocketmq-broker-*.jar"
 
 
@@ -67,8 +66,5 @@ def version_in(folder: Path) -> str:
 
 
 def _check(version: str) -> None:
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        raise UsageError(f"--system-version {version}: write it like {VERSION}")
-    if (int(found[1]), int(found[2])) < _FIRST:
+    if release_of(version, VERSION) < _FIRST:
         raise UsageError(f"--system-version {version}: RocketMQ has controllers since 5.0.0; name that or a later one")

@@ -1,18 +1,17 @@
 """ZooKeeper's jars in each version. All of it is pure but for ``version_in``."""
 
-import re
 from pathlib import Path
 from typing import Final
 
 from chaos.core.errors import UsageError
 from cluster.systems._shared import maven
+from cluster.versions import read_release, release_of
 
 VERSION: Final = "3.9.5"
 HOLDS: Final = "lib with ZooKeeper's jars, as its distribution unpacks to"
 FIRST: Final = (3, 5)
 """The first release with all the lines that a server's file has here."""
 _JAR: Final = "zookeeper-*.jar"
-_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.\d+(-\w+)?", re.ASCII)
 _OUR_LOG: Final = ("org.slf4j:slf4j-api:2.0.13", "org.slf4j:slf4j-simple:2.0.13")
 """It writes to standard output, whatever logging a version brings along."""
 
@@ -23,10 +22,7 @@ def distribution(version: str) -> maven.Distribution:
     Raises:
         UsageError: it is no version, or too old a one.
     """
-    found = _VERSION.fullmatch(version)
-    if found is None:
-        raise UsageError(f"--system-version {version}: write it like {VERSION}")
-    if (int(found[1]), int(found[2])) < FIRST:
+    if release_of(version, VERSION) < FIRST:
         raise UsageError(f"--system-version {version}: ZooKeeper can be had from 3.5.5 on; name that or a later one")
     jars = (
         f"org.apache.zookeeper:zookeeper:{version}",
@@ -41,7 +37,7 @@ def version_in(folder: Path) -> str:
     """The version of the jars in the folder ``lib`` of a folder. Raises UsageError: there are none."""
     before, after = _JAR.split("*")
     names = [path.name.removeprefix(before).removesuffix(after) for path in (folder / "lib").glob(_JAR)]
-    versions = [name for name in names if _VERSION.fullmatch(name)]
+    versions = [name for name in names if read_release(name)]
     if len(versions) != 1:
         there = folder / "lib"
         raise UsageError(f"{len(versions)} {_JAR} in {there} instead of one; name a folder that holds {HOLDS}")
