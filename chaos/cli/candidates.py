@@ -166,7 +166,7 @@ def _nemesis(ctx: click.Context, text: str, before: str, *, several: bool) -> It
 
 
 def _parameters(entry: Any, given: str, before: str) -> Items:
-    """``NAME=`` of each parameter that is not given yet; behind ``=`` the default."""
+    """``NAME=`` of each parameter that is not given yet; behind ``=`` the default and all words."""
     from nemesis.faults.params import params_of
 
     if entry is None or entry.fault is None:
@@ -175,14 +175,25 @@ def _parameters(entry: Any, given: str, before: str) -> Items:
     known = params_of(entry.how.Params)
     name, equals, value = last.partition("=")
     if equals:
-        rows = [(f"{one.default:g}", f"the default; {one.range}") for one in known if one.name == name]
-        return _items(rows, value, f"{before}{done}{name}=")
+        meant = next((one for one in known if one.name == name), None)
+        return _values(meant, value, f"{before}{done}{name}=") if meant is not None else []
     taken = {part.partition("=")[0] for part in done.split(",")}
     return [
         CompletionItem(f"{before}{done}{one.name}=", type=OPEN, help=one.range)
         for one in known
         if one.name not in taken and one.name.startswith(name)
     ]
+
+
+def _values(one: Any, value: str, before: str) -> Items:
+    """The default of a parameter and its words; behind ``+`` the words that are not given yet."""
+    from nemesis.faults.params import JOIN
+
+    done, plus, last = value.rpartition(JOIN) if one.several else ("", "", value)
+    rows = [] if plus else [(one.typed_default, f"the default; {one.range}")]
+    taken = {*done.split(JOIN), *(word for word, _ in rows)}
+    rows += [(word, "") for word in one.words if word not in taken]
+    return _items(rows, last, before + done + plus)
 
 
 def _suffixes(topology: Any, suffix: str, before: str, *, leads: bool) -> Items:

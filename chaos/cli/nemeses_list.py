@@ -10,7 +10,7 @@ from msgspec.inspect import IntType
 
 from nemesis.faults.admin.admin_fault import action_of
 from nemesis.faults.fault import Fault
-from nemesis.faults.params import Param, params_of
+from nemesis.faults.params import Param, params_of, words_range
 from nemesis.plan.nemesis_names import ALL, NOOP, catalog, described
 from nemesis.targets.selectors import WHOM
 
@@ -20,6 +20,7 @@ EXAMPLES: Final = (
     ("minor-partition@controller", "fewer than half of the controllers"),
     ("random-loss:probability=0.5@broker", "half of the packets of some brokers"),
     ("random-delay:delay_ms=200,jitter_ms=0", "several parameters"),
+    ("leader-syscall-error:call=write+fsync,errno=ENOSPC", "words; + joins those of one parameter"),
     ("leader-kill,random-loss,major-suspend", "several nemeses, mixed"),
 )
 """Names as they are typed, and what each shows; the roles and subjects are those of the system."""
@@ -81,17 +82,25 @@ def _told(fault: type[Fault]) -> str:
         parts.append(f"WHOM is {' or '.join(whom)}" if whom else "without WHOM")
     if action := action_of(fault):
         parts.append(f"the system's admin interface must offer {action}")
-    parts += [f"{one.name}={_number(one.default)} ({bounds(one)})" for one in params_of(fault.Params)]
+    parts += [f"{one.name}={_default(one)} ({bounds(one)})" for one in params_of(fault.Params)]
     return "; ".join(parts)
 
 
 def bounds(one: Param) -> str:
-    """What a parameter may be: ``from 0 to 1``, ``above 0 up to 1``, ``whole, from 1 to 1000``."""
-    field: Any = one.field
+    """What a parameter may be: ``from 0 to 1``, ``above 0 up to 1``, ``whole, from 1 to 1000``, ``link or node``."""
+    both = (_bounds(one.number) if one.number is not None else "", words_range(one.words, several=one.several))
+    return ", or ".join(filter(None, both))
+
+
+def _bounds(field: Any) -> str:
     to = "to" if field.ge is not None else "up to"
     limits = (("above", field.gt), ("from", field.ge), ("below", field.lt), (to, field.le))
     span = " ".join(f"{word} {_number(limit)}" for word, limit in limits if limit is not None) or "any number"
     return f"whole, {span}" if isinstance(field, IntType) else span
+
+
+def _default(one: Param) -> str:
+    return one.typed_default if isinstance(one.default, str | tuple) else _number(one.default)
 
 
 def _number(value: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.rand import SEEDS, stream
-from nemesis.faults.params import params_of
+from nemesis.faults.params import JOIN, Param, params_of
 from nemesis.plan.nemesis_names import catalog, parts
 
 TIME_LIMITS_S: Final = (20.0, 30.0, 60.0)
@@ -20,6 +20,7 @@ DURATIONS_S: Final = (0.5, 2.0, 5.0, 10.0)
 RATES: Final = (50.0, 100.0, 200.0)
 CLIENTS: Final = (2, 4, 8, 16)
 FAULTS_MOST: Final = 4
+WORDS_MOST: Final = 3
 _SHARES: Final = (0.1, 0.3, 0.6, 1.0)
 _EVEN: Final = 0.25
 
@@ -61,15 +62,21 @@ def faults(random: Random, nemeses: Sequence[str]) -> list[str]:
     """Some of the nemeses, sometimes with parameters, in the order in which they are offered."""
     number = min(len(nemeses), random.randint(1, FAULTS_MOST))
     taken = set(random.sample(range(len(nemeses)), number))
-    return [with_share(random, name) for place, name in enumerate(nemeses) if place in taken]
+    return [with_params(random, name) for place, name in enumerate(nemeses) if place in taken]
 
 
-def with_share(random: Random, text: str) -> str:
-    """A nemesis with another value of those of its parameters that are shares from 0 to 1, if it names none itself."""
+def with_params(random: Random, text: str) -> str:
+    """A nemesis with other words and other shares from 0 to 1 for its parameters, if it names none itself."""
     name, given, suffix = parts(text)
     entry = catalog()[name]
-    shares = [one for one in params_of(entry.how.Params) if one.field.le == 1] if entry.fault is not None else []
-    if given or not shares:
-        return text
-    said = ",".join(f"{one.name}={random.choice(_SHARES)}" for one in shares)
-    return f"{name}:{said}{'' if suffix is None else f'@{suffix}'}"
+    known = params_of(entry.how.Params) if entry.fault is not None and not given else ()
+    said = ",".join(f"{one.name}={value}" for one in known if (value := _drawn(random, one)))
+    return f"{name}:{said}{'' if suffix is None else f'@{suffix}'}" if said else text
+
+
+def _drawn(random: Random, one: Param) -> str:
+    """Another value of a parameter as it is typed; nothing of a number that is no share."""
+    if one.number is not None:
+        return str(random.choice(_SHARES)) if one.number.le == 1 else ""
+    taken = random.sample(one.words, random.randint(1, min(WORDS_MOST, len(one.words)))) if one.several else ()
+    return JOIN.join(word for word in one.words if word in taken) if taken else random.choice(one.words)

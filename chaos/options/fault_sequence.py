@@ -5,17 +5,19 @@ command line. A sequence is a list of steps, or a mapping with ``steps`` and ``r
 line. Does not know what a fault does: ``nemesis.plan`` does.
 """
 
+import re
 from typing import Any, Final
 
 import yaml
 
 from chaos.core.errors import UsageError
-from chaos.core.strict_yaml import Entry, Source, unknown
+from chaos.core.strict_yaml import Entry, Source, unknown, word
 from chaos.options.amounts import DAY_S, Amount
 from chaos.options.yaml_amounts import amount_in
 from nemesis.plan.sequence import UNTIL, Step, Steps, wrong_with
 
 EXAMPLE: Final = "{at: 10, nemesis: leader-kill@broker, duration: 20}"
+_WORDS: Final = re.compile(r"\w+(\+\w+)*")
 _KEYS: Final = ("nemesis", "duration", "at", "after")
 _TIME: Final = Amount("duration", 0, 30 * DAY_S)
 _OF_SEQUENCE: Final = ("steps", "repeat")
@@ -50,11 +52,18 @@ def _with_parameters(source: Source, entry: Entry) -> str:
         raise UsageError(f"{entry.where}: {entry.key}: parameters stand in a mapping, as {WITH_PARAMETERS}")
     if isinstance(entry.value, yaml.ScalarNode) and not entry.value.value:
         return entry.key
-    params = [
-        f"{one.key}={source.scalar(one.value, one.key, float):.12g}" for one in source.entries(entry.value, entry.key)
-    ]
+    params = [f"{one.key}={_value(source, one)}" for one in source.entries(entry.value, entry.key)]
     name, at, roles = entry.key.partition("@")
     return f"{name}{':' if params else ''}{','.join(params)}{at}{roles}"
+
+
+def _value(source: Source, entry: Entry) -> str:
+    """A parameter's value as it is typed: a number, or words."""
+    if word(entry.value) in ("a whole number", "a number"):
+        return f"{source.scalar(entry.value, entry.key, float):.12g}"
+    if word(entry.value) != "text" or not _WORDS.fullmatch(entry.value.value):
+        raise source.wrong(entry.value, entry.key, "a number, or words joined by +")
+    return str(entry.value.value)
 
 
 def steps_of(source: Source, node: yaml.Node) -> Steps:

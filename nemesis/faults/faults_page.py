@@ -19,6 +19,10 @@ machine cannot do.
 A nemesis is `NAME[:PARAM=VALUE[,PARAM=VALUE]][@role[+role]]`, e.g. `random-loss:probability=0.5@broker`. In a YAML file
 the same is `nemesis: {random-loss@broker: {probability: 0.5}}`.
 
+A value is a number or a word. Where a parameter takes several words, `+` joins them, e.g.
+`leader-syscall-error:call=write+fsync,errno=EIO,share=0.2`, in a YAML file
+`nemesis: {leader-syscall-error: {call: write+fsync, errno: EIO, share: 0.2}}`.
+
 `leader-` hits the leader of a subject: of a replica group, of a partition, of the controllers. Without a suffix each
 fault draws one replica group or partition; `@SUBJECT[+SUBJECT]` names some, `@controller` the controllers, `@all` all
 replica groups or partitions at once.
@@ -58,7 +62,7 @@ BESIDE: Final = (
     ("loss in bursts", "no", "by correlation", "by correlation", "`burst-loss`"),
     ("delay", "yes", "yes", "yes", "`delay`"),
     ("twice, altered, out of order", "no", "yes", "yes", "`duplicate`, `corrupt`, `reorder`"),
-    ("wrong bytes that reach a process", "no", "no", "no", "`corrupt:mend=1`"),
+    ("wrong bytes that reach a process", "no", "no", "no", "`corrupt:checksum=right`"),
     ("a rate", "no", "yes", "yes", "`throttle`"),
     ("connections reset, refused, cut", "no", "no", "HTTP only", "`reset`, `refuse`, `cut-after`"),
     ("only new connections, large packets, a port", "no", "no", "no", "`syn-drop`, `large-drop`, `block-port`"),
@@ -99,7 +103,9 @@ def _section(fault: type[Fault]) -> Iterator[str]:
     if params_of(fault.Params):
         yield "| parameter | default | may be | meaning |"
         yield "| --- | --- | --- | --- |"
-        yield from (f"| `{one.name}` | {one.default:g} | {one.range} | {one.help} |" for one in params_of(fault.Params))
+        yield from (
+            f"| `{one.name}` | {one.typed_default} | {one.range} | {one.help} |" for one in params_of(fault.Params)
+        )
         yield ""
 
 

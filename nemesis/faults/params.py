@@ -1,20 +1,28 @@
 """Parameters of faults: read from text or a mapping, checked against the fault's own struct, said in words.
 
-A fault's parameters are a msgspec struct. Its fields have defaults and bounds (``Annotated[float, Meta(gt=0, le=1,
-description="…")]``); ``extra={"unit": "ms"}`` names a unit.
+A fault's parameters are a msgspec struct whose fields have defaults. A number has bounds (``Annotated[float, Meta(gt=0,
+le=1, description="…")]``); ``extra={"unit": "ms"}`` names a unit. A word is one of a ``Literal``. A tuple of such words
+is typed with ``+`` between them (``call=write+fsync``). A number may also be a word (``int | Literal["all"]``).
 """
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec.inspect import FloatType, IntType, Metadata, StructType, type_info
+from msgspec.inspect import FloatType, IntType, LiteralType, Metadata, StructType, UnionType, VarTupleType, type_info
 
 from chaos.core.errors import UsageError
 
 EXAMPLE: Final = "random-loss:probability=0.5"
+JOIN: Final = "+"
+"""Stands between the words of a parameter that takes several."""
+
+_WORD: Final = re.compile(r"[A-Za-z]\w*")
+_SHOWN_MOST: Final = 20
+_SHOWN_OF_MORE: Final = 6
 
 
 class NoParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,68 +53,149 @@ def read(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> Any:
         UsageError: one line with the parameter, what it may be and what was given.
     """
     known = {one.name: one for one in params_of(kind)}
-    values: dict[str, float] = {}
+    values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
             near = get_close_matches(name, known, n=1)
             helps = f"did you mean {near[0]}?" if near else f"parameters: {', '.join(known) or 'none'}"
             raise UsageError(f"no parameter {name!r}; {helps}")
-        number = known[name].number(value)
-        if number is None:
-            raise UsageError(f"{name} {value}: give {known[name].range}")
-        values[name] = number
+        found = known[name].value(value)
+        if found is None:
+            raise UsageError(f"{name} {value}: {known[name].instead_of(value)}")
+        values[name] = found
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:  # what the struct itself says of several together
         raise UsageError(str(error)) from None
 
 
+def plain(params: msgspec.Struct) -> dict[str, Any]:
+    """Name and value of every parameter, as plans and events have them: numbers, and words as they are typed."""
+    values = msgspec.structs.asdict(params)
+    return {name: JOIN.join(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 class Param(msgspec.Struct, frozen=True):
-    """One parameter: its default, what it may be and what it means, in words; ``field`` is msgspec's view of it."""
+    """One parameter: its default, what it may be and what it means, in words.
+
+    ``number``: msgspec's view of the number that it may be. ``words``: those that it may be. ``several``: also some of
+    these together.
+    """
 
     name: str
     default: Any
     range: str
     help: str
-    field: Any
+    number: IntType | FloatType | None = None
+    words: tuple[str, ...] = ()
+    several: bool = False
 
-    def number(self, value: Any) -> float | None:
-        """A value that is a number or text, as a number; None if it may not be that."""
-        if isinstance(value, bool):
-            return None
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            return None
-        bounds, whole = self.field, isinstance(self.field, IntType)
-        good = (
-            math.isfinite(number)
-            and (number.is_integer() or not whole)
-            and (bounds.gt is None or number > bounds.gt)
-            and (bounds.ge is None or number >= bounds.ge)
-            and (bounds.lt is None or number < bounds.lt)
-            and (bounds.le is None or number <= bounds.le)
-        )
-        return (int(number) if whole else number) if good else None
+    @property
+    def typed_default(self) -> str:
+        """The default as it is typed."""
+        if isinstance(self.default, tuple):
+            return JOIN.join(self.default)
+        return self.default if isinstance(self.default, str) else f"{self.default:g}"
+
+    def value(self, given: Any) -> Any:
+        """What was given, as the struct has it; None if it may not be that."""
+        if self.several:
+            found = _parted(given)
+            good = len(set(found)) == len(found) and set(found) <= set(self.words)
+            return tuple(word for word in self.words if word in found) if good else None
+        if given in self.words:
+            return given
+        return None if self.number is None else _number(self.number, given)
+
+    def instead_of(self, given: Any) -> str:
+        """What to give in place of a wrong value, and the word that is nearest to it."""
+        found = _parted(given) if self.several else [str(given)]
+        wrong = next((word for word in found if word not in self.words), None)
+        if wrong is None:
+            return f"{next(word for word in found if found.count(word) > 1)} is given twice"
+        spelled = {word.lower(): word for word in self.words}
+        near = get_close_matches(wrong.lower(), spelled, n=1)
+        return f"give {self.range}{f'; did you mean {spelled[near[0]]}?' if near else ''}"
 
 
 def params_of(kind: type[msgspec.Struct]) -> tuple[Param, ...]:
     """The parameters of a fault, in their order.
 
     Raises:
-        TypeError: one that is no number, or that has no default.
+        TypeError: one that is neither a number nor words, or that has no default.
     """
     info = type_info(kind)
     assert isinstance(info, StructType)
+    hints = get_type_hints(kind, include_extras=True)
     found = []
     for field in info.fields:
         meta, inner = (field.type, field.type.type) if isinstance(field.type, Metadata) else (None, field.type)
-        if not isinstance(inner, IntType | FloatType) or field.default is msgspec.NODEFAULT:
-            raise TypeError(f"{kind.__name__}.{field.name}: a parameter of a fault is a number with a default")
+        words = _words(hints[field.name])
+        if not _is_param(inner) or not all(map(_WORD.fullmatch, words)) or field.default is msgspec.NODEFAULT:
+            raise TypeError(
+                f"{kind.__name__}.{field.name}: a parameter of a fault is a number or words, with a default"
+            )
         schema = (meta.extra_json_schema if meta is not None else None) or {}
         unit = ((meta.extra if meta is not None else None) or {}).get("unit", "")
-        found.append(Param(field.name, field.default, _range(inner, unit), schema.get("description", ""), inner))
+        number, several = _number_in(inner), isinstance(inner, VarTupleType)
+        ranges = (_range(number, unit) if number is not None else "", words_range(words, several=several))
+        may_be = ", or ".join(filter(None, ranges))
+        found.append(Param(field.name, field.default, may_be, schema.get("description", ""), number, words, several))
     return tuple(found)
+
+
+def words_range(words: Sequence[str], *, several: bool) -> str:
+    """``link or node``; of many words only some; nothing for none."""
+    if not words:
+        return ""
+    shown = words if len(words) <= _SHOWN_MOST else (*words[:_SHOWN_OF_MORE], f"{len(words) - _SHOWN_OF_MORE} others")
+    said = " or ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return f"{said}, or several joined by {JOIN}" if several else said
+
+
+def _parted(given: Any) -> list[str]:
+    return [word.strip() for word in str(given).split(JOIN)]
+
+
+def _number(bounds: Any, given: Any) -> float | None:
+    """A value that is a number or text, as a number; None if it is outside of the bounds."""
+    if isinstance(given, bool):
+        return None
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        return None
+    whole = isinstance(bounds, IntType)
+    good = (
+        math.isfinite(number)
+        and (number.is_integer() or not whole)
+        and (bounds.gt is None or number > bounds.gt)
+        and (bounds.ge is None or number >= bounds.ge)
+        and (bounds.lt is None or number < bounds.lt)
+        and (bounds.le is None or number <= bounds.le)
+    )
+    return (int(number) if whole else number) if good else None
+
+
+def _is_param(kind: Any) -> bool:
+    """Whether a field of that type is a number, a word, either of both, or several words."""
+    if isinstance(kind, VarTupleType):
+        return isinstance(kind.item_type, LiteralType)
+    kinds = kind.types if isinstance(kind, UnionType) else (kind,)
+    numbers = sum(isinstance(one, IntType | FloatType) for one in kinds)
+    return numbers <= 1 and numbers + sum(isinstance(one, LiteralType) for one in kinds) == len(kinds)
+
+
+def _number_in(kind: Any) -> IntType | FloatType | None:
+    kinds = kind.types if isinstance(kind, UnionType) else (kind,)
+    return next((one for one in kinds if isinstance(one, IntType | FloatType)), None)
+
+
+def _words(hint: Any) -> tuple[str, ...]:
+    """The words of a type, in the order in which it names them."""
+    if get_origin(hint) is Literal:
+        return tuple(map(str, get_args(hint)))
+    return tuple(word for inner in get_args(hint) for word in _words(inner))
 
 
 def _range(field: Any, unit: str) -> str:

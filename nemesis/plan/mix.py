@@ -16,6 +16,7 @@ import msgspec
 from chaos.core.errors import UsageError
 from chaos.core.rand import stream
 from nemesis.faults.fault import Fault
+from nemesis.faults.params import plain
 from nemesis.faults.registry import faults
 from nemesis.plan.mix_times import Slot
 from nemesis.plan.nemesis_names import ALL, NOOP, Choice, Entry, catalog, parse, parts, words
@@ -86,7 +87,7 @@ def _every(topology: Topology, missing: Mapping[str, str]) -> Iterator[Choice]:
 
 
 def _choice(entry: Entry, roles: tuple[str, ...]) -> Choice:
-    params = tuple(msgspec.structs.asdict(entry.how.Params()).items())
+    params = tuple(plain(entry.how.Params()).items())
     return Choice(f"{entry.name}@{'+'.join(roles)}" if roles else entry.name, entry, roles, params=params)
 
 

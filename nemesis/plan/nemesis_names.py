@@ -1,8 +1,8 @@
 """The names people type: each is whom times how, made of the faults that there are.
 
 A name is ``SELECTOR-FAULT`` or one of a few of their own, as in OpenChaos, with optional parameters
-(``:probability=0.5``) and an optional ``@role`` or ``@role+role``. ``noop`` plans nothing; ``all`` and lists of names
-are ``nemesis.plan.mix``'s business. Does not choose and does not act.
+(``:probability=0.5``, ``:call=write+fsync``) and an optional ``@role`` or ``@role+role``. ``noop`` plans nothing;
+``all`` and lists of names are ``nemesis.plan.mix``'s business. Does not choose and does not act.
 """
 
 from collections.abc import Mapping, Sequence
@@ -118,7 +118,7 @@ def _params(text: str, given: str, fault: type[Fault]) -> tuple[str, tuple[tuple
     """What was given, in the fault's order, as it is written; and the value of every parameter."""
     try:
         asked = params.split(given)
-        values = msgspec.structs.asdict(params.read(fault.Params, asked))
+        values = params.plain(params.read(fault.Params, asked))
     except UsageError as error:
         raise UsageError(f"--nemesis {text}: {error}") from None
     said = ",".join(f"{name}={values[name]}" for name in values if name in asked)
@@ -132,10 +132,11 @@ def described() -> list[tuple[str, str]]:
 
 
 def _params_help(entry: Entry) -> str:
-    """``; probability=0.8: a number above 0 and up to 1``."""
+    """``; probability=0.8: a number above 0 and up to 1``, ``; by=link: link or node``."""
     if entry.fault is None:
         return ""
-    return "".join(f"; {one.name}={one.default:g}: {one.range}" for one in params.params_of(entry.how.Params))
+    known = params.params_of(entry.how.Params)
+    return "".join(f"; {one.name}={one.typed_default}: {one.range}" for one in known)
 
 
 def _guess(word: str, known: Sequence[str]) -> str:

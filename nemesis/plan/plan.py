@@ -22,6 +22,7 @@ from nemesis.faults.registry import fault_named
 from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.plan.nemesis_names import Choice
+from nemesis.plan.older_plans import in_words
 from nemesis.targets.selectors import Selector
 from nemesis.targets.suffix import Whom, led_subjects, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology
@@ -392,8 +393,8 @@ def read_plan(path: Path) -> tuple[Row, ...]:
     for number, line in enumerate(lines, 1):
         try:
             row = decoder.decode(line)
-            row.read_params()
-            rows.append(row)
+            rows.append(msgspec.structs.replace(row, params=in_words(row.fault, row.params)))
+            rows[-1].read_params()
         except (msgspec.DecodeError, UsageError) as error:
             raise HistoryError(f"{path}:{number}: {error}") from None
     return tuple(rows)

@@ -92,8 +92,8 @@ READ_ONLY = ALL_OK | dict.fromkeys(CHANGES, errno.EROFS) | {"back": errno.ENOENT
     [
         ("disk-full", FULL, "10 of 10 writes fail with ENOSPC, 0 blocks are free"),
         ("disk-error", ALL_OK | {"fsync": errno.EIO}, "100 of 100 fsyncs fail with EIO"),
-        ("disk-error:fsync=0,read=1", ALL_OK | {"read": errno.EIO}, "100 of 100 reads fail with EIO"),
-        ("disk-error:fsync=0,write=1", ALL_OK | {"write": errno.EIO}, "100 of 100 writes fail with EIO"),
+        ("disk-error:op=read", ALL_OK | {"read": errno.EIO}, "100 of 100 reads fail with EIO"),
+        ("disk-error:op=write", ALL_OK | {"write": errno.EIO}, "100 of 100 writes fail with EIO"),
     ],
 )
 def test_what_fails_and_what_does_not(nemesis, expected, said, up, tmp_path):
@@ -165,7 +165,7 @@ def test_half_of_a_write_is_written_and_said_to_be(up, tmp_path):
         healed(run)
 
 
-@pytest.mark.parametrize("nemesis", ["disk-error:fsync=0", "disk-short-write:share=0"])
+@pytest.mark.parametrize("nemesis", ["disk-error:share=0", "disk-short-write:share=0"])
 def test_at_zero_nothing_happens_and_it_is_not_proven(nemesis, up, tmp_path):
     cluster, _ = up
     hit = cluster.nodes["b2"]
@@ -192,7 +192,7 @@ for _ in range(2000):
         failed += 1
 print(failed)
 """
-    with fault(up, tmp_path, "leader-disk-error:fsync=0,write=0.2") as run:
+    with fault(up, tmp_path, "leader-disk-error:op=write,share=0.2") as run:
         in_force(run)
         assert 320 <= int(python(hit, program)) <= 480
         healed(run)

@@ -110,8 +110,8 @@ def undone_by_somebody(run, host, *script):
     ("nemesis", "error", "undo"),
     [
         ("leader-blackhole@broker", "EINVAL", "ip -4 route flush proto 231"),
-        ("leader-blackhole:kind=1@broker", "EHOSTUNREACH", "ip -4 route flush proto 231"),
-        ("leader-blackhole:kind=2@broker", "EACCES", "ip -4 route flush proto 231"),
+        ("leader-blackhole:kind=unreachable@broker", "EHOSTUNREACH", "ip -4 route flush proto 231"),
+        ("leader-blackhole:kind=prohibit@broker", "EACCES", "ip -4 route flush proto 231"),
         ("leader-wrong-arp@broker", "TimeoutError", "ip -4 neigh flush nud permanent"),
     ],
 )

@@ -74,7 +74,7 @@ def errors(node, word, count=30):
 def test_calls_fail_with_the_errno_and_others_do_not(up, tmp_path):
     cluster, _ = up
     hit, other = cluster.nodes["b2"], cluster.nodes["b1"]
-    with fault(up, tmp_path, "leader-syscall-error:fdatasync=1,errno=28") as run:
+    with fault(up, tmp_path, "leader-syscall-error:call=fdatasync,errno=ENOSPC") as run:
         event = in_force(run)
         assert "100 of 100 probes of fdatasync fail with ENOSPC and 0 beside the supervisor" in event.evidence.summary
         assert event.evidence.details["probes"] == {"b2": {"fdatasync": {"hit": 100, "of": 100, "beside": 0}}}
@@ -88,7 +88,7 @@ def test_calls_fail_with_the_errno_and_others_do_not(up, tmp_path):
 
 def test_every_third_fails_and_no_other(up, tmp_path):
     hit = up[0].nodes["b2"]
-    with fault(up, tmp_path, "leader-syscall-error:fsync=3") as run:
+    with fault(up, tmp_path, "leader-syscall-error:call=fsync,every=3") as run:
         in_force(run)
         said = errors(hit, "fsync")
         first = said.index(errno.EIO)
@@ -98,7 +98,7 @@ def test_every_third_fails_and_no_other(up, tmp_path):
 
 def test_a_share_fails(up, tmp_path):
     hit = up[0].nodes["b2"]
-    with fault(up, tmp_path, "leader-syscall-error:rename=1,probability=0.3") as run:
+    with fault(up, tmp_path, "leader-syscall-error:call=rename,share=0.3") as run:
         in_force(run)
         said = errors(hit, "rename", 100)
         assert set(said) == {0, errno.EIO}
@@ -109,7 +109,7 @@ def test_a_share_fails(up, tmp_path):
 
 def test_calls_wait_as_long_as_was_asked_for(up, tmp_path):
     hit, other = up[0].nodes["b2"], up[0].nodes["b1"]
-    with fault(up, tmp_path, "leader-syscall-delay:fdatasync=1,delay_ms=150") as run:
+    with fault(up, tmp_path, "leader-syscall-delay:call=fdatasync,delay_ms=150") as run:
         assert "10 of 10 probes of fdatasync take 150 ms or longer" in in_force(run).evidence.summary
         seen = next_calls(hit, 5)
         assert all(took_s >= 0.15 for _, took_s in seen["fdatasync"])
@@ -122,7 +122,7 @@ def test_calls_wait_as_long_as_was_asked_for(up, tmp_path):
 
 def test_what_waits_goes_on_at_the_end(up, tmp_path):
     hit = up[0].nodes["b2"]
-    with fault(up, tmp_path, "leader-syscall-delay:fdatasync=1,delay_ms=600000") as run:
+    with fault(up, tmp_path, "leader-syscall-delay:call=fdatasync,delay_ms=600000") as run:
         assert "10 of 10 probes of fdatasync take 1000 ms or longer" in in_force(run).evidence.summary
         before = length(hit)
         Deadline("a moment", 0.5).wait()
@@ -134,7 +134,7 @@ def test_what_waits_goes_on_at_the_end(up, tmp_path):
 @pytest.mark.parametrize("nemesis", ["syscall-error", "syscall-delay"])
 def test_at_zero_nothing_happens_and_it_is_not_proven(nemesis, up, tmp_path):
     hit = up[0].nodes["b2"]
-    with fault(up, tmp_path, f"leader-{nemesis}:probability=0") as run:
+    with fault(up, tmp_path, f"leader-{nemesis}:share=0") as run:
         assert not run.await_stage("active").evidence.proven
         assert ask(hit.host, "tell", "0")["rules"] == "0"
         assert set(errors(hit, "fsync")) == {0}

@@ -61,7 +61,7 @@ def test_calls_fail_and_loops_compete(lab):
     targets = Targets(names=("b1",), participants=(), grudge={}, description="")
     cluster = Cluster("load", {"b1": node}, {})
     for fault, seen in (
-        (SyscallError(Scene(cluster, targets, hosts["client"], params=SyscallErrorParams(fdatasync=1))), errno.EIO),
+        (SyscallError(Scene(cluster, targets, hosts["client"], params=SyscallErrorParams(("fdatasync",)))), errno.EIO),
         (CpuLoad(Scene(cluster, targets, hosts["client"], params=CpuLoadParams(hogs=3))), 0),
     ):
         try:

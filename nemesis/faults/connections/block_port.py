@@ -5,7 +5,7 @@ compared with some just before.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -44,12 +44,16 @@ print(*sorted(found))
 """
 
 
+_ALL: Final = "all"
+
+
 class BlockPortParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which one."""
 
     port: Annotated[
-        int, Meta(ge=0, le=65535, description="the TCP port; 0 for every one on which the node's process listens")
-    ] = 0
+        Annotated[int, Meta(ge=1, le=65535)] | Literal["all"],
+        Meta(description="the TCP port; all: every one on which the node's process listens"),
+    ] = "all"
 
 
 class BlockPort(ConnectionFault):
@@ -76,7 +80,8 @@ class BlockPort(ConnectionFault):
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
         """Which port."""
-        return f"{' '.join(names)}, {f'port {params.port}' if params.port else 'every port'} blocked for other nodes"
+        which = "every port" if params.port == _ALL else f"port {params.port}"
+        return f"{' '.join(names)}, {which} blocked for other nodes"
 
     def rule(self, address: str) -> Rule:
         """What a peer sends to the port that was named."""
@@ -110,7 +115,7 @@ class BlockPort(ConnectionFault):
 
     def _ports(self, name: str) -> tuple[int, ...]:
         node = self._targets[name]
-        if self.params.port:
+        if self.params.port != _ALL:
             return (self.params.port,)
         pid = process.state(node).pid
         if pid is None:

@@ -1,12 +1,12 @@
 """Cut links, both ways, and open them one by one before the fault's end: for a while the network is half whole.
 
-A link is opened direction by direction (``by_node=0``), so that some nodes are heard that hear nobody; or all links
-between one node and the others at once (``by_node=1``). Beacons on all hosts tell for how long each link was silent.
+A link is opened direction by direction (``by=link``), so that some nodes are heard that hear nobody; or all links
+between one node and the others at once (``by=node``). Beacons on all hosts tell for how long each link was silent.
 """
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -29,6 +29,7 @@ SLACK_S: Final = 0.8
 
 _SILENCES: Final = 4
 
+By = Literal["link", "node"]
 Stages = tuple[frozenset[Link], ...]
 Spell = tuple[float, float | None]
 """When a link was cut and when it was opened, None if it is not; in seconds."""
@@ -41,9 +42,10 @@ class StagedHealParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     over_s: Annotated[
         float, Meta(ge=0.5, le=600, description="over how long they are opened after that", extra={"unit": "s"})
     ] = 3.0
-    by_node: Annotated[
-        int, Meta(ge=0, le=1, description="0: one direction of one link at a time; 1: all links of one node at a time")
-    ] = 0
+    by: Annotated[
+        By,
+        Meta(description="link: one direction of one link at a time; node: all links of one node at a time"),
+    ] = "link"
     order: Annotated[
         int, Meta(ge=0, le=1_000_000, description="which order they are opened in; another number, another order")
     ] = 0
@@ -70,7 +72,7 @@ class StagedHeal(ChangingCut):
         """Remember the scene; touch nothing."""
         super().__init__(scene)
         others = [name for name in scene.targets.participants if name not in scene.targets.names]
-        self._stages = stages(self.hit, scene.targets.names, others, self.params.by_node, self.params.order)
+        self._stages = stages(self.hit, scene.targets.names, others, self.params.by, self.params.order)
         self._changing = threading.Lock()
         """Held while links are opened, and while somebody looks at all of them."""
         self._cut_ns = 0
@@ -141,17 +143,17 @@ class StagedHeal(ChangingCut):
         return beside_others(evidence, disturbed)
 
 
-def stages(hit: frozenset[Link], names: Sequence[str], others: Sequence[str], by_node: int, order: int) -> Stages:
+def stages(hit: frozenset[Link], names: Sequence[str], others: Sequence[str], by: By, order: int) -> Stages:
     """Pure: which links are opened together, in order.
 
     Args:
         hit: the directions that are cut.
         names: the targets.
         others: who is on the other side; nobody where all nodes are cut off from each other.
-        by_node: 0: each direction by itself; 1: the others join the targets one by one, with all their links.
+        by: ``link``: each direction by itself; ``node``: the others join the targets one by one, with all links.
         order: draws another order for each number.
     """
-    if not by_node:
+    if by == "link":
         return tuple(frozenset({link}) for link in sorted(hit, key=lambda one: stream(order, "stage", *one).random()))
     joining = sorted(others or names, key=lambda name: stream(order, "stage", name).random())
     joined = set(names) if others else {joining.pop(0)}

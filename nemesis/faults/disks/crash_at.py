@@ -4,7 +4,7 @@ The process hears nothing of the operation any more: our file system (``mounts``
 answers nobody else. What was asked for before is done, and nothing after.
 """
 
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -30,7 +30,9 @@ class CrashAtParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """At which one."""
 
     nth: Annotated[int, Meta(ge=1, le=1_000_000, description="at which one from the fault's beginning on")] = 1
-    lose: Annotated[int, Meta(ge=0, le=1, description="1: what was not synced is gone as well")] = 1
+    unsynced: Annotated[
+        Literal["lost", "kept"], Meta(description="what becomes of what was not synced; lost as when power fails")
+    ] = "lost"
 
 
 class CrashAtFsync(PowerFailure):
@@ -47,6 +49,7 @@ class CrashAtFsync(PowerFailure):
         """Remember the scene; touch nothing."""
         super().__init__(scene)
         self._seen: dict[str, int] = {}
+        self._loses = self.params.unsynced == "lost"
 
     def act(self) -> None:
         """Let each disk wait for the k-th, and end what is left of a process that it killed."""
@@ -70,7 +73,7 @@ class CrashAtFsync(PowerFailure):
         self._act_on(node)
         self.before[node.name] = before
         self._seen[node.name] = max(int(disk.ask("rules").get(f"matched.{_RULE}", "0")) for disk in disks)
-        if self.params.lose:
+        if self._loses:
             self._lost[node.name] = self._disks[node.name].lose_unsynced(0)
         self._disks[node.name].go_on()
         for disk in disks:
@@ -84,7 +87,7 @@ class CrashAtFsync(PowerFailure):
         good, said = self._gone(name, now, self._ended.get(name, "lives"))
         exact = self._seen.get(name, 0) >= self.params.nth
         phrase = f"{said}, killed at its {self.word} number {self.params.nth}"
-        if not (good and exact and self.params.lose):
+        if not (good and exact and self._loses):
             return good and exact, phrase
         lost, seen = self._disks[name].canary_lost()
         return lost, f"{phrase}, {self._lost[name]}, {seen}"

@@ -4,7 +4,8 @@ What a failed write would have changed is as before. A failed sync makes nothing
 """
 
 import errno
-from typing import Annotated, ClassVar, Final
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -13,15 +14,15 @@ from nemesis.faults.disks.disk_fault import FSYNC, READ, WRITE, DiskFault, Order
 from nemesis.faults.fault import Fact
 
 _EIO: Final = str(errno.EIO)
-_OPS: Final = {"read": READ, "write": WRITE, "fsync": FSYNC}
+Op = Literal["read", "write", "fsync"]
+_OPS: Final[Mapping[Op, int]] = {"read": READ, "write": WRITE, "fsync": FSYNC}
 
 
 class DiskErrorParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which operations, and how many of them."""
 
-    read: Annotated[float, Meta(ge=0, le=1, description="share of the reads that fail")] = 0.0
-    write: Annotated[float, Meta(ge=0, le=1, description="share of the writes that fail")] = 0.0
-    fsync: Annotated[float, Meta(ge=0, le=1, description="share of the fsyncs that fail")] = 1.0
+    op: Annotated[tuple[Op, ...], Meta(description="which operations fail")] = ("fsync",)
+    share: Annotated[float, Meta(ge=0, le=1, description="share of these that fail; 0 does nothing")] = 1.0
 
 
 class DiskError(DiskFault):
@@ -34,15 +35,15 @@ class DiskError(DiskFault):
     probes: ClassVar[int] = 100
 
     def orders(self) -> tuple[Order, ...]:
-        """One rule for each kind of operation of which some fail."""
-        shares = {word: getattr(self.params, word) for word in _OPS}
-        return tuple(Order(_OPS[word], "error", errno.EIO, share) for word, share in shares.items() if share > 0)
+        """One rule for each kind of operation."""
+        share = self.params.share
+        return tuple(Order(_OPS[word], "error", errno.EIO, share) for word in self.params.op) if share > 0 else ()
 
     def judge(self, seen: Probed, usual: Probed) -> Fact:  # noqa: ARG002 - nothing of before matters
         """Of each kind a share fails that can be one of what was asked for; none of a kind that was not."""
         said, good, any_failed = [], True, False
         for word in _OPS:
-            share, kind = getattr(self.params, word), getattr(seen, word)
+            share, kind = self.params.share if word in self.params.op else 0.0, getattr(seen, word)
             failed, others = kind.errors.get(_EIO, 0), kind.failed - kind.errors.get(_EIO, 0)
             least, most = bounds(share, self.probes)
             good &= least <= failed <= most and others == 0

@@ -7,7 +7,7 @@ still; a new one fails at once with the error of the route. Clients have other a
 import itertools
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -20,7 +20,9 @@ from nemesis.proof import evidence
 from nemesis.targets.grudge import Grudge, Link, one_way
 from nemesis.targets.selectors import Selector
 
-KINDS: Final = ("blackhole", "unreachable", "prohibit")
+Kind = Literal["blackhole", "unreachable", "prohibit"]
+"""Of a route, as ``ip route`` names them."""
+
 HELP: Final = "install iproute2, run as root"
 _PROTOCOL: Final = "231"
 """Marks our routes: a number that nobody has been given."""
@@ -33,9 +35,8 @@ class BlackholeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the sender is told."""
 
     kind: Annotated[
-        int,
-        Meta(ge=0, le=2, description="0: blackhole (EINVAL), 1: unreachable (EHOSTUNREACH), 2: prohibit (EACCES)"),
-    ] = 0
+        Kind, Meta(description="of the route: blackhole gives EINVAL, unreachable EHOSTUNREACH, prohibit EACCES")
+    ] = "blackhole"
 
 
 class Blackhole(KeptChange):
@@ -60,7 +61,7 @@ class Blackhole(KeptChange):
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
         """Which kind of route."""
-        return f"{' '.join(names)}, {KINDS[params.kind]} routes to the others"
+        return f"{' '.join(names)}, {params.kind} routes to the others"
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:
@@ -86,7 +87,7 @@ class Blackhole(KeptChange):
         """One route for each peer."""
         check_control(host, self.peers(name))
         routes = [
-            (KINDS[self.params.kind], f"{to.address}/32", "proto", _PROTOCOL, "metric", self._metric)
+            (self.params.kind, f"{to.address}/32", "proto", _PROTOCOL, "metric", self._metric)
             for to in self.peers(name)
         ]
         return Change(

@@ -1,11 +1,12 @@
 """Alter one bit of a share of the packets on links.
 
-A packet whose checksum is wrong is dropped by the kernel that receives it, and TCP sends it again; with ``mend`` the
-checksum is made right and the wrong bytes reach the process. Probes carry no checksum, so altered ones are counted.
+A packet whose checksum is wrong is dropped by the kernel that receives it, and TCP sends it again. With
+``checksum=right`` it is made right and the wrong bytes reach the process. Probes carry no checksum, so altered ones are
+counted.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta
@@ -21,9 +22,10 @@ class CorruptParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     probability: Annotated[
         float, Meta(ge=0, le=1, description="share of the packets that are altered; 0 does nothing")
     ] = 0.1
-    mend: Annotated[
-        int, Meta(ge=0, le=1, description="1: make the checksum right, so that the wrong byte reaches the process")
-    ] = 0
+    checksum: Annotated[
+        Literal["wrong", "right"],
+        Meta(description="of what was altered; right: made right, so that the wrong byte reaches the process"),
+    ] = "wrong"
 
 
 class Corrupt(StreamFault):
@@ -37,12 +39,12 @@ class Corrupt(StreamFault):
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
         """The share."""
-        how = ", checksums mended" if params.mend else ""
+        how = ", checksums mended" if params.checksum == "right" else ""
         return f"{' '.join(names)}, {params.probability * 100:.4g} % altered each way{how}"
 
     def orders(self) -> Mapping[str, Any]:
         """See ``PacketFault``."""
-        return {"do": "corrupt", "share": self.params.probability, "mend": self.params.mend}
+        return {"do": "corrupt", "share": self.params.probability, "mend": int(self.params.checksum == "right")}
 
     def shown(self, stream: Stream) -> bool:
         """All came, as many altered as chance allows."""

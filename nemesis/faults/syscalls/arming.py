@@ -61,14 +61,14 @@ def ask(host: Host, *words: str) -> Mapping[str, str] | None:
 
 
 class Supervised(msgspec.Struct, frozen=True):
-    """Has nodes start under the supervisor. ``calls``: what is asked for, by the names of parameters."""
+    """Has nodes start under the supervisor. ``calls``: what is asked for, by the words of ``calls``."""
 
     calls: frozenset[str] = frozenset()
 
     def for_params(self, params: Any) -> Arming | None:
         """See ``nemesis.arming.ForParams``: what is never hit need not be asked for."""
         assert isinstance(params, Calls)
-        return Supervised(frozenset(params.every())) if params.probability > 0 else None
+        return Supervised(frozenset(params.call)) if params.share > 0 else None
 
     def launch(self, launch: Launch, home: str) -> Launch:
         """See ``nemesis.arming.ChangesLaunch``: one filter asks for the calls of all faults of a run."""

@@ -1,4 +1,4 @@
-"""The system calls that can be hit, by the names of parameters: each stands for calls that do the same.
+"""The system calls that can be hit, by the words that name them: each stands for calls that do the same.
 
 Not among them: what would end a process in ways that no kernel does (``exit``, ``rt_sigreturn``, ``execve``, ``futex``,
 ``set_robust_list`` and their like), and what is answered without the kernel (``clock_gettime`` and others of the vDSO).
@@ -6,10 +6,17 @@ Not among them: what would end a process in ways that no kernel does (``exit``, 
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
+
+# fmt: off
+Call = Literal[
+    "open", "read", "pread", "write", "pwrite", "fsync", "fdatasync", "msync", "fallocate", "truncate", "rename",
+    "unlink", "mmap", "socket", "connect", "accept", "send", "recv", "clone", "io_uring_enter",
+]
+# fmt: on
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -35,7 +42,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "io_uring_enter": ("io_uring_enter",),
     }
 )
-"""Name of the parameter → the calls. The C sources beside this module know each of them."""
+"""Word → the calls. The C sources beside this module know each of them."""
 
 PROBED: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -45,43 +52,15 @@ PROBED: Final[Mapping[str, str]] = MappingProxyType(
 )
 """The call of each group that a probe makes: one that there is on every machine."""
 
-UNNAMED: Final = ("fsync", "fdatasync")
-"""What is hit where no call is named."""
-
-Every = Annotated[int, Meta(ge=0, le=1_000, description="hit every so many-th one; 0: none")]
-
 
 class Calls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which calls are hit; where none is named, each fsync and fdatasync. ``probability``: of those, a share."""
+    """Which calls are hit: of each kind every so many-th, by a count of its own, and of those a share."""
 
-    open: Every = 0
-    read: Every = 0
-    pread: Every = 0
-    write: Every = 0
-    pwrite: Every = 0
-    fsync: Every = 0
-    fdatasync: Every = 0
-    msync: Every = 0
-    fallocate: Every = 0
-    truncate: Every = 0
-    rename: Every = 0
-    unlink: Every = 0
-    mmap: Every = 0
-    socket: Every = 0
-    connect: Every = 0
-    accept: Every = 0
-    send: Every = 0
-    recv: Every = 0
-    clone: Every = 0
-    io_uring_enter: Every = 0
-    probability: Annotated[float, Meta(ge=0, le=1, description="and of these only such a share, drawn")] = 1.0
-
-    def every(self) -> dict[str, int]:
-        """Which calls are hit, by the names of parameters: every so many-th."""
-        named = {name: int(getattr(self, name)) for name in GROUPS if getattr(self, name)}
-        return named or dict.fromkeys(UNNAMED, 1)
+    call: Annotated[tuple[Call, ...], Meta(description="which calls are hit")] = ("fsync", "fdatasync")
+    every: Annotated[int, Meta(ge=1, le=1_000, description="hit every so many-th of each")] = 1
+    share: Annotated[float, Meta(ge=0, le=1, description="and of these only such a share, drawn; 0 does nothing")] = 1.0
 
 
 def members(names: frozenset[str]) -> str:
-    """The calls of these parameters, as the supervisor reads them: ``fdatasync+fsync``."""
+    """The calls of these words, as the supervisor reads them: ``fdatasync+fsync``."""
     return "+".join(call for name in GROUPS if name in names for call in GROUPS[name])

@@ -36,7 +36,7 @@ class SyscallDelay(SyscallFault):
     @classmethod
     def said(cls, params: Any) -> str:
         """How long."""
-        return f"{named(params.every(), params.probability)} waits {params.delay_ms:g} ms"
+        return f"{named(params)} waits {params.delay_ms:g} ms"
 
     def action(self) -> tuple[int, int]:
         """The wait."""

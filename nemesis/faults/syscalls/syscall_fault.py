@@ -8,7 +8,7 @@ end the node's own process must have made a call that was hit. A process that en
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -25,7 +25,7 @@ from nemesis.faults.disks.disk_fault import bounds
 from nemesis.faults.fault import Fact, Fault, Scene, on_each
 from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
 from nemesis.faults.syscalls import arming
-from nemesis.faults.syscalls.calls import PROBED, members
+from nemesis.faults.syscalls.calls import PROBED, Calls, members
 from nemesis.proof import evidence
 
 PATIENCE_MS: Final = 1000
@@ -69,7 +69,6 @@ class SyscallFault(Fault):
         super().__init__(scene)
         self._nodes: dict[str, Node] = {name: scene.cluster.nodes[name] for name in scene.targets.names}
         self._id = str(1 + secrets.randbelow(_RULE_IDS))
-        self._every = dict(self.params.every())
         self._hits: dict[str, int] = {}
         self._details: dict[str, dict[str, dict[str, int]]] = {}
         self._restarts = Restarts(scene.cluster.run_id, scene.serve_within_s)
@@ -108,11 +107,11 @@ class SyscallFault(Fault):
 
     def act(self) -> None:
         """Put the rule in place, on nodes whose process is under the supervisor."""
-        if not self.params.probability:
+        if not self.params.share:
             return
         errno, microseconds = self.action()
-        parts = (f"{members(frozenset({name}))}:{every}" for name, every in self._every.items())
-        share, seed = f"{self.params.probability:f}", str(secrets.randbits(60) | 1)
+        parts = (f"{members(frozenset({call}))}:{self.params.every}" for call in self.params.call)
+        share, seed = f"{self.params.share:f}", str(secrets.randbits(60) | 1)
         words = ("rule", self._id, str(errno), str(microseconds), share, seed, *parts)
 
         def put(name: str) -> None:
@@ -141,12 +140,12 @@ class SyscallFault(Fault):
         return good and bool(self._hits.get(name)), said
 
     def _seen(self, name: str, patience_ms: float, *, beside: bool) -> Fact:
-        if not self.params.probability:
-            return False, "nothing is hit: the probability is 0"
+        if not self.params.share:
+            return False, "nothing is hit: the share is 0"
         host, seen = self._nodes[name].host, process.state(self._nodes[name])
         if arming.ask(host, "tell", self._id) is None:
             return False, "its supervisor is gone"
-        facts = [self._probed(name, call, patience_ms, beside=beside) for call in self._every]
+        facts = [self._probed(name, call, patience_ms, beside=beside) for call in self.params.call]
         if seen.alive and self._is_unfiltered(host, seen.pid):
             facts.append((False, "the kernel does not ask about its process"))
         told = arming.ask(host, "tell", self._id)
@@ -161,7 +160,7 @@ class SyscallFault(Fault):
         host = self._nodes[name].host
         inside = self._hit(host, call, patience_ms, under=True)
         outside = self._hit(host, call, patience_ms, under=False) if beside else []
-        least, most = bounds(self.params.probability / self._every[call], len(inside))
+        least, most = bounds(self.params.share / self.params.every, len(inside))
         hit = sum(inside)
         self._details.setdefault(name, {})[call] = {"hit": hit, "of": len(inside), "beside": sum(outside)}
         said = f"{hit} of {len(inside)} probes of {call} {self.effect(patience_ms)}"
@@ -189,9 +188,9 @@ class SyscallFault(Fault):
                 failed[name] = self._restarts.why_not(name, alive=False)
                 return False, "its process is dead"
             told = arming.ask(node.host, "tell", self._id)
-            if self.params.probability and (told is None or str(seen.pid) not in told["pids"].split("+")):
+            if self.params.share and (told is None or str(seen.pid) not in told["pids"].split("+")):
                 return False, "its process has lost its supervisor"
-            hit = sum(sum(self._hit(node.host, call, PATIENCE_MS, under=True)) for call in self._every)
+            hit = sum(sum(self._hit(node.host, call, PATIENCE_MS, under=True)) for call in self.params.call)
             left = told is not None and told["rules"] != "0"
             phrase = f"{hit or 'no'} calls of probes are hit, {'a' if left else 'no'} rule is left"
             if name in self._restarts.ready_s:
@@ -240,7 +239,8 @@ def returned(text: str, count: int, call: str) -> list[Returned]:
     return seen
 
 
-def named(every: Mapping[str, int], probability: float) -> str:
-    """Pure: which calls, for people: ``every fsync, one in 3 write``, with the share."""
-    parts = [f"{'every' if number == 1 else f'one in {number}'} {name}" for name, number in every.items()]
-    return ", ".join(parts) + ("" if probability == 1 else f" ({probability:g} of them)")
+def named(params: Calls) -> str:
+    """Pure: which calls, for people: ``every fsync, every write``, or ``one in 3 write``, with the share."""
+    how = "every" if params.every == 1 else f"one in {params.every}"
+    parts = ", ".join(f"{how} {call}" for call in params.call)
+    return parts + ("" if params.share == 1 else f" ({params.share:g} of them)")

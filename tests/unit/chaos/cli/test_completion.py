@@ -50,6 +50,18 @@ def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("chaos run --nemesis random-loss:", ["open,random-loss:probability="]),
         ("chaos run --nemesis random-loss:probability=", ["plain,random-loss:probability=0.8"]),
         ("chaos run --nemesis random-delay:delay_ms=5,j", ["open,random-delay:delay_ms=5,jitter_ms="]),
+        *(
+            (f"chaos run --nemesis {typed}", [f"plain,{whole}" for whole in offered])
+            for typed, offered in (
+                ("leader-staged-heal:by=", ["leader-staged-heal:by=link", "leader-staged-heal:by=node"]),
+                ("leader-block-port:port=", ["leader-block-port:port=all"]),
+                ("leader-syscall-error:errno=EROF", ["leader-syscall-error:errno=EROFS"]),
+                ("noop,leader-disk-error:share=1,op=w", ["noop,leader-disk-error:share=1,op=write"]),
+                ("all-disk-error:op=write+", ["all-disk-error:op=write+read", "all-disk-error:op=write+fsync"]),
+                ("leader-syscall-delay:call=write+fd", ["leader-syscall-delay:call=write+fdatasync"]),
+                ("leader-staged-heal:by=link+", []),
+            )
+        ),
         ("chaos run --nemesis random-kill@", ["plain,random-kill@broker", "plain,random-kill@controller"]),
         ("chaos run --nemesis random-kill@broker+", ["plain,random-kill@broker+controller"]),
         ("chaos run --nemesis leader-kill@al", ["plain,leader-kill@all"]),
@@ -199,6 +211,7 @@ class Bash:
     [
         ("chaos compl", "<completion>"),
         ("chaos run --nemesis random-loss:", "<random-loss:probability=>"),
+        ("chaos run --nemesis leader-syscall-delay:call=write+fd", "<leader-syscall-delay:call=write+fdatasync>"),
         ("chaos run --nemesis noop,random-kill@con", "<noop,random-kill@controller>"),
         ("chaos run --set minInSync", "<minInSyncReplicas=>"),
         ("chaos run --set=bug=forget", "<--set=bug=forget-vote>"),

@@ -1,10 +1,19 @@
 """What a hunt draws: the same for the same seed, all of what is offered sooner or later, and nothing impossible."""
 
-from chaos.core.rand import stream
-from chaos.hunt.draw import FAULTS_MOST, Space, options_of, with_share
-from chaos.hunt.setting import setting_of
-from nemesis.plan.nemesis_names import words
+from typing import get_args
 
+from leading import subjects_of
+
+from chaos.core.rand import stream
+from chaos.hunt.draw import FAULTS_MOST, WORDS_MOST, Space, options_of, with_params
+from chaos.hunt.setting import setting_of
+from cluster.host import NodeSpec
+from nemesis.faults.syscalls.calls import Call
+from nemesis.plan.nemesis_names import parse, words
+from nemesis.targets.topology import Topology
+
+NODES = [NodeSpec(name=name, role="broker") for name in ("b1", "b2", "b3")]
+TOPOLOGY = Topology.of(NODES, {"broker": "replica"}, subjects_of(NODES))
 SPACE = Space(
     workloads=("queue", "ordered"), nemeses=("leader-kill", "random-loss@broker", "all-suspend", "minor-stop")
 )
@@ -37,10 +46,25 @@ def test_what_is_fixed_is_not_drawn_and_leaves_time_for_a_fault():
 
 
 def test_shares_are_drawn_unless_they_are_named():
-    drawn = {with_share(stream(1, number), "random-loss@broker") for number in range(50)}
+    drawn = {with_params(stream(1, number), "random-loss@broker") for number in range(50)}
     assert drawn == {f"random-loss:probability={share}@broker" for share in (0.1, 0.3, 0.6, 1.0)}
-    assert with_share(stream(1), "random-loss:probability=0.2") == "random-loss:probability=0.2"
-    assert with_share(stream(1), "leader-kill") == "leader-kill"
+    assert with_params(stream(1), "random-loss:probability=0.2") == "random-loss:probability=0.2"
+    assert with_params(stream(1), "leader-kill") == "leader-kill"
+
+
+def test_words_are_drawn_from_those_that_there_are():
+    texts = {with_params(stream(1, number), "leader-syscall-error@broker") for number in range(400)}
+    drawn = [dict(parse(text, TOPOLOGY).params) for text in texts]
+    assert {text.rpartition("@")[2] for text in texts} == {"broker"}
+    taken = [one["call"].split("+") for one in drawn]
+    assert {call for calls in taken for call in calls} == set(get_args(Call))
+    assert {len(calls) for calls in taken} == set(range(1, WORDS_MOST + 1))
+    assert {"EIO", "ENOSPC"} < {one["errno"] for one in drawn}
+    assert {one["every"] for one in drawn} == {1}, "a number that is no share keeps its default"
+    healed = {with_params(stream(1, number), "leader-staged-heal") for number in range(50)}
+    assert healed == {"leader-staged-heal:by=link", "leader-staged-heal:by=node"}
+    assert with_params(stream(1), "leader-block-port") == "leader-block-port"
+    assert with_params(stream(1), "leader-staged-heal:by=link") == "leader-staged-heal:by=link"
 
 
 def test_the_runs_of_a_system_can_begin_and_hit_what_hosts_can_do():

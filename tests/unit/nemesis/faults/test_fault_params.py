@@ -3,7 +3,7 @@
 import re
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 import pytest
@@ -42,6 +42,9 @@ class Waves(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     low_ms: Annotated[int, Meta(ge=0, extra={"unit": "ms"})] = 0
     steep: Annotated[float, Meta(gt=0, lt=1)] = 0.5
     free: float = 1.0
+    shore: Annotated[Literal["sand", "rock"], Meta(description="where they break")] = "sand"
+    colours: tuple[Literal["white", "green", "blue"], ...] = ("green", "blue")
+    boats: Annotated[int, Meta(ge=1)] | Literal["all"] = "all"
 
     def __post_init__(self):
         if self.low_ms > self.high_ms:
@@ -54,7 +57,20 @@ def test_parameters_say_what_they_may_be():
         ("low_ms", 0, "a whole number of ms from 0", ""),
         ("steep", 0.5, "a number above 0 and below 1", ""),
         ("free", 1.0, "a number", ""),
+        ("shore", "sand", "sand or rock", "where they break"),
+        ("colours", ("green", "blue"), "white, green or blue, or several joined by +", ""),
+        ("boats", "all", "a whole number from 1, or all", ""),
     ]
+    assert [one.typed_default for one in params.params_of(Waves)] == [
+        *("10", "0", "0.5", "1", "sand", "green+blue", "all")
+    ]
+
+
+def test_of_many_words_only_some_are_shown():
+    many = tuple(f"w{number}" for number in range(21))
+    assert params.words_range(many, several=False) == "w0, w1, w2, w3, w4, w5 or 15 others"
+    assert params.words_range(many[:20], several=False).endswith(", w18 or w19")
+    assert params.words_range(("alone",), several=False) == "alone"
 
 
 @pytest.mark.parametrize(
@@ -70,6 +86,15 @@ def test_parameters_say_what_they_may_be():
         ({"free": "much"}, "free much: give a number"),
         ({"free": True}, "free True: give a number"),
         ({"hihg_ms": "1"}, "no parameter 'hihg_ms'; did you mean high_ms?"),
+        ({"shore": "snad"}, "shore snad: give sand or rock; did you mean sand?"),
+        ({"shore": "ROCK"}, "shore ROCK: give sand or rock; did you mean rock?"),
+        ({"shore": "1"}, "shore 1: give sand or rock"),
+        ({"shore": "sand+rock"}, "shore sand+rock: give sand or rock"),
+        ({"colours": "white+geen"}, "give white, green or blue, or several joined by +; did you mean green?"),
+        ({"colours": "white+"}, "colours white+: give white, green or blue"),
+        ({"colours": "blue+white+blue"}, "colours blue+white+blue: blue is given twice"),
+        ({"boats": "0"}, "boats 0: give a whole number from 1, or all"),
+        ({"boats": "al"}, "boats al: give a whole number from 1, or all; did you mean all?"),
         ({"low_ms": "20"}, "low_ms 20: give at most high_ms, 10"),
     ],
 )
@@ -84,14 +109,32 @@ def test_the_edges_of_the_bounds_are_allowed():
     assert params.read(Waves, {"high_ms": "1000", "low_ms": "0", "steep": "0.999"}) == Waves(high_ms=1000, steep=0.999)
 
 
-def test_a_parameter_that_is_no_number_cannot_be_declared():
-    class Named(msgspec.Struct):
-        """Wrong on purpose."""
+def test_words_are_read_and_written_as_they_are_typed():
+    read = params.read(Waves, {"shore": "rock", "colours": " blue + white", "boats": "3"})
+    assert (read.shore, read.colours, read.boats) == ("rock", ("white", "blue"), 3)
+    plain = params.plain(read)
+    assert (plain["shore"], plain["colours"], plain["boats"]) == ("rock", "white+blue", 3)
+    assert params.read(Waves, plain) == read
+    assert params.read(Waves, {"boats": "all"}).boats == "all"
 
-        who: str = "b1"
 
-    with pytest.raises(TypeError, match=r"Named\.who: a parameter of a fault is a number with a default"):
-        params.params_of(Named)
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [
+        (str, "b1"),
+        (bool, True),
+        (Literal["a", "b"] | None, None),
+        (int | float | Literal["a"], 1),
+        (tuple[int, ...], (1,)),
+        (Literal["a+b", "c"], "c"),
+        (Literal["1", "c"], "c"),
+        (Literal["a"], msgspec.NODEFAULT),
+    ],
+)
+def test_what_is_neither_number_nor_words_cannot_be_declared(kind, default):
+    wrong = msgspec.defstruct("Wrong", [("who", kind, default)])
+    with pytest.raises(TypeError, match=r"Wrong\.who: a parameter of a fault is a number or words, with a default"):
+        params.params_of(wrong)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +218,11 @@ def test_a_plan_of_an_older_version_has_the_defaults_and_a_wrong_one_is_named(tm
         ("nemesis: {random-loss@broker: {probability: 0.5}}", "random-loss:probability=0.5@broker"),
         ("nemesis: {random-loss: {probability: 1}, leader-kill: }", "random-loss:probability=1,leader-kill"),
         ("nemesis: {leader-kill: {}}", "leader-kill"),
+        (
+            "nemesis: {leader-syscall-error@broker: {call: write+fsync, errno: EIO, share: 0.2}}",
+            "leader-syscall-error:call=write+fsync,errno=EIO,share=0.2@broker",
+        ),
+        ("nemesis: {leader-block-port: {port: all}}", "leader-block-port:port=all"),
     ],
 )
 def test_in_yaml_parameters_are_a_mapping(tmp_path: Path, text, nemesis):
@@ -189,7 +237,13 @@ def test_in_yaml_parameters_are_a_mapping(tmp_path: Path, text, nemesis):
     ("text", "said"),
     [
         ("nemesis: {}", "no nemesis is named"),
-        ("nemesis: {random-loss: {probability: high}}", "probability must be a number, not 'high'"),
+        ("nemesis: {random-loss: {probability: yes}}", "probability must be a number, or words joined by +, not 'yes'"),
+        (
+            "nemesis: {random-loss: {probability: [1]}}",
+            "probability must be a number, or words joined by +, not a list",
+        ),
+        ("nemesis: {leader-disk-error: {op: 'read,write'}}", "op must be a number, or words joined by +"),
+        ("nemesis: {leader-disk-error: {op: read@broker}}", "op must be a number, or words joined by +"),
         ("nemesis: {random-loss: 0.5}", "random-loss must be a mapping"),
         ("nemesis: {'random-loss:probability=1': }", "parameters stand in a mapping"),
     ],

@@ -67,15 +67,15 @@ def test_a_rhythm_too_quick_to_be_seen_is_refused():
 
 
 def test_links_are_opened_one_by_one_in_an_order_that_a_number_draws():
-    made = [stages(HIT, ["b2"], ["b1", "b3"], 0, order) for order in range(20)]
+    made = [stages(HIT, ["b2"], ["b1", "b3"], "link", order) for order in range(20)]
     assert all(sorted(len(one) for one in found) == [1] * 4 for found in made)
     assert all(frozenset().union(*found) == HIT for found in made)
     assert len(set(made)) > 5
-    assert made[3] == stages(HIT, ["b2"], ["b3", "b1"], 0, 3)
+    assert made[3] == stages(HIT, ["b2"], ["b3", "b1"], "link", 3)
 
 
 def test_nodes_come_back_one_by_one_with_all_their_links():
-    (first, second) = stages(HIT, ["b2"], ["b1", "b3"], 1, 0)
+    (first, second) = stages(HIT, ["b2"], ["b1", "b3"], "node", 0)
     assert {first, second} == {frozenset({("b1", "b2"), ("b2", "b1")}), frozenset({("b3", "b2"), ("b2", "b3")})}
     apart = links(components(["b1"], ["b2"], ["b3"]))
     found = stages(apart, list(NODES), [], 1, 0)

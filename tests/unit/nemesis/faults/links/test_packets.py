@@ -164,7 +164,7 @@ def test_bursts_are_told_from_single_losses_by_all_links_together():
     ("kind", "given", "said"),
     [
         (DuplicateParams, {"probability": "1.1"}, "give a number from 0 and up to 1"),
-        (CorruptParams, {"mend": "2"}, "give a whole number from 0 and up to 1"),
+        (CorruptParams, {"checksum": "rihgt"}, "give wrong or right; did you mean right?"),
         (ThrottleParams, {"kbit": "100"}, "give a number of kbit/s from 200"),
         (ReorderParams, {"delay_ms": "5"}, "give a number of ms from 20"),
         (BurstLossParams, {"length": "2"}, "give a number from 6 and up to 20"),

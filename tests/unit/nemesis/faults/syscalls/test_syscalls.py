@@ -1,11 +1,11 @@
 """Faults of system calls without a host: what may be named, how nodes are started, and what probes' words mean."""
 
 import errno
+import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
-import msgspec
 import pytest
 from leading import subjects_of
 
@@ -15,7 +15,9 @@ from cluster.system import Launch
 from nemesis.arming import arming_for, armings_of, launch_under
 from nemesis.faults.disks.diskfs.mounts import DISKS
 from nemesis.faults.fault import Scene
+from nemesis.faults.params import read
 from nemesis.faults.syscalls import arming, calls
+from nemesis.faults.syscalls.errnos import Errno, number_of
 from nemesis.faults.syscalls.syscall_delay import SyscallDelay, SyscallDelayParams
 from nemesis.faults.syscalls.syscall_error import SyscallError, SyscallErrorParams
 from nemesis.faults.syscalls.syscall_fault import Returned, named, returned
@@ -36,52 +38,69 @@ def test_each_call_is_known_to_the_supervisor_and_none_may_end_a_process():
     assert SOURCE.count("CALL(") - 1 == len(every), "and it knows no other"
     for never in ("exit", "exit_group", "rt_sigreturn", "execve", "futex", "clock_gettime"):
         assert never not in every
-    fields = {field.name for field in msgspec.structs.fields(calls.Calls)}
-    assert fields == {*calls.GROUPS, "probability"}
+    assert get_args(calls.Call) == tuple(calls.GROUPS)
     assert all(calls.PROBED[name] in group for name, group in calls.GROUPS.items())
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("leader-syscall-error:exit_group=1", "no parameter 'exit_group'; parameters: open, read,"),
-        ("leader-syscall-delay:fdatasinc=1", "no parameter 'fdatasinc'; did you mean fdatasync?"),
-        ("leader-syscall-error:errno=0", "errno 0: give a whole number from 1 and up to 133"),
+        ("leader-syscall-error:call=exit_group", "call exit_group: give open, read, pread, write,"),
+        ("leader-syscall-delay:call=fdatasinc", "or several joined by +; did you mean fdatasync?"),
+        ("leader-syscall-delay:call=write+fdatasinc", "did you mean fdatasync?"),
+        ("leader-syscall-delay:call=write+write", "call write+write: write is given twice"),
+        ("leader-syscall-error:fsync=1", "no parameter 'fsync'; parameters: call, every, share, errno"),
+        ("leader-syscall-error:errno=5", "errno 5: give EIO, ENOSPC, ENOMEM, EMFILE, EAGAIN, EINTR or 124 others"),
+        ("leader-syscall-error:errno=enospce", "124 others; did you mean ENOSPC?"),
         ("leader-syscall-delay:delay_ms=1", "delay_ms 1: give a number of ms from 5"),
-        ("leader-syscall-error:fsync=0.5", "fsync 0.5: give a whole number from 0"),
-        ("leader-syscall-error:probability=2", "probability 2: give a number from 0 and up to 1"),
+        ("leader-syscall-error:every=0", "every 0: give a whole number from 1"),
+        ("leader-syscall-error:share=2", "share 2: give a number from 0 and up to 1"),
     ],
 )
 def test_a_wrong_parameter_is_one_line(text, said):
-    with pytest.raises(UsageError, match=f"^--nemesis {text}: ") as raised:
+    with pytest.raises(UsageError, match=f"^--nemesis {re.escape(text)}: ") as raised:
         parse(text, TOPOLOGY)
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
 def test_every_sync_is_hit_where_no_call_is_named():
-    assert SyscallErrorParams().every() == {"fsync": 1, "fdatasync": 1}
-    assert SyscallErrorParams(write=3).every() == {"write": 3}
+    assert parse("leader-syscall-error", TOPOLOGY).params[0] == ("call", "fsync+fdatasync")
+
+
+def test_calls_are_named_in_any_order():
+    choice = parse("leader-syscall-error:call=rename+write,errno=ENOSPC@broker", TOPOLOGY)
+    assert choice.text == "leader-syscall-error:call=write+rename,errno=ENOSPC@broker"
+    assert dict(choice.params) == {"call": "write+rename", "every": 1, "share": 1.0, "errno": "ENOSPC"}
+    assert read(SyscallErrorParams, dict(choice.params)) == SyscallErrorParams(("write", "rename"), errno="ENOSPC")
+
+
+def test_errnos_have_the_names_of_the_kernel():
+    numbers = [number_of(name) for name in get_args(Errno)]
+    assert sorted(numbers) == sorted(errno.errorcode)
 
 
 def test_what_is_said_of_a_fault():
-    params = SyscallErrorParams(fdatasync=1, rename=3, errno=errno.ENOSPC, probability=0.5)
-    assert SyscallError.said(params) == "every fdatasync, one in 3 rename (0.5 of them) gives ENOSPC"
-    assert SyscallDelay.said(SyscallDelayParams(fsync=1, delay_ms=9000)) == "every fsync waits 9000 ms"
-    assert named({"read": 2}, 1) == "one in 2 read"
+    params = SyscallErrorParams(("fdatasync", "rename"), share=0.5, errno="ENOSPC")
+    assert SyscallError.said(params) == "every fdatasync, every rename (0.5 of them) gives ENOSPC"
+    assert SyscallDelay.said(SyscallDelayParams(("fsync",), delay_ms=9000)) == "every fsync waits 9000 ms"
+    assert named(SyscallDelayParams(("read", "write"), every=2)) == "one in 2 read, one in 2 write"
 
 
 def test_a_node_is_armed_only_where_something_is_hit():
-    assert arming_for(SyscallError.arming, SyscallErrorParams(probability=0)) is None
+    assert arming_for(SyscallError.arming, SyscallErrorParams(share=0)) is None
     assert arming_for(DISKS, SyscallErrorParams()) is DISKS
     assert arming_for(None, SyscallErrorParams()) is None
 
 
 def test_one_filter_asks_for_the_calls_of_all_planned_faults():
     planned = [
-        (arming_for(SyscallError.arming, SyscallErrorParams(fdatasync=1)), ("broker",)),
-        (arming_for(SyscallDelay.arming, SyscallDelayParams(rename=2, fdatasync=1)), ("broker", "controller")),
-        (arming_for(SyscallDelay.arming, SyscallDelayParams(fdatasync=7)), ("controller",)),
+        (arming_for(SyscallError.arming, SyscallErrorParams(("fdatasync",))), ("broker",)),
+        (
+            arming_for(SyscallDelay.arming, SyscallDelayParams(("fdatasync", "rename"), every=2)),
+            ("broker", "controller"),
+        ),
+        (arming_for(SyscallDelay.arming, SyscallDelayParams(("fdatasync",), every=7)), ("controller",)),
     ]
     armings = armings_of(planned)
     assert sorted(map(sorted, armings.values())) == [["broker", "controller"], ["broker", "controller"]]
@@ -108,7 +127,7 @@ def scene(params: Any) -> Any:
 
 
 def test_which_calls_were_hit():
-    fails = SyscallError(scene(SyscallErrorParams(errno=errno.ENOSPC)))
+    fails = SyscallError(scene(SyscallErrorParams(errno="ENOSPC")))
     seen = [Returned(number, 0.1) for number in (errno.ENOSPC, errno.EBADF, 0)]
     assert [fails.is_hit(one, 1000) for one in seen] == [True, False, False]
     waits = SyscallDelay(scene(SyscallDelayParams(delay_ms=30)))
