@@ -2,10 +2,11 @@
 
 ``{random-loss@broker: {probability: 0.5}, leader-kill: }`` is ``random-loss:probability=0.5@broker,leader-kill`` of the
 command line. A sequence is a list of steps, or a mapping with ``steps`` and ``repeat``. Each error names the
-line. Does not know what a fault does: ``nemesis.plan`` does.
+line. What a fault does, ``nemesis.plan`` knows.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 import yaml
@@ -14,6 +15,8 @@ from chaos.core.errors import UsageError
 from chaos.core.strict_yaml import Entry, Source, unknown, word
 from chaos.options.amounts import DAY_S, Amount
 from chaos.options.yaml_amounts import amount_in
+from nemesis.faults.params import Param
+from nemesis.plan.nemesis_names import params_named
 from nemesis.plan.sequence import UNTIL, Step, Steps, wrong_with
 
 EXAMPLE: Final = "{at: 10, nemesis: leader-kill@broker, duration: 20}"
@@ -52,18 +55,24 @@ def _with_parameters(source: Source, entry: Entry) -> str:
         raise UsageError(f"{entry.where}: {entry.key}: parameters stand in a mapping, as {WITH_PARAMETERS}")
     if isinstance(entry.value, yaml.ScalarNode) and not entry.value.value:
         return entry.key
-    params = [f"{one.key}={_value(source, one)}" for one in source.entries(entry.value, entry.key)]
+    known = params_named(entry.key)
+    params = [f"{one.key}={_value(source, one, known)}" for one in source.entries(entry.value, entry.key)]
     name, at, roles = entry.key.partition("@")
     return f"{name}{':' if params else ''}{','.join(params)}{at}{roles}"
 
 
-def _value(source: Source, entry: Entry) -> str:
+def _value(source: Source, entry: Entry, known: Mapping[str, Param]) -> str:
     """A parameter's value as it is typed: a number, or words."""
     if word(entry.value) in ("a whole number", "a number"):
-        return f"{source.scalar(entry.value, entry.key, float):.12g}"
-    if word(entry.value) != "text" or not _WORDS.fullmatch(entry.value.value):
+        said = f"{source.scalar(entry.value, entry.key, float):.12g}"
+    elif word(entry.value) == "text" and _WORDS.fullmatch(entry.value.value):
+        said = str(entry.value.value)
+    else:
         raise source.wrong(entry.value, entry.key, "a number, or words joined by +")
-    return str(entry.value.value)
+    param = known.get(entry.key)
+    if param is not None and param.value(said) is None:
+        raise UsageError(f"{entry.where}: {entry.key} {said}: {param.instead_of(said)}")
+    return said
 
 
 def steps_of(source: Source, node: yaml.Node) -> Steps:

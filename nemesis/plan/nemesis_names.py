@@ -125,6 +125,13 @@ def _params(text: str, given: str, fault: type[Fault]) -> tuple[str, tuple[tuple
     return f":{said}" if said else "", tuple(values.items())
 
 
+def params_named(text: str) -> dict[str, params.Param]:
+    """The parameters of a nemesis by name; none of one that there is not, and of ``noop``."""
+    entry = catalog().get(parts(text)[0])
+    known = params.params_of(entry.how.Params) if entry is not None and entry.fault is not None else ()
+    return {one.name: one for one in known}
+
+
 def described() -> list[tuple[str, str]]:
     """Every nemesis with its line of help, in the catalog's order, and the mix of them all."""
     everything = (ALL, "a mix of every fault available here, on brokers, on controllers and on all")

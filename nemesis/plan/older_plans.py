@@ -52,7 +52,7 @@ def _same(named: Params) -> Any:
     """The number that is said of each of these."""
     if len(set(named.values())) > 1:
         said = ", ".join(f"{name}={value:g}" for name, value in named.items())
-        raise UsageError(f"{said}: one fault does the same to all that it names now; plan a fault for each")
+        raise UsageError(f"{said}: one fault does the same to all that it names now; have this row name one of them")
     return next(iter(named.values()))
 
 

@@ -237,6 +237,10 @@ def test_in_yaml_parameters_are_a_mapping(tmp_path: Path, text, nemesis):
     ("text", "said"),
     [
         ("nemesis: {}", "no nemesis is named"),
+        ("nemesis: {random-loss: {probability: high}}", "probability high: give a number above 0 and up to 1"),
+        ("nemesis: {random-loss@broker: {probability: 7}}", "probability 7: give a number above 0 and up to 1"),
+        ("nemesis: {leader-staged-heal: {by: nodes}}", "by nodes: give link or node; did you mean node?"),
+        ("nemesis: [{at: 1, nemesis: {all-disk-error: {op: raed}}, duration: 2}]", "did you mean read?"),
         ("nemesis: {random-loss: {probability: yes}}", "probability must be a number, or words joined by +, not 'yes'"),
         (
             "nemesis: {random-loss: {probability: [1]}}",
