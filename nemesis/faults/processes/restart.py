@@ -19,7 +19,10 @@ class RestartContainer(KillContainer):
 
     name: ClassVar[str] = "restart"
     verb: ClassVar[str] = "restarted"
-    help: ClassVar[str] = "ask the whole container of {} to end and start it again at once"
+    help: ClassVar[str] = (
+        "ask the whole container of {} to end and start it again at once; "
+        "it is away while it ends and starts, and at the fault's end the run waits until it serves"
+    )
     silences: ClassVar[bool] = False
     colour: ClassVar[Colour] = "brown"
 
@@ -50,7 +53,10 @@ class Restart(Stop):
 
     name: ClassVar[str] = "restart"
     verb: ClassVar[str] = "restarted"
-    help: ClassVar[str] = "ask {} to end in the same way and start again at once"
+    help: ClassVar[str] = (
+        "ask {} to end, SIGTERM and after 10 s SIGKILL, and start again at once; "
+        "each is away while it ends and starts, and at the fault's end the run waits until it serves"
+    )
     silences: ClassVar[bool] = False
     colour: ClassVar[Colour] = "brown"
     container: ClassVar[type[Fault] | None] = RestartContainer

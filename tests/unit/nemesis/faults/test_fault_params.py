@@ -322,3 +322,14 @@ def test_the_table_beside_other_tools_names_faults_that_there_are():
     named = {word for row in faults_page.BESIDE for word in re.findall(r"`([a-z-]+)(?::[^`]*)?`", row[-1])}
     assert named <= faults().keys()
     assert {"reset", "throttle", "stutter"} <= named
+
+
+@pytest.mark.parametrize("machine", [False, True])
+def test_the_help_of_restart_says_what_ends_how_long_it_is_away_and_what_comes_after(*, machine):
+    fault = faults()["restart"]
+    text = (fault.container if machine else fault).help
+    assert all(words in text for words in ("{} to end", "away while it ends and starts", "at the fault's end"))
+
+
+def test_no_help_leans_on_that_of_another_fault():
+    assert [name for name, fault in faults().items() if "same way" in fault.help] == []
