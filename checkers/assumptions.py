@@ -13,12 +13,13 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.runinfo import UNFINISHED
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, listed, numbers, seconds_text
+from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text
 from checkers.cluster.campaign import missing_failover
 from checkers.history.check import OfEachKey
 from checkers.history.kernel import Context, QueueShard
@@ -137,7 +138,7 @@ def ended(context: Context) -> str:
     if context.run.status in UNFINISHED:
         return "the run was killed, or goes on"
     if not context.timeline.final_phases_ended:
-        return f"the run has no ended {' and '.join(context.run.required_phases or ('final reads',))}"
+        return f"the run has no ended {listed(context.run.required_phases or ('final reads',))}"
     cut = [stream.worker for stream in context.streams if not stream.ended]
     if cut or len(context.streams) < context.run.workers:
         return "the record of a worker did not end" if cut else "the record of a worker is missing"

@@ -12,6 +12,7 @@ from chaos.cli.offers import offer
 from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.cli.sections import RunCommand, SectionCommand
 from chaos.core.errors import UsageError
+from chaos.core.name_lists import listed
 from chaos.options.experiment import DEFAULTS, Experiment
 from chaos.options.resolve import experiment_of
 
@@ -88,7 +89,7 @@ def _later(row: "Row") -> str:
     if len(row.subjects) > _NAMED:
         return f"the leaders of {len(row.subjects)} subjects, as observed then"
     led = row.subjects or row.roles
-    return f"the leader{'s' if len(led) > 1 else ''} of {' and '.join(led)}, as observed then"
+    return f"the leader{'s' if len(led) > 1 else ''} of {listed(led)}, as observed then"
 
 
 @click.command(

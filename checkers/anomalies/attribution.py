@@ -9,10 +9,11 @@ claim a cause: a fault that is named came before, and no more is said.
 from typing import Any, Final, NamedTuple
 
 from chaos.core.history import NEVER_NS
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
-from checkers.anomalies.findings import NO_NODE, listed, node_name, seconds_text
+from checkers.anomalies.findings import NO_NODE, node_name, seconds_text
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan

@@ -4,13 +4,14 @@ Ranges are how anomalies of one cause are brought together later (SEMANTICS 9). 
 decide validity beyond the promises: that is the verdict's business.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Valid
 from chaos.models.log.transaction import Decision
@@ -103,11 +104,6 @@ def counted(number: int, noun: str) -> str:
     """``1 message``, ``3 messages``."""
     plural = noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
     return f"{number} {noun if number == 1 else plural}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``; empty for none."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def numbers(noun: str, which: Collection[int]) -> str:

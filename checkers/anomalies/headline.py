@@ -9,10 +9,11 @@ from typing import Final
 
 import msgspec
 
+from chaos.core.name_lists import listed
 from chaos.core.runinfo import Promises
 from chaos.core.verdict import Anomaly
 from checkers.anomalies.catalogue import kind_of, rank
-from checkers.anomalies.findings import EXAMPLES, Finding, Range, counted, listed
+from checkers.anomalies.findings import EXAMPLES, Finding, Range, counted
 from checkers.assumptions import skipped_words
 from checkers.cluster.campaign import campaign_words
 from checkers.history.check import Held

@@ -7,8 +7,9 @@ after the load began. Figures and one assumption; does not judge any change.
 from typing import Final
 
 from chaos.core.clock import NS_PER_S
+from chaos.core.name_lists import listed
 from chaos.core.verdict import Failover
-from checkers.anomalies.findings import counted, listed
+from checkers.anomalies.findings import counted
 from checkers.history.kernel import Context
 from checkers.history.timeline import FaultSpan
 

@@ -11,12 +11,13 @@ from typing import Final, Literal
 
 import msgspec
 
+from chaos.core.name_lists import listed
 from chaos.core.replica_data import DIFFERING_MOST, WHOLE, ReplicaData
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import MODEL as LOG_MODEL
 from checkers.anomalies.attribution import actor
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, concluded, counted, examples, findings, listed
+from checkers.anomalies.findings import Finding, concluded, counted, examples, findings
 from checkers.history.check import Held
 from checkers.history.kernel import Context, QueueShard
 

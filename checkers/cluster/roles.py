@@ -8,10 +8,11 @@ followers repeat of others.
 from collections import defaultdict
 from typing import Literal
 
+from chaos.core.name_lists import listed_all
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor, blamed, fault_words
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, concluded, examples, findings, listed, seconds_text
+from checkers.anomalies.findings import Finding, concluded, examples, findings, seconds_text
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign
 
@@ -32,7 +33,7 @@ def _doubles(context: Context) -> list[Example]:
             who = actor(context, second.node, second.first_ns, subject=subject)
             out.append(
                 who.example(
-                    f"{listed(nodes)} {'both' if len(nodes) == 2 else 'all'} led in {context.run.epoch_word(subject)} "  # noqa: PLR2004
+                    f"{listed_all(nodes)} led in {context.run.epoch_word(subject)} "
                     f"{epoch} of {subject}: {heard}{_fault(context, second.node, second.first_ns)}"
                 )
             )

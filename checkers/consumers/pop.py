@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from chaos.models.log.words import F
@@ -27,7 +28,6 @@ from checkers.anomalies.findings import (
     concluded,
     examples,
     findings,
-    listed,
     node_name,
     numbers,
     ranges_of,

@@ -10,10 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.formats.operations import NEVER, Operation
-from checkers.anomalies.findings import Finding, listed
+from checkers.anomalies.findings import Finding
 from checkers.history.columns import Ints
 from checkers.imported.plain import plain
 from checkers.objects.calls import frozen

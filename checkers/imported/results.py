@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from chaos.core.name_lists import listed
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Results, Valid
-from checkers.anomalies.findings import listed
 from checkers.imported.figures import Figures
 
 SEPARATOR = "; "

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from chaos.core.name_lists import listed
 from chaos.formats.kafka_columns import KafkaColumns, Mop
 from checkers.cycles.paths import cycle
 from checkers.cycles.search import Graph, Part, Step
@@ -22,7 +23,7 @@ def _list(values: Any) -> str:
     shown = [str(value) for value in values[:_NAMED]]
     if len(values) > _NAMED:
         shown.append(f"{len(values) - _NAMED} more")
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1] if shown else "")))
+    return listed(shown)
 
 
 def _messages(values: Any) -> str:

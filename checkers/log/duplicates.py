@@ -4,21 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chaos.core.name_lists import listed
 from chaos.core.verdict import CheckResult, Example
 from chaos.models.log.words import F
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import (
-    Finding,
-    Findings,
-    concluded,
-    examples,
-    findings,
-    listed,
-    merged,
-    ranges_of,
-    told,
-)
+from checkers.anomalies.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
 from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask
 from checkers.history.kernel import Context, QueueShard

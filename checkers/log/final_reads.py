@@ -13,6 +13,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
+from chaos.core.name_lists import listed_all
 from chaos.core.op import Type
 from chaos.core.runinfo import Subject
 from chaos.models.log.words import FINAL, POPS, F
@@ -64,7 +65,7 @@ def unstable(timeline: Timeline, at_ns: int, subject: Subject | None) -> str:
     if not leaders:
         return f"nobody was observed to lead {subject.name} in the 5 s before the first pass"
     if len(leaders) > 1:
-        return f"{' and '.join(sorted(leaders))} both said to lead {subject.name} in the 5 s before the first pass"
+        return f"{listed_all(sorted(leaders))} said to lead {subject.name} in the 5 s before the first pass"
     return ""
 
 

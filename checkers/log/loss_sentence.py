@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from chaos.core.name_lists import listed
 from checkers.anomalies.attribution import Blame, blamed, fault_words, reign_words, standing
-from checkers.anomalies.findings import counted, listed, seconds_text
+from checkers.anomalies.findings import counted, seconds_text
 from checkers.history.kernel import Context
 from checkers.history.leadership import Reign
 from checkers.log.loss_clusters import APART_NS, Cluster

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chaos.core.name_lists import listed
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
@@ -19,7 +20,6 @@ from checkers.anomalies.findings import (
     concluded,
     examples,
     findings,
-    listed,
     merged,
     place_words,
     ranges_of,

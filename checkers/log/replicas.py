@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.log.words import F
@@ -29,7 +30,6 @@ from checkers.anomalies.findings import (
     counted,
     examples,
     findings,
-    listed,
     node_name,
     numbers,
     ranges_of,

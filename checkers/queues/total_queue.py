@@ -11,23 +11,13 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from chaos.models.objects.answers import ABSENT, TOLD, UNTOLD
 from chaos.models.queues.total_queue import MODEL, F
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import (
-    Finding,
-    Findings,
-    added,
-    concluded,
-    counted,
-    examples,
-    findings,
-    listed,
-    numbers,
-    told,
-)
+from checkers.anomalies.findings import Finding, Findings, added, concluded, counted, examples, findings, numbers, told
 from checkers.history.check import Held, OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard

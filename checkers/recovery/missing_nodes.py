@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
+from chaos.core.name_lists import listed
 from chaos.core.node_notes import ENDED, SILENT
 from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import fault_name
-from checkers.anomalies.findings import listed, seconds_text
+from checkers.anomalies.findings import seconds_text
 from checkers.history.kernel import Context
 from checkers.history.leadership import MEMBERS, Stretch
 from checkers.history.node_states import Ended

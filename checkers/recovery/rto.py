@@ -15,11 +15,12 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example, Rto, Valid
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, anomaly, counted, examples, listed, node_name, seconds_text, told
+from checkers.anomalies.findings import Finding, anomaly, counted, examples, node_name, seconds_text, told
 from checkers.history.check import OfEachKey
 from checkers.history.columns import Ints, Mask, runs
 from checkers.history.kernel import Context, QueueShard

@@ -5,11 +5,12 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult
 from chaos.models.transactions.words import CHANGES, MODEL, UNTOLD
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import counted, listed, numbers, told
+from checkers.anomalies.findings import counted, numbers, told
 from checkers.anomalies.headline import together
 from checkers.history.check import Held, OfEachKey
 from checkers.history.kernel import Context, QueueShard

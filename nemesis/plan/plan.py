@@ -14,6 +14,7 @@ import msgspec
 
 from chaos.core.errors import HistoryError, UsageError
 from chaos.core.fault_nature import Colour, Identity
+from chaos.core.name_lists import listed
 from chaos.core.rand import stream
 from chaos.core.runinfo import Subject
 from nemesis.faults import params as fault_params
@@ -358,8 +359,7 @@ def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> 
             return f"--fault-nodes names {whom}; leave one out, or say all-{fault.name}"
         if most < 1:
             return (
-                f"cannot be done to {len(names)} node(s) of {' and '.join(roles)};"
-                " start more nodes or choose another nemesis"
+                f"cannot be done to {len(names)} node(s) of {listed(roles)}; start more nodes or choose another nemesis"
             )
     return None
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from chaos.core.fault_nature import of_name
 from chaos.core.matrix_results import NEVER
 from chaos.core.matrix_results import Recovery as Recovered
+from chaos.core.name_lists import listed
 from chaos.core.verdict import FaultResult, Results, Rto
-from checkers.anomalies.findings import listed
 from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.folder import Parts

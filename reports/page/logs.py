@@ -12,8 +12,8 @@ import msgspec
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import CLOCK_SKEW, Event, Note
+from chaos.core.name_lists import listed
 from chaos.core.runinfo import RunInfo
-from checkers.anomalies.findings import listed
 from reports import words
 from reports.node_logs import MAX_BYTES, LogFile, LogLine
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.gate import gate_words, threshold_words
+from chaos.core.name_lists import listed
 from chaos.core.verdict import FaultResult, KindResult, Results
-from checkers.anomalies.findings import listed
 from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.page.availability import lines_of, milliseconds, steady_line

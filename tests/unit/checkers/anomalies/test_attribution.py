@@ -6,10 +6,11 @@ from leading import said as heard
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.events import Evidence, Fault
+from chaos.core.name_lists import listed, listed_all
 from chaos.testing.history_files import CONTROLLERS, ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.anomalies.attribution import actor, blamed, fault_name, standing
-from checkers.anomalies.findings import NO_NODE, listed, numbers
+from checkers.anomalies.findings import NO_NODE, numbers
 from checkers.history.kernel import Context
 from checkers.history.timeline import FaultSpan, timeline_of
 
@@ -96,6 +97,8 @@ def test_an_unknown_node_is_no_fact():
 def test_names_in_a_row():
     assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
     assert listed(()) == ""
+    subjects = [listed_all(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])]
+    assert subjects == ["a", "a and b both", "a, b and c all"]
     assert [numbers("queue", which) for which in ({3}, {2, 0}, {0, 3, 2})] == [
         "queue 3",
         "queues 0 and 2",
