@@ -89,6 +89,17 @@ class Anomaly(msgspec.Struct, frozen=True, kw_only=True):
     part_of: str | None = None
 
 
+class Headline(msgspec.Struct, frozen=True, kw_only=True):
+    """What the sentence of a run with errors tells first: an anomaly, by its first example.
+
+    ``nodes``: whom it names first. ``fault``: the number of the fault that it names.
+    """
+
+    anomaly: str
+    nodes: tuple[str, ...] = ()
+    fault: int | None = None
+
+
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the verdict table.
 
@@ -247,6 +258,7 @@ class ErrorResult(msgspec.Struct, frozen=True, kw_only=True):
 class Results(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict tree, as written to ``results.json``.
 
+    ``headline``: None without errors, and where an older chaos judged.
     ``declined``: the checks that had nothing to say of this run, and why.
     ``thresholds``: what became of each (SEMANTICS 27). ``gate``: what the exit code says where somebody decided it by
     ``fail-on`` or an allowed finding (SEMANTICS 28); None: it is the verdict's.
@@ -261,6 +273,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     engine: str
     engine_note: str = ""
+    headline: Headline | None = None
     checks: tuple[CheckResult, ...] = ()
     declined: dict[str, str] = {}
     anomalies: dict[str, Anomaly] = {}

@@ -11,19 +11,19 @@ import msgspec
 
 from chaos.core.name_lists import listed
 from chaos.core.runinfo import Promises
-from chaos.core.verdict import Anomaly
+from chaos.core.verdict import Anomaly, Headline
 from checkers.anomalies.catalogue import kind_of, rank
 from checkers.anomalies.findings import EXAMPLES, Finding, Range, counted
 from checkers.assumptions import skipped_words
 from checkers.cluster.campaign import campaign_words
-from checkers.history.check import Held
+from checkers.history.check import Held, Telling
 from checkers.history.kernel import Context
 
 REASONS: Final = 2
 ASSUMPTIONS: Final = "12"
 """The rule of the assumptions."""
 
-Teller = Callable[[str, int], str | None]
+Teller = Callable[[str, int], Telling | None]
 """How a check tells so many occurrences of one of its anomalies; None: by the first example."""
 
 
@@ -66,13 +66,17 @@ def _counted(name: str, one: Anomaly) -> str:
     return kind_of(name).counted(one.count)
 
 
-def _headline(name: str, one: Anomaly) -> str:
-    example = f": {one.examples[0].sentence}" if one.examples else ""
-    return f"{_counted(name, one)}{example}"
+def _by_example(name: str, one: Anomaly) -> Telling:
+    """How an anomaly is told that no check has more words for."""
+    if not one.examples:
+        return Telling(f"{_counted(name, one)}.")
+    first = one.examples[0]
+    nodes = (first.node,) if first.node is not None else ()
+    return Telling(f"{_counted(name, one)}: {first.sentence}.", nodes, first.fault)
 
 
-def sentence_invalid(anomalies: Mapping[str, Anomaly], told: Teller, context: Context) -> str:
-    """The first sentence of a run with errors: the strongest headline, and the names of the others.
+def sentence_invalid(anomalies: Mapping[str, Anomaly], told: Teller, context: Context) -> tuple[str, Headline | None]:
+    """The first sentence of a run with errors: the strongest headline, and the names of the others; what it tells.
 
     Args:
         anomalies: all that were found.
@@ -84,11 +88,12 @@ def sentence_invalid(anomalies: Mapping[str, Anomaly], told: Teller, context: Co
         key=rank,
     )
     if not heads:
-        return "Invalid."
+        return "Invalid.", None
     first, *others = heads
-    text = told(first, anomalies[first].count) or f"{_headline(first, anomalies[first])}."
+    text, nodes, fault = told(first, anomalies[first].count) or _by_example(first, anomalies[first])
     also = ", ".join(_counted(name, anomalies[name]) for name in others)
-    return f"{text} Also: {also}. {_campaign(context)}" if also else f"{text} {_campaign(context)}"
+    sentence = f"{text} Also: {also}. {_campaign(context)}" if also else f"{text} {_campaign(context)}"
+    return sentence, Headline(anomaly=first, nodes=nodes, fault=fault)
 
 
 def _campaign(context: Context) -> str:

@@ -14,14 +14,14 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.series import Series
-from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Results, Steady, merged
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, FaultResult, Headline, Results, Steady, merged
 from checkers.anomalies import headline
 from checkers.anomalies.catalogue import rank
 from checkers.anomalies.findings import Finding, Findings, added
 from checkers.assumptions import Traffic, ended, named_counts, skipped_words
 from checkers.cluster.campaign import failovers
 from checkers.engine.installed_checks import Panel
-from checkers.history.check import Check, Examiner, HasHeadline, Held, TellsWhatHeld
+from checkers.history.check import Check, Examiner, HasHeadline, Held, Telling, TellsWhatHeld
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
@@ -173,15 +173,20 @@ def _not_ended(row: CheckResult, why: str) -> CheckResult:
     return row
 
 
-def _sentence(results: Results, panel: Panel, summaries: Mapping[str, Any], context: Context) -> str:
+def _sentence(
+    results: Results, panel: Panel, summaries: Mapping[str, Any], context: Context
+) -> tuple[str, Headline | None]:
+    """The first sentence, and which anomaly it tells."""
     if results.valid is True:
-        return headline.sentence_valid(_held(panel, summaries, results.anomalies, context), results.anomalies, context)
+        held = _held(panel, summaries, results.anomalies, context)
+        return headline.sentence_valid(held, results.anomalies, context), None
+    tells: Headline | None = None
     if results.valid == UNKNOWN:
         text = headline.sentence_unknown(results.reason.split("; "), context)
     else:
-        text = headline.sentence_invalid(results.anomalies, _told(panel, summaries, context), context)
+        text, tells = headline.sentence_invalid(results.anomalies, _told(panel, summaries, context), context)
     skipped = skipped_words(context) if context.timeline.injected() else ""  # without any fault a reason tells it
-    return f"{text}{f' {skipped}.' if skipped else ''}"
+    return f"{text}{f' {skipped}.' if skipped else ''}", tells
 
 
 def _held(panel: Panel, summaries: Mapping[str, Any], anomalies: dict[str, Anomaly], context: Context) -> list[Held]:
@@ -196,13 +201,13 @@ def _held(panel: Panel, summaries: Mapping[str, Any], anomalies: dict[str, Anoma
 def _told(panel: Panel, summaries: Mapping[str, Any], context: Context) -> headline.Teller:
     """How an anomaly is told by the check that has more words for it."""
 
-    def told(name: str, count: int) -> str | None:
+    def told(name: str, count: int) -> Telling | None:
         for check in panel.checks:
             summary = summaries.get(check.name)
             if isinstance(check, HasHeadline) and not isinstance(summary, Broken):
-                text = check.headline(name, summary, count, context)
-                if text is not None:
-                    return text
+                telling = check.headline(name, summary, count, context)
+                if telling is not None:
+                    return telling
         return None
 
     return told
@@ -258,12 +263,12 @@ def conclude(part: Part | None, context: Context, panel: Panel, engine: str, eng
         summaries,
         context,
     )
-    sentence = _sentence(results, panel, summaries, context)
+    sentence, tells = _sentence(results, panel, summaries, context)
     if panel.partial:
         sentence = _partly(results, sentence, context)
     curves = summaries.get(SeriesKernel.name)
     series = SeriesKernel().series(None if isinstance(curves, Broken) else curves, context)
-    return Judged(msgspec.structs.replace(results, sentence=sentence), series)
+    return Judged(msgspec.structs.replace(results, sentence=sentence, headline=tells), series)
 
 
 def _measured(results: Results, panel: Panel, summaries: Mapping[str, Any], context: Context) -> Results:

@@ -81,10 +81,22 @@ class TellsWhatHeld(Protocol):
         ...
 
 
+class Telling(NamedTuple):
+    """How an anomaly is told in the first sentence of a run with errors.
+
+    ``sentence``: with its full stop. ``nodes``: whom it names first, ``fault``: the number of the fault that it names.
+    The occurrence that it gives as an example is the anomaly's first one.
+    """
+
+    sentence: str
+    nodes: tuple[str, ...] = ()
+    fault: int | None = None
+
+
 @runtime_checkable
 class HasHeadline(Protocol):
     """A check that tells an anomaly of its own in more words than its first example has."""
 
-    def headline(self, name: str, summary: Any, count: int, context: Context) -> str | None:
-        """The sentence about ``count`` occurrences of the anomaly, with its full stop; None: the usual one."""
+    def headline(self, name: str, summary: Any, count: int, context: Context) -> Telling | None:
+        """How ``count`` occurrences of the anomaly are told; None: by its first example."""
         ...

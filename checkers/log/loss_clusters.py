@@ -3,6 +3,7 @@
 The module refuses to find losses.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -10,6 +11,7 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
+from chaos.core.verdict import Example
 from checkers.anomalies.findings import node_name
 from checkers.history.columns import Ints, spans
 from checkers.history.kernel import Context, QueueShard
@@ -19,20 +21,23 @@ CLUSTERS: Final = 16
 APART_NS: Final = 3 * NS_PER_S
 """Lost acknowledgements further apart are told apart: they were given in other epochs, or under other faults."""
 
+Tell = Callable[[int], Example]
+
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """The lost messages of one queue that one node had acknowledged in one stretch of time.
 
-    ``cut``: the number of the fault that cut the node off all that time, 0 if none did. ``without_ns``: when the first
-    read behind the acknowledgement that passes over the first of them ended, ``without_node``: who answered it, empty
-    for none. ``twice``: how many of their offsets hold other messages, ``twice_node``: who gave them again,
-    ``twice_ns``: when it did so first.
+    ``cut``: the number of the fault that cut the node off all that time, 0 if none did. ``example``: the first of them.
+    ``without_ns``: when the first read behind the acknowledgement that passes over the first of them ended,
+    ``without_node``: who answered it, empty for none. ``twice``: how many of their offsets hold other messages,
+    ``twice_node``: who gave them again, ``twice_ns``: when it did so first.
     """
 
     key: int
     node: str
     count: int
     cut: int
+    example: Example
     without_ns: int
     without_node: str
     first_ack_ns: int
@@ -69,7 +74,7 @@ def _passed_over(log: Log, vid: int) -> int:
     return int(later[np.argmin(log.complete[later])]) if len(later) else -1
 
 
-def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, cut: int) -> Cluster:
+def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, *, cut: int, tell: Tell) -> Cluster:
     log = shard.log
     ops, place = log.sends[vids], log.place[vids]
     first = int(np.argmin(place))
@@ -86,6 +91,7 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, cut: in
         node=node_name(context, node),
         count=len(vids),
         cut=cut,
+        example=tell(int(vids[first])),
         without_ns=int(log.complete[without]) if without >= 0 else 0,
         without_node=node_name(context, int(log.node[without])) if without >= 0 else "",
         first_ack_ns=int(acked_ns.min()),
@@ -109,13 +115,14 @@ def _cut_off(context: Context, node: int, acked_ns: Ints) -> Ints:
     return out
 
 
-def clusters_of(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluster, ...]:
+def clusters_of(shard: QueueShard, context: Context, lost: Ints, tell: Tell) -> tuple[Cluster, ...]:
     """The lost messages of one queue by who had acknowledged them, cut off by what, and when; the most first.
 
     Args:
         shard: the queue.
         context: for nodes and faults.
         lost: vids.
+        tell: makes an example of a vid.
     """
     log = shard.log
     nodes, acked_ns = log.node[log.sends[lost]], log.complete[log.sends[lost]]
@@ -128,5 +135,5 @@ def clusters_of(shard: QueueShard, context: Context, lost: Ints) -> tuple[Cluste
             alike_ns = acked_ns[alike]
             for first, last in spans(alike_ns, gap=APART_NS, limit=CLUSTERS):
                 here = alike[(alike_ns >= first) & (alike_ns <= last)]
-                made.append(_cluster(shard, context, int(node), lost[here], int(cut)))
+                made.append(_cluster(shard, context, int(node), lost[here], cut=int(cut), tell=tell))
     return tuple(sorted(made, key=lambda one: (-one.count, one.first_ack_ns))[:CLUSTERS])

@@ -1,19 +1,32 @@
 """The headline of a loss: how many, who is to be looked at first, under which fault, and who gave the offsets again.
 
-Which node does the sentence name first? One that acknowledged messages while it was cut off, or while another node led
-already. If there is none: the node that later answered without them. Losses are found in ``lost_writes``, not here.
+Whom does the sentence name first? Controllers that contradict each other; else a node that acknowledged messages while
+it was cut off, or while another node led already; else the node that later answered without them. Losses are found in
+``lost_writes``, not here.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from chaos.core.name_lists import listed
+from chaos.core.verdict import Example
 from checkers.anomalies.attribution import Blame, blamed, fault_words, reign_words, standing
+from checkers.anomalies.contradictions import contradiction, controllers_of
 from checkers.anomalies.findings import counted, seconds_text
+from checkers.history.check import Telling
 from checkers.history.kernel import Context
-from checkers.history.leadership import Reign
+from checkers.history.leadership import HEARD_NS, Reign
 from checkers.log.loss_clusters import APART_NS, Cluster
+
+
+class Clause(NamedTuple):
+    """A part of the sentence, the nodes that it names first, and the number of the fault that it names."""
+
+    text: str
+    nodes: tuple[str, ...]
+    fault: int | None
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,7 +163,7 @@ def _without(told: Told, context: Context) -> tuple[str, int, Reign | None] | No
     return node, at_ns, leads
 
 
-def _missed(told: Told, context: Context) -> str | None:
+def _missed(told: Told, context: Context) -> Clause | None:
     """The clause that names the node without the messages; None if the one that acknowledged them comes first."""
     without = _without(told, context)
     if without is None:
@@ -164,13 +177,14 @@ def _missed(told: Told, context: Context) -> str | None:
     if told.node == node:
         by = f"it, as {stands}," if stands else "it"
     what = "what" if told.count == told.of else f"{told.count} of them, which"
-    return (
+    text = (
         f"{words}{',' if words != node else ''} did not have {what} {by} had acknowledged "
         f"{_when(told, context)}{_again(told, context, leads)}"
     )
+    return Clause(text, (node,), blame.fault.id if blame is not None else None)
 
 
-def _acknowledged(told: Told, context: Context) -> str:
+def _acknowledged(told: Told, context: Context) -> Clause:
     """Who acknowledged, in which epoch, under which fault, and whether another one led already."""
     stands = standing(context, told.node, told.first_ack_ns, leads=True, subject=told.subject)
     blame = blamed(context, told.node, told.first_ack_ns, told.last_ack_ns, later=True)
@@ -181,19 +195,43 @@ def _acknowledged(told: Told, context: Context) -> str:
     who = ", ".join(filter(None, words))
     aside = "," if who != told.node else ""
     until = seconds_text(context, told.last_ack_ns)
-    if cut:
-        return f"{who}{aside} went on acknowledging until {until}{_of_them(told)}{_again(told, context)}"
     other = _leader_meanwhile(told, context)
-    if other is not None:
-        return (
-            f"{who}{aside} went on acknowledging until {until}{_of_them(told)}, although {other.node} was "
+    if cut:
+        did = f"went on acknowledging until {until}{_of_them(told)}{_again(told, context)}"
+    elif other is not None:
+        did = (
+            f"went on acknowledging until {until}{_of_them(told)}, although {other.node} was "
             f"{_since(other, context)}{_again(told, context, other)}"
         )
-    what = "it" if told.of == 1 else "them" if told.count == told.of else f"{told.count} of them"
-    return f"{who}{aside} had acknowledged {what} {_when(told, context)}{_again(told, context)}"
+    else:
+        what = "it" if told.of == 1 else "them" if told.count == told.of else f"{told.count} of them"
+        did = f"had acknowledged {what} {_when(told, context)}{_again(told, context)}"
+    return Clause(f"{who}{aside} {did}", (told.node,), blame.fault.id if blame is not None else None)
 
 
-def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> str:
+def _contradicted(told: Told, context: Context) -> Clause | None:
+    """Controllers that contradict each other, and who acknowledged; None if they were not heard to in time."""
+    until_ns = max(told.last_ack_ns + HEARD_NS, told.without.without_ns)
+    found = contradiction(context, told.subject, until_ns)
+    if found is None:
+        return None
+    then = _acknowledged(told, context)
+    return Clause(f"{found.words(context)}; {then.text}", controllers_of(context), then.fault)
+
+
+def _clause(told: Told, context: Context) -> Clause:
+    """Who is to be looked at, who acknowledged, and who gave the offsets again."""
+    went_on = told.own[0].cut or _leader_meanwhile(told, context) is not None
+    missed = None if went_on else _missed(told, context)
+    return _contradicted(told, context) or missed or _acknowledged(told, context)
+
+
+def first_told(clusters: Sequence[Cluster], count: int, context: Context) -> Example:
+    """The message that the sentence gives as an example; see ``loss_sentence``."""
+    return _told(clusters, count, context).own[0].example
+
+
+def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> Telling:
     """The headline of a loss.
 
     Args:
@@ -202,11 +240,11 @@ def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> 
         context: for faults and leaders.
     """
     told = _told(clusters, count, context)
-    went_on = told.own[0].cut or _leader_meanwhile(told, context) is not None
-    text = (None if went_on else _missed(told, context)) or _acknowledged(told, context)
+    text, nodes, fault = _clause(told, context)
     first = told.own[0]
     where = f" of queue {first.key}" if context.run.keys > 1 else ""
     at = f" at offset {first.first_offset}" if first.first_offset >= 0 else ""
     others = f"; {listed(told.others)} had acknowledged the other {count - told.count}" if told.others else ""
     verb = "message was lost" if count == 1 else "messages were lost"
-    return f"{count} acknowledged {verb}: {text}{others}; first lost: {first.first_value}{at}{where}."
+    sentence = f"{count} acknowledged {verb}: {text}{others}; first lost: {first.first_value}{at}{where}."
+    return Telling(sentence, nodes, fault)

@@ -16,6 +16,7 @@ from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import (
+    EXAMPLES,
     Finding,
     Findings,
     added,
@@ -29,13 +30,13 @@ from checkers.anomalies.findings import (
     ranges_of,
     told,
 )
-from checkers.history.check import Held, OfEachKey
+from checkers.history.check import Held, OfEachKey, Telling
 from checkers.history.columns import Ints, stabbed
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 from checkers.log.final_reads import drain_of
 from checkers.log.loss_clusters import Cluster, clusters_of, others_at
-from checkers.log.loss_sentence import loss_sentence
+from checkers.log.loss_sentence import first_told, loss_sentence
 
 LOST: Final = "lost-write"
 DISORDERED: Final = frozenset({"nonmonotonic-send", "int-nonmonotonic-poll", "nonmonotonic-poll"})
@@ -178,6 +179,17 @@ def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> 
     )
 
 
+def _first_told_first(row: CheckResult, summary: LossSummary | None, context: Context) -> CheckResult:
+    """The row with the message that the sentence gives as an example before all others."""
+    lost = row.anomalies.get(LOST)
+    if lost is None or summary is None or not summary.clusters:
+        return row
+    first = first_told(summary.clusters, lost.count, context)
+    others = (one for one in lost.examples if one != first)
+    told_first = msgspec.structs.replace(lost, examples=(first, *others)[:EXAMPLES])
+    return msgspec.structs.replace(row, anomalies={**row.anomalies, LOST: told_first})
+
+
 class LossKernel(OfEachKey):
     """Acknowledged messages that are gone, or that nobody looked for."""
 
@@ -211,7 +223,7 @@ class LossKernel(OfEachKey):
         return LossSummary(
             examined=found.examined,
             found=found.found,
-            clusters=clusters_of(shard, context, losses.lost),
+            clusters=clusters_of(shard, context, losses.lost, lambda vid: _lost_example(shard, context, vid)),
             undrained={} if drained.complete else {shard.key: drained.reason},
         )
 
@@ -234,7 +246,7 @@ class LossKernel(OfEachKey):
         first = f"All {counted(acked, 'acknowledged message')} of {queues} {were} read back{order}"
         return Held(first=first, then=f"nothing was lost{twice}")
 
-    def headline(self, name: str, summary: LossSummary | None, count: int, context: Context) -> str | None:
+    def headline(self, name: str, summary: LossSummary | None, count: int, context: Context) -> Telling | None:
         """A loss names who acknowledged, under which fault, and who gave the offsets again."""
         if name != LOST or not isinstance(summary, LossSummary) or not summary.clusters:
             return None
@@ -244,7 +256,7 @@ class LossKernel(OfEachKey):
         """Unknown as well if some queue was not drained: what was read may have been removed since."""
         row = concluded(self.name, summary, context, noun="acknowledged message", clean="every one is in the final log")
         if summary is None or row.valid is False:
-            return row
+            return _first_told_first(row, summary, context)
         unseen = summary.found.get("unseen")
         if row.valid is True and not summary.undrained:
             return row

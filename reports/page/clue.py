@@ -1,4 +1,4 @@
-"""One example of what the headline tells, in a line: message, place, who answered, fault, what should have been. Pure.
+"""What the headline tells in a line, by an example: message, place, whom to look at, fault, what should be. Pure.
 
 A reader who knows nothing yet sees what the rest of the page is about.
 """
@@ -6,14 +6,15 @@ A reader who knows nothing yet sees what the rest of the page is about.
 from collections.abc import Sequence
 from typing import Final
 
-from chaos.core.verdict import Example, Results
+from chaos.core.name_lists import listed
+from chaos.core.verdict import Headline, Results
 from checkers.anomalies.catalogue import kind_of, rank
 from reports import words
 from reports.model import Clue
 from reports.page.findings import anchor_of, facts_of, weight_of
 from reports.page.panels import Band
 
-FACTS: Final = ("message", "place", "answered by", "fault", "should be")
+FACTS: Final = ("message", "place", "look at", "fault", "should be")
 """What is told, in this order."""
 
 
@@ -25,24 +26,30 @@ def clue_of(results: Results | None, faults: Sequence[Band], key: str) -> Clue |
         faults: those that began, for the name of the one that is blamed.
         key: what a key names.
     """
-    found = results.anomalies if results is not None else {}
-    errors = [name for name, one in found.items() if weight_of(name, one) == "error" and one.examples]
-    if results is None or not errors:
+    told = _headline(results) if results is not None else None
+    if results is None or told is None:
         return None
-    name = min(errors, key=rank)
-    examples = found[name].examples
-    number = max(range(len(examples)), key=lambda at: _told(examples[at], results.sentence))
-    fault = next((band for band in faults if band.id == examples[number].fault), None)
-    known = dict(facts_of(examples[number], key))
-    known["answered by"] = known.get("node", "")
+    example = results.anomalies[told.anomaly].examples[0]
+    fault = next((band for band in faults if band.id == told.fault), None)
+    known = dict(facts_of(example, key))
+    known["look at"] = listed(told.nodes)
+    known["fault"] = "" if told.fault is None else str(told.fault)
     if fault is not None:
         known["fault"] = f"{fault.id} {fault.name} at {words.at(fault.start)}"
-    known["should be"] = kind_of(name).expected
+    known["should be"] = kind_of(told.anomaly).expected
     facts = tuple((fact, known[fact]) for fact in FACTS if known.get(fact))
-    return Clue(example=f"{name} {number + 1}", anchor=anchor_of(name, number), facts=facts)
+    return Clue(example=f"{told.anomaly} 1", anchor=anchor_of(told.anomaly, 0), facts=facts)
 
 
-def _told(example: Example, sentence: str) -> tuple[bool, bool]:
-    """Whether the headline tells of this message, and of this fault: of several examples the one that is told."""
-    told = sentence.replace(".", " ").split()
-    return example.value in told, example.fault is not None and f"fault {example.fault} (" in sentence
+def _headline(results: Results) -> Headline | None:
+    """What the results say that the sentence tells; of older results the first example of the strongest error."""
+    told = results.headline
+    if told is not None:
+        return told if told.anomaly in results.anomalies and results.anomalies[told.anomaly].examples else None
+    found = results.anomalies
+    errors = [name for name, one in found.items() if weight_of(name, one) == "error" and one.examples]
+    if not errors:
+        return None
+    name = min(errors, key=rank)
+    first = found[name].examples[0]
+    return Headline(anomaly=name, nodes=(first.node,) if first.node is not None else (), fault=first.fault)

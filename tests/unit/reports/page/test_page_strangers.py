@@ -7,7 +7,7 @@ import pytest
 import synthetic
 
 from chaos.core.events import Event, Observation
-from chaos.core.verdict import CheckResult, Results
+from chaos.core.verdict import CheckResult, Headline, Results
 from reports.folder import Parts, read_parts
 from reports.model import CheckRow, ReportData
 from reports.page.build import observed_words, report_data
@@ -45,7 +45,7 @@ def test_the_clue_tells_message_place_node_fault_and_what_should_have_been(
     assert clue.facts == (
         ("message", "5:233"),
         ("place", "queue 2, offset 1204"),
-        ("answered by", "b1"),
+        ("look at", "b1"),
         ("fault", "1 leader-partition at 20.0 s"),
         ("should be", "what was acknowledged is read back, whatever fails afterwards"),
     )
@@ -56,18 +56,29 @@ def test_without_errors_there_is_no_clue(reports_by_kind: dict[str, ReportData],
     assert reports_by_kind[kind].clue is None
 
 
-def test_of_several_examples_the_clue_is_the_one_that_the_headline_tells(red: Parts) -> None:
+def test_the_clue_is_what_the_results_say_that_the_headline_tells(red: Parts) -> None:
+    results = results_of(red)
+    told = Headline(anomaly="inconsistent-offsets", nodes=("c1", "c2", "c3"), fault=3)
+    clue = clue_of(msgspec.structs.replace(results, headline=told), (), "queue")
+    assert clue is not None
+    assert (clue.example, clue.anchor) == ("inconsistent-offsets 1", "example-inconsistent-offsets-1")
+    assert dict(clue.facts)["look at"] == "c1, c2 and c3"
+    assert dict(clue.facts)["fault"] == "3", "the number alone where the fault is not known"
+
+
+def test_of_older_results_the_clue_is_the_first_example_of_the_strongest_error_whatever_the_sentence_says(
+    red: Parts,
+) -> None:
     results = results_of(red)
     lost = results.anomalies["lost-write"]
     other = msgspec.structs.replace(lost.examples[0], value="1:7")
     moved = {**results.anomalies, "lost-write": msgspec.structs.replace(lost, examples=(other, *lost.examples))}
-    told = msgspec.structs.replace(
-        results, anomalies=moved, sentence="1 message was lost; first lost: 5:233 at offset 1."
-    )
-    clue = clue_of(told, (), "queue")
+    written = msgspec.to_builtins(msgspec.structs.replace(results, anomalies=moved, sentence="first lost: 5:233."))
+    del written["headline"]
+    clue = clue_of(msgspec.convert(written, Results), (), "queue")
     assert clue is not None
-    assert clue.example == "lost-write 2"
-    assert dict(clue.facts)["fault"] == "1", "the number alone where the fault is not known"
+    assert clue.example == "lost-write 1"
+    assert (dict(clue.facts)["message"], dict(clue.facts)["look at"]) == ("1:7", "b1")
 
 
 def rows(results: Results, two_leaders: str) -> dict[str, CheckRow]:

@@ -1,0 +1,81 @@
+"""Decisions of controllers that were heard in two ways: who leads in an epoch, and which set a number stands for.
+
+Two nodes that lead in one epoch, or two sets under one number, cannot both have been decided by one order of decisions.
+Nodes of the group only repeat what controllers decided, so the controllers are to be looked at. The module refuses to
+judge: two leaders in one epoch are an anomaly of ``checkers.cluster.roles``.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from chaos.core.name_lists import listed
+from checkers.anomalies.findings import seconds_text
+from checkers.history.kernel import Context
+
+
+class Heard(NamedTuple):
+    """One way in which a decision was heard: what it was, who said so, and when first (ns)."""
+
+    what: str
+    by: str
+    at_ns: int
+
+
+class Contradiction(NamedTuple):
+    """Two ways in which one decision was heard, each from a controller if one said so, and when both were known."""
+
+    heard: tuple[Heard, Heard]
+    known_ns: int
+
+    def words(self, context: Context) -> str:
+        """As a clause: who said what, and when."""
+        said = [f"{one.by} said at {seconds_text(context, one.at_ns)} that {one.what}" for one in self.heard]
+        return f"the controllers contradict each other: {listed(said)}"
+
+
+def controllers_of(context: Context) -> tuple[str, ...]:
+    """The nodes that decide who leads the others, in order; empty where nobody does."""
+    run = context.run
+    return tuple(node.name for node in run.nodes if run.roles.get(node.role) == "controller")
+
+
+def contradiction(context: Context, subject: str | None, until_ns: int) -> Contradiction | None:
+    """The first decision on a subject that was heard in two ways until an instant; None if none was.
+
+    Where nobody decides for the nodes there is none: then two leaders of an epoch say nothing of who is wrong.
+    """
+    if not controllers_of(context):
+        return None
+    found = [*_in_two_ways(_epochs(context, subject), context), *_in_two_ways(_sets(context, subject), context)]
+    return min((one for one in found if one.known_ns <= until_ns), key=lambda one: one.known_ns, default=None)
+
+
+def _epochs(context: Context, subject: str | None) -> Iterator[tuple[int, str, Heard]]:
+    """Epoch, who led, and that it said so."""
+    for reign in context.timeline.reigns_over(subject):
+        what = f"it led {subject} in epoch {reign.epoch}"
+        yield reign.epoch, reign.node, Heard(what, reign.node, reign.first_ns)
+
+
+def _sets(context: Context, subject: str | None) -> Iterator[tuple[int, str, Heard]]:
+    """Number, members, and who said so."""
+    for one in context.timeline.in_sync:
+        if one.subject == subject and one.number >= 0:
+            members = listed(one.members)
+            what = f"SyncStateSet {one.number} of {subject} was {members}"
+            yield one.number, members, Heard(what, one.node, one.first_ns)
+
+
+def _in_two_ways(said: Iterable[tuple[int, str, Heard]], context: Context) -> Iterator[Contradiction]:
+    """Of each number that stands for several things the two that were heard first."""
+    by_number: dict[int, dict[str, list[Heard]]] = defaultdict(lambda: defaultdict(list))
+    for number, what, heard in sorted(said, key=lambda one: (one[2].at_ns, one[2].by)):
+        by_number[number][what].append(heard)
+    controllers = controllers_of(context)
+    for ways in by_number.values():
+        if len(ways) > 1:
+            one, other = list(ways.values())[:2]
+            first, second = (min(own, key=lambda heard: heard.by not in controllers) for own in (one, other))
+            in_order = (first, second) if first.at_ns <= second.at_ns else (second, first)
+            yield Contradiction(in_order, known_ns=other[0].at_ns)
