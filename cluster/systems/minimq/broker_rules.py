@@ -148,6 +148,11 @@ def judge_sequence(expected: int, sequence: int) -> Literal["append", "repeat", 
     return "repeat" if sequence < expected else "gap"
 
 
+def repeat_waits_for(position: int) -> int:
+    """The position that must be confirmed before a repeat is acknowledged whose first is at ``position``."""
+    return position
+
+
 # ---------------------------------------------------------------- serving
 
 

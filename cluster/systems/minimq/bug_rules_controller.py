@@ -3,9 +3,11 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from cluster.systems.minimq import controller_rules, metadata, raft_rules
 from cluster.systems.minimq.bug_rules import Bend, Replacement
-from cluster.systems.minimq.messages import Group, HardState
+from cluster.systems.minimq.messages import Command, Group, HardState, Metadata, RefusedReason, RegisterBroker
 from cluster.systems.minimq.notes import Notes
 
 PATIENCE: Final = 10
@@ -35,6 +37,23 @@ def forget_vote(notes: Notes) -> list[Replacement]:
     return [Replacement(raft_rules, "hard_state", hard_state)]
 
 
+def quorum_of_half(notes: Notes) -> list[Replacement]:
+    """Half of the controllers, rounded down, count as a majority of them."""
+    majority, honest = raft_rules.quorum_of, raft_rules.committed_by
+
+    def quorum_of(count: int) -> int:
+        return max(1, count // 2)
+
+    def committed_by(matched: Sequence[int], term: int, commit: int, term_at: Callable[[int], int]) -> int:
+        committed = honest(matched, term, commit, term_at)
+        held_by = sum(index >= committed for index in matched)
+        if committed > commit and held_by < majority(len(matched)):
+            notes.note(index=committed, held_by=held_by)
+        return committed
+
+    return [Replacement(raft_rules, "quorum_of", quorum_of), Replacement(raft_rules, "committed_by", committed_by)]
+
+
 def commit_old_term(notes: Notes) -> list[Replacement]:
     """A leader takes all of its log for committed, of whatever term it is and whoever else has it."""
     honest = raft_rules.committed_by
@@ -46,6 +65,21 @@ def commit_old_term(notes: Notes) -> list[Replacement]:
         return max(own, proven)
 
     return [Replacement(raft_rules, "committed_by", committed_by)]
+
+
+def same_epoch_after_restart(notes: Notes) -> list[Replacement]:
+    """A master that restarts before the controllers took it for dead goes on in the same epoch."""
+    honest = metadata.applied
+
+    def applied(before: Metadata, index: int, command: Command) -> tuple[Metadata, RefusedReason | None]:
+        after, refused = honest(before, index, command)
+        if not isinstance(command, RegisterBroker) or after.group.master == before.group.master:
+            return after, refused
+        notes.note(master=before.group.master, master_epoch=before.group.epoch)
+        group = msgspec.structs.replace(after.group, master=before.group.master)
+        return msgspec.structs.replace(after, group=group), refused
+
+    return [Replacement(metadata, "applied", applied)]
 
 
 def slow_recovery(notes: Notes) -> list[Replacement]:
@@ -64,6 +98,8 @@ def slow_recovery(notes: Notes) -> list[Replacement]:
 BENDS: Final[Mapping[str, Bend]] = {
     "unclean-election": unclean_election,
     "forget-vote": forget_vote,
+    "quorum-of-half": quorum_of_half,
     "commit-old-term": commit_old_term,
+    "same-epoch-after-restart": same_epoch_after_restart,
     "slow-recovery": slow_recovery,
 }

@@ -148,7 +148,8 @@ class Master:
             if verdict == "repeat":
                 index = before[body.sequence]
                 record = replica.log.at(index)
-                self._await(index, request_id, Produced(offset=record.offset, epoch=record.epoch, repeated=True))
+                answer = Produced(offset=record.offset, epoch=record.epoch, repeated=True)
+                self._await(broker_rules.repeat_waits_for(index), request_id, answer)
                 return
         offset = broker_rules.next_offset(replica.log.queue_length(key))
         record = data_record(replica.epoch, key, offset, body.body, body.producer, body.sequence)

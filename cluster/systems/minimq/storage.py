@@ -27,9 +27,9 @@ MAGIC: Final = b"minimq\x00\x01"
 PAYLOAD_BYTES_MAX: Final = 64 << 20
 SEGMENT_BYTES: Final = 64 << 20
 
-_HEAD: Final = struct.Struct("<II")
-_INDEX: Final = struct.Struct("<Q")
-_FRAME_BYTES: Final = _HEAD.size + _INDEX.size
+HEAD: Final = struct.Struct("<II")
+INDEX: Final = struct.Struct("<Q")
+FRAME_BYTES: Final = HEAD.size + INDEX.size
 _NAME_DIGITS: Final = 20
 
 _encode_record = msgspec.msgpack.Encoder().encode
@@ -59,21 +59,21 @@ def encode_frame(index: int, payload: bytes) -> bytes:
     """
     if len(payload) > PAYLOAD_BYTES_MAX:
         raise ValueError(f"a payload of {len(payload)} bytes does not fit a frame of at most {PAYLOAD_BYTES_MAX}")
-    content = _INDEX.pack(index) + payload
-    return _HEAD.pack(len(payload), zlib.crc32(content, len(payload))) + content
+    content = INDEX.pack(index) + payload
+    return HEAD.pack(len(payload), zlib.crc32(content, len(payload))) + content
 
 
 def decode_frames(data: bytes, start: int, index: int) -> Iterator[Frame]:
     """The frames of ``data`` from ``start`` on, of which the first has ``index``; ends before the first not whole."""
-    while start + _FRAME_BYTES <= len(data):
-        length, crc = _HEAD.unpack_from(data, start)
-        end = start + _FRAME_BYTES + length
+    while start + FRAME_BYTES <= len(data):
+        length, crc = HEAD.unpack_from(data, start)
+        end = start + FRAME_BYTES + length
         if length > PAYLOAD_BYTES_MAX or end > len(data):
             return
-        content = data[start + _HEAD.size : end]
-        if zlib.crc32(content, length) != crc or _INDEX.unpack_from(content) != (index,):
+        content = data[start + HEAD.size : end]
+        if zlib.crc32(content, length) != crc or INDEX.unpack_from(content) != (index,):
             return
-        yield Frame(start, end, content[_INDEX.size :])
+        yield Frame(start, end, content[INDEX.size :])
         start, index = end, index + 1
 
 
@@ -94,7 +94,7 @@ def decode_record(payload: bytes) -> Record:
 # ---------------------------------------------------------------- files
 
 
-class _Segment:
+class Segment:
     """One file. ``starts``: where each frame begins; ``size``: where the next one will.
 
     Only the last segment of a log is open, so that a log may have more of them than a process may have open files.
@@ -118,6 +118,11 @@ class _Segment:
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
+
+    def finish(self) -> None:
+        """Make all of it durable and close it: the next segment is about to begin."""
+        os.fsync(self.fd)
+        self.close()
 
     @property
     def end(self) -> int:
@@ -147,7 +152,7 @@ class SegmentedLog:
         """
         self._folder = folder
         self._segment_bytes = segment_bytes
-        self._segments: list[_Segment] = []
+        self._segments: list[Segment] = []
         self._recovered: list[bytes] = []
         folder.mkdir(parents=True, exist_ok=True)
         _sync(folder.parent)
@@ -249,7 +254,7 @@ class SegmentedLog:
         size = frames[-1].end if frames else len(MAGIC)
         if size < len(data) and not last:
             raise StorageError(f"{path}: damaged at byte {size}, and other segments follow; restore it from a replica")
-        segment = _Segment(path, base, [frame.start for frame in frames], size)
+        segment = Segment(path, base, [frame.start for frame in frames], size)
         self._segments.append(segment)
         if size < len(data):
             os.ftruncate(segment.fd, size)
@@ -263,23 +268,22 @@ class SegmentedLog:
 
     # ------------------------------------------------------------ writing
 
-    def _roll(self) -> _Segment:
+    def _roll(self) -> Segment:
         full = self._segments[-1]
-        os.fsync(full.fd)
-        full.close()
+        full.finish()
         return self._make(full.end)
 
-    def _make(self, base: int) -> _Segment:
+    def _make(self, base: int) -> Segment:
         path = self._folder / f"{base:0{_NAME_DIGITS}d}.log"
         path.write_bytes(MAGIC)
-        segment = _Segment(path, base, (), len(MAGIC))
+        segment = Segment(path, base, (), len(MAGIC))
         self._segments.append(segment)
         os.fsync(segment.fd)
         _sync(self._folder)
         return segment
 
     @staticmethod
-    def _write(segment: _Segment, data: bytearray) -> None:
+    def _write(segment: Segment, data: bytearray) -> None:
         """Write the frames whose places were already counted."""
         at = segment.size - len(data)
         view = memoryview(data)
