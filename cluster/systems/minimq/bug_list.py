@@ -288,6 +288,15 @@ DECLARED: Final[tuple[Bug, ...]] = (
         options=_SHORT | {"fault_duration_s": 12.0},
     ),
     Bug(
+        name="lease-by-wall-clock",
+        help="a master answers strong reads alone for a second, measured by a clock that can be set back",
+        workload="queue",
+        # A lease that is renewed while the clock is ahead goes on for a minute once the clock is right again.
+        nemesis="leader-clock-jump@broker,leader-partition",
+        anomaly="stale-tail",
+        options=_SHORT,
+    ),
+    Bug(
         name="unchecked-record",
         help="a broker that starts does not compare the checksums of what it reads from its disk",
         workload="queue",

@@ -1,6 +1,7 @@
 """How the rules of leases, idempotence and committed offsets are bent: as ``bug_rules``, for these bugs of brokers."""
 
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from typing import Final, Literal
 from weakref import WeakKeyDictionary
 
@@ -12,32 +13,45 @@ from cluster.systems.minimq.master import Master
 from cluster.systems.minimq.notes import Notes
 from cluster.systems.minimq.replica_state import Replica
 
-LEASE_MS: Final = 5000
+LONG_LEASE_MS: Final = 5000
 """Longer than it takes until the controllers elect another master."""
+LEASE_MS: Final = 1000
+"""Shorter than that, as long as a clock goes on evenly."""
 
 
 # ---------------------------------------------------------------- leases
 
 
-def lease_too_long(notes: Notes) -> list[Replacement]:
-    """A master whose followers agreed not long ago answers strong reads alone, for longer than it is safe."""
+def _lease(notes: Notes, lasts_ms: int, clock_ms: Callable[[Replica], float]) -> list[Replacement]:
+    """A master whose followers agreed not longer than ``lasts_ms`` ago by this clock answers strong reads alone."""
     honest = rules.may_answer_strongly
-    leases: WeakKeyDictionary[Replica, tuple[int, int]] = WeakKeyDictionary()
+    leases: WeakKeyDictionary[Replica, tuple[int, float]] = WeakKeyDictionary()
 
     def may_answer_strongly(
         confirmed: int, takeover_end: int, rounds: Mapping[str, int], others: Collection[str], asked_round: int
     ) -> bool:
         replica = notes.broker.replica
         if honest(confirmed, takeover_end, rounds, others, asked_round):
-            leases[replica] = replica.epoch, replica.now_ms + LEASE_MS
+            leases[replica] = replica.epoch, clock_ms(replica) + lasts_ms
             return True
-        epoch, until_ms = leases.get(replica, (0, 0))
-        if epoch != replica.epoch or replica.now_ms >= until_ms:
+        epoch, until_ms = leases.get(replica, (0, 0.0))
+        left_ms = until_ms - clock_ms(replica)
+        if epoch != replica.epoch or left_ms <= 0:
             return False
-        notes.note(lease_left_ms=until_ms - replica.now_ms)
+        notes.note(lease_left_ms=round(left_ms))
         return True
 
     return [Replacement(rules, "may_answer_strongly", may_answer_strongly)]
+
+
+def lease_too_long(notes: Notes) -> list[Replacement]:
+    """A lease that goes on when another master may have been elected."""
+    return _lease(notes, LONG_LEASE_MS, lambda replica: replica.now_ms)
+
+
+def lease_by_wall_clock(notes: Notes) -> list[Replacement]:
+    """A lease that is short enough, but by a clock that may be set back."""
+    return _lease(notes, LEASE_MS, lambda _: time.time() * 1000)
 
 
 # ---------------------------------------------------------------- idempotence
@@ -126,6 +140,7 @@ def stale_committed_offset(notes: Notes) -> list[Replacement]:
 
 BENDS: Final[Mapping[str, Bend]] = {
     "lease-too-long": lease_too_long,
+    "lease-by-wall-clock": lease_by_wall_clock,
     "forget-producers": forget_producers,
     "count-cut-sequences": count_cut_sequences,
     "ack-repeat-at-once": ack_repeat_at_once,

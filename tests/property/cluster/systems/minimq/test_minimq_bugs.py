@@ -69,8 +69,8 @@ def run(seed, nemesis, settings, times, **more):
     return told, anomalies(told, min_in_sync=minimum, rto_budget_ms=10_000)
 
 
-REAL = ("power-failure", "disk-error", "bit-flip", "cut-file")
-"""In the simulation a write is durable or was never made: there is no kernel, no disk and no file that could fail."""
+REAL = ("power-failure", "disk-error", "bit-flip", "cut-file", "clock-jump")
+"""Simulated nodes have no kernel, no files and no wall clock that could fail."""
 SIMULATED = [name for name, bug in bugs.BUGS.items() if not any(fault in bug.nemesis for fault in REAL)]
 
 

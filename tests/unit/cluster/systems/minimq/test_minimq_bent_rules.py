@@ -1,5 +1,7 @@
 """What a switch does to a core, bug by bug: first what is right, then what the bug makes of it, and what it notes."""
 
+import time
+
 import msgspec
 import pytest
 
@@ -193,6 +195,21 @@ def test_lease_too_long_lets_a_master_answer_alone_for_five_seconds(bend):
     assert may_answer(1)
     core.replica.epoch = 2
     assert not may_answer(2), "a lease is one of its epoch"
+
+
+def test_lease_by_wall_clock_goes_on_when_the_clock_is_set_back(bend, monkeypatch):
+    wall_s = [1000.0]
+    monkeypatch.setattr(time, "time", lambda: wall_s[0])
+    core = broker()
+    bend("lease-by-wall-clock", core)
+    assert may_answer(1)
+    wall_s[0] += 0.999
+    assert may_answer(2)
+    wall_s[0] += 0.001
+    assert not may_answer(2)
+    core.replica.now_ms += 60_000
+    wall_s[0] -= 60
+    assert may_answer(2)
 
 
 # ---------------------------------------------------------------- idempotence
