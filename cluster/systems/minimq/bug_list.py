@@ -300,7 +300,7 @@ DECLARED: Final[tuple[Bug, ...]] = (
         name="unchecked-record",
         help="a broker that starts does not compare the checksums of what it reads from its disk",
         workload="queue",
-        nemesis="leader-bit-flip@broker",
+        nemesis="leader-bit-flip:bits=1@broker",
         anomaly="corrupt",
         options=_SHORT,
     ),
@@ -310,7 +310,7 @@ DECLARED: Final[tuple[Bug, ...]] = (
         workload="queue",
         nemesis="leader-cut-file@broker",
         anomaly="corrupt",
-        options=_SHORT,
+        options=_ONE_FAULT,
     ),
     Bug(
         name="fsync-error-ignored",
@@ -328,6 +328,8 @@ DECLARED: Final[tuple[Bug, ...]] = (
         workload="queue",
         nemesis="all-power-failure@broker",
         anomaly="did-not-come-back",
-        options=_SHORT,
+        # Small segments: what is lost was written in one batch with the beginning of the next one.
+        settings={"broker.segmentBytes": "4096"},
+        options=_ONE_FAULT,
     ),
 )
