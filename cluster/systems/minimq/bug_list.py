@@ -301,7 +301,7 @@ DECLARED: Final[tuple[Bug, ...]] = (
         help="a broker that starts does not compare the checksums of what it reads from its disk",
         workload="queue",
         nemesis="leader-bit-flip:bits=1@broker",
-        anomaly="corrupt",
+        anomaly="replica-fork",
         options=_SHORT,
     ),
     Bug(
