@@ -54,7 +54,7 @@ def contradiction(context: Context, subject: str | None, until_ns: int) -> Contr
 def _epochs(context: Context, subject: str | None) -> Iterator[tuple[int, str, Heard]]:
     """Epoch, who led, and that it said so."""
     for reign in context.timeline.reigns_over(subject):
-        what = f"it led {subject} in epoch {reign.epoch}"
+        what = f"it led {subject} in {context.run.epoch_word(reign.subject)} {reign.epoch}"
         yield reign.epoch, reign.node, Heard(what, reign.node, reign.first_ns)
 
 

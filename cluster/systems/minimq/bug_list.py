@@ -316,7 +316,7 @@ DECLARED: Final[tuple[Bug, ...]] = (
         name="fsync-error-ignored",
         help="brokers take what their disk failed to write for durable",
         workload="queue",
-        nemesis="all-disk-error:write=0.3,fsync=0@broker,all-kill@broker",
+        nemesis="all-disk-error:op=write,share=0.3@broker,all-kill@broker",
         anomaly="lost-write",
         # One segment: behind a hole in an earlier one a broker does not start at all.
         settings={"broker.segmentBytes": "1073741824"},
