@@ -64,7 +64,7 @@ while True:
 ASK = """
 import socket, sys
 try:
-    with socket.create_connection((sys.argv[1], 7000), timeout=0.5) as connection:
+    with socket.create_connection((sys.argv[1], 7000), timeout=1.5) as connection:
         print(connection.recv(16).decode() or "closed")
 except OSError as error:
     print(type(error).__name__)

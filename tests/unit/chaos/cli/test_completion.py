@@ -41,7 +41,7 @@ def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("chaos run --backend a", ["plain,auto"]),
         ("chaos run --workload ", ["plain,group", "plain,idempotent", "plain,ordered", "plain,queue"]),
         ("chaos run --system etcd --workload r", ["plain,register", "plain,rw-register"]),
-        ("chaos run --bug trunc", ["plain,truncate-acked"]),
+        ("chaos run --bug truncate-a", ["plain,truncate-acked"]),
         ("chaos run --system rocketmq --bug ", []),
         (
             "chaos run --nemesis random-loss",
@@ -70,8 +70,8 @@ def fish(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("chaos run --set minIn", ["open,minInSyncReplicas="]),
         ("chaos run --set broker.minIn", ["open,broker.minInSyncReplicas="]),
         ("chaos run --set minInSyncReplicas=", ["plain,minInSyncReplicas=2"]),
-        ("chaos run --set bug=forget", ["plain,bug=forget-vote"]),
-        ("chaos run --set=bug=forget", ["plain,--set=bug=forget-vote"]),
+        ("chaos run --set bug=forget", ["plain,bug=forget-vote", "plain,bug=forget-producers"]),
+        ("chaos run --set=bug=forget-v", ["plain,--set=bug=forget-vote"]),
         ("chaos run --system rocketmq --set cluster.m", ["open,cluster.mode="]),
         ("chaos run --fault-nodes b1,b", ["plain,b1,b2", "plain,b1,b3"]),
         ("chaos run --report html,", [f"plain,html,{name}" for name in names("reporters") if name != "html"]),
@@ -140,7 +140,7 @@ def test_bash_gets_the_end_of_the_word_that_it_asks_for() -> None:
     assert asked("bash", COMP_WORDS=line, COMP_CWORD="prob") == "open,probability="
     assert asked("bash", COMP_WORDS=line, COMP_CWORD="random-loss:prob") == "open,random-loss:probability="
     assert asked("bash", COMP_WORDS="chaos run --nemesis bridge@cont", COMP_CWORD="@cont") == "plain,@controller"
-    assert asked("bash", COMP_WORDS="chaos run --set=bug=forg", COMP_CWORD="forg") == "plain,forget-vote"
+    assert asked("bash", COMP_WORDS="chaos run --set=bug=forget-v", COMP_CWORD="forget-v") == "plain,forget-vote"
     assert asked("bash", COMP_WORDS="chaos run --system ", COMP_CWORD="").splitlines() == [
         f"plain,{name}" for name in sorted(names("systems"))
     ]
@@ -214,7 +214,7 @@ class Bash:
         ("chaos run --nemesis leader-syscall-delay:call=write+fd", "<leader-syscall-delay:call=write+fdatasync>"),
         ("chaos run --nemesis noop,random-kill@con", "<noop,random-kill@controller>"),
         ("chaos run --set minInSync", "<minInSyncReplicas=>"),
-        ("chaos run --set=bug=forget", "<--set=bug=forget-vote>"),
+        ("chaos run --set=bug=forget-v", "<--set=bug=forget-vote>"),
         ("chaos run -d run.y", "<run.yaml>"),
     ],
 )

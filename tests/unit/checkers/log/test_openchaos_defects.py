@@ -69,12 +69,14 @@ ANCHORS = {
     "chaos/serve/follower.py",
     "cluster/hosts/ssh/connection.py",
     "cluster/systems/kafka/client.py",
+    "cluster/systems/minimq/bug_rules_clients.py",
     "cluster/systems/rocketmq/pops.py",
     "cluster/systems/rocketmq/sending.py",
 }
 """When a run or a cell began, the name of a folder, how far a machine's clock is off: all for people to compare. And
 what Kafka and RocketMQ are told of instants: their brokers go by the wall clock. And how long ago a file was written:
-so do file systems. And on which day a verdict is told, since a finding may be allowed until a day."""
+so do file systems. And a bug of minimq, which is just that. And on which day a verdict is told, since a finding may be
+allowed until a day."""
 
 
 def test_nothing_is_measured_by_the_wall_clock() -> None:
