@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/pictures.py RUN
 
 RUN of ``chaos run --backend sim --bug ack-before-replicate --seed 5`` makes the numbered picture of
-docs/start/read-a-report.md; a
-valid one of ``chaos run --backend sim --nemesis random-partition --time-limit 30 --rate 200 --seed 1443185451`` that of
-the README and of docs/start/first-run.md.
+docs/start/read-a-report.md; a valid one of
+``chaos run --backend sim --nemesis random-partition --time-limit 30 --rate 200 --seed 1443185451`` that of the README
+and of docs/start/first-run.md.
 """
 
 import sys
