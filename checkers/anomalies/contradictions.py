@@ -1,8 +1,9 @@
 """Decisions of controllers that were heard in two ways: who leads in an epoch, and which set a number stands for.
 
 Two nodes that lead in one epoch, or two sets under one number, cannot both have been decided by one order of decisions.
-Nodes of the group only repeat what controllers decided, so the controllers are to be looked at. The module refuses to
-judge: two leaders in one epoch are an anomaly of ``checkers.cluster.roles``.
+Nodes of the group repeat what controllers decided, so the controllers are to be looked at first; that they contradict
+each other is said only where two of them were heard. The module refuses to judge: two leaders in one epoch are an
+anomaly of ``checkers.cluster.roles``.
 """
 
 from collections import defaultdict
@@ -31,7 +32,9 @@ class Contradiction(NamedTuple):
     def words(self, context: Context) -> str:
         """As a clause: who said what, and when."""
         said = [f"{one.by} said at {seconds_text(context, one.at_ns)} that {one.what}" for one in self.heard]
-        return f"the controllers contradict each other: {listed(said)}"
+        if {one.by for one in self.heard} <= set(controllers_of(context)):
+            return f"the controllers contradict each other: {listed(said)}"
+        return f"what the controllers decide once was told in two ways: {listed(said)}"
 
 
 def controllers_of(context: Context) -> tuple[str, ...]:
