@@ -51,6 +51,7 @@ def test_the_page_shows_the_latest_full_row_and_says_what_misses(bench):
     assert page.count("Not measured yet.") == len(bench.BENCHMARKS) - 1
 
 
+@pytest.mark.broad
 def test_what_has_a_row_is_not_run_again(bench, monkeypatch, tmp_path):
     ran = []
     for name, benchmark in list(bench.BENCHMARKS.items()):

@@ -319,6 +319,7 @@ def test_a_name_that_is_too_long_is_one_line_and_not_longer(
     assert "File name too long" in said
 
 
+@pytest.mark.broad
 def test_a_full_disk_is_said() -> None:
     with Path("/dev/full").open("w") as full:
         argv = [sys.executable, "-m", "chaos", "list", "nemeses"]

@@ -98,6 +98,7 @@ def test_its_summary_is_that_of_the_folder_here(bucket):
     assert "chaos-check-" not in out
 
 
+@pytest.mark.broad
 def test_no_table_is_read_whole_for_one_queue_or_one_check(long_run, monkeypatch):
     history = long_run / "history"
     sizes = {path.relative_to(long_run.parent).as_posix(): path.stat().st_size for path in history.rglob("*.parquet")}
