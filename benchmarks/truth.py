@@ -5,17 +5,19 @@ the history, so the two can disagree.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-BENT = "bent "
+BENT: Final = re.compile(r"(?:\S+ )?bent (\{.*\})")
+"""A line of a node, behind its time in a simulated run."""
 
 
 def notes_of(folder: Path) -> list[dict[str, Any]]:
     """Every deviation that the nodes of a run wrote down."""
     lines = (line for log in sorted(folder.glob("nodes/*/logs/stdout.log")) for line in log.read_text().splitlines())
-    return [json.loads(line.removeprefix(BENT)) for line in lines if line.startswith(BENT)]
+    return [json.loads(found[1]) for line in lines if (found := BENT.fullmatch(line))]
 
 
 def words_of(value: Any) -> Iterator[str]:
