@@ -36,7 +36,8 @@ def test_without_a_bug_transactions_fit(workload, tmp_path):
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_bug_is_found(workload, bug, anomalies, tmp_path):
-    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, time_limit_s=1.0)
+    # Long enough for some hundred transactions, which show each of these, on a machine that is starved as well.
+    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, time_limit_s=3.0)
     assert (done.exit_code, done.results.valid) == (1, False)
     assert anomalies <= set(done.check("transactions").anomalies)
     assert anomalies <= set(done.results.anomalies)
