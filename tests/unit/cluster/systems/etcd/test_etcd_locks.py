@@ -1,18 +1,11 @@
 """What a client asks of a member to take, use and give back a lock, and what it makes of the answers."""
 
-import asyncio
-import base64
-
 import pytest
-from etcd_member import Member, variables
+from etcd_operations import coded, run
 from system_view import view_of
 
-from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.clock import NS_PER_S, now_ns
-from chaos.core.op import Invocation
+from chaos.core.client import Definite, Indefinite
 from chaos.models.coordination.lock import F, Granted, Lease, Token, Written
-from cluster.systems.etcd.client import EtcdClient
-from cluster.systems.etcd.members import Members
 from cluster.systems.etcd.system import Etcd
 
 MARK = view_of(Etcd()).mark
@@ -23,34 +16,7 @@ LATE = {"message": "etcdserver: request timed out"}
 DROPPED = {"message": "raft proposal dropped"}
 
 
-def coded(text):
-    return base64.b64encode(text.encode()).decode()
-
-
 HELD, GUARDED = coded(f"{MARK}/locks/3"), coded(f"{MARK}/guarded/3")
-
-
-def run(f, argument, answers, **settings):
-    """What one operation was given or raised, and the requests behind the question for the leader."""
-
-    async def scenario():
-        async with Member(debug__vars=variables(1, 1)) as member:
-            member.answers.update(answers)
-            client = EtcdClient(view_of(Etcd(), **settings), -1, 8, seed=1)
-            client._links = dict.fromkeys(("n1", "n2", "n3"), member.gateway)
-            client._route._source = Members({"n1": member.gateway})
-            received = Received()
-            deadline_ns = now_ns() + 5 * NS_PER_S
-            op = Invocation(process=17, client=0, f=f, key=3, deadline_ns=deadline_ns, argument=argument)
-            try:
-                await client.invoke(op, received)
-                out = received.result
-            except (Definite, Indefinite) as error:
-                out = (type(error), str(error))
-            await client.close()
-            return out, [(path, body) for path, body in member.asked if path.startswith("v3")]
-
-    return asyncio.run(scenario())
 
 
 def decision(made, then):
