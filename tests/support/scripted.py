@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 from log_ops import argument_of, told
 
-from chaos.core.client import settled
+from chaos.core.client import Definite, Indefinite, Received, settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
 
@@ -29,6 +29,16 @@ def _moved(op, by_ns):
 async def performed(client, op):
     """The completion, which is the client's own word also at the deadline."""
     return told(await settled(_OnTime(client), _moved(op, SPARE_NS)))
+
+
+async def raised_and_given(client, op, timeout_ns=5 * NS_PER_S):
+    """What the client's one attempt raised, and what it was given."""
+    received, out = Received(), None
+    try:
+        await client.invoke(msgspec.structs.replace(op, deadline_ns=now_ns() + timeout_ns), received)
+    except (Definite, Indefinite) as error:
+        out = (type(error), str(error))
+    return out, received
 
 
 def invoked(serve, client_at, *ops):

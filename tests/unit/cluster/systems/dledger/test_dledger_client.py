@@ -2,13 +2,13 @@
 
 import asyncio
 
-import msgspec
 import pytest
 from dledger_node import Busy, FakeNode, FakeObserver, entry
+from scripted import raised_and_given
 from system_view import view_of
 
-from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import NS_PER_S
 from chaos.core.op import Invocation, Type
 from chaos.core.rand import run_hash
 from chaos.models.log import payload
@@ -78,15 +78,6 @@ class Fixed:
         pass
 
 
-async def done(client, one, timeout_ns=5 * NS_PER_S):
-    received, out = Received(), None
-    try:
-        await client.invoke(msgspec.structs.replace(one, deadline_ns=now_ns() + timeout_ns), received)
-    except (Definite, Indefinite) as error:
-        out = (type(error), str(error))
-    return out, received
-
-
 async def client_of(node, observer=None, **settings):
     client = DLedgerClient(view_of(DLedger(), **settings), -1, 8, seed=1)
     client._links = {one.name: node.ledger for one in VIEW.nodes}
@@ -102,7 +93,7 @@ def run(one, answer, tell=lambda *_: "no", **settings):
     async def scenario():
         async with FakeNode(answer) as node, FakeObserver(tell) as observer:
             client = await client_of(node, observer.observer, **settings)
-            out, received = await done(client, one)
+            out, received = await raised_and_given(client, one)
             await client.close()
             return out, received, node.asked
 
@@ -245,7 +236,7 @@ def test_a_paused_node_gets_each_operation_once(one):
         async with FakeNode(lambda *_: None) as node:
             node.paused = True
             client = await client_of(node)
-            out = [(await done(client, one, NS_PER_S // 12))[0] for _ in range(2)]
+            out = [(await raised_and_given(client, one, NS_PER_S // 12))[0] for _ in range(2)]
             await client.close()
             node.resumed.set()
             await node.heard_out()

@@ -6,6 +6,7 @@ import base64
 import msgspec
 import pytest
 from etcd_member import Member, variables
+from etcd_operations import coded
 from system_view import view_of
 
 from chaos.core.client import Definite, Indefinite, Received
@@ -24,10 +25,6 @@ DONE = {"header": {}}
 HELD, NOT_HELD = {"header": {}, "succeeded": True}, {"header": {}}
 LATE = {"message": "etcdserver: request timed out"}
 RANGE, PUT, TXN = "v3/kv/range", "v3/kv/put", "v3/kv/txn"
-
-
-def coded(text):
-    return base64.b64encode(text.encode()).decode()
 
 
 def ranged(*values):

@@ -1,11 +1,11 @@
 """What a client asks of a member to change a space and to watch it, and what it makes of the messages."""
 
 import asyncio
-import base64
 import json
 
 import pytest
 from etcd_member import Member, variables
+from etcd_operations import coded
 from system_view import view_of
 
 from chaos.core.client import Definite, Indefinite, Received
@@ -20,10 +20,6 @@ from cluster.systems.etcd.system import Etcd
 MARK = view_of(Etcd()).mark
 TXN = "v3/kv/txn"
 LATE = {"message": "etcdserver: request timed out"}
-
-
-def coded(text):
-    return base64.b64encode(text.encode()).decode()
 
 
 async def asked_of(gateway, member, f, argument):

@@ -2,13 +2,13 @@
 
 import asyncio
 
-import msgspec
 import pytest
 from nats_server import NOBODY, FakeNats, Status, held, info, refused, stored
+from scripted import raised_and_given
 from system_view import view_of
 
-from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import NS_PER_S
 from chaos.core.op import Invocation
 from chaos.models.coordination import unique_ids
 from chaos.models.objects import counter, register
@@ -56,16 +56,6 @@ async def client_of(server, **settings):
     return client
 
 
-async def done(client, one, timeout_ns=5 * NS_PER_S):
-    """What an operation raised, and what it was given."""
-    received, out = Received(), None
-    try:
-        await client.invoke(msgspec.structs.replace(one, deadline_ns=now_ns() + timeout_ns), received)
-    except (Definite, Indefinite) as error:
-        out = (type(error), str(error))
-    return out, received
-
-
 def run(one, answers, **settings):
     """What an operation raised and was given, and the requests. ``answers``: by how a subject begins."""
 
@@ -75,7 +65,7 @@ def run(one, answers, **settings):
     async def scenario():
         async with FakeNats(answer) as server:
             client = await client_of(server, **settings)
-            out, received = await done(client, one)
+            out, received = await raised_and_given(client, one)
             await client.close()
             return out, received.result, server.asked
 
@@ -117,7 +107,7 @@ def test_amounts_of_one_client_are_different_keys():
         async with FakeNats(lambda *_: stored(1)) as server:
             client = await client_of(server)
             for _ in range(2):
-                await done(client, PLUS)
+                await raised_and_given(client, PLUS)
             await client.close()
             return [subject for subject, *_ in server.asked]
 
@@ -202,7 +192,7 @@ def test_a_paused_server_gets_each_request_once(one):
         async with FakeNats(lambda *_: None) as server:
             server.paused = True
             client = await client_of(server)
-            out = [(await done(client, one, NS_PER_S // 12))[0] for _ in range(2)]
+            out = [(await raised_and_given(client, one, NS_PER_S // 12))[0] for _ in range(2)]
             await client.close()
             server.resumed.set()
             await server.heard_out()
@@ -216,7 +206,7 @@ def test_a_server_that_is_away_is_asked_nothing():
         async with FakeNats(lambda *_: None) as server:
             server.away()
             client = await client_of(server)
-            return (await done(client, WRITE))[0]
+            return (await raised_and_given(client, WRITE))[0]
 
     assert asyncio.run(scenario()) == (Definite, "connect: refused")
 
@@ -226,7 +216,7 @@ def test_pings_are_answered_while_requests_go_out():
         async with FakeNats(lambda *_: stored(1), pings=True) as server:
             client = await client_of(server)
             for _ in range(3):
-                assert (await done(client, WRITE))[0] is None
+                assert (await raised_and_given(client, WRITE))[0] is None
             await client.close()
             return [word for word in server.said if word in ("PUB", "PONG")]
 

@@ -4,13 +4,13 @@ import asyncio
 import base64
 import json
 
-import msgspec
 import pytest
 from nats_server import NOBODY, FakeMonitor, FakeNats, Status, refused, stored
+from scripted import raised_and_given
 from system_view import view_of
 
-from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.clock import NS_PER_S, now_ns
+from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import NS_PER_S
 from chaos.core.op import Invocation, Type
 from chaos.core.rand import run_hash
 from chaos.models.log import payload
@@ -81,15 +81,6 @@ async def client_of(server):
     return client
 
 
-async def done(client, one, timeout_ns=5 * NS_PER_S):
-    received, out = Received(), None
-    try:
-        await client.invoke(msgspec.structs.replace(one, deadline_ns=now_ns() + timeout_ns), received)
-    except (Definite, Indefinite) as error:
-        out = (type(error), str(error))
-    return out, received
-
-
 def run(one, answer):
     """What an operation raised and was given, and the requests."""
 
@@ -100,7 +91,7 @@ def run(one, answer):
             shown = {"jsz": {"account_details": [{"stream_detail": [{"name": STREAM, "state": own}] if own else []}]}}
             async with FakeMonitor(shown) as monitor:
                 client._servers.monitors["n2"] = monitor.monitor
-                out, received = await done(client, one)
+                out, received = await raised_and_given(client, one)
             await client.close()
             return out, received, server.asked
 
@@ -212,7 +203,7 @@ def test_a_paused_server_gets_each_operation_once(one):
         async with FakeNats(lambda *_: None) as server:
             server.paused = True
             client = await client_of(server)
-            out = [(await done(client, one, NS_PER_S // 12))[0] for _ in range(2)]
+            out = [(await raised_and_given(client, one, NS_PER_S // 12))[0] for _ in range(2)]
             await client.close()
             server.resumed.set()
             await server.heard_out()
