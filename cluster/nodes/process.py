@@ -83,16 +83,18 @@ done
 exit 0
 """
 )
-# $2 and on: the arguments of env(1). The start time is that of the fork, so it is known before the exec.
+# $2 and on: the arguments of env(1). The process tells its start time before it becomes the node's, since a shell may
+# forget at once a child that ended; the substitution lasts until its output goes to the log.
 START: Final = (
     COMMON
     + f"""\
 shift
 known && [ "$(begun "$pid")" = "$start" ] && exit {_ALREADY}
 mkdir -p {STDOUT.rpartition("/")[0]} && : >> {STDOUT} && from=$(wc -c < {STDOUT}) || exit
-setsid env "$@" >> {STDOUT} 2>&1 < /dev/null &
-pid=$!
-read -r line < "/proc/$pid/stat" || exit
+become='read -r line < "/proc/$$/stat" && echo "$line" && exec env "$@" >> {STDOUT} 2>&1'
+line=$(setsid sh -c "$become" sh "$@" < /dev/null &)
+[ "$line" ] || exit
+pid=${{line%% *}}
 set -- ${{line##*) }}
 echo "$pid ${{20}} $((from))" > {PID_FILE}.partial && mv {PID_FILE}.partial {PID_FILE} && cat {PID_FILE}
 """
