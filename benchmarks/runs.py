@@ -4,13 +4,15 @@ A row holds what run.json and results.json said. Nothing here judges.
 """
 
 import argparse
+import fcntl
 import json
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from statistics import median
@@ -126,8 +128,29 @@ def run_series(
     ``more`` adds to a row what the page needs beside it. A row takes the place of the counted one of its key.
 
     Raises:
-        SystemExit: the tree has changes, at the beginning or when a run has ended.
+        SystemExit: the tree has changes, at the beginning or when a run has ended; another series runs in this store.
     """
+    with alone_in(args.store):
+        _run_series(path, jobs, args, more, act)
+
+
+@contextmanager
+def alone_in(store: Path) -> Iterator[None]:
+    """Keep other series out of a store: each takes the newest run of a folder there for its own.
+
+    Raises:
+        SystemExit: another one is there.
+    """
+    store.mkdir(parents=True, exist_ok=True)
+    with (store / "series.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SystemExit(f"{store}: another series runs there; give this one a --store of its own") from None
+        yield
+
+
+def _run_series(path: Path, jobs: Iterable[Job], args: argparse.Namespace, more: Told | None, act: Perform) -> None:
     commit, _ = clean_commit(), today()
     todo = pending(jobs, stored(path), stale=args.stale, again=args.again)
     stores: SimpleQueue[Path] = SimpleQueue()

@@ -118,3 +118,15 @@ def test_a_sentence_that_names_another_node_fault_or_message_is_caught(module, s
     results = {"anomalies": {"lost-write": lost}, "sentence": sentence, "faults": faults}
     (tmp_path / "results.json").write_text(json.dumps(results))
     assert module("truth").names(tmp_path) == {name: name != wrong for name in ("node", "fault", "message")}
+
+
+def test_two_series_do_not_share_a_store(module, tmp_path):
+    runs = module("runs")
+    with (
+        runs.alone_in(tmp_path / "store"),
+        pytest.raises(SystemExit, match="store: another series runs there; give this one a --store of its own"),
+        runs.alone_in(tmp_path / "store"),
+    ):
+        pass
+    with runs.alone_in(tmp_path / "store"):
+        pass
