@@ -1,10 +1,12 @@
 """Which bugs of minimq the harness finds: runs each one over seeds and writes docs/results/bugs.md from the stored rows.
 
     .venv/bin/python benchmarks/minimq_bugs.py run [--bug NAME ...] [--seeds 1-5] [--stale] [--jobs 2] [--store DIR]
+    .venv/bin/python benchmarks/minimq_bugs.py judge --store DIR
     .venv/bin/python benchmarks/minimq_bugs.py render
 
 ``run`` appends one row a run to docs/data/bugs.jsonl and leaves out what is there already (with ``--stale``: what
-today's code made), so it can be cut off and resumed. ``render`` is a pure function of that file and of the code's
+today's code made), so it can be cut off and resumed. ``judge`` judges runs that are in DIR again, where nothing but the
+checks has changed since. ``render`` is a pure function of that file and of the code's
 fingerprints. A bug counts as found when the run was invalid and results.json holds the declared anomaly as an error.
 """
 
@@ -14,6 +16,7 @@ from statistics import median
 
 import rows as kept_rows
 import truth
+from judged import judge_again
 from rows import DATA, ROOT, Code, Row, about_age, counted, made, stored
 from runs import Job, parser, run_series
 
@@ -96,11 +99,13 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
 
 def main() -> None:
     """Parse and act."""
-    options = parser(__doc__, "1-5")
+    options = parser(__doc__, "1-5", judges=True)
     options.add_argument("--bug", action="append", default=[])
     args = options.parse_args()
     if args.what == "run":
         run_series(ROWS, jobs_of(args.bug, args.seeds), args, told)
+    elif args.what == "judge":
+        judge_again(ROWS, args.store, told)
     PAGE.write_text(page(stored(ROWS)))
 
 

@@ -1,6 +1,7 @@
 """minimq without a bug under a mix of all faults, with every workload: writes docs/results/clean-runs.md from the rows.
 
     .venv/bin/python benchmarks/minimq_clean.py run [--seeds 1-50] [--stale] [--jobs 2] [--store DIR]
+    .venv/bin/python benchmarks/minimq_clean.py judge --store DIR
     .venv/bin/python benchmarks/minimq_clean.py render
 
 ``run`` appends one row a run to docs/data/clean.jsonl and leaves out the seeds that have one (with ``--stale``: one of
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import rows
+from judged import judge_again
 from places import REUSE, Place, cluster
 from rows import DATA, ROOT, Code, Row, about_age, counted, made, older, stored
 from runs import Job, of_command, outage_cells, parser, run_series
@@ -94,7 +96,7 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
 
 def main() -> None:
     """Parse and act."""
-    args = parser(__doc__, "1-50").parse_args()
+    args = parser(__doc__, "1-50", judges=True).parse_args()
     if args.what == "run":
         jobs = [job_of(seed) for seed in args.seeds]
         with Place(cluster, REUSE) as shared:
@@ -106,6 +108,8 @@ def main() -> None:
                 return {"on_cluster": shared.number_of(folder)} if shared.holds(row["command"]) else {}
 
             run_series(ROWS, jobs, args, more, act)
+    elif args.what == "judge":
+        judge_again(ROWS, args.store)
     PAGE.write_text(page(stored(ROWS)))
 
 

@@ -3,7 +3,7 @@
 A row is a line of JSON. It says which command made it, when, at which commit, and the fingerprints of the code that
 decided it (``code``: the name of a source to its hash; see sources.py). Files are only appended to. A row that no longer
 counts stays, and a later line ``{"supersedes": ..., "by": ..., "why": ...}`` says what took its place, if anything did,
-and why.
+and why. A row that says ``judged`` is of an earlier run, whose history checks of that commit judged again.
 """
 
 import json
@@ -67,9 +67,9 @@ def keep(path: Path, row: Row) -> None:
 
 
 def identity(row: Row) -> str:
-    """The name of a row: its run's, or what it measured and when."""
+    """The name of a row: its run's, and when that was judged again; or what it measured and when."""
     if "run" in row:
-        return str(row["run"])
+        return f"{row['run']} judged {row['judged']['began']}" if "judged" in row else str(row["run"])
     members = ("name", "scale", "backend", "part", "series", "began", "commit")
     return " ".join(str(row[name]) for name in members if name in row)
 
@@ -125,10 +125,14 @@ def dated(row: Row) -> str:
     return str(row.get("began") or row.get("series") or "?")[:10]
 
 
+def _judged(row: Row) -> str:
+    return f", judged by {row['judged']['commit']}" if "judged" in row else ""
+
+
 def made(rows: Sequence[Row], now: Code | None = None) -> str:
     """A cell of a table: commits and dates of rows, marked where other code than today's made any of them."""
     marks = sorted({"†" if older(row, now) is None else "‡" for row in rows if older(row, now) != []})
-    seen = dict.fromkeys(f"{row.get('commit', '?')}, {dated(row)}" for row in sorted(rows, key=dated))
+    seen = dict.fromkeys(f"{row.get('commit', '?')}, {dated(row)}{_judged(row)}" for row in sorted(rows, key=dated))
     return "; ".join(seen) + (f" {''.join(marks)}" if marks else "")
 
 

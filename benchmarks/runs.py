@@ -63,19 +63,27 @@ def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row
         SystemExit: the tree has changes that no commit holds.
     """
     info = json.loads((folder / "run.json").read_text())
-    path = folder / "results.json"
-    results = json.loads(path.read_text()) if path.exists() else {}
     return {
         **origin(deciding(system, info["workload"], info["nemesis"]), command),
-        "exit": code,
-        "valid": results.get("valid"),
-        "reason": results.get("reason", "") or info.get("error") or "",
-        "sentence": results.get("sentence", ""),
-        "engine": results.get("engine"),
         "run": folder.name,
         "began": info["origin_utc"],
         "seed": info["seed"],
         "timings_s": info["timings_s"],
+        **judgement(folder, code),
+    }
+
+
+def judgement(folder: Path, code: int) -> Row:
+    """What the verdict on a run said, which ended in an exit code."""
+    path = folder / "results.json"
+    results = json.loads(path.read_text()) if path.exists() else {}
+    error = json.loads((folder / "run.json").read_text()).get("error")
+    return {
+        "exit": code,
+        "valid": results.get("valid"),
+        "reason": results.get("reason", "") or error or "",
+        "sentence": results.get("sentence", ""),
+        "engine": results.get("engine"),
         "counts": results.get("counts", {}),
         "checks": {check["name"]: check["valid"] for check in results.get("checks", [])},
         "anomalies": {name: found["count"] for name, found in results.get("anomalies", {}).items()},
@@ -208,10 +216,13 @@ def outage_cells(faults: list[dict[str, Any]], words: Collection[str] = ("send",
     return len(found) - len(outages), f"{median(outages):.1f} s", f"{max(outages):.1f} s"
 
 
-def parser(description: str | None, seeds: str) -> argparse.ArgumentParser:
-    """What every series of runs is told: run or render, which seeds, what again, where run folders go."""
+def parser(description: str | None, seeds: str, *, judges: bool = False) -> argparse.ArgumentParser:
+    """What every series of runs is told: run or render, which seeds, what again, where run folders go.
+
+    ``judges``: it can also judge its runs again.
+    """
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("what", choices=["run", "render"])
+    made.add_argument("what", choices=["run", *(["judge"] if judges else []), "render"])
     made.add_argument("--seeds", default=seeds, type=seeds_of, metavar="FIRST-LAST", help=f"[default: {seeds}]")
     made.add_argument("--stale", action="store_true", help="also run what other code than today's made")
     made.add_argument("--again", default="", metavar="WHY", help="run all of it again, for this reason")

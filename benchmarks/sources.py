@@ -61,9 +61,12 @@ def _entry_points() -> Mapping[str, Mapping[str, str]]:
     return dict(project["project"]["entry-points"])
 
 
+CHECKS_OF = "checks of "
+
+
 def of_workload(workload: str) -> tuple[str, str]:
     """The names of the sources that only runs of this workload have: its own, and its checks'."""
-    return f"workload {workload}", f"checks of {workload}"
+    return f"workload {workload}", f"{CHECKS_OF}{workload}"
 
 
 FAULTS_OF_ALL = "faults of all"
