@@ -27,28 +27,28 @@ Tell = Callable[[int], Example]
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
     """The lost messages of one queue that one node had acknowledged in one stretch of time.
 
-    ``cut``: the number of the fault that cut the node off all that time, 0 if none did. ``example``: the first of them.
-    ``without_ns``: when the first read behind the acknowledgement that passes over the first of them ended,
-    ``without_node``: who answered it, empty for none. ``twice``: how many of their offsets hold other messages,
-    ``twice_node``: who gave them again, ``twice_ns``: when it did so first.
+    ``cut``: the number of the fault that cut the node off all that time, 0 if none did. What follows ``last_ack_ns`` is
+    of the message with the lowest offset: ``acked_ns`` when it was acknowledged, ``example`` what shows its loss,
+    ``without_ns`` when the first read behind the acknowledgement that passes over it ended, ``without_node`` who
+    answered that, ``again`` the message that sits at its offset, ``again_node`` who acknowledged that one there, and
+    ``again_ns`` when. Texts are empty where there is nothing.
     """
 
     key: int
     node: str
     count: int
     cut: int
+    first_ack_ns: int
+    last_ack_ns: int
+    value: str
+    offset: int
+    acked_ns: int
     example: Example
     without_ns: int
     without_node: str
-    first_ack_ns: int
-    last_ack_ns: int
-    first_value: str
-    first_offset: int
-    twice: int
-    twice_first: int
-    twice_last: int
-    twice_node: str
-    twice_ns: int
+    again: str
+    again_node: str
+    again_ns: int
 
 
 def others_at(log: Log, vids: Ints) -> tuple[Ints, Ints]:
@@ -76,33 +76,29 @@ def _passed_over(log: Log, vid: int) -> int:
 
 def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, *, cut: int, tell: Tell) -> Cluster:
     log = shard.log
-    ops, place = log.sends[vids], log.place[vids]
-    first = int(np.argmin(place))
-    acked_ns = log.complete[ops]
-    twice, other = others_at(log, vids)
-    again = place[twice]
-    by_send = log.sends[other[other < len(log.sends)]]
-    acks = by_send[log.type[by_send] == Type.OK]
-    givers = log.node[acks]
-    without = _passed_over(log, int(vids[first]))
-    giver = int(np.bincount(givers[givers >= 0]).argmax()) if (givers >= 0).any() else -1
+    acked_ns = log.complete[log.sends[vids]]
+    vid = int(vids[np.argmin(log.place[vids])])
+    _, other = others_at(log, np.array([vid]))
+    again = int(other[0]) if len(other) else -1
+    send = int(log.sends[again]) if 0 <= again < len(log.sends) else -1
+    given = send if send >= 0 and log.type[send] == Type.OK and log.node[send] >= 0 else -1
+    without = _passed_over(log, vid)
     return Cluster(
         key=shard.key,
         node=node_name(context, node),
         count=len(vids),
         cut=cut,
-        example=tell(int(vids[first])),
-        without_ns=int(log.complete[without]) if without >= 0 else 0,
-        without_node=node_name(context, int(log.node[without])) if without >= 0 else "",
         first_ack_ns=int(acked_ns.min()),
         last_ack_ns=int(acked_ns.max()),
-        first_value=log.value(int(vids[first])),
-        first_offset=int(place[first]),
-        twice=len(twice),
-        twice_first=int(again.min(initial=1 << 62)),
-        twice_last=int(again.max(initial=-1)),
-        twice_node=node_name(context, giver) if giver >= 0 else "",
-        twice_ns=int(log.complete[acks[givers == giver]].min()) if giver >= 0 else 0,
+        value=log.value(vid),
+        offset=int(log.place[vid]),
+        acked_ns=int(log.complete[log.sends[vid]]),
+        example=tell(vid),
+        without_ns=int(log.complete[without]) if without >= 0 else 0,
+        without_node=node_name(context, int(log.node[without])) if without >= 0 else "",
+        again=log.value(again) if again >= 0 else "",
+        again_node=node_name(context, int(log.node[given])) if given >= 0 else "",
+        again_ns=int(log.complete[given]) if given >= 0 else 0,
     )
 
 

@@ -1,4 +1,4 @@
-"""The headline of a loss: how many, who is to be looked at first, under which fault, and who gave the offsets again.
+"""The headline of a loss: how many, and the story of one, with who is to be looked at first and under which fault.
 
 Whom does the sentence name first? Controllers that contradict each other; else a node that acknowledged messages while
 it was cut off, or while another node led already; else the node that later answered without them. Losses are found in
@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from chaos.core.name_lists import listed
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import Blame, blamed, fault_words, reign_words, standing
 from checkers.anomalies.contradictions import contradiction, controllers_of
-from checkers.anomalies.findings import counted, seconds_text
+from checkers.anomalies.findings import seconds_text
 from checkers.history.check import Telling
 from checkers.history.kernel import Context
 from checkers.history.leadership import HEARD_NS, Reign
@@ -32,18 +31,14 @@ class Clause(NamedTuple):
 class Told(msgspec.Struct, frozen=True, kw_only=True):
     """The losses that are told first: of one node, one stretch of time and one cut, over all queues.
 
-    ``own``: by queue. ``others``: the nodes that acknowledged the rest. ``of``: how many were lost in all. ``without``:
-    the losses of the queue in which a read passed over one first. ``subject``: the group that keeps their queues.
+    ``it``: those of the queue whose first one is told as the example. ``count``: how many there are. ``subject``: the
+    group that keeps the queue.
     """
 
-    own: tuple[Cluster, ...]
-    others: tuple[str, ...]
-    of: int
+    it: Cluster
     count: int
-    node: str
     first_ack_ns: int
     last_ack_ns: int
-    without: Cluster
     subject: str | None
 
 
@@ -64,107 +59,114 @@ def _many(clusters: Iterable[Cluster]) -> int:
     return sum(one.count for one in clusters)
 
 
-def _told(clusters: Sequence[Cluster], count: int, context: Context) -> Told:
-    """The first stretch of losses; in it what was acknowledged under the cut, or outside of one, whichever is more."""
+def _told(clusters: Sequence[Cluster], context: Context) -> Told:
+    """The first stretch of losses; in it what was acknowledged under the cut, or outside of one, whichever is more.
+
+    The example is one of which is known who gave its offset again, and who answered without it, if there is one.
+    """
     first = min(_stretches(clusters), key=lambda own: (own[0].first_ack_ns, -_many(own)))
     alike = [[one for one in first if one.cut == cut] for cut in sorted({one.cut for one in first})]
-    own = sorted(max(alike, key=_many), key=lambda one: one.key)
+    own = max(alike, key=_many)
+    it = min(own, key=lambda one: (not one.again_node, not one.without_node, one.key))
     return Told(
-        own=tuple(own),
-        others=tuple(sorted({one.node for one in clusters if one not in own})),
-        of=count,
+        it=it,
         count=_many(own),
-        node=own[0].node,
         first_ack_ns=min(one.first_ack_ns for one in own),
         last_ack_ns=max(one.last_ack_ns for one in own),
-        without=min(own, key=lambda one: (not one.without_node, one.without_ns)),
-        subject=context.subject_of(own[0].key),
+        subject=context.subject_of(it.key),
     )
 
 
-def _when(told: Told, context: Context) -> str:
-    """``at 4.8 s to 5.0 s``: when they were acknowledged."""
-    first, last = (seconds_text(context, at_ns) for at_ns in (told.first_ack_ns, told.last_ack_ns))
-    return f"at {first}" if first == last else f"at {first} to {last}"
+def _acked(told: Told, context: Context, *, until: bool = False) -> str:
+    """``it at 4.9 s, and 21 more at 4.8 s to 5.0 s``: when the messages were acknowledged; ``until``: only to when."""
+    at, first, last = (
+        seconds_text(context, at_ns) for at_ns in (told.it.acked_ns, told.first_ack_ns, told.last_ack_ns)
+    )
+    more = f"{told.count - 1} more"
+    if told.count == 1:
+        return f"it at {at}"
+    if at == first == last:
+        return f"it and {more} at {at}"
+    if until or at == first:
+        return f"it at {at}, and {more} until {last}"
+    return f"it at {at}, and {more} at {first}{f' to {last}' if first != last else ''}"
 
 
 def _since(reign: Reign, context: Context) -> str:
-    """``master of epoch 2 from 6.7 s under controller c2``; without a time if it led before the load began."""
+    """``master of epoch 2 under controller c2 from 6.7 s at the latest``; without a time if it led before the load."""
     if reign.first_ns <= context.timeline.origin_ns:
         return reign_words(reign, context)
     controller = context.timeline.controller_at(reign.first_ns)
     under = f" under controller {controller}" if controller else ""
-    return f"{reign_words(reign, context)} from {seconds_text(context, reign.first_ns)}{under}"
+    return f"{reign_words(reign, context)}{under} from {seconds_text(context, reign.first_ns)} at the latest"
 
 
-def _again(told: Told, context: Context, named: Reign | None = None) -> str:
-    """The clause about who gave the offsets again; ``named``: the leader that the sentence names already."""
-    twice = [cluster for cluster in told.own if cluster.twice]
-    if not twice:
-        return ""
-    giver = _giver(told, context)
-    most = giver[0] if giver is not None else max(twice, key=lambda one: (one.twice, -one.key))
-    span = f"{most.twice_first}-{most.twice_last}" if most.twice_first != most.twice_last else f"{most.twice_first}"
-    queues = len({cluster.key for cluster in twice})
-    more = f" and of {counted(queues - 1, 'more queue')}" if queues > 1 else ""
-    which = f"{'offsets' if most.twice > 1 else 'offset'} {span} of queue {most.key}{more}"
-    if giver is None:
-        return f"; other messages sit at {which}"
-    if named is not None and giver[1] == named:
-        return f", and gave the same {which} to other messages"
-    gave = "gave" if most.twice_ns > told.first_ack_ns else "had given"
-    since = f", {_since(giver[1], context)}," if giver[1] is not None else ""
-    return f"; {most.twice_node}{since} {gave} the same {which} to other messages"
+class Giver(NamedTuple):
+    """The node that gave the offset of the example to another message, and its reign then, if it was heard to lead."""
+
+    node: str
+    reign: Reign | None
 
 
-def _giver(told: Told, context: Context) -> tuple[Cluster, Reign | None] | None:
-    """The queue whose lost offsets were given to most other messages, and the reign of the node that gave them.
-
-    None if no such node is known. The reign is None if that node was not heard to lead then.
-    """
-    twice = [one for one in told.own if one.twice_node]
-    if not twice:
+def _giver(told: Told, context: Context) -> Giver | None:
+    """None if nobody gave it to another message, or it is not known who did."""
+    it = told.it
+    if not it.again_node:
         return None
-    most = max(twice, key=lambda one: (one.twice, -one.key))
-    return most, context.timeline.reign_of(most.twice_node, most.twice_ns, told.subject)
+    return Giver(it.again_node, context.timeline.reign_of(it.again_node, it.again_ns, told.subject))
 
 
-def _of_them(told: Told) -> str:
-    return f", {told.count} of them" if told.count < told.of else ""
+def _again(told: Told, context: Context) -> str:
+    """A sentence about who gave the offset to another message, or what is at it; empty if nothing is."""
+    it, giver = told.it, _giver(told, context)
+    if not it.again:
+        return ""
+    if giver is None:
+        return f"; its offset holds {it.again}"
+    who = f"{giver.node}, {_since(giver.reign, context)}," if giver.reign is not None else giver.node
+    return f". {who} {'gave' if it.again_ns > it.acked_ns else 'had given'} its offset to {it.again}"
 
 
 def _leader_meanwhile(told: Told, context: Context) -> Reign | None:
-    """Another node that led already, in a later epoch, when the first of the messages was acknowledged."""
-    own = context.timeline.epoch_of(told.node, told.first_ack_ns, told.subject)
+    """Another node that led already, in a later epoch, when the message was acknowledged."""
+    it = told.it
+    own = context.timeline.epoch_of(it.node, it.acked_ns, told.subject)
     later = [
         reign
         for reign in context.timeline.reigns_over(told.subject)
-        if own is not None and reign.node != told.node and reign.epoch > own and reign.first_ns <= told.first_ack_ns
+        if own is not None and reign.node != it.node and reign.epoch > own and reign.first_ns <= it.acked_ns
     ]
     return max(later, key=lambda reign: reign.epoch, default=None)
 
 
 def _without(told: Told, context: Context) -> tuple[str, int, Reign | None] | None:
-    """The node that answered without the lost messages, when, and its reign; None if it is not to be named first.
+    """The node that answered without the lost message, when, and its reign; None if it is not to be named first.
 
-    It is a later leader that gave their offsets to other messages. If there is none, it is the node that answered the
-    first read which passed over one of them.
+    It is a later leader that gave its offset to another message. If there is none, it is the node that answered the
+    first read which passed over it.
     """
-    node, at_ns = told.without.without_node, told.without.without_ns
+    it = told.it
+    node, at_ns = it.without_node, it.without_ns
     leads = context.timeline.reign_of(node, at_ns, told.subject)
-    own = context.timeline.epoch_of(told.node, told.first_ack_ns, told.subject)
+    own = context.timeline.epoch_of(it.node, it.acked_ns, told.subject)
     giver = _giver(told, context)
-    if giver is not None and giver[1] is not None and own is not None and giver[1].epoch > own:
-        node, at_ns, leads = giver[0].twice_node, giver[0].twice_ns, giver[1]
-    if not node or (node == told.node and (leads is None or leads.epoch == own)):
+    if giver is not None and giver.reign is not None and own is not None and giver.reign.epoch > own:
+        node, at_ns, leads = giver.node, it.again_ns, giver.reign
+    if not node or (node == it.node and (leads is None or leads.epoch == own)):
         return None
     if leads is not None and own is not None and leads.epoch > own and leads.first_ns <= told.last_ack_ns:
         return None
     return node, at_ns, leads
 
 
+def _who(told: Told, context: Context) -> str:
+    """Whoever acknowledged the message and as what, as the beginning of a sentence."""
+    stands = standing(context, told.it.node, told.it.acked_ns, leads=True, subject=told.subject)
+    return f"{told.it.node}, {stands}," if stands else told.it.node
+
+
 def _missed(told: Told, context: Context) -> Clause | None:
-    """The clause that names the node without the messages; None if the one that acknowledged them comes first."""
+    """Names the node without the message first; None if the one that acknowledged it comes first."""
     without = _without(told, context)
     if without is None:
         return None
@@ -172,79 +174,76 @@ def _missed(told: Told, context: Context) -> Clause | None:
     as_what = standing(context, node, at_ns, leads=False) if leads is None else _since(leads, context)
     blame = blamed(context, node, told.last_ack_ns, at_ns)
     words = ", ".join(filter(None, [node, as_what, fault_words(context, blame) if blame is not None else ""]))
-    stands = standing(context, told.node, told.first_ack_ns, leads=True, subject=told.subject)
-    by = f"{told.node}, {stands}," if stands else told.node
-    if told.node == node:
-        by = f"it, as {stands}," if stands else "it"
-    what = "what" if told.count == told.of else f"{told.count} of them, which"
+    giver = _giver(told, context)
+    gave = giver is not None and giver == Giver(node, leads)
+    to = f" and gave its offset to {told.it.again}" if gave else ""
     text = (
-        f"{words}{',' if words != node else ''} did not have {what} {by} had acknowledged "
-        f"{_when(told, context)}{_again(told, context, leads)}"
+        f"{words}{',' if words != node else ''} did not have it{to}"
+        f". {_who(told, context)} had acknowledged {_acked(told, context)}{'' if gave else _again(told, context)}"
     )
     return Clause(text, (node,), blame.fault.id if blame is not None else None)
 
 
 def _acknowledged(told: Told, context: Context) -> Clause:
     """Who acknowledged, in which epoch, under which fault, and whether another one led already."""
-    stands = standing(context, told.node, told.first_ack_ns, leads=True, subject=told.subject)
-    blame = blamed(context, told.node, told.first_ack_ns, told.last_ack_ns, later=True)
-    cut = told.own[0].cut
-    if cut:
-        blame = next(Blame(one, hit=True, during=True) for one in context.timeline.injected() if one.id == cut)
-    words = [told.node, stands, fault_words(context, blame) if blame is not None else ""]
-    who = ", ".join(filter(None, words))
-    aside = "," if who != told.node else ""
-    until = seconds_text(context, told.last_ack_ns)
-    other = _leader_meanwhile(told, context)
-    if cut:
-        did = f"went on acknowledging until {until}{_of_them(told)}{_again(told, context)}"
-    elif other is not None:
-        did = (
-            f"went on acknowledging until {until}{_of_them(told)}, although {other.node} was "
-            f"{_since(other, context)}{_again(told, context, other)}"
-        )
+    it = told.it
+    blame = blamed(context, it.node, told.first_ack_ns, told.last_ack_ns, later=True)
+    if it.cut:
+        blame = next(Blame(one, hit=True, during=True) for one in context.timeline.injected() if one.id == it.cut)
+    who, then, fault = _who(told, context), "", None
+    if blame is not None:
+        words, fault = fault_words(context, blame), blame.fault.id
+        if blame.hit and (blame.fault.inject_ns or 0) > told.last_ack_ns:
+            then = f", and was {words}"
+        else:
+            who = f"{who}{'' if who.endswith(',') else ','} {words},"
+    other, giver = _leader_meanwhile(told, context), _giver(told, context)
+    if it.cut or other is None:
+        had = "" if it.cut else "had "
+        did = f"{had}acknowledged {_acked(told, context, until=bool(it.cut))}{then}{_again(told, context)}"
     else:
-        what = "it" if told.of == 1 else "them" if told.count == told.of else f"{told.count} of them"
-        did = f"had acknowledged {what} {_when(told, context)}{_again(told, context)}"
-    return Clause(f"{who}{aside} {did}", (told.node,), blame.fault.id if blame is not None else None)
+        gave = "gave" if it.again_ns > it.acked_ns else "had given"
+        again = f"; {other.node} {gave} its offset to {it.again}" if giver == Giver(other.node, other) else ""
+        did = (
+            f"acknowledged {_acked(told, context, until=True)}{then}, although {other.node} was"
+            f" {_since(other, context)}{again or _again(told, context)}"
+        )
+    return Clause(f"{who} {did}", (it.node,), fault)
 
 
 def _contradicted(told: Told, context: Context) -> Clause | None:
     """Controllers that contradict each other, and who acknowledged; None if they were not heard to in time."""
-    until_ns = max(told.last_ack_ns + HEARD_NS, told.without.without_ns)
+    until_ns = max(told.last_ack_ns + HEARD_NS, told.it.without_ns)
     found = contradiction(context, told.subject, until_ns)
     if found is None:
         return None
     then = _acknowledged(told, context)
-    return Clause(f"{found.words(context)}; {then.text}", controllers_of(context), then.fault)
+    return Clause(f"{found.words(context)}. {then.text}", controllers_of(context), then.fault)
 
 
 def _clause(told: Told, context: Context) -> Clause:
-    """Who is to be looked at, who acknowledged, and who gave the offsets again."""
-    went_on = told.own[0].cut or _leader_meanwhile(told, context) is not None
+    """Who is to be looked at, who acknowledged, and who gave the offset again."""
+    went_on = told.it.cut or _leader_meanwhile(told, context) is not None
     missed = None if went_on else _missed(told, context)
     return _contradicted(told, context) or missed or _acknowledged(told, context)
 
 
-def first_told(clusters: Sequence[Cluster], count: int, context: Context) -> Example:
+def first_told(clusters: Sequence[Cluster], context: Context) -> Example:
     """The message that the sentence gives as an example; see ``loss_sentence``."""
-    return _told(clusters, count, context).own[0].example
+    return _told(clusters, context).it.example
 
 
 def loss_sentence(clusters: Sequence[Cluster], count: int, context: Context) -> Telling:
-    """The headline of a loss.
+    """The headline of a loss: how many were lost, and the story of one of them.
 
     Args:
         clusters: the losses of all queues, at least one.
         count: how many were lost; the clusters may hold fewer.
         context: for faults and leaders.
     """
-    told = _told(clusters, count, context)
+    told = _told(clusters, context)
     text, nodes, fault = _clause(told, context)
-    first = told.own[0]
-    where = f" of queue {first.key}" if context.run.keys > 1 else ""
-    at = f" at offset {first.first_offset}" if first.first_offset >= 0 else ""
-    others = f"; {listed(told.others)} had acknowledged the other {count - told.count}" if told.others else ""
-    verb = "message was lost" if count == 1 else "messages were lost"
-    sentence = f"{count} acknowledged {verb}: {text}{others}; first lost: {first.first_value}{at}{where}."
-    return Telling(sentence, nodes, fault)
+    where = f" of queue {told.it.key}" if context.run.keys > 1 else ""
+    at = f" at offset {told.it.offset}" if told.it.offset >= 0 else ""
+    verb = "message was lost," if count == 1 else "messages were lost, for example"
+    return Telling(f"{count} acknowledged {verb} {told.it.value}{at}{where}: {text}.", nodes, fault)

@@ -184,7 +184,7 @@ def _first_told_first(row: CheckResult, summary: LossSummary | None, context: Co
     lost = row.anomalies.get(LOST)
     if lost is None or summary is None or not summary.clusters:
         return row
-    first = first_told(summary.clusters, lost.count, context)
+    first = first_told(summary.clusters, context)
     others = (one for one in lost.examples if one != first)
     told_first = msgspec.structs.replace(lost, examples=(first, *others)[:EXAMPLES])
     return msgspec.structs.replace(row, anomalies={**row.anomalies, LOST: told_first})

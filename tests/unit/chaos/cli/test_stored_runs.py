@@ -44,7 +44,7 @@ def test_ls_shows_the_newest_first_with_verdict_and_sentence(store: Path) -> Non
         (-3, False, "ran"),
     ]
     assert rows[0]["sentence"] == ""
-    assert "first lost: 0:2" in rows[2]["sentence"]
+    assert "lost, 0:2 at" in rows[2]["sentence"]
     head, *lines = said("ls", "--store", str(store)).splitlines()
     assert head.split() == ["ID", "BEGAN", "(UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT"]
     assert [line.split()[0] for line in lines] == ["-1", "-2", "-3"]
