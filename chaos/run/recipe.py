@@ -71,6 +71,7 @@ class Run:
                 try:
                     deployed, observer = self._deploy_once(artefacts, own)
                 except (DeadlineError, DeployError) as error:
+                    state.stopper.check_asked()
                     if attempt == DEPLOY_ATTEMPTS:
                         raise
                     failed = str(error)
@@ -98,6 +99,7 @@ class Run:
 
     def _deploy_once(self, artefacts: Path | None, undo: ExitStack) -> tuple[Deployed, Inside]:
         state, e = self.state, self.state.experiment
+        state.stopper.check_asked()
         with state.phase("deploy", f"{self._shape()} on {state.backend.name}"):
             kinds = faults_on(e.kill)
             armings = armings_of(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, UsageError
@@ -130,6 +131,24 @@ def test_a_run_that_does_not_come_up_raises_what_it_said(tmp_path):
 
     with pytest.raises(UsageError, match="fake has no clients for the model register"):
         run(tmp_path, Mute())
+
+
+def test_who_interrupts_a_cluster_that_does_not_come_up_gets_no_second_one(tmp_path):
+    class Broken(FakeSystem):
+        asked = 0
+
+        def launch(self, node, home, artefacts, view):
+            self.asked += 1
+            if self.asked == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+            return replace(super().launch(node, home, artefacts, view), argv=("no-such-server",))
+
+    with pytest.raises(ChaosError, match="interrupted before the load began") as said:
+        run(tmp_path, Broken())
+    assert "deploying again" not in str(said.value)
+    events = (tmp_path / "current" / "history" / "run.events").read_text()
+    assert '"deployed-again"' not in events
+    assert of_run((tmp_path / "current").resolve().name) == []
 
 
 def test_another_check_judges_beside_those_of_the_workload_and_is_kept(tmp_path):
