@@ -60,6 +60,27 @@ def _in_force(fault: FaultSpan, at_ns: int) -> bool:
     return fault.in_force_until_ns() >= at_ns
 
 
+def cut_off_by(context: Context, node: str, at_ns: int) -> FaultSpan | None:
+    """The fault that cut a node off from others at an instant, of several the last begun; None if none did."""
+    cuts = (one for one in context.timeline.injected() if one.identity.nature.cuts and node in one.targets)
+    return max(
+        (one for one in cuts if (one.inject_ns or 0) < at_ns <= one.in_force_until_ns()),
+        key=lambda one: one.inject_ns or 0,
+        default=None,
+    )
+
+
+def newer_leader(context: Context, node: str, at_ns: int, subject: str | None) -> Reign | None:
+    """Another node that led a subject already, in a later epoch than this one did at an instant; None if none did."""
+    own = context.timeline.epoch_of(node, at_ns, subject)
+    later = (
+        reign
+        for reign in context.timeline.reigns_over(subject)
+        if own is not None and reign.node != node and reign.epoch > own and reign.first_ns <= at_ns
+    )
+    return max(later, key=lambda reign: reign.epoch, default=None)
+
+
 def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
     """``fault 2 (leader-kill on b1)``."""
     more = f" and {len(fault.targets) - _SHOWN} more" if len(fault.targets) > _SHOWN else ""
