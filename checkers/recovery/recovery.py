@@ -275,7 +275,9 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
     for key, one in sorted(summary.silent.items()):
         until = "one was again" if one.acked else "the load ended"
         leader = _leader(context, key, one.end_ns)
-        led = f"{leader.node} was {reign_words(leader, context)}, " if leader is not None else _nobody_led(context, key)
+        controller = context.timeline.controller_at(one.end_ns) if leader is None else None
+        led = f"{leader.node} was {reign_words(leader, context)}, " if leader is not None else ""
+        led = led or _nobody_led(context, key, controller)
         sentence = (
             f"no {words.change} to {words.key} {key} was acknowledged from {seconds_text(context, one.start_ns)} to "
             f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {healed_words(context, fault)}; {led}every "
@@ -284,7 +286,7 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
         yield Example(
             sentence=sentence,
             key=key,
-            node=leader.node if leader is not None else None,
+            node=leader.node if leader is not None else controller,
             at_ns=one.start_ns,
             fault=fault.id if fault is not None else None,
             ops=one.shown,
@@ -298,12 +300,13 @@ def _leader(context: Context, key: int, at_ns: int) -> Reign | None:
     return max(own, key=lambda reign: (reign.epoch, reign.first_ns), default=None)
 
 
-def _nobody_led(context: Context, key: int) -> str:
-    """That a queue had no leader, as a part of a sentence; empty where none has one."""
+def _nobody_led(context: Context, key: int, controller: str | None) -> str:
+    """That a queue had no leader, as a part of a sentence; empty where none has one. ``controller``: the active one."""
     subject = context.subject_of(key)
     if subject is None:
         return ""
-    return f"nobody led {subject}, " if len(context.run.replicated) > 1 else "no node led, "
+    under = f" under controller {controller}" if controller is not None else ""
+    return f"nobody led {subject}{under}, " if len(context.run.replicated) > 1 else f"no node led{under}, "
 
 
 def last_healed(context: Context) -> FaultSpan | None:
