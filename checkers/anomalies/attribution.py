@@ -8,6 +8,7 @@ claim a cause: a fault that is named came before, and no more is said.
 
 from typing import Any, Final, NamedTuple
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
@@ -19,6 +20,9 @@ from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
 
 _SHOWN: Final = 3
+_STATES: Final = ("with ", "without ", "out of ", "short of ", "behind ")
+"""How the verb of a fault begins that is no participle: it leaves a node so."""
+
 READ_WORDS: Final = {F.POLL: "poll", F.READ: "strong read", F.SLAVE_READ: "slave read", F.DRAIN: "final read"}
 
 
@@ -97,6 +101,22 @@ def fault_words(context: Context, blame: Blame) -> str:
     return f"{word} {fault_name(blame.fault)} {since} {at}"
 
 
+def _apart_words(context: Context, blame: Blame, at_ns: int) -> str:
+    """``, and was suspended by fault 3 (leader-suspend) at 25.0 s``: a fault that was not in force yet, or no more.
+
+    Empty of one that was in force.
+    """
+    begun_ns = blame.fault.inject_ns or 0
+    if begun_ns > at_ns:
+        verb = blame.fault.identity.nature.verb
+        left = "left " if verb.startswith(_STATES) else ""
+        return f", and was {left}{verb} by {fault_name(blame.fault, whom=False)} at {seconds_text(context, begun_ns)}"
+    if blame.during:
+        return ""
+    gone_s = (at_ns - blame.fault.in_force_until_ns()) / NS_PER_S
+    return f", {gone_s:.1f} s after {fault_name(blame.fault)} was over"
+
+
 def reign_words(reign: Reign, context: Context) -> str:
     """``master of epoch 3``; ``master of brokers-2 in epoch 3`` where there are several such subjects."""
     word = context.run.epoch_word(reign.subject)
@@ -131,7 +151,8 @@ class Actor(NamedTuple):
     """A node at a time, in words.
 
     ``plain`` is its name and standing ("b2, master of epoch 3"), ``words`` the same with the fault, each
-    without a comma behind. ``fault`` is the fault's number.
+    without a comma behind. ``fault`` is the fault's number. ``then``: of messages that it lost later, the fault that
+    was not in force when it did what is told, as the end of a sentence about that; else empty.
     """
 
     node: str
@@ -139,6 +160,7 @@ class Actor(NamedTuple):
     plain: str
     words: str
     fault: int | None
+    then: str = ""
 
     @property
     def subject(self) -> str:
@@ -172,6 +194,8 @@ def actor(
     blame = blamed(context, node, at_ns if since_ns is None else since_ns, at_ns, later=later)
     if blame is None:
         return Actor(node, at_ns, plain, plain, None)
+    if later and (apart := _apart_words(context, blame, at_ns)):
+        return Actor(node, at_ns, plain, plain, blame.fault.id, apart)
     return Actor(node, at_ns, plain, f"{plain}, {fault_words(context, blame)}", blame.fault.id)
 
 
