@@ -253,7 +253,12 @@ class RtoKernel(OfEachKey):
             late = [one for one in own if _over(one, budget_s)]
             if late and context.whole:
                 over.append(_over_example(context, fault, late, summary))
-        found = f"worst {worst.f} {_length(worst)}" if worst is not None and worst.seconds is not None else "no outage"
+        found = "no outage"
+        if worst is not None and worst.seconds is not None:
+            unset = ", and no budget was set" if budget_s is None else ""
+            found = (
+                f"worst {worst.f} {worst.seconds:.1f} s" if worst.recovered else f"{worst.f}s never recovered{unset}"
+            )
         valid: Valid = True
         reason = ""
         anomalies = {}
@@ -283,10 +288,6 @@ def _key_of(summary: RtoSummary, fault: int, late: Rto) -> int:
         for (number, f, key), one in sorted(summary.longest.items())
         if (number, f, one.start_ns) == (fault, late.f, late.start_ns)
     )
-
-
-def _length(one: Rto) -> str:
-    return f"{one.seconds:.1f} s" if one.recovered else "without recovery"
 
 
 def _over_example(context: Context, fault: FaultSpan, late: list[Rto], summary: RtoSummary) -> Example:
