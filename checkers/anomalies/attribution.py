@@ -101,7 +101,7 @@ def fault_words(context: Context, blame: Blame) -> str:
     return f"{word} {fault_name(blame.fault)} {since} {at}"
 
 
-def _apart_words(context: Context, blame: Blame, at_ns: int) -> str:
+def apart_words(context: Context, blame: Blame, at_ns: int) -> str:
     """``, and was suspended by fault 3 (leader-suspend) at 25.0 s``: a fault that was not in force yet, or no more.
 
     Empty of one that was in force.
@@ -194,7 +194,7 @@ def actor(
     blame = blamed(context, node, at_ns if since_ns is None else since_ns, at_ns, later=later)
     if blame is None:
         return Actor(node, at_ns, plain, plain, None)
-    if later and (apart := _apart_words(context, blame, at_ns)):
+    if later and (apart := apart_words(context, blame, at_ns)):
         return Actor(node, at_ns, plain, plain, blame.fault.id, apart)
     return Actor(node, at_ns, plain, f"{plain}, {fault_words(context, blame)}", blame.fault.id)
 

@@ -1,5 +1,6 @@
 """Which of the controllers that contradict each other is to be looked at."""
 
+import msgspec
 import pytest
 
 from chaos.core.event_files import read_events
@@ -29,7 +30,9 @@ def found(tmp_path, name, targets):
         ),
     )
     write_run_folder(literal, tmp_path / "run")
-    run = read_run(tmp_path / "run")
+    two = read_run(tmp_path / "run")
+    third = msgspec.structs.replace(two.nodes[0], name="c3")
+    run = msgspec.structs.replace(two, nodes=(*two.nodes, third))
     events = sorted(read_events(tmp_path / "run" / "history" / RUN_EVENTS), key=lambda event: event.time_ns)
     context = Context(run=run, streams=(), timeline=timeline_of(events, run))
     heard = contradiction(context, "brokers", context.timeline.end_ns)

@@ -29,7 +29,7 @@ def test_history_locally(path, tmp_path):
         ),
         (
             "a-loss-beside-skipped-faults",
-                "1 fault, 0 failovers. 2 of 3 faults were skipped: no leader known.",
+            "1 fault, 0 failovers. 2 of 3 faults were skipped: no leader known.",
         ),
         (
             "every-fault-was-skipped",
