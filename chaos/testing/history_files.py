@@ -337,6 +337,14 @@ def subjects_over(groups: Mapping[str, tuple[int, ...] | None] | None) -> tuple[
     return (*led, Subject(name=CONTROLLERS, kind="controller", nodes=controllers))
 
 
+def _headline_differences(expected: Expected, results: Results) -> Iterator[str]:
+    nodes, fault = (results.headline.nodes, results.headline.fault) if results.headline is not None else ((), None)
+    if expected.look_at is not None and nodes != expected.look_at:
+        yield f"the headline names {nodes}, expected {expected.look_at}"
+    if expected.blames is not None and fault != expected.blames:
+        yield f"the headline names fault {fault}, expected {expected.blames}"
+
+
 def _rto_differences(expected: Expected, results: Results) -> Iterator[str]:
     by_id = {fault.id: fault for fault in results.faults}
     for number, kinds in expected.rto_s.items():
@@ -379,7 +387,7 @@ def differences(results: Results, expected: Expected) -> list[str]:
     for name, part in expected.found.items():
         if part not in rows.get(name, ""):
             out.append(f"row {name} says {rows.get(name)!r}, which lacks {part!r}")
-    return out + list(_rto_differences(expected, results))
+    return [*out, *_headline_differences(expected, results), *_rto_differences(expected, results)]
 
 
 def assert_verdict(results: Results, literal: HistoryLiteral) -> None:

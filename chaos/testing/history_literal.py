@@ -223,6 +223,10 @@ class Expected(_Strict, frozen=True, kw_only=True):
     allowed: tuple[str, ...] = ()
     part_of: dict[str, str | None] = {}
     sentence: str = ""
+    look_at: tuple[str, ...] | None = None
+    """The nodes that the headline names first; None: not compared."""
+    blames: int | None = None
+    """The number of the fault that the headline names; None: not compared."""
     reason: str = ""
     found: dict[str, str] = {}
     rto_s: dict[int, dict[str, float | str | None]] = {}

@@ -8,6 +8,7 @@ claim a cause: a fault that is named came before, and no more is said.
 
 from typing import Any, Final, NamedTuple
 
+from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
@@ -19,6 +20,9 @@ from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
 
 _SHOWN: Final = 3
+_STATES: Final = ("with ", "without ", "out of ", "short of ", "behind ")
+"""How the verb of a fault begins that is no participle: it leaves a node so."""
+
 READ_WORDS: Final = {F.POLL: "poll", F.READ: "strong read", F.SLAVE_READ: "slave read", F.DRAIN: "final read"}
 
 
@@ -60,6 +64,27 @@ def _in_force(fault: FaultSpan, at_ns: int) -> bool:
     return fault.in_force_until_ns() >= at_ns
 
 
+def cut_off_by(context: Context, node: str, at_ns: int) -> FaultSpan | None:
+    """The fault that cut a node off from others at an instant, of several the last begun; None if none did."""
+    cuts = (one for one in context.timeline.injected() if one.identity.nature.cuts and node in one.targets)
+    return max(
+        (one for one in cuts if (one.inject_ns or 0) < at_ns <= one.in_force_until_ns()),
+        key=lambda one: one.inject_ns or 0,
+        default=None,
+    )
+
+
+def newer_leader(context: Context, node: str, at_ns: int, subject: str | None) -> Reign | None:
+    """Another node that led a subject already, in a later epoch than this one did at an instant; None if none did."""
+    own = context.timeline.epoch_of(node, at_ns, subject)
+    later = (
+        reign
+        for reign in context.timeline.reigns_over(subject)
+        if own is not None and reign.node != node and reign.epoch > own and reign.first_ns <= at_ns
+    )
+    return max(later, key=lambda reign: reign.epoch, default=None)
+
+
 def fault_name(fault: FaultSpan, *, whom: bool = True) -> str:
     """``fault 2 (leader-kill on b1)``."""
     more = f" and {len(fault.targets) - _SHOWN} more" if len(fault.targets) > _SHOWN else ""
@@ -74,6 +99,22 @@ def fault_words(context: Context, blame: Blame) -> str:
         return f"{blame.fault.identity.nature.verb} by {fault_name(blame.fault, whom=False)} at {at}"
     word, since = ("under", "since") if blame.during else ("after", "at")
     return f"{word} {fault_name(blame.fault)} {since} {at}"
+
+
+def apart_words(context: Context, blame: Blame, at_ns: int) -> str:
+    """``, and was suspended by fault 3 (leader-suspend) at 25.0 s``: a fault that was not in force yet, or no more.
+
+    Empty of one that was in force.
+    """
+    begun_ns = blame.fault.inject_ns or 0
+    if begun_ns > at_ns:
+        verb = blame.fault.identity.nature.verb
+        left = "left " if verb.startswith(_STATES) else ""
+        return f", and was {left}{verb} by {fault_name(blame.fault, whom=False)} at {seconds_text(context, begun_ns)}"
+    if blame.during:
+        return ""
+    gone_s = (at_ns - blame.fault.in_force_until_ns()) / NS_PER_S
+    return f", {gone_s:.1f} s after {fault_name(blame.fault)} was over"
 
 
 def reign_words(reign: Reign, context: Context) -> str:
@@ -110,7 +151,8 @@ class Actor(NamedTuple):
     """A node at a time, in words.
 
     ``plain`` is its name and standing ("b2, master of epoch 3"), ``words`` the same with the fault, each
-    without a comma behind. ``fault`` is the fault's number.
+    without a comma behind. ``fault`` is the fault's number. ``then``: of messages that it lost later, the fault that
+    was not in force when it did what is told, as the end of a sentence about that; else empty.
     """
 
     node: str
@@ -118,6 +160,7 @@ class Actor(NamedTuple):
     plain: str
     words: str
     fault: int | None
+    then: str = ""
 
     @property
     def subject(self) -> str:
@@ -151,6 +194,8 @@ def actor(
     blame = blamed(context, node, at_ns if since_ns is None else since_ns, at_ns, later=later)
     if blame is None:
         return Actor(node, at_ns, plain, plain, None)
+    if later and (apart := apart_words(context, blame, at_ns)):
+        return Actor(node, at_ns, plain, plain, blame.fault.id, apart)
     return Actor(node, at_ns, plain, f"{plain}, {fault_words(context, blame)}", blame.fault.id)
 
 

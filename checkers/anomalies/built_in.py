@@ -254,8 +254,8 @@ STRONGEST_FIRST: Final = (
     kind(
         "stale-tail",
         ("stale strong read", "stale strong reads"),
-        "a strong read that missed a message acknowledged before it began",
-        "a strong read returns everything that was acknowledged before it",
+        "a strong read that missed a message acknowledged, or read, before it began",
+        "a strong read returns everything that was acknowledged or read before it",
         rule="7",
     ),
     kind(
@@ -275,7 +275,7 @@ STRONGEST_FIRST: Final = (
     ),
     kind(
         "no-recovery",
-        ("recovery that took too long", "recoveries that took too long"),
+        ("recovery that did not come in time", "recoveries that did not come in time"),
         "a queue or an object takes no changes although every node runs and reaches the others",
         "every queue and object takes changes again within the promised time of the last heal",
         rule="17a",

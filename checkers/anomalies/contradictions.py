@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from chaos.core.name_lists import listed
+from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.findings import seconds_text
 from checkers.history.kernel import Context
+from checkers.history.timeline import FaultSpan
 
 
 class Heard(NamedTuple):
@@ -30,17 +32,40 @@ class Contradiction(NamedTuple):
     known_ns: int
 
     def words(self, context: Context) -> str:
-        """As a clause: who said what, and when."""
-        said = [f"{one.by} said at {seconds_text(context, one.at_ns)} that {one.what}" for one in self.heard]
+        """As a clause: who said what, and when, and which controller was cut off from most others then."""
+        said = []
+        for one in self.heard:
+            cut, aside = _cut_off_by(context, one), ""
+            if cut is not None:
+                since = seconds_text(context, cut.inject_ns or 0)
+                aside = f", cut off from most controllers by {fault_name(cut, whom=False)} at {since},"
+            said.append(f"{one.by}{aside} said at {seconds_text(context, one.at_ns)} that {one.what}")
         if {one.by for one in self.heard} <= set(controllers_of(context)):
             return f"the controllers contradict each other: {listed(said)}"
         return f"what the controllers decide once was told in two ways: {listed(said)}"
+
+    def suspects(self, context: Context) -> tuple[str, ...]:
+        """Whom to look at: the controllers that were cut off from most when they spoke; all if none is known to be."""
+        cut = dict.fromkeys(one.by for one in self.heard if _cut_off_by(context, one) is not None)
+        return tuple(cut) or controllers_of(context)
 
 
 def controllers_of(context: Context) -> tuple[str, ...]:
     """The nodes that decide who leads the others, in order; empty where nobody does."""
     run = context.run
     return tuple(node.name for node in run.nodes if run.roles.get(node.role) == "controller")
+
+
+def _cut_off_by(context: Context, heard: Heard) -> FaultSpan | None:
+    """The fault that kept a controller from most controllers when it spoke; None if none is known to, or of others."""
+    controllers = set(controllers_of(context))
+    for fault in context.timeline.injected():
+        nature, targets = fault.identity.nature, set(fault.targets)
+        side = controllers & targets if heard.by in targets else controllers - targets
+        cuts = nature.cuts and nature.silences and (fault.inject_ns or 0) < heard.at_ns <= fault.in_force_until_ns()
+        if cuts and heard.by in controllers and 2 * len(side) <= len(controllers):
+            return fault
+    return None
 
 
 def contradiction(context: Context, subject: str | None, until_ns: int) -> Contradiction | None:

@@ -149,7 +149,7 @@ def _example(shard: QueueShard, context: Context, read: int, shown: int, writer:
     said = f"goes on at offset {answer} of" if answer >= 0 else "never committed in"
     why = "which nobody had committed"
     if shown >= 0:
-        verb = "committed" if log.f[shown] == F.COMMIT else "answered"
+        verb = "committed" if log.f[shown] == F.COMMIT else "read as its commit"
         why = (
             f"but offset {passed_by} had been {verb} at {node_name(context, int(log.node[shown]))} "
             f"at {when(shard, context, shown)}"

@@ -169,7 +169,7 @@ def _undelivered_example(queue: _Queue, vid: int) -> Example:
     who = actor_of(shard, context, send, leads=True, later=True)
     return who.example(
         f"at {when(shard, context, send)} {who.subject} acknowledged {log.value(vid)} at offset {offset} of queue "
-        f"{shard.key}, which no pop returned, and at {when(shard, context, queue.last)} a pop at "
+        f"{shard.key}{who.then}; no pop returned it, and at {when(shard, context, queue.last)} a pop at "
         f"{node_name(context, int(log.node[queue.last]))} came back empty",
         key=shard.key,
         offset=offset,
@@ -188,8 +188,8 @@ def _never_example(queue: _Queue, vid: int) -> Example:
     place = f" at offset {offset}" if offset >= 0 else ""
     return who.example(
         f"at {when(shard, context, op)} {who.subject} gave {log.value(vid)}{place} of queue {shard.key} to client "
-        f"{leases.client[last]}, whose time was over at {seconds_text(context, int(leases.over_ns[vid]))}; nobody "
-        f"acknowledged it, nobody was given it again, and at {when(shard, context, queue.last)} a pop at "
+        f"{leases.client[last]}{who.then}; its time was over at {seconds_text(context, int(leases.over_ns[vid]))}, "
+        f"nobody acknowledged it, nobody was given it again, and at {when(shard, context, queue.last)} a pop at "
         f"{node_name(context, int(log.node[queue.last]))} came back empty",
         key=shard.key,
         offset=offset if offset >= 0 else None,

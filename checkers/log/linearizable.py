@@ -210,7 +210,7 @@ def _stale_example(shard: QueueShard, context: Context, read: int, end: int, wit
     who, shown = actor_of(shard, context, read, leads=True), _shown(log, context, witness)
     before_s = (int(log.invoke[read]) - int(log.complete[witness])) / NS_PER_S
     return who.example(
-        f"at {when(shard, context, read)} {who.subject} answered a strong read of queue {shard.key} that ended at "
+        f"at {when(shard, context, read)} {who.subject} answered a strong read of queue {shard.key} that ended before "
         f"offset {end} and missed {shown.what}, {shown.by} {before_s:.1f} s before it began",
         key=shard.key,
         offset=shown.offset,

@@ -11,8 +11,16 @@ from typing import NamedTuple
 import msgspec
 
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import Blame, blamed, fault_words, reign_words, standing
-from checkers.anomalies.contradictions import contradiction, controllers_of
+from checkers.anomalies.attribution import (
+    Blame,
+    apart_words,
+    blamed,
+    fault_words,
+    newer_leader,
+    reign_words,
+    standing,
+)
+from checkers.anomalies.contradictions import contradiction
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check import Telling
 from checkers.history.kernel import Context
@@ -129,14 +137,7 @@ def _again(told: Told, context: Context) -> str:
 
 def _leader_meanwhile(told: Told, context: Context) -> Reign | None:
     """Another node that led already, in a later epoch, when the message was acknowledged."""
-    it = told.it
-    own = context.timeline.epoch_of(it.node, it.acked_ns, told.subject)
-    later = [
-        reign
-        for reign in context.timeline.reigns_over(told.subject)
-        if own is not None and reign.node != it.node and reign.epoch > own and reign.first_ns <= it.acked_ns
-    ]
-    return max(later, key=lambda reign: reign.epoch, default=None)
+    return newer_leader(context, told.it.node, told.it.acked_ns, told.subject)
 
 
 def _without(told: Told, context: Context) -> tuple[str, int, Reign | None] | None:
@@ -192,11 +193,9 @@ def _acknowledged(told: Told, context: Context) -> Clause:
         blame = next(Blame(one, hit=True, during=True) for one in context.timeline.injected() if one.id == it.cut)
     who, then, fault = _who(told, context), "", None
     if blame is not None:
-        words, fault = fault_words(context, blame), blame.fault.id
-        if blame.hit and (blame.fault.inject_ns or 0) > told.last_ack_ns:
-            then = f", and was {words}"
-        else:
-            who = f"{who}{'' if who.endswith(',') else ','} {words},"
+        then, fault = apart_words(context, blame, told.last_ack_ns), blame.fault.id
+        if not then:
+            who = f"{who}{'' if who.endswith(',') else ','} {fault_words(context, blame)},"
     other, giver = _leader_meanwhile(told, context), _giver(told, context)
     if it.cut or other is None:
         had = "" if it.cut else "had "
@@ -218,7 +217,7 @@ def _contradicted(told: Told, context: Context) -> Clause | None:
     if found is None:
         return None
     then = _acknowledged(told, context)
-    return Clause(f"{found.words(context)}. {then.text}", controllers_of(context), then.fault)
+    return Clause(f"{found.words(context)}. {then.text}", found.suspects(context), then.fault)
 
 
 def _clause(told: Told, context: Context) -> Clause:

@@ -156,8 +156,8 @@ def _lost_example(shard: QueueShard, context: Context, vid: int) -> Example:
         ops.append(told(shard, context, int(after[np.argmin(log.complete[after])]), around=offset))
     who = actor_of(shard, context, op, leads=True, later=True)
     return who.example(
-        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}; "
-        f"{fate}",
+        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}"
+        f"{who.then}; {fate}",
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=log.value(vid),
@@ -170,8 +170,8 @@ def _unseen_example(shard: QueueShard, context: Context, vid: int, why: str) -> 
     op, offset = int(log.sends[vid]), int(log.place[vid])
     who = actor_of(shard, context, op, leads=True, later=True)
     return who.example(
-        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}, "
-        f"and nobody read it: {why}",
+        f"{who.subject} acknowledged {log.value(vid)} at {when(shard, context, op)} {place_words(offset, shard.key)}"
+        f"{who.then}, and nobody read it: {why}",
         key=shard.key,
         offset=offset if offset >= 0 else None,
         value=log.value(vid),

@@ -162,5 +162,9 @@ class MinInSyncKernel(OfEachKey):
         """The row of the verdict table."""
         minimum = context.run.promises.min_in_sync
         return concluded(
-            self.name, summary, context, noun="acknowledged message", clean=f"never with fewer than {minimum} in sync"
+            self.name,
+            summary,
+            context,
+            noun="acknowledged message",
+            clean=f"each under a SyncStateSet of at least {minimum}",
         )

@@ -1,18 +1,85 @@
 """One offset, one value (SEMANTICS 5), acknowledged offsets and read ones alike."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
-from checkers.anomalies.attribution import Actor, actor_of, when
+from checkers.anomalies.attribution import (
+    Actor,
+    Blame,
+    actor_of,
+    cut_off_by,
+    fault_words,
+    newer_leader,
+    reign_words,
+    when,
+)
 from checkers.anomalies.catalogue import named
-from checkers.anomalies.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
+from checkers.anomalies.findings import (
+    Finding,
+    Findings,
+    concluded,
+    examples,
+    findings,
+    merged,
+    ranges_of,
+    seconds_text,
+    told,
+)
 from checkers.history.check import OfEachKey
 from checkers.history.columns import distinct
 from checkers.history.kernel import Context, QueueShard
+
+
+class _Holder(NamedTuple):
+    """A value at an offset: the operation that shows it, how it does in words, and who answered it.
+
+    ``unconfirmed``: it was sent, never acknowledged, and read.
+    """
+
+    op: int
+    vid: int
+    said: str
+    who: Actor
+    unconfirmed: bool
+
+
+def _holder(shard: QueueShard, context: Context, vid: int, offset: int) -> _Holder:
+    """A value by its acknowledgement at the offset, else by the first read that returned it there."""
+    log = shard.log
+    send = int(log.sends[vid]) if vid < len(log.sends) else -1
+    acked = send >= 0 and bool(log.type[send] == Type.OK)
+    if acked and log.offset[send] == offset:
+        said = f"{log.value(vid)} (acknowledged at {when(shard, context, send)} by"
+        return _Holder(send, vid, said, actor_of(shard, context, send, leads=True), unconfirmed=False)
+    reads = log.row_op[(log.row_vid == vid) & (log.row_offset == offset)]
+    op = int(reads[np.argmin(log.complete[reads])])
+    unconfirmed = not acked and send >= 0
+    said = f"{log.value(vid)} ({'never acknowledged, ' if unconfirmed else ''}read at {when(shard, context, op)} from"
+    return _Holder(op, vid, said, actor_of(shard, context, op), unconfirmed)
+
+
+def _showed_too_early(shard: QueueShard, context: Context, first: _Holder) -> Actor | None:
+    """Who gave the first value although it was not committed, with the reason in its words; None if nothing says so.
+
+    It was cut off, or another node led already in a later epoch.
+    """
+    who = first.who
+    if not first.unconfirmed:
+        return None
+    cut = cut_off_by(context, who.node, who.at_ns)
+    if cut is not None:
+        words = f"{who.plain}, {fault_words(context, Blame(cut, hit=True, during=True))}"
+        return who._replace(words=words, fault=cut.id)
+    newer = newer_leader(context, who.node, who.at_ns, context.subject_of(shard.key))
+    if newer is None:
+        return None
+    since = seconds_text(context, newer.first_ns)
+    return who._replace(words=f"{who.words}, although {newer.node} was {reign_words(newer, context)} from {since}")
 
 
 class OffsetsKernel(OfEachKey):
@@ -29,31 +96,22 @@ class OffsetsKernel(OfEachKey):
         known = log.known_offsets
         bad = distinct(offsets[1:][offsets[1:] == offsets[:-1]])
 
-        def holder(vid: int, offset: int) -> tuple[int, str, Actor]:
-            """The operation that shows a value at an offset, how it does in words, and who answered it."""
-            send = int(log.sends[vid]) if vid < len(log.sends) else -1
-            acked = send >= 0 and bool(log.type[send] == Type.OK)
-            if acked and log.offset[send] == offset:
-                said = f"{log.value(vid)} (acknowledged at {when(shard, context, send)} by"
-                return send, said, actor_of(shard, context, send, leads=True)
-            row = int(np.flatnonzero((log.row_vid == vid) & (log.row_offset == offset))[0])
-            op = int(log.row_op[row])
-            never = "" if acked or send < 0 else "never acknowledged, "
-            said = f"{log.value(vid)} ({never}read at {when(shard, context, op)} from"
-            return op, said, actor_of(shard, context, op)
-
         def told_of() -> Iterator[Example]:
             for offset in map(int, bad):
-                holders = [(*holder(int(vid), offset), int(vid)) for vid in vids[offsets == offset]]
-                holders.sort(key=lambda one: int(log.complete[one[0]]))
-                *before, (_, said, who, vid) = holders
-                given = [f"{text} {other.plain})" for _, text, other, _ in before]
-                yield who.example(
-                    f"offset {offset} of queue {shard.key} was given to {listed([*given, f'{said} {who.words})'])}",
+                holders = [_holder(shard, context, int(vid), offset) for vid in vids[offsets == offset]]
+                holders.sort(key=lambda one: int(log.complete[one.op]))
+                early = _showed_too_early(shard, context, holders[0])
+                guilty = holders[-1] if early is None else holders[0]._replace(who=early)
+                given = [
+                    f"{guilty.said} {guilty.who.words})" if one.vid == guilty.vid else f"{one.said} {one.who.plain})"
+                    for one in holders
+                ]
+                yield guilty.who.example(
+                    f"offset {offset} of queue {shard.key} was given to {listed(given)}",
                     key=shard.key,
                     offset=offset,
-                    value=log.value(vid),
-                    ops=tuple(told(shard, context, op, around=offset) for op, *_ in holders[:4]),
+                    value=log.value(guilty.vid),
+                    ops=tuple(told(shard, context, one.op, around=offset) for one in holders[:4]),
                 )
 
         return findings(

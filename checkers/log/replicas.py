@@ -95,7 +95,7 @@ def _replicas(context: Context, key: int) -> list[int]:
 
 def _copy(shard: QueueShard, op: int) -> Copy:
     own, log, reads = shard.operations, shard.log, shard.reads
-    mine = (reads["f"] == F.REPLICA) & (reads["worker"] == own["worker"][op]) & (reads["op"] == own["op"][op])
+    mine = (reads["f"] == log.f[op]) & (reads["worker"] == own["worker"][op]) & (reads["op"] == own["op"][op])
     offsets = reads["offset"][mine]
     content = (reads["writer"][mine].astype(np.int64) << _SHIFT) | reads["sequence"][mine]
     content = np.where(reads["writer"][mine] < 0, DAMAGED, content)
@@ -105,6 +105,30 @@ def _copy(shard: QueueShard, op: int) -> Copy:
     odd = zip(before[~risen].tolist(), offsets[~risen].tolist(), content[~risen].tolist(), strict=True)
     end = max(int(log.next[op]), begin, int(offsets.max(initial=-1)) + 1) if whole else begin
     return Copy(int(own["argument"][op]), op, begin, end, offsets[risen], content[risen], whole, list(odd))
+
+
+def copies_alike(shard: QueueShard, context: Context) -> dict[str, bool]:
+    """For each replica whose own copy was asked for: whether it is all that the final reads show.
+
+    Empty if no copy was asked for, or if the final reads are not complete.
+    """
+    log, own, drained = shard.log, shard.operations, drain_of(shard, context)
+    asked = np.flatnonzero(log.f == F.REPLICA)
+    if not len(asked) or not drained.complete:
+        return {}
+    final, out = _copy(shard, drained.last), {}
+    for node in _replicas(context, shard.key):
+        read = asked[(own["argument"][asked] == node) & (log.type[asked] == Type.OK)]
+        copy = _copy(shard, int(read[-1])) if len(read) else None
+        out[node_name(context, node)] = copy is not None and _same(copy, final)
+    return out
+
+
+def _same(copy: Copy, final: Copy) -> bool:
+    """Whether a copy has what the final reads show; below their beginning it may have more."""
+    kept = copy.offsets >= final.begin
+    same = np.array_equal(copy.offsets[kept], final.offsets) and np.array_equal(copy.content[kept], final.content)
+    return same and not copy.misnumbered
 
 
 def side_by_side(copies: list[Copy]) -> Copies:

@@ -7,13 +7,15 @@ does.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+import msgspec
+
 from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.name_lists import listed
 from chaos.core.node_notes import ENDED, SILENT
 from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
-from checkers.anomalies.attribution import fault_name
+from checkers.anomalies.attribution import fault_name, standing
 from checkers.anomalies.findings import seconds_text
 from checkers.history.kernel import Context
 from checkers.history.leadership import MEMBERS, Stretch
@@ -35,7 +37,8 @@ class Gap(NamedTuple):
 class Missing(NamedTuple):
     """A node that did not come back, until ``to_ns``.
 
-    ``how``: ``ENDED``, ``SILENT`` or ``OUTSIDE``; ``excuse``: see ``Ended``.
+    ``how``: ``ENDED``, ``SILENT`` or ``OUTSIDE``; ``excuse``: see ``Ended``. ``kept_out``: how it is told where its
+    copies are as good as any: by who left it out of the SyncStateSet; None if it was taken back in the end.
     """
 
     node: str
@@ -43,6 +46,7 @@ class Missing(NamedTuple):
     to_ns: int
     example: Example
     excuse: str = ""
+    kept_out: Example | None = None
 
 
 def deadline_ns(context: Context, within_ns: int) -> int:
@@ -216,14 +220,24 @@ def _outside_of(subject: Subject, context: Context, healed_ns: int) -> Iterator[
         fault = last_hit(context, node)
         back = gap.to_ns < newest.last_ns
         named = "when it was in one again" if back else f"when {speaker} named {listed(newest.said) or 'none'}"
-        sentence = (
-            f"{node} ran and was {which} from {seconds_text(context, gap.from_ns)} to "
-            f"{seconds_text(context, gap.to_ns)}, {named}, {healed_words(context, fault)}; {within_s:g} s are promised"
+        until = (
+            f"{which} from {seconds_text(context, gap.from_ns)} to {seconds_text(context, gap.to_ns)}, {named}, "
+            f"{healed_words(context, fault)}; {within_s:g} s are promised"
         )
         example = Example(
-            sentence=sentence, node=node, at_ns=gap.from_ns, fault=fault.id if fault is not None else None
+            sentence=f"{node} ran and was {until}",
+            node=node,
+            at_ns=gap.from_ns,
+            fault=fault.id if fault is not None else None,
         )
-        yield Missing(node, OUTSIDE, gap.to_ns, example)
+        stands = standing(context, speaker, newest.last_ns, leads=True, subject=subject.name)
+        kept_out = msgspec.structs.replace(
+            example,
+            sentence=f"{f'{speaker}, {stands},' if stands else speaker} did not take {node} back: {node} ran, held all "
+            f"that the final reads show, and was {until}",
+            node=speaker,
+        )
+        yield Missing(node, OUTSIDE, gap.to_ns, example, kept_out=None if back or speaker == node else kept_out)
 
 
 def _members(subject: str, context: Context) -> list[str]:

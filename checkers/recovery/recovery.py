@@ -18,6 +18,7 @@ from chaos.core.history import NEVER_NS
 from chaos.core.node_notes import ENDED
 from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
+from chaos.models.log.words import MODEL as LOG
 from checkers.anomalies.attribution import reign_words
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text, told
@@ -28,6 +29,7 @@ from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
+from checkers.log.replicas import copies_alike
 from checkers.recovery.missing_nodes import Missing, deadline_ns, healed_words, is_explained, missing_nodes
 from checkers.recovery.service import Sent, silences
 
@@ -57,7 +59,7 @@ class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
     ``silent``: key → its silence that is over the promise. ``keys``: of how many changes were due, ``unserved``: how
     many of them had no acknowledgement; ``changes``: how many were due. ``load`` and ``late``: operations, and those
     that left more than 250 ms late or never. ``slowest_ns``: the longest time from the heal to a queue's next
-    acknowledgement.
+    acknowledgement. ``alike``: replica → whether its own copies are all that the final reads show.
     """
 
     silent: dict[int, Silence] = {}
@@ -67,6 +69,7 @@ class RecoverySummary(msgspec.Struct, frozen=True, kw_only=True):
     load: int = 0
     late: int = 0
     slowest_ns: int = 0
+    alike: dict[str, bool] = {}
 
 
 class _Since(NamedTuple):
@@ -119,6 +122,12 @@ def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: 
         yield told(shard, context, int(ender[0]))
 
 
+def _alike(shard: QueueShard, context: Context) -> dict[str, bool]:
+    """What is known of replicas' own copies, where they promise to come back into the SyncStateSet."""
+    promised = context.run.promises.rejoins_within_s and context.run.model == LOG
+    return copies_alike(shard, context) if promised else {}
+
+
 class RecoveryKernel(OfEachKey):
     """Nodes and queues after the last heal."""
 
@@ -162,6 +171,7 @@ class RecoveryKernel(OfEachKey):
             load=int(load.sum()),
             late=int(late.sum()),
             slowest_ns=int(first_ack) - since.healed_ns,
+            alike=_alike(shard, context),
         )
 
     def merge(self, left: RecoverySummary, right: RecoverySummary) -> RecoverySummary:
@@ -174,6 +184,10 @@ class RecoveryKernel(OfEachKey):
             load=left.load + right.load,
             late=left.late + right.late,
             slowest_ns=max(left.slowest_ns, right.slowest_ns),
+            alike={
+                node: left.alike.get(node, True) and right.alike.get(node, True)
+                for node in sorted({*left.alike, *right.alike})
+            },
         )
 
     def conclude(self, summary: RecoverySummary | None, context: Context) -> CheckResult:
@@ -183,7 +197,7 @@ class RecoveryKernel(OfEachKey):
         missing = missing_nodes(context)
         ended = tuple(one for one in missing if one.how == ENDED and not one.excuse)
         found = {
-            "did-not-come-back": [one.example for one in missing],
+            "did-not-come-back": [_example(one, summary) for one in missing],
             "no-recovery": [] if any(one.how == ENDED for one in missing) else list(_unrecovered(summary, context)),
         }
         examined = words.changes_of(summary.changes)
@@ -216,6 +230,13 @@ class RecoveryKernel(OfEachKey):
             examined=examined,
             anomalies=anomalies,
         )
+
+
+def _example(missing: Missing, summary: RecoverySummary) -> Example:
+    """How a node that did not come back is told: by who left it out, where its copies are as good as any."""
+    if missing.kept_out is not None and summary.alike.get(missing.node, False):
+        return missing.kept_out
+    return missing.example
 
 
 def doubts(summary: RecoverySummary, missing: tuple[Missing, ...], context: Context) -> list[str]:
@@ -254,7 +275,9 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
     for key, one in sorted(summary.silent.items()):
         until = "one was again" if one.acked else "the load ended"
         leader = _leader(context, key, one.end_ns)
-        led = f"{leader.node} was {reign_words(leader, context)}, " if leader is not None else _nobody_led(context, key)
+        controller = context.timeline.controller_at(one.end_ns) if leader is None else None
+        led = f"{leader.node} was {reign_words(leader, context)}, " if leader is not None else ""
+        led = led or _nobody_led(context, key, controller)
         sentence = (
             f"no {words.change} to {words.key} {key} was acknowledged from {seconds_text(context, one.start_ns)} to "
             f"{seconds_text(context, one.end_ns)}, when {until}{beside}, {healed_words(context, fault)}; {led}every "
@@ -263,7 +286,7 @@ def _unrecovered(summary: RecoverySummary, context: Context) -> Iterator[Example
         yield Example(
             sentence=sentence,
             key=key,
-            node=leader.node if leader is not None else None,
+            node=leader.node if leader is not None else controller,
             at_ns=one.start_ns,
             fault=fault.id if fault is not None else None,
             ops=one.shown,
@@ -277,12 +300,13 @@ def _leader(context: Context, key: int, at_ns: int) -> Reign | None:
     return max(own, key=lambda reign: (reign.epoch, reign.first_ns), default=None)
 
 
-def _nobody_led(context: Context, key: int) -> str:
-    """That a queue had no leader, as a part of a sentence; empty where none has one."""
+def _nobody_led(context: Context, key: int, controller: str | None) -> str:
+    """That a queue had no leader, as a part of a sentence; empty where none has one. ``controller``: the active one."""
     subject = context.subject_of(key)
     if subject is None:
         return ""
-    return f"nobody led {subject}, " if len(context.run.replicated) > 1 else "no node led, "
+    under = f" under controller {controller}" if controller is not None else ""
+    return f"nobody led {subject}{under}, " if len(context.run.replicated) > 1 else f"no node led{under}, "
 
 
 def last_healed(context: Context) -> FaultSpan | None:

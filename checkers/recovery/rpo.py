@@ -86,7 +86,8 @@ class RpoKernel(OfEachKey):
         tolls = summary.tolls if summary is not None else {}
         names = {fault.id: f"fault {fault.id} ({fault.name})" for fault in context.timeline.faults}
         told = ", ".join(
-            f"{names.get(fault, 'no fault')}: {toll.lost} lost over {toll.span_s:.1f} s"
+            f"{names.get(fault, 'no fault')}: {toll.lost} lost"
+            f"{f', acknowledged within {toll.span_s:.1f} s' if toll.lost > 1 else ''}"
             for fault, toll in sorted(tolls.items())
         )
         return CheckResult(

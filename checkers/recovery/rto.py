@@ -26,6 +26,7 @@ from checkers.history.columns import Ints, Mask, runs
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
+from checkers.recovery.answerable import answerable
 from checkers.recovery.quiet_stretches import QUIET_RATE, is_ok_in_time
 from checkers.recovery.refusals import refused_by_design
 
@@ -251,8 +252,13 @@ class RtoKernel(OfEachKey):
                 coarse |= budget_s is not None and one.resolution_s > budget_s
             late = [one for one in own if _over(one, budget_s)]
             if late and context.whole:
-                over.append(_over_example(context, fault, late, budget_s or 0.0, _shown(summary, fault.id, late[0])))
-        found = f"worst {worst.f} {_length(worst)}" if worst is not None and worst.seconds is not None else "no outage"
+                over.append(_over_example(context, fault, late, summary))
+        found = "no outage"
+        if worst is not None and worst.seconds is not None:
+            unset = ", and no budget was set" if budget_s is None else ""
+            found = (
+                f"worst {worst.f} {worst.seconds:.1f} s" if worst.recovered else f"{worst.f}s never recovered{unset}"
+            )
         valid: Valid = True
         reason = ""
         anomalies = {}
@@ -275,44 +281,44 @@ def _over(one: Rto, budget_s: float | None) -> bool:
     return budget_s is not None and one.seconds is not None and (not one.recovered or one.seconds > budget_s)
 
 
-def _shown(summary: RtoSummary, fault: int, late: Rto) -> tuple[dict[str, Any], ...]:
-    """The operations that show an outage which is the longest over all queues."""
+def _key_of(summary: RtoSummary, fault: int, late: Rto) -> int:
+    """The queue of an outage which is the longest over all queues."""
     return next(
-        (
-            ops
-            for (number, f, key), ops in sorted(summary.shown.items(), key=lambda item: item[0])
-            if (number, f) == (fault, late.f) and summary.longest[number, f, key].start_ns == late.start_ns
-        ),
-        (),
+        key
+        for (number, f, key), one in sorted(summary.longest.items())
+        if (number, f, one.start_ns) == (fault, late.f, late.start_ns)
     )
 
 
-def _length(one: Rto) -> str:
-    return f"{one.seconds:.1f} s" if one.recovered else "without recovery"
+def _over_example(context: Context, fault: FaultSpan, late: list[Rto], summary: RtoSummary) -> Example:
+    """A fault over the budget: whom it leads to, which kinds stood still, from when to when, who answered first again.
 
-
-def _over_example(
-    context: Context, fault: FaultSpan, late: list[Rto], budget_s: float, ops: tuple[dict[str, Any], ...]
-) -> Example:
-    """A fault over the budget: which kinds stood still, from when to when, who answered first again, who decided."""
+    Of a kind that stood still as long as the one before only its length is told.
+    """
+    first, budget_s = late[0], context.run.rto_budget_s
+    key, start_ns = _key_of(summary, fault.id, first), first.start_ns or 0
+    end_ns = start_ns + round((first.seconds or 0.0) * NS_PER_S)
 
     def told(one: Rto) -> str:
-        start_ns = one.start_ns or 0
-        begun = seconds_text(context, start_ns)
+        begun = seconds_text(context, one.start_ns or 0)
         if not one.recovered or one.seconds is None:
             return f"{one.f}s from {begun} on without recovery"
-        end = seconds_text(context, start_ns + round(one.seconds * NS_PER_S))
-        return f"{one.f}s for {one.seconds:.1f} s from {begun} until {one.node} answered again at {end}"
+        length = f"{one.f}s for {one.seconds:.1f} s"
+        alike = one is not first and first.recovered and one.node == first.node
+        if alike and abs((one.start_ns or 0) - start_ns) < NS_PER_S:
+            return length
+        end = seconds_text(context, (one.start_ns or 0) + round(one.seconds * NS_PER_S))
+        return f"{length} from {begun} until {one.node} answered again at {end}"
 
-    first = late[0]
-    end_ns = (first.start_ns or 0) + round((first.seconds or 0.0) * NS_PER_S)
+    who = answerable(context, context.subject_of(key), start_ns, end_ns)
     controller = context.timeline.controller_at(end_ns)
-    active = f"; {controller} was the active controller" if controller else ""
+    active = f"; {controller} was the active controller" if controller and (not who or who.node != controller) else ""
     whom = f"{fault_name(fault)} at {seconds_text(context, fault.inject_ns or 0)}"
+    whom = f"{whom} stopped" if who is None else f"{who.words} after {whom}, which stopped"
     return Example(
-        sentence=f"{whom} stopped {listed([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
-        node=first.node or next(iter(fault.targets), None),
+        sentence=f"{whom} {listed([told(one) for one in late])}, over the budget of {budget_s:g} s{active}",
+        node=who.node if who is not None else first.node or next(iter(fault.targets), None),
         at_ns=first.start_ns,
         fault=fault.id,
-        ops=ops,
+        ops=summary.shown.get((fault.id, first.f, key), ()),
     )

@@ -69,7 +69,17 @@ def test_for_what_is_lost_the_next_fault_of_the_node_counts():
     assert blamed(context, "b2", ns(11.0), ns(12.0)).fault.id == 1
     assert blamed(context, "b2", ns(11.0), ns(12.0), later=True).fault.id == 2
     assert blamed(context, "b3", ns(1.0), ns(2.0), later=True) is None
-    assert actor(context, "b2", ns(12.0), later=True).words == "b2, cut off by fault 2 (random-partition) at 20.0 s"
+
+
+def test_a_fault_that_was_not_in_force_is_told_apart_from_an_acknowledgement():
+    context = context_of([KILL, CUT])
+    later = actor(context, "b2", ns(12.0), later=True)
+    assert (later.words, later.fault) == ("b2", 2)
+    assert later.then == ", and was cut off by fault 2 (random-partition) at 20.0 s"
+    over = actor(context, "b1", ns(12.0), later=True)
+    assert (over.words, over.then, over.fault) == ("b1", ", 2.0 s after fault 1 (leader-kill on b1) was over", 1)
+    during = actor(context, "b1", ns(7.0), later=True)
+    assert (during.words, during.then) == ("b1, killed by fault 1 (leader-kill) at 5.0 s", "")
 
 
 def test_roles_are_told_as_far_as_they_were_heard():
