@@ -67,16 +67,7 @@ for (const row of Object.values(D.quantiles)) for (const v of row) if (v > 0) { 
 for (const kinds of Object.values(D.latencies)) for (const rows of Object.values(kinds)) for (const row of rows) for (let n = 0; n < row.length; n += 2) { const v = D.bucket_ms[row[n]]; if (v < lo) lo = v; if (v > hi) hi = v; }
 if (!(hi > 0)) { lo = 1; hi = 1000; }
 lo = Math.max(lo * .8, hi / 1e6); hi *= 1.25;
-const lane = new Map();
-{
-  const ends = [];
-  for (const f of D.faults) {
-    let at = ends.findIndex(end => end <= f.start);
-    if (at < 0) at = ends.length < MAX_LANES ? ends.length : MAX_LANES - 1;
-    ends[at] = Math.max(ends[at] || 0, f.healed); lane.set(f.id, at);
-  }
-  lane.rows = Math.max(1, ends.length);
-}
+const lane = new Map(); /* the row of each fault */
 const lagNames = Object.keys(D.lag);
 const lagAll = lagNames.flatMap(n => D.lag[n].map(p => p[1] ?? 0)), lagMost = lagAll.reduce((a, b) => Math.max(a, b), 1), lagAhead = -lagAll.reduce((a, b) => Math.min(a, b), 0);
 const unreadMost = D.unread.reduce((a, b) => Math.max(a, b), 1);

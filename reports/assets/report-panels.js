@@ -1,18 +1,36 @@
 /* ---- panels: label, height, draw(p), tips(t) → [y, text] ---- */
 function stateAt(strip, t) { const s = strip.intervals.find(v => v[0] <= t && t < v[1]); return s ? words(s) : 'not observed'; }
 const words = s => s[3] + (s[2] === 'stale' ? ', superseded' : '');
-const faultPanel = { label: 'fault', h: () => lane.rows * 20 + 4,
+/* Rows of faults: in a row none begins before the one before it is whole again and has had room for its number. */
+const numberRoom = f => wordsWidth(String(f.id)) + 8;
+function setRows() {
+  const ends = [], end = plotWidth(), px = end / D.end;
+  for (const f of [...D.faults].sort((a, b) => a.start - b.start)) {
+    const a = Math.min(f.start * px, end - numberRoom(f));
+    let at = ends.findIndex(taken => taken <= a);
+    if (at < 0) at = ends.length < MAX_LANES ? ends.length : ends.indexOf(Math.min(...ends));
+    ends[at] = Math.max(f.healed * px, a + numberRoom(f)); lane.set(f.id, at);
+  }
+  return Math.max(1, ends.length);
+}
+const faultPanel = { label: 'fault', h: () => setRows() * 20 + 4,
   draw(p) {
-    const lanes = Array.from({length: lane.rows}, () => []);
-    for (const f of D.faults) lanes[lane.get(f.id)].push(f);
-    clip(p, () => lanes.forEach((row, at) => row.forEach((f, i) => {
-      const y = p.y + 3 + at * 20, a = X(f.start), b = Math.max(a + 2, X(f.end)), whole = X(f.healed);
+    const right = gutter + plotWidth(), sides = f => [X(f.start), Math.max(X(f.start) + 2, X(f.end))], labels = [];
+    clip(p, () => D.faults.forEach(f => {
+      const y = p.y + 3 + lane.get(f.id) * 20, [a, b] = sides(f), whole = X(f.healed);
       g.fillStyle = css('fault-' + f.colour); g.globalAlpha = .45; g.fillRect(b, y, Math.max(0, whole - b), 16); g.globalAlpha = 1; g.fillRect(a, y, b - a, 16);
       if (!f.proven) { g.strokeStyle = css('bad'); g.setLineDash([3, 2]); g.lineWidth = 1.5; g.strokeRect(a + 1, y + 1, b - a - 2, 14); g.setLineDash([]); }
-      const start = Math.max(a, gutter) + 5, next = row[i + 1] ? X(row[i + 1].start) : gutter + plotWidth(), room = Math.min(next, gutter + plotWidth()) - start - 6;
-      const name = f.id + ' ' + f.name;
-      if (b > gutter && a < gutter + plotWidth()) text(fitted(name + (f.proven ? '' : ' (unproven)'), room) || fitted(name, room) || fitted(String(f.id), room), start, y + 12, 'left', 'fg');
-    })));
+    }));
+    clip(p, () => D.faults.forEach(f => {
+      const row = lane.get(f.id), [a, b] = sides(f); if (b <= gutter || a >= right) return;
+      /* Words stay in their band or before whatever begins next; a number only has to leave its row's next one alone. */
+      const later = D.faults.filter(o => o !== f && X(o.start) > a), next = Math.min(right, ...later.filter(o => lane.get(o.id) === row).map(o => X(o.start)));
+      const clear = Math.min(right, ...later.map(o => X(o.start)).filter(x => x >= b)), from_ = Math.max(a, gutter) + 5, name = f.id + ' ' + f.name;
+      const said = fitted(name + (f.proven ? '' : ' (unproven)'), Math.min(next, clear) - from_ - 4) || fitted(name, Math.min(next, clear) - from_ - 4);
+      const number = Math.min(from_ - 2, right - numberRoom(f) + 4), [words_, x] = said ? [said, from_] : [fitted(String(f.id), next - number + 1), number];
+      if (words_) { text(words_, x, p.y + 15 + row * 20, 'left', 'fg'); labels.push([f.id, words_, x, x + wordsWidth(words_), row, a, b]); }
+    }));
+    box.dataset.faults = JSON.stringify(labels);
   },
   tips(t, p) { const now = D.faults.filter(f => f.start <= t && t < f.healed); return now.length ? [[p.y + 2, now.map(f => `${f.id} ${f.name}${t >= f.end ? ', healing' : ''}: ${f.targets.join(' ')}`).join('\n')]] : []; } };
 const WEIGHT = {error: 'bad', undecided: 'warn', allowed: 'mute'};

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from chaos.core.gate import State
-from chaos.core.verdict import UNKNOWN, Anomaly, Example, Results, Valid
+from chaos.core.name_lists import listed
+from chaos.core.verdict import UNKNOWN, Anomaly, Example, Headline, Results, Valid
 from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity
 from reports import words
@@ -79,7 +80,7 @@ def anomaly_views(
                     number=number + 1,
                     sentence=example.sentence,
                     command=_show(folder, name, number, example),
-                    facts=facts_of(example, key),
+                    facts=facts_of(example, key, _told_of(name, number, results)),
                     about=_about(example),
                     ring=ring_of(example.circle, _labels(example)),
                     edges=tuple((edge.kind, edge.reason) for edge in example.circle),
@@ -130,15 +131,31 @@ def _show(folder: str, name: str, number: int, example: Example) -> str:
     return shlex.join(["chaos", "show", folder, "--around", f"{name}/{number + 1}", "--context", "20"])
 
 
-def facts_of(example: Example, key: str) -> tuple[tuple[str, str], ...]:
-    """What an occurrence is about, as far as it is known."""
+def _told_of(name: str, number: int, results: Results) -> Headline | None:
+    """What the headline blames, if it is this example that stands beside it at the top of the page."""
+    told = results.headline
+    return told if told is not None and (told.anomaly, 0) == (name, number) else None
+
+
+def facts_of(example: Example, key: str, told: Headline | None = None) -> tuple[tuple[str, str], ...]:
+    """What an occurrence is about, as far as it is known.
+
+    ``told``: what the headline blames, where it is about this occurrence. It knows the whole run and may blame another
+    node and another fault than the occurrence alone would: both are said, so that the page does not contradict itself.
+    """
     queue = "" if example.key is None else f"{key} {example.key}"
     offset = "" if example.offset is None else f"offset {example.offset}"
     fault = "" if example.fault is None else str(example.fault)
+    look_at = ""
+    if told is not None and told.nodes not in ((), (example.node,)):
+        look_at = f"{listed(told.nodes)}, as the headline says"
+    if told is not None and told.fault not in (None, example.fault):
+        fault = f"{told.fault}, as the headline says{f'; by its time {fault}' if fault else ''}"
     named = (
         ("node", example.node or ""),
         ("message", example.value or ""),
         ("place", ", ".join(filter(None, (queue, offset)))),
+        ("look at", look_at),
         ("fault", fault),
         ("promise", "covers it" if example.excused else ""),
     )

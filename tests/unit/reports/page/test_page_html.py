@@ -180,3 +180,14 @@ def test_an_occurrence_shows_what_it_is_about(folders: dict[str, Path]) -> None:
         ("promise", "covers it"),
     ):
         assert f'<span>{name} <span class="mono">{value}</span></span>' in text
+
+
+def test_logs_without_a_time_that_can_be_read_are_not_told_as_if_some_were_shown(
+    reports_by_kind: dict[str, ReportData],
+) -> None:
+    data = reports_by_kind["invalid"]
+    logs = msgspec.structs.replace(data.logs, rows=(), of=12, said=("Nobody compared the clock of b1.",))
+    text = page(msgspec.structs.replace(data, logs=logs))
+    assert "The nodes wrote 12 lines, none with a time of this run that can be read" in text
+    for never in ("0 of 12 lines", "Nobody compared", 'id="loglist"'):
+        assert never not in text

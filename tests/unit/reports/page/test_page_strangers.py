@@ -66,6 +66,27 @@ def test_the_clue_is_what_the_results_say_that_the_headline_tells(red: Parts) ->
     assert dict(clue.facts)["fault"] == "3", "the number alone where the fault is not known"
 
 
+def test_the_example_of_the_headline_does_not_contradict_it(red: Parts) -> None:
+    results = results_of(red)
+    told = Headline(anomaly="lost-write", nodes=("b2",), fault=3)
+    data = report_data(msgspec.structs.replace(red, results=msgspec.structs.replace(results, headline=told)))
+    first, *others = next(one for one in data.anomalies if one.name == "lost-write").examples
+    assert dict(first.facts)["node"] == "b1"
+    assert dict(first.facts)["look at"] == "b2, as the headline says"
+    assert dict(first.facts)["fault"] == "3, as the headline says; by its time 1"
+    assert all("look at" not in dict(one.facts) for one in others)
+
+
+def test_an_example_that_blames_whom_the_headline_blames_says_it_once(red: Parts) -> None:
+    told = Headline(anomaly="lost-write", nodes=("b1",), fault=1)
+    results = msgspec.structs.replace(results_of(red), headline=told)
+    (first, *_) = next(
+        one for one in report_data(msgspec.structs.replace(red, results=results)).anomalies if one.name == "lost-write"
+    ).examples
+    assert "look at" not in dict(first.facts)
+    assert dict(first.facts)["fault"] == "1"
+
+
 def test_of_older_results_the_clue_is_the_first_example_of_the_strongest_error_whatever_the_sentence_says(
     red: Parts,
 ) -> None:
