@@ -44,10 +44,11 @@ class ZooKeeperClient(RoutedClient[Server]):
         self._mark = view.mark
         self._sync = view.settings["client.sync"]
         root = f"/{view.mark}"
+        self._leases = Leases(root, attach=view.settings["client.renew"] == "attach")
         self._others: dict[type[Word], _Perform] = {
             transactions.F: Transactions(root, self._sync).perform,
             lock.F: Locks(root, fencing=view.settings["client.fencing"] == "true").perform,
-            lease.F: Leases(root, attach=view.settings["client.renew"] == "attach").perform,
+            lease.F: self._leases.perform,
         }
         self._added: dict[str, int] = {}
 
@@ -68,6 +69,11 @@ class ZooKeeperClient(RoutedClient[Server]):
             received.result = await _next_id(server, path, deadline_ns)
         else:
             received.result = await self._read(server, path, op, deadline_ns)
+
+    async def refresh(self) -> None:
+        """Drop every connection, those of sessions too, and the route."""
+        await super().refresh()
+        self._leases.close()
 
     async def _read(self, server: Server, path: str, op: Invocation, deadline_ns: int) -> Found | sets.Elements:
         """What a read finds. Raises Definite or Indefinite."""

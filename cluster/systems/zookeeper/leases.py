@@ -73,6 +73,11 @@ class Leases:
             await _ask(held.connection, jute.ping(), deadline_ns)
         return lease.Alive(held.session.timeout_ms)
 
+    def close(self) -> None:
+        """Drop every connection; the next renewal of a lease goes on with its session. Safe to call twice."""
+        for held in self._held.values():
+            held.connection.close()
+
     async def _grant(self, server: Server, op: Invocation, node: str, deadline_ns: int) -> lease.Alive:
         """A session, and its node. Without the node nobody sees the lease, so only the second can be in doubt."""
         if (before := self._held.pop(op.key, None)) is not None:

@@ -151,11 +151,16 @@ def test_a_session_moves_where_its_client_goes():
                 pass
             moved = second.sessions[:]
             await invoke(RENEW)
+            await client.refresh()
+            await invoke(RENEW)
             await client.close()
-            return moved, second.asked
+            connections = [held.connection.broken for held in client._leases._held.values()]
+            return moved, second.asked, second.sessions[1:].count((4500, 23, PASSWORD)), connections
 
-    moved, asked = asyncio.run(asyncio.wait_for(scenario(), 20))
+    moved, asked, again, closed = asyncio.run(asyncio.wait_for(scenario(), 20))
     assert (moved, asked) == ([(4500, 23, PASSWORD)], [("ping",)]), "it is moved once, and pinged there"
+    assert again == 1, "without its connection it is gone on with"
+    assert closed == ["connection closed by the client"], "nothing is left open"
 
 
 @pytest.mark.parametrize("sync", ["true", "write", "false"])
