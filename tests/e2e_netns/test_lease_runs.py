@@ -1,4 +1,4 @@
-"""Whole runs of leases on a real etcd, with settings that promise safety."""
+"""Whole runs of leases: on a real etcd with settings that promise safety, and on a ZooKeeper whose pings do not."""
 
 import pytest
 from judged_run import judged_run, row_of
@@ -14,3 +14,10 @@ def test_leases_live_as_long_as_was_acknowledged(nemesis, tmp_path):
     assert (code, row["valid"], row["anomalies"]) == (0, True, {}), said
     assert results["counts"]["ok"] > 1000
     assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
+
+
+def test_a_server_that_is_cut_off_acknowledges_pings_of_sessions_that_end(tmp_path):
+    what = ("--system", "zookeeper", "--workload", "lease", "--nemesis", "random-partition", "--rate", "100")
+    code, results, said = judged_run(tmp_path, *what, "--seed", "3", "--time-limit", "40")
+    assert code == 1, said
+    assert results["anomalies"]["lease-lost-early"]["examples"][0]["ops"], "the renewal and the look are shown"

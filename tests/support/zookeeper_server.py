@@ -4,7 +4,19 @@ import struct
 
 from loopback_server import LoopbackServer
 
-from cluster.systems.zookeeper.jute import CHECK, CREATE, DELETE, GET_CHILDREN, GET_DATA, MULTI, SET_DATA, SYNC
+from cluster.systems.zookeeper.jute import (
+    CHECK,
+    CREATE,
+    CREATE2,
+    DELETE,
+    END_SESSION,
+    GET_CHILDREN,
+    GET_DATA,
+    MULTI,
+    PING,
+    SET_DATA,
+    SYNC,
+)
 from cluster.systems.zookeeper.servers import Server
 
 KINDS = {
@@ -16,6 +28,9 @@ KINDS = {
     SYNC: "sync",
     CHECK: "check",
     MULTI: "multi",
+    CREATE2: "make",
+    PING: "ping",
+    END_SESSION: "end",
 }
 NOT_SERVING = "This ZooKeeper instance is not currently serving requests\n"
 
@@ -24,9 +39,14 @@ def packed(data):
     return struct.pack(">i", len(data)) + data
 
 
+def stat(version=0, made=1, length=0):
+    """What a server says of a node beside its content."""
+    return struct.pack(">qqqqiiiqiiq", made, 2, 3, 4, version, 6, 7, 0, length, 0, 2)
+
+
 def node(data, version=0):
     """The answer to a read of a node."""
-    return packed(data) + struct.pack(">qqqqiiiqiiq", 1, 2, 3, 4, version, 6, 7, 0, len(data), 0, 2)
+    return packed(data) + stat(version, length=len(data))
 
 
 def names(*found):
@@ -57,8 +77,8 @@ class FakeServer(LoopbackServer):
     ``answer``: a function of one request, of its kind, path, data and version as far as it has them. It gives the
     number of an error, or the body of the answer; StopIteration ends the connection, None leaves it silent.
     ``words``: what is said to four-letter words. ``session``: False ends connections instead of giving sessions,
-    None leaves them silent, bytes are the answer.
-    ``asked``: requests as they came; ``begun``: how many sessions were asked for.
+    None leaves them silent, bytes are the answer; of a function of their number it is what that returns.
+    ``asked``: requests as they came; ``sessions``: those that were asked for, as milliseconds, number and password.
     """
 
     def __init__(self, answer=lambda *_: 0, words=(), session=True):
@@ -66,7 +86,12 @@ class FakeServer(LoopbackServer):
         self.words = dict(words)
         self.session = session
         self.asked = []
-        self.begun = 0
+        self.sessions = []
+
+    @property
+    def begun(self):
+        """How many sessions were asked for."""
+        return len(self.sessions)
 
     def linked(self, port):
         return Server("127.0.0.1", port)
@@ -84,18 +109,20 @@ class FakeServer(LoopbackServer):
     async def _begins(self, reader, writer, first):
         greeting = await reader.readexactly(*struct.unpack(">i", first))
         assert greeting[:12] == bytes(12), "version 0, nothing seen yet"
-        self.begun += 1
-        if self.session is False:
+        self.sessions.append((*struct.unpack_from(">iq", greeting, 12), greeting[28:44]))
+        session = self.session(self.begun) if callable(self.session) else self.session
+        if session is False:
             writer.transport.abort()
-        if self.session is True:
-            writer.write(packed(struct.pack(">iiq", 0, 40_000, 7) + packed(bytes(16)) + b"\0"))
-        if isinstance(self.session, bytes):
-            writer.write(self.session)
-        return self.session is not False
+        if session is True:
+            writer.write(given())
+        if isinstance(session, bytes):
+            writer.write(session)
+        return session is not False
 
     async def _answers(self, reader, writer):
         frame = await reader.readexactly(*struct.unpack(">i", await reader.readexactly(4)))
         number, kind = struct.unpack_from(">ii", frame)
+        assert (number == -2) == (kind == PING), "a ping, and nothing else, has this number"
         self.asked.append(parsed(KINDS[kind], frame[8:]))
         said = self.answer(*self.asked[-1])
         if said is StopIteration:
@@ -105,6 +132,11 @@ class FakeServer(LoopbackServer):
             error, body = (said, b"") if isinstance(said, int) else (0, said)
             writer.write(packed(struct.pack(">iqi", number, 99, error) + body))
         return True
+
+
+def given(timeout_ms=40_000, number=7, password=bytes(16)):
+    """The answer to a request for a session."""
+    return packed(struct.pack(">iiq", 0, timeout_ms, number) + packed(password) + b"\0")
 
 
 def parsed_multi(body):
@@ -147,6 +179,8 @@ def parsed(kind, body):
     """A request as a tuple: kind, path, and what else it says."""
     if kind == "multi":
         return kind, parsed_multi(body)
+    if not body:
+        return (kind,)
     path, rest = _taken(body)
     path = path.decode()
     if kind in ("delete", "check"):
@@ -154,9 +188,9 @@ def parsed(kind, body):
     if kind == "set":
         data, rest = _taken(rest)
         return kind, path, data.decode(), struct.unpack(">i", rest)[0]
-    if kind == "create":
+    if kind in ("create", "make"):
         data, _ = _taken(rest)
-        return kind, path, data.decode()
+        return kind, path, data.decode() if kind == "create" else struct.unpack(">i", body[-4:])[0]
     assert rest == (b"" if kind == "sync" else b"\0"), "no watch"
     return kind, path
 

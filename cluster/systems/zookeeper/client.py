@@ -6,12 +6,13 @@ proves that a majority still follows: a leader answers the sync of its own clien
 holds nothing: what a run needs was made before the load, so a read that misses it tells of a loss.
 """
 
+from collections.abc import Awaitable, Callable
 from itertools import chain, zip_longest
-from typing import Final
+from typing import Any, Final
 
 from chaos.core.client import Definite, Indefinite, Received
-from chaos.core.op import Invocation
-from chaos.models.coordination import unique_ids
+from chaos.core.op import Invocation, Word
+from chaos.models.coordination import lease, lock, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -20,13 +21,16 @@ from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems._shared.link import Malformed
 from cluster.systems.zookeeper import jute
-from cluster.systems.zookeeper.outcomes import NO_NODE, outcome
+from cluster.systems.zookeeper.leases import Leases
+from cluster.systems.zookeeper.locks import Locks
+from cluster.systems.zookeeper.reads import BARRIER, agree, names_below, node_at
 from cluster.systems.zookeeper.servers import Ensemble, Server
 from cluster.systems.zookeeper.settings import OBSERVER, VOTER
-from cluster.systems.zookeeper.transactions import Transactions, node_at
+from cluster.systems.zookeeper.transactions import Transactions
 
-BARRIER: Final = "barrier"
-"""The node that is written before a read with ``client.sync=write``."""
+_Perform = Callable[[Server, Invocation, int], Awaitable[Any]]
+"""Do an operation at a server before its deadline."""
+
 KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids"}
 
 
@@ -39,12 +43,18 @@ class ZooKeeperClient(RoutedClient[Server]):
         super().__init__(view, number, clients, seed, servers, source, "the servers", (pinning_order(view),))
         self._mark = view.mark
         self._sync = view.settings["client.sync"]
-        self._transactions = Transactions(f"/{view.mark}", self._sync)
+        root = f"/{view.mark}"
+        self._leases = Leases(root, attach=view.settings["client.renew"] == "attach")
+        self._others: dict[type[Word], _Perform] = {
+            transactions.F: Transactions(root, self._sync).perform,
+            lock.F: Locks(root, fencing=view.settings["client.fencing"] == "true").perform,
+            lease.F: self._leases.perform,
+        }
         self._added: dict[str, int] = {}
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        if isinstance(op.f, transactions.F):
-            received.result = await self._transactions.perform(self._links[node], op, deadline_ns)
+        if (other := self._others.get(type(op.f))) is not None:
+            received.result = await other(self._links[node], op, deadline_ns)
             return
         server, path = self._links[node], f"/{self._mark}/{KINDS[type(op.f)]}/{op.key}"
         if op.f is register.F.WRITE:
@@ -60,17 +70,22 @@ class ZooKeeperClient(RoutedClient[Server]):
         else:
             received.result = await self._read(server, path, op, deadline_ns)
 
+    async def refresh(self) -> None:
+        """Drop every connection, those of sessions too, and the route."""
+        await super().refresh()
+        self._leases.close()
+
     async def _read(self, server: Server, path: str, op: Invocation, deadline_ns: int) -> Found | sets.Elements:
         """What a read finds. Raises Definite or Indefinite."""
         if self._sync == "true":
             await server.call(jute.sync(path), deadline_ns)
         elif self._sync == "write":
-            await _written(server, f"/{self._mark}/{BARRIER}", deadline_ns)
+            await agree(server, f"/{self._mark}/{BARRIER}", deadline_ns)
         try:
             if op.f is register.F.READ:
                 node = await node_at(server, path, deadline_ns)
                 return Found(_number(node.data) if node is not None else None)
-            names = await _names(server, path, deadline_ns)
+            names = await names_below(server, path, deadline_ns)
             if op.f is sets.F.READ:
                 return sets.Elements([int(name) for name in names])
             amounts = [int(name.partition(":")[2]) for name in names]
@@ -111,24 +126,6 @@ async def _next_id(server: Server, path: str, deadline_ns: int) -> unique_ids.Id
         return unique_ids.Id(int(jute.path_of(answer.body).rpartition("/")[2]))
     except (Malformed, ValueError) as error:
         raise Indefinite(f"malformed answer: {error}") from None
-
-
-async def _written(server: Server, path: str, deadline_ns: int) -> None:
-    """Return once a majority has taken a write of this node, or has agreed that there is none.
-
-    Raises Definite or Indefinite.
-    """
-    answer = await server.ask(jute.set_data(path, b""), deadline_ns)
-    if answer.error not in (0, NO_NODE):
-        raise outcome(answer.error, write=False)
-
-
-async def _names(server: Server, path: str, deadline_ns: int) -> list[str]:
-    """The names below a node; none if it is not there. Raises Definite, Indefinite or Malformed."""
-    answer = await server.ask(jute.get_children(path), deadline_ns)
-    if answer.error not in (0, NO_NODE):
-        raise outcome(answer.error, write=False)
-    return [] if answer.error else jute.names_of(answer.body)
 
 
 def _data(value: int) -> bytes:

@@ -1,7 +1,7 @@
 """ZooKeeper's client protocol: requests and answers in frames, packed as its record compiler Jute packs them.
 
-Source: zookeeper.jute and ClientCnxn of ZooKeeper 3.9. A connection begins a session of its own; nothing depends on
-sessions here, so the server ends each by itself once it was idle for ``SESSION_MS``.
+Source: zookeeper.jute and ClientCnxn of ZooKeeper 3.9. A connection begins a session, or goes on with one. Most
+sessions are never ended here: the server ends each by itself once it was idle for ``SESSION_MS``.
 """
 
 import struct
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from cluster.systems._shared.link import Malformed
 
+END_SESSION: Final = -11
 BEGIN_SESSION: Final = -10
 CREATE: Final = 1
 DELETE: Final = 2
@@ -17,8 +18,10 @@ GET_DATA: Final = 4
 SET_DATA: Final = 5
 GET_CHILDREN: Final = 8
 SYNC: Final = 9
+PING: Final = 11
 CHECK: Final = 13
 MULTI: Final = 14
+CREATE2: Final = 15
 ANY_VERSION: Final = -1
 SESSION_MS: Final = 60_000
 """How long a connection may be idle; a server ends it then."""
@@ -33,7 +36,12 @@ _BESIDE: Final = -2
 """What the parts of a multi are told that were not the reason why nothing was done."""
 _MOST_BYTES: Final = 8 << 20
 _STAT: Final = struct.Struct(">qqqqiiiqiiq")
+_CREATED_FIELD: Final = 0
 _VERSION_FIELD: Final = 4
+_PING_NUMBER: Final = -2
+"""Every ping has this number on the wire, and so has its answer."""
+_PASSWORD_BYTES: Final = 16
+_EXPIRED: Final = -112
 
 
 class Request(NamedTuple):
@@ -48,6 +56,21 @@ class Answer(NamedTuple):
 
     error: int
     body: bytes
+
+
+class Session(NamedTuple):
+    """A session: its number and password, by which another connection goes on with it, and its length."""
+
+    number: int
+    password: bytes
+    timeout_ms: int
+
+
+class Made(NamedTuple):
+    """The path of a new node, and the number of the transaction that made it."""
+
+    path: str
+    transaction: int
 
 
 class Node(NamedTuple):
@@ -67,15 +90,40 @@ def _text(text: str) -> bytes:
 
 _OPEN_ACL: Final = _INT.pack(1) + _INT.pack(31) + _text("world") + _text("anyone")
 PERSISTENT: Final = 0
+EPHEMERAL: Final = 1
 SEQUENTIAL: Final = 2
-"""How a node is made: it stays until somebody removes it; its name ends with the next number of the node above."""
-SESSION: Final = Request(BEGIN_SESSION, struct.pack(">iqiq", 0, 0, SESSION_MS, 0) + _buffer(bytes(16)) + b"\0")
-"""The first request on a connection; its answer is the session."""
+"""How a node is made: it stays until somebody removes it; it ends with the session that made it; its name ends with the
+next number of the node above. ``EPHEMERAL | SEQUENTIAL`` is both."""
+NO_PASSWORD: Final = bytes(_PASSWORD_BYTES)
+
+
+def session(timeout_ms: int, number: int = 0, password: bytes = NO_PASSWORD) -> Request:
+    """The first request on a connection: begin a session, or go on with one; its answer is the session."""
+    return Request(BEGIN_SESSION, struct.pack(">iqiq", 0, 0, timeout_ms, number) + _buffer(password) + b"\0")
+
+
+SESSION: Final = session(SESSION_MS)
+"""What connections begin with that need no session of a certain length."""
+
+
+def ping() -> Request:
+    """Keep the session of this connection. At most one may be under way on a connection."""
+    return Request(PING, b"")
+
+
+def end_session() -> Request:
+    """End the session of this connection, and with it its ephemeral nodes."""
+    return Request(END_SESSION, b"")
 
 
 def create(path: str, data: bytes = b"", mode: int = PERSISTENT) -> Request:
     """Make a node that anybody may change."""
     return Request(CREATE, _text(path) + _buffer(data) + _OPEN_ACL + _INT.pack(mode))
+
+
+def create_and_tell(path: str, mode: int) -> Request:
+    """Make a node; the answer says under which path, and by which transaction."""
+    return Request(CREATE2, create(path, mode=mode).body)
 
 
 def delete(path: str) -> Request:
@@ -131,6 +179,28 @@ def error_of_multi(body: bytes) -> int:
         errors.append(error)
 
 
+def last_version(body: bytes) -> int:
+    """How often a node was written that the last part of a multi wrote, which was done. Raises Malformed."""
+    at = len(body) - _PART.size - _STAT.size
+    if at < _PART.size:
+        raise Malformed("a multi that wrote nothing")
+    return int(_STAT.unpack_from(body, at)[_VERSION_FIELD])
+
+
+def made_of(body: bytes) -> Made:
+    """What ``create_and_tell`` returned. Raises Malformed."""
+    path, end = _taken(body, 0)
+    if len(body) < end + _STAT.size:
+        raise Malformed("a node without its state")
+    return Made(path.decode(errors="replace"), _STAT.unpack_from(body, end)[_CREATED_FIELD])
+
+
+def session_of(body: bytes) -> Session:
+    """What a server gave. Raises Malformed."""
+    _, timeout_ms, number = _BEGUN.unpack_from(body)
+    return Session(number, _taken(body, _BEGUN.size)[0], timeout_ms)
+
+
 def node_of(body: bytes) -> Node:
     """What a read of a node returned. Raises Malformed."""
     data, end = _taken(body, 0)
@@ -166,16 +236,8 @@ def _taken(body: bytes, begin: int) -> tuple[bytes, int]:
     return body[start:end], end
 
 
-def _answered(frame: bytes) -> tuple[int, Answer]:
-    """The answer to a request other than ``SESSION``, with its number."""
-    if len(frame) < _HEAD.size:
-        raise Malformed("an answer without a head")
-    number, _, error = _HEAD.unpack_from(frame)
-    return number, Answer(error, frame[_HEAD.size :])
-
-
 class Jute:
-    """One connection's protocol, with ``SESSION`` as the first request.
+    """One connection's protocol, with the request for a session as the first one.
 
     Implements ``cluster.systems._shared.link.Codec``.
     """
@@ -185,13 +247,16 @@ class Jute:
     def __init__(self) -> None:
         self._data = bytearray()
         self._session: int | None = None
+        self._ping: int | None = None
         self._has_session = False
 
     def encode(self, number: int, request: Request) -> bytes:
-        """The request under its number; ``SESSION`` has none on the wire."""
+        """The request under its number; the request for a session has none on the wire, and a ping one of its own."""
         if request.kind == BEGIN_SESSION:
             self._session = number
             return _buffer(request.body)
+        if request.kind == PING:
+            self._ping, number = number, _PING_NUMBER
         return _buffer(struct.pack(">ii", number, request.kind) + request.body)
 
     def feed(self, data: bytes) -> list[tuple[int, Answer]]:
@@ -199,18 +264,25 @@ class Jute:
         self._data += data
         answers = []
         while (frame := self._frame()) is not None:
-            answers.append(_answered(frame) if self._has_session else self._begun(frame))
+            answers.append(self._answered(frame) if self._has_session else self._begun(frame))
         return answers
 
+    def _answered(self, frame: bytes) -> tuple[int, Answer]:
+        """The answer to a request other than that for a session, with its number."""
+        if len(frame) < _HEAD.size:
+            raise Malformed("an answer without a head")
+        number, _, error = _HEAD.unpack_from(frame)
+        if number == _PING_NUMBER and self._ping is not None:
+            number = self._ping
+        return number, Answer(error, frame[_HEAD.size :])
+
     def _begun(self, frame: bytes) -> tuple[int, Answer]:
-        """The answer to ``SESSION``. A server that gives none says so by a time of 0."""
+        """The answer to the request for a session. A server that knows none such says so by a length of 0."""
         if self._session is None or len(frame) < _BEGUN.size:
             raise Malformed("no answer to the request for a session")
         _, idle_ms, _ = _BEGUN.unpack_from(frame)
-        if idle_ms <= 0:
-            raise Malformed("the server gives no session")
         self._has_session = True
-        return self._session, Answer(0, frame)
+        return self._session, Answer(0 if idle_ms > 0 else _EXPIRED, frame)
 
     def _frame(self) -> bytes | None:
         """The next frame if it is whole."""

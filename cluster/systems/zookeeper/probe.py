@@ -17,9 +17,12 @@ from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.link import Malformed
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.zookeeper import jute
-from cluster.systems.zookeeper.client import BARRIER, KINDS
+from cluster.systems.zookeeper.client import KINDS
 from cluster.systems.zookeeper.jute import Answer, Request
+from cluster.systems.zookeeper.leases import LEASES
+from cluster.systems.zookeeper.locks import KINDS as LOCKS
 from cluster.systems.zookeeper.outcomes import NO_NODE, NODE_EXISTS, outcome
+from cluster.systems.zookeeper.reads import BARRIER
 from cluster.systems.zookeeper.servers import Ensemble, Server, state_of
 from cluster.systems.zookeeper.settings import GROUP, NOT_TOLD, promises
 from cluster.systems.zookeeper.transactions import KINDS as TRANSACTIONS
@@ -140,7 +143,7 @@ class ZooKeeperProbe(Probe):
 def levels(view: ClusterView) -> tuple[list[str], list[str], list[str]]:
     """The nodes that a run makes before its load, those of each depth together, the highest first. Pure."""
     root = f"/{view.mark}"
-    kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS)]
+    kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS, *LOCKS, LEASES)]
     return [root], [f"{root}/{BARRIER}", *kinds], [f"{kind}/{key}" for kind in kinds for key in range(view.keys)]
 
 

@@ -11,9 +11,16 @@ from typing import Final, NamedTuple
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
-from cluster.systems._shared.link import CONNECT_TIMEOUT_S, NO_ANSWER, Connection, Link, seconds_until
+from cluster.systems._shared.link import (
+    CONNECT_TIMEOUT_S,
+    NO_ANSWER,
+    Connection,
+    Link,
+    Malformed,
+    seconds_until,
+)
 from cluster.systems._shared.routing import Route, route_over
-from cluster.systems.zookeeper.jute import SESSION, Answer, Jute, Request
+from cluster.systems.zookeeper.jute import SESSION, Answer, Jute, Request, Session, session_of
 from cluster.systems.zookeeper.outcomes import outcome
 
 CLIENT_PORT: Final = 2181
@@ -49,18 +56,39 @@ class Server(Link[Request, Answer]):
         Raises:
             Definite: there is none.
         """
-        connection = await super()._dial()
         try:
-            await connection.ask(SESSION, now_ns() + int(_SESSION_S * NS_PER_S))
-        except (Definite, Indefinite) as error:
-            connection.close()
+            connection, _ = await self.begin(SESSION, now_ns() + int((CONNECT_TIMEOUT_S + _SESSION_S) * NS_PER_S))
+        except Indefinite as error:
             if str(error) == NO_ANSWER:
                 raise Definite(f"connect: a session did not come in {_SESSION_S:g} s") from None
             raise Definite(f"{NO_SESSION}: {error}") from None
-        except asyncio.CancelledError:
+        return connection
+
+    async def begin(self, request: Request, deadline_ns: int) -> tuple[Connection[Request, Answer], Session]:
+        """A connection of its own, with the session that is asked for.
+
+        Raises:
+            Definite: nothing was sent, or the server says that there is no such session.
+            Indefinite: it was asked for, and did not come.
+        """
+        try:
+            async with asyncio.timeout(seconds_until(deadline_ns)):
+                connection = await super()._dial()
+        except TimeoutError:
+            raise Definite("connect: no answer before the deadline") from None
+        try:
+            answer = await connection.ask(request, deadline_ns)
+            session = session_of(answer.body)
+        except Malformed as error:
+            connection.close()
+            raise Indefinite(f"malformed answer: {error}") from None
+        except BaseException:
             connection.close()
             raise
-        return connection
+        if answer.error:
+            connection.close()
+            raise Definite(f"{NO_SESSION}: {outcome(answer.error, write=True)}")
+        return connection, session
 
     async def word(self, word: str, deadline_ns: int) -> dict[str, str]:
         """Ask by one of ZooKeeper's four-letter words; the lines of the answer.

@@ -31,9 +31,20 @@ _OWN: Final = MappingProxyType(
         "client.routing": "mixed",
         "client.routePollInterval": "1",
         "client.sync": "true",
+        "client.fencing": "true",
+        "client.renew": "ping",
     }
 )
 _VOTERS: Final = ("3", "5")
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "cluster.voters": _VOTERS,
+        "client.sync": ("true", "write", "false"),
+        "client.fencing": ("true", "false"),
+        "client.renew": ("ping", "attach"),
+        "forceSync": ("yes", "no"),
+    }
+)
 _MOST_OBSERVERS: Final = 2
 _MOST: Final = MappingProxyType(
     {"tickTime": 10_000, "initLimit": 1000, "syncLimit": 1000, "snapCount": 1_000_000_000, NOTIFIED: 60_000}
@@ -50,6 +61,9 @@ HELP: Final[Mapping[str, str]] = MappingProxyType(
         **routing.CLIENT_HELP,
         "client.sync": "true (default): a sync before each read; write: a write instead, which a majority must take; "
         "false: nothing, so a server may answer from an old copy",
+        "client.fencing": "false: a guarded write shows no token, so who lost the lock may write (default true)",
+        "client.renew": "ping (default): a lease is renewed by a ping of its session, which a server answers itself; "
+        "attach: by a new connection that goes on with the session, for which the server asks the leader",
         "tickTime": "ms of a tick, the unit of the limits (default 500)",
         "initLimit": "ticks that a follower may take to catch up with a new leader (default 10)",
         "syncLimit": "ticks without a word after which leader and follower give each other up (default 6)",
@@ -74,7 +88,7 @@ def resolve(settings: Mapping[str, str]) -> dict[str, str]:
 
 def _check(name: str, value: str) -> None:
     """Check one setting by itself. Raises UsageError."""
-    words = {"cluster.voters": _VOTERS, "client.sync": ("true", "write", "false"), "forceSync": ("yes", "no")}.get(name)
+    words = _CHOICES.get(name)
     if words is not None and value not in words:
         raise UsageError(f"--set {name}={value}: one of {', '.join(words)}")
     if name == "cluster.observers" and not (value.isdecimal() and int(value) <= _MOST_OBSERVERS):

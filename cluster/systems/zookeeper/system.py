@@ -7,7 +7,7 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import unique_ids
+from chaos.models.coordination import lease, lock, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.transactions import words as transactions
@@ -27,6 +27,8 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
         sets.MODEL: sets.F,
         counter.MODEL: counter.F,
         unique_ids.MODEL: unique_ids.F,
+        lock.MODEL: lock.F,
+        lease.MODEL: lease.F,
         transactions.MODEL: transactions.F,
     }
 )
@@ -146,7 +148,7 @@ class ZooKeeper(OfJars):
         return ZooKeeperClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers, sets, counters, sources of ids and transactions."""
+        """All words of registers, sets, counters, sources of ids, locks, leases and transactions."""
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

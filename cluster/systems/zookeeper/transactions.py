@@ -17,7 +17,8 @@ from chaos.models.transactions.words import CHANGES, OF_LISTS, Do, Reads
 from cluster.systems._shared.link import Malformed
 from cluster.systems._shared.read_then_write import outcome_of
 from cluster.systems.zookeeper import jute
-from cluster.systems.zookeeper.outcomes import NO_NODE, outcome
+from cluster.systems.zookeeper.outcomes import outcome
+from cluster.systems.zookeeper.reads import node_at
 from cluster.systems.zookeeper.servers import Server
 
 KINDS = ("lists", "cells")
@@ -55,7 +56,7 @@ class Transactions:
         for key, node in held.items():
             path, data = self._path(op, key), " ".join(map(str, after[key])).encode() if key in after else None
             requests += _step(path, node, data, checked=key in read)
-        await _all_or_nothing(server, requests, deadline_ns)
+        await all_or_nothing(server, requests, deadline_ns)
         return seen
 
     async def _held(self, server: Server, op: Invocation, deadline_ns: int) -> dict[int, jute.Node | None]:
@@ -82,8 +83,8 @@ def _step(path: str, node: jute.Node | None, data: bytes | None, *, checked: boo
     return [jute.set_data(path, data, node.version if checked else jute.ANY_VERSION)]
 
 
-async def _all_or_nothing(server: Server, requests: list[jute.Request], deadline_ns: int) -> None:
-    """Do all of these at once. Raises Definite if nothing was done, Indefinite if nobody knows."""
+async def all_or_nothing(server: Server, requests: list[jute.Request], deadline_ns: int) -> bytes:
+    """Do all of these at once; what was answered. Raises Definite if nothing was done, Indefinite if nobody knows."""
     answer = await server.call(jute.multi(requests), deadline_ns, write=True)
     try:
         error = jute.error_of_multi(answer.body)
@@ -91,14 +92,7 @@ async def _all_or_nothing(server: Server, requests: list[jute.Request], deadline
         raise Indefinite(f"malformed answer: {problem}") from None
     if error:
         raise outcome(error, write=True)
-
-
-async def node_at(server: Server, path: str, deadline_ns: int) -> jute.Node | None:
-    """A node; None if there is none. Raises Definite, Indefinite or Malformed."""
-    answer = await server.ask(jute.get_data(path), deadline_ns)
-    if answer.error not in (0, NO_NODE):
-        raise outcome(answer.error, write=False)
-    return None if answer.error else jute.node_of(answer.body)
+    return answer.body
 
 
 def _numbers(node: jute.Node | None) -> tuple[int, ...]:

@@ -37,6 +37,12 @@ COUNT, COUNTED = op(counter.F.ADD, counter.Add(amount=-2)), op(counter.F.READ)
 
 def run(ops, answer, number=-1, within_s=5.0, session=True, **settings):
     """What each operation was given or raised, the requests, and how many sessions were asked for."""
+    out, asked, sessions = run_in_sessions(ops, answer, number, within_s, session, **settings)
+    return out, asked, len(sessions)
+
+
+def run_in_sessions(ops, answer, number=-1, within_s=5.0, session=True, **settings):
+    """The same with the sessions that were asked for."""
 
     async def scenario():
         async with FakeServer(answer, {"srvr": srvr("leader")}, session) as server:
@@ -54,7 +60,7 @@ def run(ops, answer, number=-1, within_s=5.0, session=True, **settings):
                     out.append((type(error), "closed" if str(error) in CLOSED else str(error)))
             await client.close()
             await client.close()
-            return out, server.asked, server.begun
+            return out, server.asked, server.sessions
 
     return asyncio.run(scenario())
 

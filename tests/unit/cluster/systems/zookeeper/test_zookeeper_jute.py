@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from zookeeper_server import names, node, packed
+from zookeeper_server import done, names, node, packed, stat
 
 from cluster.systems._shared.link import Malformed
 from cluster.systems.zookeeper import jute
@@ -101,15 +101,57 @@ def test_bytes_that_are_not_of_the_protocol(codec, data, said):
         codec().feed(data)
 
 
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (BEGUN[:8] + bytes(4) + BEGUN[12:], "the server gives no session"),
-        (packed(b"short"), "no answer to the request for a session"),
-    ],
-)
-def test_a_server_that_gives_no_session(data, said):
+def test_a_server_that_gives_no_session():
     codec = Jute()
     codec.encode(1, jute.SESSION)
-    with pytest.raises(Malformed, match=said):
-        codec.feed(data)
+    with pytest.raises(Malformed, match="no answer to the request for a session"):
+        codec.feed(packed(b"short"))
+
+
+def test_a_session_that_is_over_has_no_length():
+    codec = Jute()
+    codec.encode(1, jute.session(4000, 9, bytes(range(16))))
+    over = BEGUN[:8] + bytes(4) + BEGUN[12:]
+    assert codec.feed(over) == [(1, Answer(-112, over[4:]))]
+
+
+def test_a_session_can_be_gone_on_with():
+    number, password, timeout_ms = jute.session_of(BEGUN[4:])
+    assert (number, password, timeout_ms) == (0x0100000000000007, bytes(16), 60_000)
+    sent = "0000002d 00000000 0000000000000000 00000fa0 0000000000000009 00000010" + bytes(range(16)).hex() + "00"
+    assert Jute().encode(5, jute.session(4000, 9, bytes(range(16)))) == bytes.fromhex(sent)
+
+
+def test_a_ping_has_a_number_of_its_own_on_the_wire():
+    codec = begun()
+    assert codec.encode(5, jute.ping()) == bytes.fromhex("00000008 fffffffe 0000000b")
+    assert codec.encode(6, jute.end_session()) == bytes.fromhex("00000008 00000006 fffffff5")
+    answers = packed(struct.pack(">iqi", 6, 99, 0)) + packed(struct.pack(">iqi", -2, 99, 0))
+    assert codec.feed(answers) == [(6, Answer(0, b"")), (5, Answer(0, b""))]
+
+
+def test_a_node_is_made_and_its_transaction_told():
+    asked = jute.create_and_tell("/a/", jute.EPHEMERAL | jute.SEQUENTIAL)
+    assert (asked.kind, asked.body[-4:]) == (15, b"\0\0\0\3")
+    assert jute.made_of(packed(b"/a/0000000004") + stat(made=77)) == ("/a/0000000004", 77)
+
+
+def test_the_last_part_of_a_multi_says_how_often_its_node_was_written():
+    checked = done(jute.CHECK)[:-9]
+    written = done(jute.SET_DATA)[:-9] + stat(version=4) + done()
+    assert [jute.last_version(body) for body in (written, checked + written)] == [4, 4]
+
+
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [
+        (jute.made_of, b""),
+        (jute.made_of, packed(b"/a") + stat()[:-1]),
+        (jute.last_version, done()),
+        (jute.last_version, stat() + done()),
+        (jute.session_of, BEGUN[4:-3]),
+    ],
+)
+def test_what_was_made_or_written_and_is_cut_off_is_malformed(read, body):
+    with pytest.raises(Malformed):
+        read(body)

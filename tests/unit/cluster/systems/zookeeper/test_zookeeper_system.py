@@ -22,6 +22,8 @@ from cluster.systems.zookeeper.system import ZooKeeper
         ({"cluster.observers": "3"}, "--set cluster.observers=3: 0 to 2"),
         ({"cluster.observers": "-1"}, "--set cluster.observers=-1: 0 to 2"),
         ({"client.sync": "no"}, "--set client.sync=no: one of true, write, false"),
+        ({"client.fencing": "no"}, "--set client.fencing=no: one of true, false"),
+        ({"client.renew": "sync"}, "--set client.renew=sync: one of ping, attach"),
         ({"forceSync": "false"}, "--set forceSync=false: one of yes, no"),
         ({"client.routing": "all"}, "--set client.routing=all: one of follow, pinned, mixed"),
         ({"client.routePollInterval": "0"}, "--set client.routePollInterval=0: a number of seconds above 0"),
@@ -118,6 +120,8 @@ def test_models_and_their_words():
     assert {word.word for word in system.operations("register", {})} == {"read", "write", "cas"}
     assert {word.word for word in system.operations("set", {})} == {"add", "read"}
     assert {word.word for word in system.operations("counter", {})} == {"add", "read"}
+    assert {word.word for word in system.operations("lock", {})} == {"acquire", "guarded", "unlock"}
+    assert {word.word for word in system.operations("lease", {})} == {"grant", "renew", "revoke", "read"}
     assert refusals_of(system) == ("no session",)
     assert list(system.pinned({"client.routing": "mixed"}, 8)) == [False] * 5 + [True] * 3
 
