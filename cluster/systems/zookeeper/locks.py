@@ -22,6 +22,7 @@ from cluster.systems.zookeeper.transactions import all_or_nothing
 KINDS: Final = ("locks", "guarded")
 """Below which the nodes of those who want locks are, and the resources that the locks guard."""
 HELD: Final = "somebody holds the lock"
+TOO_SHORT: Final = "the server gives no session as long as the lease"
 NOT_OURS: Final = "the lock was not given to this client under this token"
 
 
@@ -53,10 +54,12 @@ class Locks:
     async def _acquire(self, server: Server, op: Invocation, deadline_ns: int) -> lock.Granted:
         """Take the lock if nobody has it. A session by itself takes nothing. Raises Definite or Indefinite."""
         try:
-            connection, _ = await server.begin(jute.session(op.argument.lease_ms), deadline_ns)
+            connection, session = await server.begin(jute.session(op.argument.lease_ms), deadline_ns)
         except Indefinite as error:
             raise Definite(f"{NO_SESSION}: {error}") from None
         try:
+            if session.timeout_ms < op.argument.lease_ms:  # of 20 ticks at most
+                raise Definite(f"{TOO_SHORT}: {session.timeout_ms} ms")
             made = await self._take(connection, f"{self._locks}/{op.key}", deadline_ns)
         finally:
             connection.close()

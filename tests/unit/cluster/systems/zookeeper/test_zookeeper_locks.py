@@ -7,7 +7,7 @@ from zookeeper_server import done, given, names, not_done, packed, stat
 from chaos.core.client import Definite, Indefinite
 from chaos.models.coordination.lock import F, Granted, Lease, Token, Written
 from cluster.systems.zookeeper import jute
-from cluster.systems.zookeeper.locks import HELD, NOT_OURS
+from cluster.systems.zookeeper.locks import HELD, NOT_OURS, TOO_SHORT
 
 PLACE, GUARDED = f"/{MARK}/locks/3", f"/{MARK}/guarded/3"
 NODE, OTHER = "0000000007", "0000000006"
@@ -64,6 +64,11 @@ def test_once_its_node_may_be_there_nobody_knows(answers, out, requests):
     ((kind, said),), asked, _ = run([TAKE], by(**answers), within_s=2.0)
     assert (kind, out[1] or said) == (out[0], said)
     assert asked == TAKEN[:requests], "each request once"
+
+
+def test_a_session_that_ends_before_the_lease_takes_nothing():
+    out, asked, _ = run([TAKE], by(), session=given(timeout_ms=1499))
+    assert (out, asked) == ([(Definite, f"{TOO_SHORT}: 1499 ms")], [])
 
 
 @pytest.mark.parametrize("session", [False, None, given(timeout_ms=0)], ids=["closed", "silent", "none"])
