@@ -96,6 +96,7 @@ def judgement(folder: Path, code: int) -> Row:
                 "healed": fault["healed"],
                 "skipped": fault["skipped"],
                 "lost": fault["lost"],
+                "heal_ns": fault["heal_ns"],
                 "rto": [rto for rto in fault["rto"] if rto["key"] == -1],
             }
             for fault in results.get("faults", [])

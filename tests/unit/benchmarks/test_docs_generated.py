@@ -66,16 +66,21 @@ def _after_heals(rows: list[dict[str, Any]]) -> list[float]:
     """Of sends that were acknowledged again after a heal: how long after it, in seconds.
 
     In a mix faults have drawn lengths and overlap since rows have fingerprints, so only the last one tells of nothing
-    else, and its whole outage counts; elsewhere the outage less the command's fault length.
+    else: how long after its heal, where the row says when that was, else its whole outage. Elsewhere it is the outage
+    less the command's fault length.
     """
     out = []
     for row in rows:
         command = row.get("command", "")
         mixed = "--nemesis all " in command and "code" in row
         if mixed or FAULT_S.search(command):
-            less = 0.0 if mixed else min(map(float, FAULT_S.findall(command)))
-            told = [rto for fault in (row["faults"][-1:] if mixed else row["faults"]) for rto in fault["rto"]]
-            out += [rto["seconds"] - less for rto in told if rto["f"] == "send" and rto["when"] == "after-heal"]
+            length_s = 0.0 if mixed else min(map(float, FAULT_S.findall(command)))
+            for fault in row["faults"][-1:] if mixed else row["faults"]:
+                told = [rto for rto in fault["rto"] if rto["f"] == "send" and rto["when"] == "after-heal"]
+                for rto in told:
+                    known = mixed and fault.get("heal_ns") is not None
+                    less_s = (fault["heal_ns"] - rto["start_ns"]) / 1e9 if known else length_s
+                    out.append(rto["seconds"] - less_s)
     return out
 
 
