@@ -1,0 +1,1 @@
+"""Nacos: its configuration, as registers."""
