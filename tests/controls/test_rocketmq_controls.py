@@ -46,9 +46,12 @@ def test_acknowledging_before_the_replicas_loses_messages_in_four_of_five_seeds(
         done = subprocess.run(argv, capture_output=True, text=True, timeout=600, check=False)
         ran = Ran(done.returncode, folder_in(store), done.stdout + done.stderr)
         assert ran.code in (0, 1), ran.output
-        if ran.code == 1:
+        wrong = {name for name, one in ran.results["anomalies"].items() if not one["allowed"]}
+        if "lost-write" in wrong:
             assert lost_values(ran), "the lost messages are named"
             red.append(seed)
+        else:  # what is acknowledged before the replicas have it may not be readable yet
+            assert wrong <= {"stale-tail"}, ran.output
     assert len(red) >= 4, red
 
 
