@@ -16,11 +16,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import rows as kept_rows
-from rows import DATA, ROOT, Code, Row, about_age, clean_commit, counted, made, origin, replace, stored
+from rows import DATA, ROOT, Code, Row, about_age, clean_commit, counted, made, now_text, origin, replace, stored
 
 from chaos.core.clock import Deadline
 from chaos.core.runinfo import NodeInfo
@@ -121,7 +120,7 @@ def run(rounds: int) -> None:
     figures = {"netns": measured(NetnsBackend(), rounds), "docker": measured(DockerBackend(), rounds)}
     with by_ssh() as backend:
         figures["ssh"] = measured(backend, rounds)
-    began = datetime.now(UTC).isoformat(timespec="milliseconds")
+    began = now_text()
     for name, ms in figures.items():
         rounded = {what: round(value, 1) for what, value in ms.items()}
         row = {"series": began, **origin(("hosts",), "benchmarks/backends.py run"), "rounds": rounds, "backend": name}

@@ -1,15 +1,16 @@
-"""Kept runs judged again, where only the checks have changed since: the row of each says so, and takes the old one's place.
+"""Judges kept runs again where only the checks have changed since they were made.
 
-What a run did was decided by the system, the faults and the workload, and stays; what is said of it by the checks.
+System, faults and workload decided what a run did, and that stays. Its checks decide what is said of it: a new row says
+so, and takes the old one's place.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
-from rows import Row, age, clean_commit, counted, identity, older, replace, stored
+from rows import Row, age, clean_commit, counted, identity, now_text, older, replace, stored
 from runs import Told, judgement
 from sources import CHECKS_OF, ROOT, today
 
@@ -17,7 +18,7 @@ DEADLINE_S = 300
 
 
 def only_checks_changed(row: Row) -> bool:
-    """Whether today's code would have made the same run, and may say something else of it."""
+    """Whether nothing but the checks of a row has changed, so that its run would be the same today."""
     changed = older(row)
     return bool(changed) and all(name.startswith(CHECKS_OF) for name in changed or ())
 
@@ -46,11 +47,11 @@ def judge_again(path: Path, store: Path, more: Told | None = None) -> None:
 
 
 def judged_again(row: Row, folder: Path, commit: str) -> Row:
-    """The row of a run after today's checks, which are of this commit, have judged it."""
-    said = judgement(folder, _judge(folder))
-    began = datetime.now(UTC).isoformat(timespec="milliseconds")
-    code = {name: today()[name] for name in row["code"]}
-    return {**row, **said, "code": code, "judged": {"commit": commit, "began": began}}
+    """The row of a run that today's checks have judged; ``commit`` is theirs."""
+    code = _judge(folder)
+    said = judgement(folder, code, json.loads((folder / "run.json").read_text()))
+    sources = {name: today()[name] for name in row["code"]}
+    return {**row, **said, "code": sources, "judged": {"commit": commit, "began": now_text()}}
 
 
 def _is(row: Row) -> Callable[[Row], bool]:
@@ -59,7 +60,7 @@ def _is(row: Row) -> Callable[[Row], bool]:
 
 
 def _judge(folder: Path) -> int:
-    """The exit code of the verdict on a run by today's checks, which is kept in its folder."""
+    """Let today's checks judge a run, which keeps their verdict in its folder; the exit code."""
     argv = [sys.executable, "-m", "chaos", "check", str(folder), "--engine", "local"]
     out = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     if out.returncode not in (0, 1, 2):

@@ -3,7 +3,7 @@
 A row is a line of JSON. It says which command made it, when, at which commit, and the fingerprints of the code that
 decided it (``code``: the name of a source to its hash; see sources.py). Files are only appended to. A row that no longer
 counts stays, and a later line ``{"supersedes": ..., "by": ..., "why": ...}`` says what took its place, if anything did,
-and why. A row that says ``judged`` is of an earlier run, whose history checks of that commit judged again.
+and why. ``judged`` says which checks judged the run of a row again later: their commit, and when.
 """
 
 import json
@@ -25,6 +25,11 @@ def git(*argv: str) -> str:
     return subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def now_text() -> str:
+    """This moment, as rows have it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
 def clean_commit() -> str:
     """The commit that is here.
 
@@ -43,9 +48,8 @@ def origin(sources: Iterable[str], command: str) -> Row:
     Raises:
         SystemExit: see ``clean_commit``.
     """
-    began = datetime.now(UTC).isoformat(timespec="milliseconds")
     code = {name: today()[name] for name in sources}
-    return {"command": command, "commit": clean_commit(), "began": began, "code": code}
+    return {"command": command, "commit": clean_commit(), "began": now_text(), "code": code}
 
 
 def stored(path: Path) -> list[Row]:
@@ -83,8 +87,7 @@ def counted(rows: Sequence[Row]) -> list[Row]:
 def supersede(path: Path, old: Row, why: str, new: Row | None = None) -> None:
     """Say that a row does not count any more, and what took its place."""
     by = identity(new) if new is not None else None
-    began = datetime.now(UTC).isoformat(timespec="milliseconds")
-    keep(path, {"supersedes": identity(old), "by": by, "why": why, "began": began})
+    keep(path, {"supersedes": identity(old), "by": by, "why": why, "began": now_text()})
 
 
 def replace(path: Path, row: Row, same: Callable[[Row], bool], why: str = "") -> None:

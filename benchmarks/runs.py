@@ -69,19 +69,18 @@ def row_of(folder: Path, command: str, code: int, system: str = "minimq") -> Row
         "began": info["origin_utc"],
         "seed": info["seed"],
         "timings_s": info["timings_s"],
-        **judgement(folder, code),
+        **judgement(folder, code, info),
     }
 
 
-def judgement(folder: Path, code: int) -> Row:
-    """What the verdict on a run said, which ended in an exit code."""
+def judgement(folder: Path, code: int, info: dict[str, Any]) -> Row:
+    """What the verdict on a run said. ``code``: its exit code. ``info``: the run's run.json."""
     path = folder / "results.json"
     results = json.loads(path.read_text()) if path.exists() else {}
-    error = json.loads((folder / "run.json").read_text()).get("error")
     return {
         "exit": code,
         "valid": results.get("valid"),
-        "reason": results.get("reason", "") or error or "",
+        "reason": results.get("reason", "") or info.get("error") or "",
         "sentence": results.get("sentence", ""),
         "engine": results.get("engine"),
         "counts": results.get("counts", {}),

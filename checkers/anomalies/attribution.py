@@ -21,7 +21,7 @@ from checkers.history.timeline import FaultSpan
 
 _SHOWN: Final = 3
 _STATES: Final = ("with ", "without ", "out of ", "short of ", "behind ")
-"""How the verb of a fault begins that is no participle: it leaves a node so."""
+"""Verbs of faults that begin so describe a state, as "without power": a node is left so, not done so."""
 
 READ_WORDS: Final = {F.POLL: "poll", F.READ: "strong read", F.SLAVE_READ: "slave read", F.DRAIN: "final read"}
 

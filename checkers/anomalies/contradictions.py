@@ -57,7 +57,7 @@ def controllers_of(context: Context) -> tuple[str, ...]:
 
 
 def _cut_off_by(context: Context, heard: Heard) -> FaultSpan | None:
-    """The fault that kept a controller from most controllers when it spoke; None if none is known to, or of others."""
+    """The fault that kept a controller from most others when it spoke; None if none did, or if no controller spoke."""
     controllers = set(controllers_of(context))
     for fault in context.timeline.injected():
         nature, targets = fault.identity.nature, set(fault.targets)

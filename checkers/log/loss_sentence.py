@@ -86,7 +86,7 @@ def _told(clusters: Sequence[Cluster], context: Context) -> Told:
 
 
 def _acked(told: Told, context: Context, *, until: bool = False) -> str:
-    """``it at 4.9 s, and 21 more at 4.8 s to 5.0 s``: when the messages were acknowledged; ``until``: only to when."""
+    """``it at 4.9 s, and 21 more at 4.8 s to 5.0 s``: when the messages were acknowledged; ``until``: only the end."""
     at, first, last = (
         seconds_text(context, at_ns) for at_ns in (told.it.acked_ns, told.first_ack_ns, told.last_ack_ns)
     )
@@ -117,7 +117,7 @@ class Giver(NamedTuple):
 
 
 def _giver(told: Told, context: Context) -> Giver | None:
-    """None if nobody gave it to another message, or it is not known who did."""
+    """Who gave the offset of the example to another message; None if nobody did, or if nobody knows who."""
     it = told.it
     if not it.again_node:
         return None
@@ -161,7 +161,7 @@ def _without(told: Told, context: Context) -> tuple[str, int, Reign | None] | No
 
 
 def _who(told: Told, context: Context) -> str:
-    """Whoever acknowledged the message and as what, as the beginning of a sentence."""
+    """The node that acknowledged the message, and what it was then: words that begin a sentence."""
     stands = standing(context, told.it.node, told.it.acked_ns, leads=True, subject=told.subject)
     return f"{told.it.node}, {stands}," if stands else told.it.node
 

@@ -64,7 +64,7 @@ def _holder(shard: QueueShard, context: Context, vid: int, offset: int) -> _Hold
 
 
 def _showed_too_early(shard: QueueShard, context: Context, first: _Holder) -> Actor | None:
-    """Who gave the first value although it was not committed, with the reason in its words; None if nothing says so.
+    """The node that returned the first value before it was committed, with the reason in its words; None if none did.
 
     It was cut off, or another node led already in a later epoch.
     """

@@ -1,6 +1,6 @@
-"""Whom an outage leads to: the leader that was there and did not answer, or the controllers' one if nobody led.
+"""Which node to look at after an outage: a leader that was there and did not answer, else the active controller.
 
-Only what was heard counts. The module refuses to say why a leader did not answer, or was not made.
+Only what observers heard counts. The module refuses to say why a leader did not answer, or why none was chosen.
 """
 
 from typing import NamedTuple
@@ -15,14 +15,14 @@ from checkers.history.timeline import FaultSpan
 
 
 class Answerable(NamedTuple):
-    """A node that an outage leads to, and why, as the beginning of a sentence that goes on with "after"."""
+    """The node to look at, and words that say why; a sentence begins with them and goes on with "after"."""
 
     node: str
     words: str
 
 
 def answerable(context: Context, subject: str | None, start_ns: int, end_ns: int) -> Answerable | None:
-    """Whom an outage leads to; None if nothing says so.
+    """The node to look at after an outage; None if nothing tells which.
 
     Args:
         context: for leaders and faults.
@@ -49,7 +49,7 @@ def answerable(context: Context, subject: str | None, start_ns: int, end_ns: int
 
 
 def _silencing(context: Context, start_ns: int, end_ns: int) -> list[FaultSpan]:
-    """The faults in force then that keep nodes from each other."""
+    """The faults in force in a stretch of time that keep nodes from hearing each other."""
     return [
         fault
         for fault in context.timeline.injected()

@@ -37,8 +37,8 @@ class Gap(NamedTuple):
 class Missing(NamedTuple):
     """A node that did not come back, until ``to_ns``.
 
-    ``how``: ``ENDED``, ``SILENT`` or ``OUTSIDE``; ``excuse``: see ``Ended``. ``kept_out``: how it is told where its
-    copies are as good as any: by who left it out of the SyncStateSet; None if it was taken back in the end.
+    ``how``: ``ENDED``, ``SILENT`` or ``OUTSIDE``; ``excuse``: see ``Ended``. ``kept_out``: the example that
+    blames whoever left it out of the SyncStateSet, for a node that holds all that it should; None if it is back in it.
     """
 
     node: str

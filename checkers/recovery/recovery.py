@@ -123,7 +123,7 @@ def _shown(shard: QueueShard, context: Context, sent: Sent, place: int, end_ns: 
 
 
 def _alike(shard: QueueShard, context: Context) -> dict[str, bool]:
-    """What is known of replicas' own copies, where they promise to come back into the SyncStateSet."""
+    """Which replicas hold all that the final reads show; empty where no return into the SyncStateSet is promised."""
     promised = context.run.promises.rejoins_within_s and context.run.model == LOG
     return copies_alike(shard, context) if promised else {}
 
@@ -233,7 +233,7 @@ class RecoveryKernel(OfEachKey):
 
 
 def _example(missing: Missing, summary: RecoverySummary) -> Example:
-    """How a node that did not come back is told: by who left it out, where its copies are as good as any."""
+    """The example of a node that did not come back: it blames the leader if the node holds all that it should."""
     if missing.kept_out is not None and summary.alike.get(missing.node, False):
         return missing.kept_out
     return missing.example

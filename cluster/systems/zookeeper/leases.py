@@ -79,7 +79,7 @@ class Leases:
             held.connection.close()
 
     async def _grant(self, server: Server, op: Invocation, node: str, deadline_ns: int) -> lease.Alive:
-        """A session, and its node. Without the node nobody sees the lease, so only the second can be in doubt."""
+        """Begin a session, then make its node. Nobody sees a lease without a node: without a session it has failed."""
         if (before := self._held.pop(op.key, None)) is not None:
             before.connection.close()
         try:

@@ -61,7 +61,7 @@ HELP: Final[Mapping[str, str]] = MappingProxyType(
         **routing.CLIENT_HELP,
         "client.sync": "true (default): a sync before each read; write: a write instead, which a majority must take; "
         "false: nothing, so a server may answer from an old copy",
-        "client.fencing": "false: a guarded write shows no token, so who lost the lock may write (default true)",
+        "client.fencing": "false: guarded writes show no token, so a client without the lock can write (default true)",
         "client.renew": "ping (default): a lease is renewed by a ping of its session, which a server answers itself; "
         "attach: by a new connection that goes on with the session, for which the server asks the leader",
         "tickTime": "ms of a tick, the unit of the limits (default 500)",
