@@ -48,7 +48,7 @@ class LongForkWorkload:
     mix: Mapping[F, float] = {F.REGISTER_TXN: 0.5, F.REGISTER_READ: 1.0}
     keys = 1
     needs = NEEDS
-    checks = ("assumptions", "long-fork", "transactions", "replica-data", "recovery", "progress", "roles", "rto")
+    checks = ("assumptions", "long-fork", "replica-data", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of both."""

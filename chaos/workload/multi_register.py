@@ -26,7 +26,7 @@ class MultiRegisterWorkload:
     mix: Mapping[F, float] = {F.REGISTER_TXN: 0.5, F.REGISTER_READ: 0.5}
     keys = 1
     needs = NEEDS
-    checks = ("assumptions", "multi-register", "transactions", "replica-data", "recovery", "progress", "roles", "rto")
+    checks = ("assumptions", "multi-register", "replica-data", "recovery", "progress", "roles", "rto")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of both."""
