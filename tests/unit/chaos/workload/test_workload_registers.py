@@ -147,20 +147,24 @@ def test_money_is_moved_between_two_accounts_of_a_bank():
     assert {one.source for one in moved} == {one.target for one in moved} == set(range(bank.ACCOUNTS))
 
 
+def questions(steps):
+    """The keys of each question, all of which are answered; returns why the part is not complete."""
+    told = None
+    while True:
+        try:
+            (ask,) = steps.send(told).asks
+        except StopIteration as end:
+            return end.value
+        yield [one.key for one in ask.argument.micros]
+        told = Heard(0, 0, (Completion(type=Type.OK, result=Reads([])),))
+
+
 def last_reads(workload, notes):
-    """The keys of each final question, all of which are answered."""
+    """The keys of each final question."""
     spec = FinalSpec(keys=1, op_timeout_s=1.0, operations=frozenset(workload.mix), promises=Promises())
     (phase,) = workload.final(spec)
     assert phase.required
-    steps, told, questions = phase.steps(Part(0), notes, Limits(until_ns=10 * NS_PER_S), 0), None, []
-    try:
-        while True:
-            (ask,) = steps.send(told).asks
-            questions.append([one.key for one in ask.argument.micros])
-            told = Heard(0, 0, (Completion(type=Type.OK, result=Reads([])),))
-    except StopIteration as end:
-        assert end.value == ""
-    return questions
+    return list(questions(phase.steps(Part(0), notes, Limits(until_ns=10 * NS_PER_S), 0)))
 
 
 def test_every_group_that_any_worker_used_is_read_at_the_end():

@@ -8,8 +8,8 @@ from txn_literals import FAIL, INFO, r
 
 from chaos.core.runinfo import Promises
 from checkers.engine.installed_checks import check_named
+from checkers.imported.objects import judge as judge_file
 from checkers.imported.options import Question
-from checkers.imported.question import judge_file
 
 
 def row_of(folder, name, rows, **changes):
@@ -56,7 +56,14 @@ BAD = [
     (
         "monotonic",
         "key-order-cycle",
-        [r("wx1", 0, 5), r("wy1", 1, 6), r("wx2", 10, 90), r("wy2", 11, 91), r("rx2 ry1", 12, 92), r("rx1 ry2", 13, 93)],
+        [
+            r("wx1", 0, 5),
+            r("wy1", 1, 6),
+            r("wx2", 10, 90),
+            r("wy2", 11, 91),
+            r("rx2 ry1", 12, 92),
+            r("rx1 ry2", 13, 93),
+        ],
     ),
     ("multi-register", "nonlinearizable", [r("wx1 wy2", 0, 5), r("rx1 ry", 10, 15)]),
     ("multi-register", "nonlinearizable", [r("wx1", 0, 5), r("rx", 10, 15)]),
@@ -115,7 +122,9 @@ def test_what_nobody_wrote_is_wrong_whatever_is_promised(promised, tmp_path):
     assert (row.valid, row.anomalies[anomaly].allowed) == (False, False)
 
 
-@pytest.mark.parametrize(("name", "anomaly", "rows"), [one for one in BAD if one[1] in ("long-fork", "nonlinearizable")])
+@pytest.mark.parametrize(
+    ("name", "anomaly", "rows"), [one for one in BAD if one[1] in ("long-fork", "nonlinearizable")]
+)
 def test_the_verdict_is_that_of_the_same_history_from_jepsen(name, anomaly, rows, tmp_path):
     file = tmp_path / "history.edn"
     file.write_text(as_edn(rows))
