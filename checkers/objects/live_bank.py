@@ -43,7 +43,7 @@ class BankCheck(ObjectCheck):
 
     name = "bank"
     help = "every read of all accounts shows the same total, nothing below zero, and what was acknowledged"
-    anomalies = named(*bank.NAMES, OUT_OF_BOUNDS)
+    anomalies = named("wrong-total", "negative-balance", OUT_OF_BOUNDS)
     model = MODEL
     judge = "bank"
     clean = f"every read shows {TOTAL} in all accounts together, and in each what was acknowledged"
