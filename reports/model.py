@@ -179,20 +179,25 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows under a heading. ``heads``: each column with what it says."""
+    """Rows under a heading. ``heads``: each column with what it says.
+
+    ``open``: how many rows are shown until somebody asks for the others; None: all.
+    """
 
     title: str
     rows: tuple[tuple[str | Moment, ...], ...]
+    open: int | None = None
     columns: tuple[str, ...] = ()
     heads: tuple[tuple[str, str], ...] = ()
 
 
 class HeadsOfTables(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of the tables that every page has, each with what it says."""
+    """The columns of the tables that every page has, each with what it says; ``facts``: likewise of an occurrence."""
 
     verdict: tuple[tuple[str, str], ...]
     faults: tuple[tuple[str, str], ...]
     recovery: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):
