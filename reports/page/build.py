@@ -55,7 +55,17 @@ def report_data(parts: Parts) -> ReportData:
     rows = fault_rows(parts, faults, origin_ns)
     made = recovery(parts, faults, rows)
     found = (
-        anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key, marks, folder=parts.folder)
+        anomaly_views(
+            results,
+            drawn.faults,
+            changes,
+            run.promises.allowed,
+            terms.key,
+            marks,
+            folder=parts.folder,
+            lines=logs.rows,
+            nodes=[node.name for node in run.nodes],
+        )
         if results is not None
         else ()
     )

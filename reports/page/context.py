@@ -167,7 +167,7 @@ def _switches(events: Sequence[Event]) -> Table:
 def _clocks(parts: Parts) -> Table:
     """How far the wall clock of each node was from that of the run, at first and at last."""
     if parts.run.backend in SAME_CLOCK:
-        return Table(title="Clocks", rows=(("all nodes", "the clock of the run: their hosts share its kernel"),))
+        return Table(title="Clocks", rows=(("all nodes", "the clock of the run, which their hosts share"),))
     rows = []
     for node, seen in skews_of(parts.events).items():
         first, last = (f"{ahead / 1e6:+.1f} ms ± {error / 1e6:.1f} ms" for ahead, error in (seen[0], seen[-1]))

@@ -15,11 +15,13 @@ from checkers.anomalies.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp, ThresholdRow
 from reports.page.columns import FACTS, Columns
+from reports.page.log_clues import log_clues
+from reports.page.logs import LogRow
 from reports.page.marks import Mark
 from reports.page.op_words import op_words
 from reports.page.panels import Band, Change, Strip
 from reports.page.ring import ring_of
-from reports.page.trace import trace
+from reports.page.trace import blamed, trace
 
 DAMAGED: Final = "corrupt"
 """The anomaly of a record whose body is not one of ours or fails its checksum."""
@@ -62,14 +64,17 @@ def anomaly_views(
     reasons: Mapping[str, str],
     key: str = "queue",
     marks: Sequence[Mark] = (),
+    *,
     folder: str = "",
+    lines: Sequence[LogRow] = (),
+    nodes: Sequence[str] = (),
 ) -> tuple[AnomalyView, ...]:
     """Errors first, each with the kinds of the same cause under it.
 
     ``reasons``: why one is allowed. ``key``: what a key names. ``marks``: where occurrences are on the time axis.
-    ``folder``: of the run, for commands.
+    ``folder``: of the run, for commands. ``lines``: of nodes' logs, which give ``nodes`` by their place.
     """
-    numbers = {(mark.name, mark.number): place for place, mark in enumerate(marks)}
+    numbers = {(mark.name, mark.number): at for at, mark in enumerate(marks)}
 
     def view(name: str, anomaly: Anomaly, parts: tuple[AnomalyView, ...]) -> AnomalyView:
         examples = []
@@ -77,6 +82,7 @@ def anomaly_views(
             columns = tuple(dict.fromkeys(key for op in example.ops for key, value in op.items() if value is not None))
             rows = tuple(tuple(words.cell(op.get(key)) for key in columns) for op in example.ops)
             picture = trace(example, shaded, changes)
+            place = numbers.get((name, number))
             examples.append(
                 ExampleView(
                     anchor=anchor_of(name, number),
@@ -95,7 +101,10 @@ def anomaly_views(
                     ring=ring_of(example.circle, _labels(example)),
                     edges=tuple((edge.kind, edge.reason) for edge in example.circle),
                     trace=picture,
-                    mark=numbers.get((name, number)),
+                    mark=place,
+                    log_clues=()
+                    if place is None
+                    else log_clues(lines, nodes, marks[place].at, blamed(example, shaded), _about(example)["node"]),
                     columns=columns,
                     rows=rows,
                 )
