@@ -111,6 +111,8 @@ def text_of(value: Any) -> str:
     """A value of a history on one line, lists and maps as EDN has them."""
     if isinstance(value, list | tuple):
         return f"[{' '.join(map(text_of, value))}]"
+    if isinstance(value, set | frozenset):
+        return f"#{{{' '.join(sorted(map(text_of, value), key=lambda text: (len(text), text)))}}}"
     if isinstance(value, dict):
         return f"{{{', '.join(f'{text_of(key)} {text_of(one)}' for key, one in value.items())}}}"
     return "nil" if value is None else words.cell(value)

@@ -94,6 +94,11 @@ def test_operations_of_one_process_stay_in_one_lane():
     assert len({box.y for box in part.lanes.boxes}) == 1
 
 
+def test_a_read_of_a_set_says_what_is_in_it_as_histories_do():
+    (part,) = objects_of([op(0, f="read", output=frozenset({10, 2, "x"}))], results()).parts
+    assert labels(part) == ["read → #{2 x 10}"]
+
+
 def test_a_read_of_a_log_says_what_it_returned():
     row = {"op": 4, "f": "read", "type": "ok", "from": 0, "to_end": True, "records": [[0, 1], [8, 0]], "invoke": 1}
     (bar,) = bars_of(Example(sentence="x", ops=({**row, "complete": 2},)))
