@@ -7,7 +7,7 @@ import synthetic
 
 from reports.model import ReportData
 from reports.node_logs import LogFile, LogLine
-from reports.page.html import page
+from reports.page.html import breakable, page
 from reports.page.log_clues import ALIKE, MOST, log_clues
 from reports.page.logs import LogRow, logs_of
 from reports.page.panels import Band
@@ -59,6 +59,10 @@ def test_the_page_has_them_beside_the_example(reports_by_kind: dict[str, ReportD
     assert "What nodes logged nearest to it, warnings and errors first" in example
     assert "cut off &lt;script&gt;" in example
     assert "500 ms after fault 1 begins" in example
+
+
+def test_a_line_may_be_broken_behind_its_signs_and_is_text() -> None:
+    assert breakable('{"a":"<b>","c":1}') == "{&#34;a&#34;:<wbr>&#34;&lt;b&gt;&#34;,<wbr>&#34;c&#34;:<wbr>1}"
 
 
 def test_a_simulation_has_one_clock() -> None:
