@@ -16,7 +16,7 @@ from reports.model import ReportData
 from reports.page import html
 from reports.page.html import embedded, marked, page
 
-VOID = {"meta", "link", "br", "hr", "img", "input"}
+VOID = {"meta", "link", "br", "wbr", "hr", "img", "input"}
 
 
 class Balanced(HTMLParser):
