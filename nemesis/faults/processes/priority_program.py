@@ -2,16 +2,16 @@
 
 Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.processes.priority``; its one argument is JSON::
 
-    {"try": true}                            -> {"ways": ["nice", "autogroup"]}, those that can be undone here
-    {"pid": 71, "lower": 19, "ways": […]}    -> {"nice": 0, "autogroup": 0}, how it was
-    {"pid": 71, "lower": {"nice": 0}, "ways": ["nice"]}      the same, back to what it was
-    {"pid": 71, "cpu": 1, "lower": 19, "ways": […], "seconds": 0.5, "loops": […]}
-        -> {"got": 0.014, "ran": 0.001, "waited": 0.48, "nice": [19], "autogroup": 19}
+    {"try": true}                               -> ["nice", "autogroup"], what can be lowered and raised again here
+    {"pid": 71}                                 -> {"nice": [0], "autogroup": 0}
+    {"pid": 71, "to": {"nice": 19, "autogroup": 19}}      -> nothing: it is set
+    {"pid": 71, "to": {…}, "cpu": 1, "seconds": 0.5}      -> {"got": 0.01, "usual": 0.5, "ran": 0.0, "waited": 0.5,
+                                                              "nice": [19], "autogroup": 19}
 
-Linux weighs threads by how nice they are. Where sessions are weighed (autogroup), it weighs the nice value of sessions
-first; so both are lowered. ``got``: the share of a processor that a loop of that priority gets, ``ran`` and ``waited``:
-how long the process did meanwhile, by the kernel; ``nice``: of its threads, and ``autogroup`` of its session, None where
-there is none.
+Linux weighs threads by how nice they are. Where it weighs sessions (autogroup), the nice value of the session counts;
+so both are set. ``nice``: of the process' threads, each value once; ``autogroup``: of its session, None where sessions
+are not weighed. ``got`` and ``usual``: the share of a processor that a loop gets with these values, and that another
+one gets meanwhile without; ``ran`` and ``waited``: how long the process did, s, by the kernel.
 """
 
 import json
@@ -23,6 +23,7 @@ from contextlib import suppress
 from typing import Any
 
 _TRIES = 20
+_LOW = 19
 _ENABLED = "/proc/sys/kernel/sched_autogroup_enabled"
 
 
@@ -86,27 +87,29 @@ def set_threads(pid: int, nice: int) -> None:
         done |= new
 
 
-def lower(pid: int, to: dict[str, int]) -> dict[str, int]:
-    """Set what is named, and say how it was."""
-    before = {}
+def put(pid: int, to: dict[str, int]) -> None:
+    """Set what is named."""
     if "nice" in to:
-        before["nice"] = os.getpriority(os.PRIO_PROCESS, pid)
         set_threads(pid, to["nice"])
     if "autogroup" in to:
-        before["autogroup"] = session_nice(pid) or 0
         set_session(pid, to["autogroup"])
-    return before
+
+
+def state(pid: int) -> dict[str, Any]:
+    """What is set."""
+    return {"nice": nice_of(pid), "autogroup": session_nice(pid)}
 
 
 def _undone(way: str) -> bool:
     """Whether a process of ours can lower itself by that way, and raise itself again."""
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
     child = os.fork()
     if child == 0:
         code = 1
         with suppress(OSError):
             os.setsid()
-            before = lower(os.getpid(), {way: 5})
-            lower(os.getpid(), before)
+            put(os.getpid(), {way: _LOW})
+            put(os.getpid(), {way: 0 if way == "autogroup" else usual})
             code = 0
         os._exit(code)
     return os.waitpid(child, 0)[1] == 0
@@ -124,42 +127,41 @@ def times(pid: int) -> tuple[float, float]:
     return sum(int(row[0]) for row in rows if row) / 1e9, sum(int(row[1]) for row in rows if row) / 1e9
 
 
-def spin(cpu: int, to: dict[str, int], seconds: float) -> float:
-    """The share of a processor that a loop of that priority gets, in a session of its own."""
+def spin(cpu: int, to: dict[str, int], seconds: float) -> int:
+    """Start a loop on a processor with these values, in a session of its own; where it will say what it got."""
     reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
+    if os.fork() == 0:
         os.setsid()
         signal.alarm(int(seconds) + 20)
         os.sched_setaffinity(0, [cpu])
-        began = time.monotonic()
-        lower(os.getpid(), to)
+        put(os.getpid(), to)
         began, ran = time.monotonic(), time.process_time()
         while time.monotonic() < began + seconds:
             pass
         os.write(writer, str((time.process_time() - ran) / (time.monotonic() - began)).encode())
         os._exit(0)
     os.close(writer)
-    with open(reader, encoding="ascii") as pipe:
-        got = float(pipe.read() or 1)
-    os.waitpid(child, 0)
-    return got
+    return reader
 
 
-def watch(pid: int, cpu: int, to: dict[str, int], seconds: float) -> dict[str, Any]:
-    """What a loop of that priority gets, and what became of the process meanwhile."""
-    ran, waited = times(pid)
-    got = spin(cpu, to, seconds)
+def watch(pid: int, to: dict[str, int], cpu: int, seconds: float) -> dict[str, Any]:
+    """What loops get with these values and without, and what became of the process meanwhile."""
+    before = times(pid)
+    readers = [spin(cpu, one, seconds) for one in (to, {})]
+    for _ in readers:
+        os.wait()
+    got, usual = (float(os.read(reader, 100) or 0) for reader in readers)
     now = times(pid)
-    seen = {"nice": nice_of(pid), "autogroup": session_nice(pid)}
-    return {"got": got, "ran": now[0] - ran, "waited": now[1] - waited, **seen}
+    return {"got": got, "usual": usual, "ran": now[0] - before[0], "waited": now[1] - before[1], **state(pid)}
 
 
 if __name__ == "__main__":
     orders = json.loads(sys.argv[1])
     if "try" in orders:
-        print(json.dumps({"ways": ways()}))
+        print(json.dumps(ways()))
     elif "cpu" in orders:
-        print(json.dumps(watch(orders["pid"], orders["cpu"], orders["lower"], orders["seconds"])))
+        print(json.dumps(watch(**orders)))
+    elif "to" in orders:
+        put(orders["pid"], orders["to"])
     else:
-        print(json.dumps(lower(orders["pid"], orders["lower"])))
+        print(json.dumps(state(orders["pid"])))
