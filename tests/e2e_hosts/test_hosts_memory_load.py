@@ -17,7 +17,7 @@ print("serving", flush=True)
 while True:
     time.sleep(1)
 """
-# The resident memory and the limit of each program on the host with anonymous memory of over 50 MiB, by smaps and limits.
+# The memory, the hard limit and who ends first, of each program on the host with over 50 MiB of its own.
 LOOK = """
 import json, os, sys
 found = {}

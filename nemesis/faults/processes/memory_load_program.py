@@ -92,7 +92,7 @@ def load(pid: int, start: int, mib: int, pid_file: str) -> None:
         with open(pid_file, "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib would double the start-up
             file.write(f"{child}\n")
         os.close(writer)
-        with open(reader, encoding="utf-8") as pipe:
+        with open(reader, encoding="utf-8") as pipe:  # noqa: PTH123 - a descriptor
             said = pipe.read()
         if said != "ready":
             sys.exit(said or "the memory could not be filled")

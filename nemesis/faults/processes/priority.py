@@ -39,9 +39,7 @@ HELP: Final = "run as root, or `sysctl -w kernel.sched_autogroup_enabled=1` as r
 class PriorityParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How low, and beside how many."""
 
-    nice: Annotated[
-        int, Meta(ge=0, le=19, description="how nice its threads are, 5 at least; 0 does nothing")
-    ] = 19
+    nice: Annotated[int, Meta(ge=0, le=19, description="how nice its threads are, 5 at least; 0 does nothing")] = 19
     hogs: Annotated[int, Meta(ge=1, le=64, description="so many loops of the usual priority compete with it")] = 1
 
     def __post_init__(self) -> None:

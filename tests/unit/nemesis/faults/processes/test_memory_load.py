@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from chaos.core.clock import Deadline
 from nemesis.faults.processes import memory_load_program as program
@@ -17,8 +18,7 @@ def run(tmp_path, **orders):
 
 
 def start_of(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        return int(file.read().rpartition(")")[2].split()[19])
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
 def held(tmp_path):
@@ -27,7 +27,7 @@ def held(tmp_path):
 
 def gone(pid):
     deadline = Deadline("the program to end", 20)
-    while os.path.exists(f"/proc/{pid}"):
+    while Path(f"/proc/{pid}").exists():
         deadline.check()
         time.sleep(0.02)
 
