@@ -1,10 +1,14 @@
 """A full table of connections on hosts: what is known goes on, what is new does not, and the host as it was."""
 
+import threading
+from contextlib import contextmanager
+
 import pytest
 from host_support import BACKENDS
 from test_hosts_connections import held
 from test_hosts_nemesis import Run, ask, cluster_up, healed, in_force
 
+from chaos.core.clock import Deadline
 from cluster.network import probe_matrix
 from nemesis.faults.registry import faults
 
@@ -47,12 +51,37 @@ def dropped(host):
     return int(host.run("python3", "-I", "-S", "-c", DROPPED, timeout_s=20).check().text)
 
 
+@contextmanager
+def busy(link):
+    """A connection that carries bytes all the time; gives what waits until it has done so some more times."""
+    said, ended = [], threading.Event()
+
+    def talk():
+        while not ended.is_set():
+            said.append(link.say(20))
+
+    def passed(times):
+        deadline, begin = Deadline("a busy connection", 30), len(said)
+        while len(said) < begin + times:
+            deadline.check(str(said[-3:]))
+            threading.Event().wait(0.05)
+        assert set(said) == {"passed"}
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    try:
+        passed(1)
+        yield passed
+    finally:
+        ended.set()
+        thread.join(60)
+
+
 def test_what_the_kernel_does_not_know_is_dropped(able, tmp_path):
     cluster, client = able
     node = cluster.nodes
     b1, b2 = node["b1"].host, node["b2"].host
-    with held(b2, b1) as out, Run(able, tmp_path, "leader-conntrack@broker", 600) as run:
-        assert out.say(20) == "passed"  # while the kernel gets to know what there is
+    with held(b2, b1) as link, busy(link) as passed, Run(able, tmp_path, "leader-conntrack@broker", 600) as run:
         evidence = in_force(run).evidence
         assert evidence.summary.startswith("14 of 14 connections never began, 42 of 42 others passed")
         assert "entries in its table of connections" in evidence.summary
@@ -62,6 +91,7 @@ def test_what_the_kernel_does_not_know_is_dropped(able, tmp_path):
         assert probe_matrix.measure({"b1": b1, "b2": b2}, 5).received == {("b1", "b2"): 0, ("b2", "b1"): 0}
         assert ask(b1, node["b3"]) == ask(client, node["b1"]) == "here", "tables are of one host each"
         assert state(b1) == ["0", "0", "0"]
+        passed(3)  # the kernel knew this connection before the table was full
         healed(run)
     assert (state(b2), ask(b1, node["b2"]), ask(b2, node["b1"])) == (["0", "0", "0"], "here", "here")
 

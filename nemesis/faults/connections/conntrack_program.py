@@ -1,7 +1,7 @@
 """The program that the fault conntrack puts on hosts: entries that fill the kernel's table of connections.
 
-Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.connections.conntrack``; its one argument is JSON,
-or the name of a file with it::
+Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.connections.conntrack``; its one argument is
+JSON, or the name of a file with it::
 
     {"do": "fill", "mark": 123456, "most": 300000, "pid_file": "…"}    -> nothing, once the table is full
     {"do": "back", "mark": 123456}                                     -> nothing: all entries of that mark are removed
