@@ -1,9 +1,10 @@
 """Fill the kernel's table of connections: a stateful firewall then drops every packet of what it does not know yet.
 
 How long the table may get is the machine's, and cannot be set for one host in namespaces; how many entries a host has
-is counted for each. So a rule has the kernel of each target track connections, and a program makes as many entries as the
-table takes (``conntrack_program.py``), each of about 300 bytes of the kernel's memory. Connections that carry packets
-just before go on; new ones do not begin, and datagrams are lost. Proven by connections and by the kernel's count.
+is counted for each. So a rule has the kernel of each target track connections, and a program makes as many entries as
+the table takes (``conntrack_program.py``), each of about 300 bytes of the kernel's memory. Connections that carry
+packets just before go on; new ones do not begin, and datagrams are lost. Proven by connections and by the kernel's
+count.
 """
 
 import secrets
