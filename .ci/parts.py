@@ -111,13 +111,14 @@ def closing_of(lines: Sequence[str]) -> str:
     return next((found[1] for line in reversed(lines) if (found := CLOSING.search(line))), "")
 
 
+def git(*argv: str) -> str | None:
+    """What git says; None if it cannot."""
+    done = subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
 def landed_turn() -> int | None:
     """The turn of the landing before this one; None if this clone does not know it, or is that landing itself."""
-
-    def git(*argv: str) -> str | None:
-        done = subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True, check=False)
-        return done.stdout.strip() if done.returncode == 0 else None
-
     before = git("rev-parse", "--verify", "--quiet", LANDED)
     if before is None or before == git("rev-parse", "HEAD"):
         return None
@@ -162,6 +163,7 @@ def run(plan: Plan, turn: int, wanted: Sequence[Part], gone_s: float, must: Coll
             break
         if fits(plan, part, time.monotonic() - began):
             done.append(perform(part))
+    print(f"ci: at commit {git('rev-parse', '--short=10', 'HEAD') or 'unknown'}")
     print(f"ci: {gone_s / 60:.1f} of {plan.setup_minutes + plan.test_minutes} minutes until the parts began")
     for one in done:
         failed = f", FAILED with exit {one.code}" if one.code else ""

@@ -229,3 +229,25 @@ def test_what_is_compiled_is_kept_for_the_next_process():
         [sys.executable, "-c", "import sys; print(sys.dont_write_bytecode)"], capture_output=True, text=True, check=True
     )
     assert said.stdout == "False\n"
+
+
+LOG = """\
+ci: etcd: 3 minutes planned
+===== 3 passed in 100.00s =====
+ci: at commit 0123456789
+ci: 20.5 of 21 minutes until the parts began
+ci: etcd: 2.4 of 3 minutes, 3 passed in 100.00s (0:01:40)
+ci: kafka: 4.5 of 4 minutes, 1 failed, 2 passed in 200.00s (0:03:20), FAILED with exit 1
+ci: 27.4 of 65 minutes in all
+"""
+
+
+def test_the_output_of_a_run_of_ci_says_what_its_parts_took(minutes):
+    closing = "3 passed in 100.00s (0:01:40)"
+    expected = {"part": "etcd", "commit": "0123456789", "minutes": 2.4, "closing": closing}
+    assert minutes.measured_in(LOG) == [expected]
+
+
+def test_output_without_a_commit_gives_no_rows(minutes):
+    with pytest.raises(ValueError, match="at commit"):
+        minutes.measured_in(LOG.replace("ci: at commit", "ci: at"))
