@@ -4,7 +4,6 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from host_support import BACKENDS
 from test_hosts_connections import held
 from test_hosts_nemesis import Run, ask, cluster_up, healed, in_force
 
@@ -27,9 +26,9 @@ print(sum(int(row[names.index("drop")], 16) for row in rows))
 """
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def up(request, tmp_path_factory):
-    with cluster_up(tmp_path_factory.mktemp("nodes"), request.param) as (cluster, client):
+@pytest.fixture(scope="module")
+def up(tmp_path_factory):
+    with cluster_up(tmp_path_factory.mktemp("nodes")) as (cluster, client):
         yield cluster, client
 
 

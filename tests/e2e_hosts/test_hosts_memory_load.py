@@ -4,12 +4,11 @@ import json
 
 import pytest
 from disk_nodes import fault, nodes_up
-from host_support import BACKENDS
 from test_hosts_nemesis import healed, in_force
 
 from cluster.nodes import process
 
-pytestmark = [pytest.mark.e2e, pytest.mark.longer]
+pytestmark = pytest.mark.e2e
 
 SERVER = b"""
 import time
@@ -40,9 +39,9 @@ def large(node):
     return list(json.loads(node.host.run("python3", "-I", "-S", "-c", LOOK, timeout_s=30).check().text).values())
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def up(request, tmp_path_factory):
-    with nodes_up(tmp_path_factory.mktemp("nodes"), SERVER, arming=None, backend=request.param) as (cluster, client):
+@pytest.fixture(scope="module")
+def up(tmp_path_factory):
+    with nodes_up(tmp_path_factory.mktemp("nodes"), SERVER, arming=None) as (cluster, client):
         yield cluster, client
 
 

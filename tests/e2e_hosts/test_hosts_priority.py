@@ -5,7 +5,6 @@ import os
 
 import pytest
 from disk_nodes import fault, nodes_up
-from host_support import BACKENDS
 from test_hosts_cpu_load import SERVER
 from test_hosts_nemesis import healed, in_force
 
@@ -39,9 +38,9 @@ def look(node):
     return json.loads(node.host.run("python3", "-I", "-S", "-c", LOOK, str(pid), timeout_s=30).check().text)
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def up(request, tmp_path_factory):
-    with nodes_up(tmp_path_factory.mktemp("nodes"), SERVER, arming=None, backend=request.param) as (cluster, client):
+@pytest.fixture(scope="module")
+def up(tmp_path_factory):
+    with nodes_up(tmp_path_factory.mktemp("nodes"), SERVER, arming=None) as (cluster, client):
         yield cluster, client
 
 

@@ -6,7 +6,7 @@ from test_hosts_nemesis import healed, in_force
 
 from cluster.nodes import process
 
-pytestmark = [pytest.mark.e2e, pytest.mark.longer]
+pytestmark = pytest.mark.e2e
 
 # Writes a name of its own and a file of zeros with something in the middle, and goes on with what is there.
 SERVER = b"""
