@@ -69,7 +69,7 @@ def test_a_process_waits_for_what_others_leave(able, tmp_path):
         healed(run)
     after = look(node)
     assert (after["nice"], after["session"]) == (before["nice"], before["session"])
-    assert after["ran"] > after["waited"] / 10, after
+    assert after["ran"] * seen["waited"] > 3 * seen["ran"] * after["waited"], (seen, after)
     assert not [name for name in node.host.run("ls", "-a", node.host.home, timeout_s=20).text.split() if "prio" in name]
 
 
@@ -93,5 +93,5 @@ def test_a_priority_that_somebody_raised_did_not_last(able, tmp_path):
         node.host.run("python3", "-I", "-S", "-c", raised, pid, timeout_s=20).check()
         events = run.finish()
     assert [event.stage for event in events] == ["inject", "active", "heal", "broke", "healed"], events
-    assert "it has another priority" in events[3].note
+    assert "has another priority" in events[3].note
     assert events[4].evidence.proven

@@ -49,10 +49,14 @@ class PriorityParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """How nice the process' threads are, each value once, and its session; None: sessions are not weighed."""
+    """How nice the process' threads are, each value once, and its session, and where any of them may run.
+
+    ``autogroup``: None where sessions are not weighed.
+    """
 
     nice: tuple[int, ...]
     autogroup: int | None
+    cpus: tuple[int, ...] = ()
 
     def values(self, ways: Sequence[str]) -> dict[str, int]:
         """As the program sets it, of the ways that can be undone."""
@@ -60,7 +64,7 @@ class Standing(msgspec.Struct, frozen=True):
         return {way: found[way] for way in ways}
 
 
-class Seen(Standing, frozen=True):
+class Seen(Standing, frozen=True, kw_only=True):
     """Also the shares that loops get with such values and without, and how long the process ran and waited, s."""
 
     got: float
@@ -114,16 +118,19 @@ class Priority(CpuLoad):
         run_program(node.host, _PROGRAM, {"pid": pid, "to": dict.fromkeys(ways, low)})
 
     def verify_still(self) -> Evidence:
-        """Ask every kernel whether the process has that priority, and look at the loops."""
+        """Ask every kernel whether the process has that priority and runs nowhere else, and whether the loops live."""
+        return self.look(self._lasts if self.params.nice else self._loaded)
 
-        def fact(name: str, now: ProcState) -> Fact:
-            good, said = super(Priority, self)._loaded(name, now)
-            if not good or name not in self._standing:
-                return False, said if not good else "was not lowered"
-            same = has(self._standing_of(self.nodes[name], now.pid), self._low(name))
-            return same, f"{said}, it has {'that' if same else 'another'} priority"
-
-        return self.look(fact if self.params.nice else self._loaded)
+    def _lasts(self, name: str, now: ProcState) -> Fact:
+        if name not in self._standing or not (now.alive and self.same(name, now)):
+            return False, "was not lowered, or is not the process that it was"
+        if not self._resident.lives(self.nodes[name].host):
+            return False, "has no loops beside it any more"
+        seen, cpu = self._standing_of(self.nodes[name], now.pid), self._cpu[name]
+        if seen.cpus != (cpu,):
+            return False, f"pid {now.pid} may run elsewhere than beside the loops"
+        same = has(seen, self._low(name))
+        return same, f"pid {now.pid} {'still has that' if same else 'has another'} priority on processor {cpu}"
 
     def _low(self, name: str) -> dict[str, int]:
         return dict.fromkeys(self._ways[name], self.params.nice)
@@ -161,7 +168,8 @@ class Priority(CpuLoad):
             if name not in self._standing or not (now.alive and self.same(name, now)):
                 return now.alive, "has the usual priority" if now.alive else "is dead"
             seen, usual = self._standing_of(self.nodes[name], now.pid), self._standing[name]
-            return seen == usual, f"{'has' if seen == usual else 'does not have'} its priority back"
+            same = (seen.nice, seen.autogroup) == (usual.nice, usual.autogroup)
+            return same, f"{'has' if same else 'does not have'} its priority back"
 
         back = self.look(fact, lambda name, now: ENDED if name in self.before and not now.alive else "not as it was")
         return both(super().verify_healed(), back)

@@ -3,15 +3,16 @@
 Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.processes.priority``; its one argument is JSON::
 
     {"try": true}                               -> ["nice", "autogroup"], what can be lowered and raised again here
-    {"pid": 71}                                 -> {"nice": [0], "autogroup": 0}
+    {"pid": 71}                                 -> {"nice": [0], "autogroup": 0, "cpus": [0, 1]}
     {"pid": 71, "to": {"nice": 19, "autogroup": 19}}      -> nothing: it is set
     {"pid": 71, "to": {…}, "cpu": 1, "seconds": 0.5}      -> {"got": 0.01, "usual": 0.5, "ran": 0.0, "waited": 0.5,
-                                                              "nice": [19], "autogroup": 19}
+                                                              "nice": [19], "autogroup": 19, "cpus": [1]}
 
 Linux weighs threads by how nice they are. Where it weighs sessions (autogroup), the nice value of the session counts;
 so both are set. ``nice``: of the process' threads, each value once; ``autogroup``: of its session, None where sessions
-are not weighed. ``got`` and ``usual``: the share of a processor that a loop gets with these values, and that another
-one gets meanwhile without; ``ran`` and ``waited``: how long the process did, s, by the kernel.
+are not weighed; ``cpus``: the processors on which any of the threads may run. ``got`` and ``usual``: the share of a
+processor that a loop gets with these values, and that another one gets meanwhile without; ``ran`` and ``waited``: how
+long the process did, s, by the kernel.
 """
 
 import json
@@ -97,7 +98,11 @@ def put(pid: int, to: dict[str, int]) -> None:
 
 def state(pid: int) -> dict[str, Any]:
     """What is set."""
-    return {"nice": nice_of(pid), "autogroup": session_nice(pid)}
+    cpus: set[int] = set()
+    for thread in threads(pid):
+        with suppress(ProcessLookupError):
+            cpus |= os.sched_getaffinity(thread)
+    return {"nice": nice_of(pid), "autogroup": session_nice(pid), "cpus": sorted(cpus)}
 
 
 def _undone(way: str) -> bool:
