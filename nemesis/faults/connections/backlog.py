@@ -69,6 +69,7 @@ class Backlog(KeptChange):
     hits: ClassVar[Hits] = "nodes"
     Params: ClassVar[type[msgspec.Struct]] = BacklogParams
     colour: ClassVar[Colour] = "peach"
+    least_s: ClassVar[float] = 8.0
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

@@ -66,6 +66,7 @@ class Conntrack(KeptChange):
     hits: ClassVar[Hits] = "nodes"
     Params: ClassVar[type[msgspec.Struct]] = ConntrackParams
     colour: ClassVar[Colour] = "peach"
+    least_s: ClassVar[float] = 10.0
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

@@ -80,6 +80,7 @@ class Priority(CpuLoad):
     verb: ClassVar[str] = "of low priority"
     help: ClassVar[str] = "let the process of {} run only when loops beside it do not want to"
     Params: ClassVar[type[msgspec.Struct]] = PriorityParams
+    least_s: ClassVar[float] = 8.0
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
