@@ -87,7 +87,7 @@ def test_at_zero_nothing_happens_and_it_is_not_proven(able, tmp_path):
 def test_a_priority_that_somebody_raised_did_not_last(able, tmp_path):
     node = able[0].nodes["b2"]
     raised = "import os, sys; [os.setpriority(0, int(one), 0) for one in os.listdir(f'/proc/{sys.argv[1]}/task')]"
-    with fault(able, tmp_path, "leader-priority", 12) as run:
+    with fault(able, tmp_path, "leader-priority", 20) as run:
         in_force(run)
         pid = str(process.state(node).pid)
         node.host.run("python3", "-I", "-S", "-c", raised, pid, timeout_s=20).check()
