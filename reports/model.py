@@ -7,6 +7,7 @@ compute: ``reports.page.build`` and what it calls do.
 import msgspec
 
 from reports.page.latency_points import Packed
+from reports.page.log_clues import LogClue
 from reports.page.logs import Logs
 from reports.page.marks import Shown
 from reports.page.panels import Charts
@@ -128,7 +129,8 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     ``name`` and ``number`` (from 1): as in ``chaos show --around lost-write/2``. ``facts``: what the sentence names, a
     name and a value each, to be copied and searched for. ``mark``: its place among the marks of the time axis.
     ``ring``: the circle of operations that all come before each other, ``edges`` the kind and the reason of each arrow.
-    ``command``: prints the history around it. ``about``: what it can be found by, as texts.
+    ``command``: prints the history around it. ``about``: what it can be found by, as texts. ``log_clues``: the lines of
+    nodes' logs that say most about it.
     """
 
     anchor: str
@@ -142,6 +144,7 @@ class ExampleView(msgspec.Struct, frozen=True, kw_only=True):
     edges: tuple[tuple[str, str], ...]
     trace: Trace | None
     mark: int | None
+    log_clues: tuple[LogClue, ...]
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -179,20 +182,25 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows under a heading. ``heads``: each column with what it says."""
+    """Rows under a heading. ``heads``: each column with what it says.
+
+    ``open``: how many rows are shown until somebody asks for the others; None: all.
+    """
 
     title: str
     rows: tuple[tuple[str | Moment, ...], ...]
+    open: int | None = None
     columns: tuple[str, ...] = ()
     heads: tuple[tuple[str, str], ...] = ()
 
 
 class HeadsOfTables(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of the tables that every page has, each with what it says."""
+    """The columns of the tables that every page has, each with what it says; ``facts``: likewise of an occurrence."""
 
     verdict: tuple[tuple[str, str], ...]
     faults: tuple[tuple[str, str], ...]
     recovery: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]
 
 
 class ReportData(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,5 @@
 """``chaos check``: judges stored histories, our own and those of other tools."""
 
-import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from chaos.cli.check_outputs import JUNIT_OPTION, SUMMARY_OPTION, CheckOutputs
 from chaos.cli.check_places import StoredRun, find_stored
 from chaos.cli.examples import examples
 from chaos.cli.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
+from chaos.cli.history_page import write_page
 from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
 from chaos.cli.output import complain, look, tell
@@ -360,19 +360,8 @@ def _files(
             codes.append(_refused(text, results))
             continue
         codes.append(exit_code(results.answer))
-        if report is not None:
-            _write_page(report, text, results)
+        if report is not None and not isinstance(file, ChaosError):
+            write_page(report, text, file, question, results)
         whole = {**as_object(text, results), "figures": figures_object(results)}
         tell(msgspec.json.encode(whole).decode() if as_json else summary(text, results, look()))
     return codes
-
-
-def _write_page(report: Path, text: str, results: Results) -> None:
-    """Write the page of a history; a page that cannot be written does not change the verdict."""
-    from reports.imported.html import write
-
-    words = [word for word in sys.argv[1:] if word != "--report" and not word.startswith("--report=")]
-    try:
-        write(report, text, results, shlex.join(["chaos", *(word for word in words if word != str(report))]))
-    except OSError as error:
-        complain(f"{report}: no page: {error.strerror}")

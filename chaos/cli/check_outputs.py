@@ -1,6 +1,6 @@
 """What ``chaos check`` is asked for beside verdicts: thresholds, and one JUnit file and one summary of all paths."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -98,11 +98,7 @@ def _junit(found: Iterable[tuple[str, Results | ChaosError]]) -> str:
     return suites(made)
 
 
-def _summary(found: Iterable[tuple[str, Results | ChaosError]]) -> str:
-    from reports import words
-    from reports.summary.markdown import verdict
+def _summary(found: Sequence[tuple[str, Results | ChaosError]]) -> str:
+    from reports.summary.markdown import verdicts
 
-    lines = []
-    for text, one in found:
-        lines += [f"# {text}: {words.BROKE}", "", str(one), ""] if isinstance(one, ChaosError) else verdict(text, one)
-    return "\n".join(lines) + "\n"
+    return verdicts(found)

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from chaos.core.clock import speed
 from chaos.core.errors import UsageError
 from chaos.core.rand import SEEDS
 from chaos.core.verdict import INTERRUPTED, UNKNOWN, Valid
@@ -64,8 +65,7 @@ class Count(msgspec.Struct):
     def line(self, took_s: float) -> str:
         """How it stands."""
         counts = ", ".join(f"{number} {verdict}" for verdict, number in self.by_verdict.items())
-        rate = self.simulated_s / max(took_s, 1e-9)
-        times = f"{self.simulated_s:,.0f} s simulated in {took_s:,.0f} s, {rate:.0f} times as fast"
+        times = f"{self.simulated_s:,.0f} s simulated in {took_s:,.0f} s, {speed(self.simulated_s, took_s)}"
         return f"{self.runs:,} runs: {counts}; {times}"
 
 

@@ -18,7 +18,7 @@ from chaos.formats import registry as formats
 from chaos.formats.missing import UNDONE, Missing, Stands, undone
 from chaos.formats.operations import Operation
 from chaos.models.log.words import F
-from checkers.anomalies.findings import Findings, anomaly, merged, validity
+from checkers.anomalies.findings import Findings, anomaly, counted, merged, validity
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import timeline_of
 from checkers.imported.empty_run import nowhere
@@ -229,7 +229,7 @@ def judge(path: Place, question: Question, engine: str) -> Results:
         reason="",
         cut_off=operations.cut_off,
         undone=undone(anomalies, STANDS, operations.missing),
-        examined=f"{len(operations.items)} operations of {len(logs)} logs",
+        examined=f"{len(operations.items)} operations of {counted(len(logs), 'log')}",
         figures=figures(of_operations(operations.items, question.model), operations.others, None),
     )
 

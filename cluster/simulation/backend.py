@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from chaos.core import waiting
 from chaos.core.client import Client
-from chaos.core.clock import NS_PER_S
+from chaos.core.clock import NS_PER_S, speed
 from chaos.core.errors import UsageError
 from chaos.core.events import Note
 from cluster.host import Capability, Host, Inmate, NodeSpec
@@ -91,8 +91,7 @@ class SimBackend:
             self.simulated_s = virtual_s = (self._time.now_ns() - BEGIN_NS) / NS_PER_S
             self._time.close()
             if virtual_s:
-                times = f"{virtual_s / took_s:.0f} times as fast"
-                say(f"sim      {virtual_s:.1f} s of simulated time in {took_s:.2f} s: {times}")
+                say(f"sim      {virtual_s:.1f} s of simulated time in {took_s:.2f} s: {speed(virtual_s, took_s)}")
 
     def _kept(self) -> VirtualTime:
         if self._time is None:

@@ -117,5 +117,6 @@ def _strips(
         spread_row(f"{at} {one.of}", one.colour, one.f, spread, scale_s)
         for one, group in spreads
         for at, spread in zip(letters, group, strict=True)
+        if spread.faults  # of a run without such a fault a row says nothing
     )
     return rows, words.seconds(scale_s)

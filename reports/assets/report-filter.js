@@ -82,9 +82,9 @@ if (oplist) {
   oplist.append(opcount, oplines); oplist.addEventListener('toggle', listed);
 }
 
-/* ---- many faults: those that say most, until all are asked for ---- */
+/* ---- many faults or errors: those that say most, until all are asked for ---- */
 document.querySelectorAll('.unfold').forEach(b => {
-  const table = b.closest('section').querySelector('table'), folded = b.textContent, turn = on => { on ? table.dataset.folded = '' : delete table.dataset.folded; b.textContent = on ? folded : 'show those that say most'; b.setAttribute('aria-expanded', String(!on)); };
+  const table = b.closest('section').querySelector('table'), folded = b.textContent, turn = on => { on ? table.dataset.folded = '' : delete table.dataset.folded; b.textContent = on ? folded : 'show fewer'; b.setAttribute('aria-expanded', String(!on)); };
   b.hidden = false; turn(true); b.addEventListener('click', () => turn(!('folded' in table.dataset)));
 });
 

@@ -49,7 +49,7 @@ def _whole(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
         end = row.get("complete")
         begin = row.get("invoke", end)
         if "op" in row and begin is not None:
-            yield _bar(row, int(row["op"]), float(begin), None if end is None else float(end), _said(row))
+            yield _bar(row, int(row["op"]), float(begin), None if end is None else float(end), said(row))
 
 
 def _paired(rows: Sequence[Mapping[str, Any]]) -> Iterator[Bar]:
@@ -73,40 +73,51 @@ def _bar(row: Mapping[str, Any], number: int, begin: float, end: float | None, s
     label = said if steps else f"{row.get('f', '')} {said}".strip()
     return Bar(
         number=number,
-        process="" if row.get("process") is None else _text(row["process"]),
+        process="" if row.get("process") is None else text_of(row["process"]),
         label=label if len(label) <= LABEL else f"{label[: LABEL - 1]}…",
-        title=f"{label} ({outcome}, process {_text(row.get('process'))}, number {number})",
+        title=f"{label} ({outcome}, process {text_of(row.get('process'))}, number {number})",
         begin=begin,
         end=end,
         outcome=outcome if outcome in ("ok", "fail") else "info",
     )
 
 
-_NOT_SAID: Final = frozenset({"op", "f", "type", "process", "invoke", "complete", "argument", "output", "value"})
+_OF_LOGS: Final = ("records", "to_end")
+"""Members that have words of their own: what a read of a log returned, and whether it went to the end."""
+_NOT_SAID: Final = frozenset(
+    {"op", "f", "type", "process", "invoke", "complete", "argument", "output", "value", *_OF_LOGS}
+)
 
 
-def _said(row: Mapping[str, Any]) -> str:
-    """What went in and what came out."""
+def said(row: Mapping[str, Any]) -> str:
+    """What went in and what came out, of a row with ``f``, ``type``, what it was asked and what it got."""
     given = row.get("argument", row.get("value"))
     got = row.get("output")
     more = [
-        f"{name} {_text(value)}" for name, value in row.items() if name not in _NOT_SAID and value not in (None, [])
+        f"{name} {text_of(value)}"
+        for name, value in row.items()
+        if name not in _NOT_SAID and value not in (None, [], ())
     ]
-    parts = [_text(given)] if given is not None else []
-    parts += [f"→ {_text(got)}"] if got is not None and got != given else []
+    if row.get("records") is not None:
+        more.append(f"→ {text_of(row['records'])}" if row["records"] else "→ nothing")
+    more += ["to the end"] if row.get("to_end") is True else []
+    parts = [text_of(given)] if given is not None else []
+    parts += [f"→ {text_of(got)}"] if got is not None and got != given else []
     empty = row.get("f") in ("read", "get") and got is None and row.get("type") == "ok" and not more
     return " ".join([*parts, *more, *(["→ nothing"] if empty else [])])
 
 
-def _text(value: Any) -> str:
-    """A value on one line, lists and maps as EDN has them."""
+def text_of(value: Any) -> str:
+    """A value of a history on one line, lists and maps as EDN has them."""
     if isinstance(value, list | tuple):
-        return f"[{' '.join(map(_text, value))}]"
+        return f"[{' '.join(map(text_of, value))}]"
+    if isinstance(value, set | frozenset):
+        return f"#{{{' '.join(sorted(map(text_of, value), key=lambda text: (len(text), text)))}}}"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_text(key)} {_text(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{text_of(key)} {text_of(one)}' for key, one in value.items())}}}"
     return "nil" if value is None else words.cell(value)
 
 
 def _steps(value: Any) -> str:
     """The steps of a transaction, without the brackets around all of them."""
-    return " ".join(map(_text, value)) if isinstance(value, list | tuple) else _text(value)
+    return " ".join(map(text_of, value)) if isinstance(value, list | tuple) else text_of(value)

@@ -44,16 +44,35 @@ def lanes_of(bars: Sequence[Bar]) -> Lanes | None:
         return None
     at = _places(bars)
     right = max(at.values()) + 2 * STEP
-    processes = sorted({bar.process for bar in bars}, key=lambda name: (not name.isdecimal(), len(name), name))
-    rows = {name: number for number, name in enumerate(processes)}
+    ordered = sorted(bars, key=lambda bar: bar.begin)
+    lanes = _lanes(ordered)
+    named = sorted(set(lanes), key=lambda lane: (not lane[0].isdecimal(), len(lane[0]), lane))
+    rows = {lane: number for number, lane in enumerate(named)}
     boxes = []
-    for bar in sorted(bars, key=lambda bar: bar.begin):
+    for bar, lane in zip(ordered, lanes, strict=True):
         x = at[bar.begin, 0]
         until = right if bar.end is None else at[bar.end, 1]
-        y = rows[bar.process] * HEIGHT + (HEIGHT - BAR) / 2
+        y = rows[lane] * HEIGHT + (HEIGHT - BAR) / 2
         boxes.append(Box(bar=bar, x=x, y=y, width=until - x, open=bar.end is None))
-    names = tuple((row * HEIGHT + HEIGHT / 2 + 4, name) for name, row in rows.items())
-    return Lanes(width=right + STEP, height=len(processes) * HEIGHT, names=names, boxes=tuple(boxes))
+    names = tuple((row * HEIGHT + HEIGHT / 2 + 4, name) for (name, _), row in rows.items())
+    return Lanes(width=right + STEP, height=len(rows) * HEIGHT, names=names, boxes=tuple(boxes))
+
+
+def _lanes(ordered: Sequence[Bar]) -> list[tuple[str, int]]:
+    """Which lane of its process each bar is in, from 0: one is enough but for what no process is known of.
+
+    That is spread out so that nothing covers anything.
+    """
+    ends: list[float] = []
+    out = []
+    for bar in ordered:
+        if bar.process:
+            out.append((bar.process, 0))
+            continue
+        free = next((lane for lane, end in enumerate(ends) if end < bar.begin), len(ends))
+        ends[free : free + 1] = [math.inf if bar.end is None else bar.end]
+        out.append((bar.process, free))
+    return out
 
 
 def _places(bars: Sequence[Bar]) -> dict[tuple[float, int], float]:
@@ -83,7 +102,7 @@ def _places(bars: Sequence[Bar]) -> dict[tuple[float, int], float]:
 
 def _behind(bar: Bar, bars: Sequence[Bar], at: dict[tuple[float, int], float]) -> float:
     """Where a bar may begin so that it does not cover the label of an open one of the same process."""
-    before = [one for one in bars if one.process == bar.process and one.end is None and one.begin < bar.begin]
+    before = [one for one in bars if one.process == bar.process != "" and one.end is None and one.begin < bar.begin]
     return max((at[one.begin, 0] + _room(one) for one in before), default=0.0)
 
 

@@ -10,6 +10,7 @@ from checkers.anomalies.catalogue import kind_of
 from reports import words
 from reports.imported.bars import Bar, bars_of
 from reports.imported.lanes import Lanes, lanes_of
+from reports.imported.objects import Objects
 from reports.model import Stamp, Table
 from reports.page.findings import anchor_of, stamp_of
 from reports.page.ring import Ring, ring_of
@@ -54,18 +55,20 @@ class HistoryPage(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     facts: tuple[str, ...]
     anomalies: tuple[AnomalyPart, ...]
+    objects: Objects
     kinds: Table | None
     lines: tuple[str, ...]
     command: str
 
 
-def history_page(path: str, results: Results, command: str) -> HistoryPage:
+def history_page(path: str, results: Results, command: str, objects: Objects) -> HistoryPage:
     """The page.
 
     Args:
         path: of the history, as it was given.
         results: its verdict.
         command: what judges it again.
+        objects: the timelines of its objects.
     """
     stamp, name = stamp_of(results, broke=False), PurePath(path).name
     examined = results.checks[0].examined if results.checks else ""
@@ -79,6 +82,7 @@ def history_page(path: str, results: Results, command: str) -> HistoryPage:
         reason=results.reason,
         facts=tuple(filter(None, (f"model {results.model}", examined, _engine(results), path))),
         anomalies=tuple(_anomaly(name, one) for name, one in ordered),
+        objects=objects,
         kinds=Table(title="Operations", columns=KINDS, rows=tuple(kind_cells(one) for one in results.kinds))
         if results.kinds
         else None,

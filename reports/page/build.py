@@ -23,6 +23,7 @@ from reports.page.findings import (
     anchor_of,
     anomaly_views,
     check_rows,
+    explained,
     stamp_of,
     superseded,
     threshold_rows,
@@ -53,6 +54,21 @@ def report_data(parts: Parts) -> ReportData:
     points = packed(sample, [mark.dot for mark in marks if mark.dot is not None], len(run.nodes), logs.rows)
     rows = fault_rows(parts, faults, origin_ns)
     made = recovery(parts, faults, rows)
+    found = (
+        anomaly_views(
+            results,
+            drawn.faults,
+            changes,
+            run.promises.allowed,
+            terms.key,
+            marks,
+            folder=parts.folder,
+            lines=logs.rows,
+            nodes=[node.name for node in run.nodes],
+        )
+        if results is not None
+        else ()
+    )
     stamp = stamp_of(results, broke=run.error is not None or run.status == "crashed")
     heading = heading_of(parts)
     return ReportData(
@@ -82,11 +98,11 @@ def report_data(parts: Parts) -> ReportData:
         recovery=made,
         service=tables_of(results, origin_ns, terms),
         errors=errors_of(results, origin_ns),
-        columns=HeadsOfTables(verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.RECOVERY),
+        columns=HeadsOfTables(
+            verdict=columns.VERDICT, faults=columns.FAULTS, recovery=columns.RECOVERY, facts=explained(found)
+        ),
         service_lines=lines_of(results, origin_ns, terms.key),
-        anomalies=()
-        if results is None
-        else anomaly_views(results, drawn.faults, changes, run.promises.allowed, terms.key, marks, folder=parts.folder),
+        anomalies=found,
         assumptions=assumptions(parts, faults),
         counts=outcome_counts(series, results),
         environment=environment(parts),

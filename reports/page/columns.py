@@ -79,6 +79,29 @@ OPERATIONS: Final[Columns] = (
 )
 
 
+FACTS: Final[Columns] = (
+    (
+        "record",
+        (
+            "The body of each message proves itself: a mark, the run, the queue, the value and a checksum over all of "
+            "it. The history notes that one of them was wrong, not which. Where a message of this run was acknowledged "
+            "at the same place, it is most likely that one, damaged; where none is known, a message of somebody "
+            "else's is as likely."
+        ),
+    ),
+    (
+        "promise",
+        (
+            "With some settings a system promises less, for example that a follower may answer with what was true a "
+            "moment ago. What such a promise covers is counted and shown, and is no error. A kind of anomaly is "
+            "allowed if the system makes the promise and it covers every occurrence; one that it does not cover makes "
+            "the kind an error."
+        ),
+    ),
+)
+"""What is known of an occurrence and does not explain itself."""
+
+
 RECOVERY: Final[Columns] = (
     ("all", "Below a fault: its longest outage of any key. Only clients that follow the route count."),
     ("worst", "The same, with the key that had it."),

@@ -10,7 +10,7 @@ from chaos.core.events import Event, Note, Observation, Phase
 from chaos.core.op import Type
 from chaos.core.runinfo import RunInfo
 from chaos.core.series import REFUSED_WORD, Series
-from chaos.core.verdict import FaultResult, Results
+from chaos.core.verdict import CheckResult, FaultResult, Results
 from reports import words
 from reports.folder import Parts
 from reports.model import Assumption, Table
@@ -25,6 +25,9 @@ SHARE_OF_RATE: Final = 0.95
 
 ENDED: Final = ("node-ended", "node-restarted", "worker-ended")
 """Notes of the harness about a process that should live."""
+
+FINAL_READS: Final = "final-reads"
+"""The check of what the final reads returned."""
 
 PROVEN: Final = "settings-in-effect"
 """The note of what the nodes were proven to run with."""
@@ -69,7 +72,7 @@ def assumptions(parts: Parts, faults: Sequence[FaultResult]) -> tuple[Assumption
         *judged,
         *traffic,
         _faults(parts.run, faults),
-        _final_reads(events),
+        _final_reads(events, checks),
         _ended(events),
         _observations(events),
         *_settings(events),
@@ -107,10 +110,15 @@ def _faults(run: RunInfo, faults: Sequence[FaultResult]) -> Assumption:
     return Assumption(name="faults", tone="good" if whole else "warn", text=text)
 
 
-def _final_reads(events: Sequence[Event]) -> Assumption:
+def _final_reads(events: Sequence[Event], checks: Sequence[CheckResult]) -> Assumption:
+    """Whether they were made to the end; what they returned the checks judge, which may not be enough."""
     edges = [event for event in events if isinstance(event, Phase) and event.name == "drain"]
     if edges and edges[-1].edge == "end" and edges[-1].ok:
-        return Assumption(name="final reads", tone="good", text="ended, complete")
+        short = [check.name for check in checks if check.name == FINAL_READS and check.valid is not True]
+        if short:
+            text = f"all made, in time; what they returned is not enough to call anything lost ({FINAL_READS}, above)"
+            return Assumption(name="final reads", tone="warn", text=text)
+        return Assumption(name="final reads", tone="good", text="all made, in time")
     text = (edges[-1].note or "began and did not end") if edges else "never began"
     return Assumption(name="final reads", tone="warn", text=text)
 
@@ -159,7 +167,7 @@ def _switches(events: Sequence[Event]) -> Table:
 def _clocks(parts: Parts) -> Table:
     """How far the wall clock of each node was from that of the run, at first and at last."""
     if parts.run.backend in SAME_CLOCK:
-        return Table(title="Clocks", rows=(("all nodes", "the clock of the run: their hosts share its kernel"),))
+        return Table(title="Clocks", rows=(("all nodes", "the clock of the run, which their hosts share"),))
     rows = []
     for node, seen in skews_of(parts.events).items():
         first, last = (f"{ahead / 1e6:+.1f} ms ± {error / 1e6:.1f} ms" for ahead, error in (seen[0], seen[-1]))

@@ -1,6 +1,6 @@
 """The errors that clients met, as a table by node and fault. Pure.
 
-Counts nothing: the figures come from ``results.json``.
+Counts nothing: the figures come from ``results.json``. The most frequent stand first, the rest is folded.
 """
 
 from typing import Final
@@ -11,6 +11,8 @@ from reports.model import Moment, Table
 from reports.page import columns
 
 ERRORS: Final = 40
+OPEN: Final = 8
+"""Rows that are shown before somebody asks for all of them."""
 _ENDED: Final = {"fail": "failed", "info": "unknown"}
 
 
@@ -19,6 +21,7 @@ def errors_of(results: Results | None, origin_ns: int) -> Table | None:
     if results is None or not results.errors:
         return None
     names = {fault.id: f"{fault.id} {fault.name}" for fault in results.faults}
+    ordered = sorted(results.errors, key=lambda one: (one.by_design, -one.count))
     rows = [
         (
             one.error,
@@ -29,12 +32,13 @@ def errors_of(results: Results | None, origin_ns: int) -> Table | None:
             Moment(words.since(one.first_ns, origin_ns)),
             Moment(words.since(one.last_ns, origin_ns)),
         )
-        for one in results.errors[:ERRORS]
+        for one in ordered[:ERRORS]
     ]
-    more = len(results.errors) - len(rows)
+    more = len(ordered) - len(rows)
     return Table(
-        title=f"Errors by node and fault{f', the first {ERRORS} of {len(results.errors)}' if more > 0 else ''}",
+        title=f"Errors by node and fault{f', the {ERRORS} most frequent of {len(ordered)}' if more > 0 else ''}",
         columns=tuple(name for name, _ in columns.ERRORS),
         heads=columns.ERRORS,
         rows=tuple(rows),
+        open=OPEN if len(rows) > OPEN else None,
     )

@@ -14,11 +14,17 @@ from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity
 from reports import words
 from reports.model import AnomalyView, CheckRow, ExampleView, Stamp, ThresholdRow
+from reports.page.columns import FACTS, Columns
+from reports.page.log_clues import log_clues
+from reports.page.logs import LogRow
 from reports.page.marks import Mark
 from reports.page.op_words import op_words
 from reports.page.panels import Band, Change, Strip
 from reports.page.ring import ring_of
-from reports.page.trace import trace
+from reports.page.trace import blamed, trace
+
+DAMAGED: Final = "corrupt"
+"""The anomaly of a record whose body is not one of ours or fails its checksum."""
 
 ROW_REASON: Final = 120
 """Characters of a reason that a row of the verdict table holds."""
@@ -58,14 +64,17 @@ def anomaly_views(
     reasons: Mapping[str, str],
     key: str = "queue",
     marks: Sequence[Mark] = (),
+    *,
     folder: str = "",
+    lines: Sequence[LogRow] = (),
+    nodes: Sequence[str] = (),
 ) -> tuple[AnomalyView, ...]:
     """Errors first, each with the kinds of the same cause under it.
 
     ``reasons``: why one is allowed. ``key``: what a key names. ``marks``: where occurrences are on the time axis.
-    ``folder``: of the run, for commands.
+    ``folder``: of the run, for commands. ``lines``: of nodes' logs, which give ``nodes`` by their place.
     """
-    numbers = {(mark.name, mark.number): place for place, mark in enumerate(marks)}
+    numbers = {(mark.name, mark.number): at for at, mark in enumerate(marks)}
 
     def view(name: str, anomaly: Anomaly, parts: tuple[AnomalyView, ...]) -> AnomalyView:
         examples = []
@@ -73,6 +82,7 @@ def anomaly_views(
             columns = tuple(dict.fromkeys(key for op in example.ops for key, value in op.items() if value is not None))
             rows = tuple(tuple(words.cell(op.get(key)) for key in columns) for op in example.ops)
             picture = trace(example, shaded, changes)
+            place = numbers.get((name, number))
             examples.append(
                 ExampleView(
                     anchor=anchor_of(name, number),
@@ -80,12 +90,21 @@ def anomaly_views(
                     number=number + 1,
                     sentence=example.sentence,
                     command=_show(folder, name, number, example),
-                    facts=facts_of(example, key, _told_of(name, number, results)),
+                    facts=facts_of(
+                        example,
+                        key,
+                        _told_of(name, number, results),
+                        promise=_promise(example, made=name in reasons, allowed=anomaly.allowed),
+                        record=_record(example) if name == DAMAGED else "",
+                    ),
                     about=_about(example),
                     ring=ring_of(example.circle, _labels(example)),
                     edges=tuple((edge.kind, edge.reason) for edge in example.circle),
                     trace=picture,
-                    mark=numbers.get((name, number)),
+                    mark=place,
+                    log_clues=()
+                    if place is None
+                    else log_clues(lines, nodes, marks[place].at, blamed(example, shaded), _about(example)["node"]),
                     columns=columns,
                     rows=rows,
                 )
@@ -137,9 +156,31 @@ def _told_of(name: str, number: int, results: Results) -> Headline | None:
     return told if told is not None and (told.anomaly, 0) == (name, number) else None
 
 
-def facts_of(example: Example, key: str, told: Headline | None = None) -> tuple[tuple[str, str], ...]:
+def _promise(example: Example, *, made: bool, allowed: bool) -> str:
+    """What the system's promises say of an occurrence that one of them can cover; empty where none can.
+
+    ``made``: the system makes the promise. ``allowed``: it covers every occurrence of the kind.
+    """
+    if not example.excused:
+        return ""
+    if not made:
+        return "would cover it, but this system does not make it"
+    return "covers it" if allowed else "covers it, but not every one of its kind"
+
+
+def _record(example: Example) -> str:
+    """Which of the two a record is that does not prove itself, as far as the history tells them apart."""
+    if example.value is None:
+        return "damaged or foreign: nothing of ours is known to have stood here"
+    return f"probably {example.value}, damaged: that was acknowledged here"
+
+
+def facts_of(
+    example: Example, key: str, told: Headline | None = None, *, promise: str = "", record: str = ""
+) -> tuple[tuple[str, str], ...]:
     """What an occurrence is about, as far as it is known.
 
+    ``promise``: what the system's promises say of it. ``record``: what a record probably is that does not prove itself.
     ``told``: what the headline blames, where it is about this occurrence. It knows the whole run and may blame another
     node and another fault than the occurrence alone would: both are said, so that the page does not contradict itself.
     """
@@ -157,9 +198,16 @@ def facts_of(example: Example, key: str, told: Headline | None = None) -> tuple[
         ("place", ", ".join(filter(None, (queue, offset)))),
         ("look at", look_at),
         ("fault", fault),
-        ("promise", "covers it" if example.excused else ""),
+        ("record", record),
+        ("promise", promise),
     )
     return tuple((name, value) for name, value in named if value)
+
+
+def explained(views: Sequence[AnomalyView]) -> Columns:
+    """What some facts of the examples say, of those that are told."""
+    told = {name for view in views for part in (view, *view.parts) for one in part.examples for name, _ in one.facts}
+    return tuple(row for row in FACTS if row[0] in told)
 
 
 def _about(example: Example) -> dict[str, list[str]]:

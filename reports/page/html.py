@@ -4,6 +4,7 @@ Around the pure ``reports.page.build.report_data``. Everything from the run is e
 template engine or, inside the page's data, by ``embedded``; the page's own policy forbids requests.
 """
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 REPORT: Final = "report.html"
 _ASSETS: Final = Path(__file__).parents[1] / "assets"
+_BEHIND_SIGNS: Final = re.compile(r"(?<=[,:;=|/&}\])])(?=\S)")
 SCRIPT: Final = tuple(
     f"report-{part}.js" for part in ("data", "draw", "panels", "hands", "around", "explore", "filter", "page")
 )
@@ -87,6 +89,11 @@ def marked(text: str) -> Markup:
     return Markup("").join(Markup(part) for part in parts)  # noqa: S704 - each part was escaped
 
 
+def breakable(text: str) -> Markup:
+    """Text that may go on in the next line behind its signs, as JSON has them, and not inside a word."""
+    return Markup("<wbr>").join(map(escape, _BEHIND_SIGNS.split(text)))
+
+
 def template(name: str) -> "tuple[Template, Markup]":
     """One of the package's own templates, and the style of all pages."""
     return _environment().get_template(name), Markup(_text("report.css"))  # noqa: S704 - our own file
@@ -110,4 +117,5 @@ def _environment() -> "Environment":
     )
     environment.filters["grouped"] = words.count
     environment.filters["marked"] = marked
+    environment.filters["breakable"] = breakable
     return environment

@@ -30,8 +30,8 @@ BESIDE_S: Final = 30.0
 CALM: Final = 4.0
 """A line that is no warning is shown as if it were so many times as far from what happened."""
 
-SAME_CLOCK: Final = ("netns", "docker")
-"""Backends whose hosts run on the kernel of the control host, and so on its clocks."""
+SAME_CLOCK: Final = ("netns", "docker", "sim")
+"""Backends whose hosts run on the kernel of the control host, and so on its clocks, or in its simulated time."""
 
 _NOTABLE: Final = re.compile(r"\b(warn|warning|error|fatal|panic|severe|exception)\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+")
@@ -128,17 +128,27 @@ def _at(line: LogLine, clock: _Clock) -> float | None:
     return None if origin_s is None else round(line.time_s - origin_s, 3)
 
 
+def is_notable(text: str) -> bool:
+    """Whether a line is a warning, an error or worse."""
+    return _NOTABLE.search(text) is not None
+
+
+def kind_of_line(text: str) -> str:
+    """The line without its numbers: of what differs in numbers alone a few are enough."""
+    return _NUMBER.sub("#", text)
+
+
 def _chosen(lines: Sequence[LogRow], node: int, near: Sequence[float], room: int) -> list[int]:
     """The numbers of the lines of a node that are nearest to what happened, few of each kind."""
     scored = sorted(
-        (_far(row.at, near) * (1.0 if _NOTABLE.search(row.text) else CALM), row.at, row.text, number)
+        (_far(row.at, near) * (1.0 if is_notable(row.text) else CALM), row.at, row.text, number)
         for number, row in enumerate(lines)
         if row.node == node
     )
     seen: Counter[str] = Counter()
     kept: list[int] = []
     for _, _, text, number in scored:
-        kind = _NUMBER.sub("#", text)
+        kind = kind_of_line(text)
         seen[kind] += 1
         if seen[kind] <= ALIKE and len(kept) < room:
             kept.append(number)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from chaos.core.errors import ChaosError
 from chaos.core.gate import ThresholdResult
 from chaos.core.verdict import Results
 from reports import words
@@ -12,6 +13,7 @@ from reports.page.build import report_data
 
 FAULTS: Final = 20
 """Faults listed; the table says of how many."""
+WORST_FIRST: Final = (words.FAIL, words.BROKE, words.UNKNOWN, words.PASS)
 STATES: Final = {"held": words.PASS, "broken": words.FAIL, "unknown": words.UNKNOWN}
 
 
@@ -31,16 +33,36 @@ def thresholds(rows: Iterable[ThresholdResult]) -> list[str]:
 
 def verdict(name: str, results: Results) -> list[str]:
     """What is told of one history: its verdict, its thresholds, its checks."""
-    told = results.sentence or results.reason or "Nothing was found."
     checks = ((row.name, words.verdict(row.valid), row.found, row.reason) for row in results.checks)
     return [
         f"# {name}: {words.verdict(results.valid)}",
         "",
-        told,
+        _told(results),
         "",
         *thresholds(results.thresholds),
         *table(("check", "verdict", "found", "why unknown"), checks),
     ]
+
+
+def verdicts(found: Sequence[tuple[str, Results | ChaosError]]) -> str:
+    """What is told of several histories: a table of all, the worst first, then each by itself; of one: that alone."""
+    lines = []
+    for name, one in found:
+        lines += [f"# {name}: {words.BROKE}", "", str(one), ""] if isinstance(one, ChaosError) else verdict(name, one)
+    rows = sorted((_row(name, one) for name, one in found), key=lambda row: WORST_FIRST.index(row[0]))
+    counts = ", ".join(f"{number} {word}" for word in WORST_FIRST if (number := sum(row[0] == word for row in rows)))
+    head = [f"# {len(rows)} histories: {counts}", "", *table(("verdict", "history", "what was found"), rows)]
+    return "\n".join([*(head if len(rows) > 1 else []), *lines]) + "\n"
+
+
+def _row(name: str, one: Results | ChaosError) -> tuple[str, str, str]:
+    if isinstance(one, ChaosError):
+        return words.BROKE, name, str(one)
+    return words.verdict(one.valid), name, _told(one)
+
+
+def _told(results: Results) -> str:
+    return results.sentence or results.reason or "Nothing was found."
 
 
 class MarkdownReporter:

@@ -147,6 +147,7 @@ def test_a_file_of_another_tool_has_thresholds_too(tmp_path, chaos):
         "set": "",
     }
     assert "| `max(add)<400ms` | FAIL | 500 ms |" in summary.read_text()
+    assert summary.read_text().startswith(f"# {file}: FAIL"), "of one file there is no table of all"
     assert chaos(*argv, "--threshold", "max(add)<=500ms")[0] == 0
 
 
@@ -162,3 +163,16 @@ def test_a_path_that_cannot_be_judged_is_an_error_of_junit(tmp_path, monkeypatch
     assert main.run() == 254
     assert cases(junit) == {"check": "error"}
     assert "no such run folder" in capsys.readouterr().err
+
+
+def test_the_summary_of_several_files_begins_with_a_table_of_all_the_worst_first(tmp_path, chaos):
+    good, bad, summary = tmp_path / "a.edn", tmp_path / "b.edn", tmp_path / "x.md"
+    good.write_text(JEPSEN)
+    bad.write_text(JEPSEN.replace("#{1}", "#{}"))
+    argv = ["--format", "jepsen", "--model", "set", "--summary", str(summary)]
+    assert chaos("check", str(good), str(bad), *argv)[0] == 1
+    lines = summary.read_text().splitlines()
+    assert lines[0] == "# 2 histories: 1 FAIL, 1 PASS"
+    assert lines[4].startswith(f"| FAIL | {bad} |")
+    assert lines[5].startswith(f"| PASS | {good} |")
+    assert [line for line in lines if line.startswith("# ")][1:] == [f"# {good}: PASS", f"# {bad}: FAIL"]

@@ -8,8 +8,11 @@ from click.testing import CliRunner
 from pages import NARROW, WIDE, broken_words
 
 from chaos.cli.main import cli
+from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, CheckResult, Edge, Example, Results
+from chaos.formats.operations import Operation
 from reports.imported.html import render
+from reports.imported.objects import Objects, objects_of
 
 EDN = """\
 {:index 0 :process 0 :type :invoke :f :write :value 1}
@@ -45,8 +48,9 @@ def test_a_page_is_written_beside_the_verdict(history, tmp_path, open_page):
     page = open_page(target)
     assert page.locator(".stamp").text_content() == "FAIL"
     assert page.locator(".lede a").get_attribute("href") == "#anomaly-nonlinearizable"
-    assert page.locator("svg.lanes rect.guilty").count() == 1
-    assert page.locator("svg.lanes text.place").all_text_contents().count("✗") == 1
+    anomalies = page.locator("section[aria-labelledby=anomalies]")
+    assert anomalies.locator("svg.lanes rect.guilty").count() == 1
+    assert anomalies.locator("svg.lanes text.place").all_text_contents().count("✗") == 1
     assert "Should be:" in page.locator(".anom").text_content()
 
 
@@ -59,6 +63,32 @@ def test_a_valid_history_says_what_was_looked_at(tmp_path, open_page):
     assert page.locator(".stamp").text_content() == "PASS"
     assert "Nothing in 3 operations contradicts the model register." in page.locator(".lede").text_content()
     assert page.locator(".anom").count() == 0
+    drawn = page.locator("#object-1 svg.lanes text.label").all_text_contents()
+    assert drawn == ["write 1", "write 2", "read → 2"], "a page without an anomaly shows what there was"
+
+
+def test_a_link_leads_to_the_first_error_of_an_object(tmp_path, open_page):
+    path = tmp_path / "long.edn"
+    rows = [
+        f"{{:process {at % 4} :type {kind} :f :write :value {at}}}\n" for at in range(50) for kind in (":invoke", ":ok")
+    ]
+    rows += ["{:process 1 :type :invoke :f :read :value nil}\n", "{:process 1 :type :ok :f :read :value 3}\n"]
+    path.write_text("".join(rows))
+    target = tmp_path / "long.html"
+    assert check(str(path), "--model", "register", "--report", str(target)).return_value == 1
+    page = open_page(target)
+    first = page.locator("[id='object-1-first']")
+    assert first.locator("rect.guilty").count() == 1
+    page.click("#object-1 a")
+    box, room = first.bounding_box(), page.locator("#object-1 .scroll").bounding_box()
+    assert room["x"] <= box["x"] < room["x"] + room["width"]
+
+
+def test_a_file_that_is_too_long_to_draw_says_so(history, tmp_path, monkeypatch):
+    monkeypatch.setattr("chaos.cli.history_page.DRAWN_BYTES", 10)
+    target = tmp_path / "out.html"
+    check(str(history), "--model", "register", "--report", str(target))
+    assert "objects are drawn up to 10 B" in target.read_text()
 
 
 @pytest.mark.parametrize(
@@ -96,7 +126,7 @@ def circle(text: str = "record 1 sent 5") -> Results:
 
 def test_a_circle_is_drawn_with_the_reason_of_each_edge(tmp_path, open_page):
     path = tmp_path / "circle.html"
-    path.write_text(render("k.edn", circle(), "chaos check k.edn"))
+    path.write_text(render("k.edn", circle(), "chaos check k.edn", Objects()))
     page = open_page(path)
     ring = page.locator("svg.ring").first
     assert ring.locator(".kind").all_text_contents() == ["1 ww", "2 rw", "3 realtime"]
@@ -104,9 +134,15 @@ def test_a_circle_is_drawn_with_the_reason_of_each_edge(tmp_path, open_page):
     assert "showing 3 of 40" in page.locator(".anom").text_content()
 
 
+def hostile_objects() -> Objects:
+    """An object and an operation whose names are somebody else's texts."""
+    row = {"type": Type.OK, "invoke": 0, "complete": 1, "number": 0, "process": HOSTILE, "key": HOSTILE}
+    return objects_of([Operation(f=HOSTILE, argument=HOSTILE, **row)], circle(HOSTILE))
+
+
 def test_values_of_a_history_are_text(tmp_path, open_page):
     path = tmp_path / "hostile.html"
-    path.write_text(render(HOSTILE, circle(HOSTILE), HOSTILE))
+    path.write_text(render(HOSTILE, circle(HOSTILE), HOSTILE, hostile_objects()))
     page = open_page(path)
     assert page.locator("img, script").count() == 0
     assert HOSTILE.partition("\u2028")[0] in page.locator(".lede").text_content()
@@ -117,7 +153,7 @@ def test_values_of_a_history_are_text(tmp_path, open_page):
 def test_nothing_is_broken_or_clipped(history, tmp_path, open_page, size, scheme):
     register, ring = tmp_path / "register.html", tmp_path / "ring.html"
     check(str(history), "--model", "register", "--report", str(register))
-    ring.write_text(render("k.edn", circle(), "chaos check k.edn"))
+    ring.write_text(render("k.edn", circle(), "chaos check k.edn", Objects()))
     for path in (register, ring):
         page = open_page(path, size=size, scheme=scheme)
         assert broken_words(page) == []

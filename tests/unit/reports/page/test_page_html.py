@@ -16,7 +16,7 @@ from reports.model import ReportData
 from reports.page import html
 from reports.page.html import embedded, marked, page
 
-VOID = {"meta", "link", "br", "hr", "img", "input"}
+VOID = {"meta", "link", "br", "wbr", "hr", "img", "input"}
 
 
 class Balanced(HTMLParser):
@@ -179,7 +179,7 @@ def test_an_occurrence_shows_what_it_is_about(folders: dict[str, Path]) -> None:
         ("fault", "1"),
         ("promise", "covers it"),
     ):
-        assert f'<span>{name} <span class="mono">{value}</span></span>' in text
+        assert f'<span>{name} <span class="mono">{value}</span>' in text
 
 
 def test_logs_without_a_time_that_can_be_read_are_not_told_as_if_some_were_shown(
