@@ -17,6 +17,7 @@ from chaos.models.log.operations import Given, GoesOn, Placed
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.transactions import bank
 
 Step: TypeAlias = Callable[[Any, Invocation], tuple[Any, Any]]
 """(what the object holds, operation) → (what it holds then, answer)."""
@@ -46,6 +47,18 @@ def counter_step(held: int | None, op: Invocation) -> tuple[int | None, Found | 
     return (held or 0) + op.argument.amount, None
 
 
+def bank_step(held: Mapping[int, int] | None, op: Invocation) -> tuple[Mapping[int, int], bank.Balances | None]:
+    """A bank, as the balances of accounts between which money was moved."""
+    balances = dict(held or {})
+    if op.f is bank.F.READ:
+        return balances, bank.Balances([balances.get(account, bank.OPENING) for account in range(bank.ACCOUNTS)])
+    moved = op.argument
+    source, target = (balances.get(account, bank.OPENING) for account in (moved.source, moved.target))
+    if source < moved.amount:
+        raise Definite("the account holds too little")
+    return {**balances, moved.source: source - moved.amount, moved.target: target + moved.amount}, None
+
+
 class Log(msgspec.Struct, frozen=True):
     """A queue: its messages by offset, and the offset at which the consumer group goes on."""
 
@@ -73,6 +86,7 @@ STEPS: Final[Mapping[str, Step]] = {
     register.MODEL: register_step,
     sets.MODEL: set_step,
     counter.MODEL: counter_step,
+    bank.MODEL: bank_step,
 }
 """By model."""
 

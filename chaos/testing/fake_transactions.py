@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from chaos.core.op import Invocation
+from chaos.models.transactions import bank
 from chaos.models.transactions.words import CHANGES, OF_LISTS, Do, Reads, Transaction
 from chaos.testing.fake_bugs import FakeBug
 from chaos.testing.fake_objects import Step
@@ -66,5 +67,33 @@ def tear_transactions(every: int = 5) -> FakeBug:
             argument=Transaction(micros[: len(micros) // 2]),
         )
         return step(held, half)[0], answer
+
+    return bug
+
+
+def show_other_halves(every: int = 3) -> FakeBug:
+    """Let reads miss some keys: one of ``every`` those with even numbers, the next one those with odd numbers."""
+    turns = itertools.count()
+
+    def bug(step: Step, held: Any, op: Invocation) -> tuple[Any, Any]:
+        after, answer = step(held, op)
+        missing = next(turns) % every
+        if op.f not in CHANGES and missing < len(("even", "odd")):
+            pairs = zip(op.argument.micros, answer.seen, strict=True)
+            answer = Reads([[] if one.key % 2 == missing else seen for one, seen in pairs])
+        return after, answer
+
+    return bug
+
+
+def make_money(every: int = 5) -> FakeBug:
+    """Let each ``every``-th transfer of a bank put twice the amount into the account that it goes to."""
+    turns = itertools.count(1)
+
+    def bug(step: Step, held: Any, op: Invocation) -> tuple[Any, Any]:
+        after, answer = step(held, op)
+        if op.f is bank.F.TRANSFER and next(turns) % every == 0:
+            after = {**after, op.argument.target: after[op.argument.target] + op.argument.amount}
+        return after, answer
 
     return bug

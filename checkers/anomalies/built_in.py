@@ -182,7 +182,6 @@ STRONGEST_FIRST: Final = (
         "balances of all accounts that add up to something else than all others",
         "transfers move money and neither make nor lose any",
         rule="models",
-        where=FILES,
     ),
     kind(
         "nil-balance",
@@ -198,7 +197,6 @@ STRONGEST_FIRST: Final = (
         "a read of all accounts in which one holds less than nothing",
         "a transfer takes no more than there is",
         rule="models",
-        where=FILES,
     ),
     kind(
         "long-fork",
@@ -206,7 +204,6 @@ STRONGEST_FIRST: Final = (
         "two reads, each with a write that the other misses",
         "writes become visible in one order",
         rule="models",
-        where=FILES,
     ),
     kind(
         "key-order-cycle",
@@ -214,7 +211,6 @@ STRONGEST_FIRST: Final = (
         "operations that each saw less of a key than the next, or were over before it, in a circle",
         "values that only grow are seen in one order",
         rule="models",
-        where=FILES,
     ),
     kind(
         "nonmonotonic-send",

@@ -117,7 +117,7 @@ class ObjectAnswers(msgspec.Struct, frozen=True, kw_only=True):
     unread: tuple[int, ...] = ()
 
 
-class _ObjectCheck(OfEachKey):
+class ObjectCheck(OfEachKey):
     """A model of ``checkers.objects`` over the keys of a live run.
 
     ``model``: of the run, whose columns are read. ``judge``: the model that judges, in ``checkers.objects.registry``.
@@ -134,14 +134,28 @@ class _ObjectCheck(OfEachKey):
 
     def examine(self, shard: QueueShard, context: Context) -> ObjectAnswers:
         """Look at one key."""
-        calls, budget = calls_of(shard, context.run.words, FACTS[self.model]), Budget(BUDGET_S)
+        calls = self.calls(shard, context)
+        answer = self.answer(calls, Budget(BUDGET_S), context)
+        told = ((shard.key, answer),) if answer.found or answer.reason else ()
+        unread = () if self.is_read_at_last(shard, context) else (shard.key,)
+        return ObjectAnswers(answers=told, keys=1, operations=len(calls), acked=_acked(shard, context), unread=unread)
+
+    def calls(self, shard: QueueShard, context: Context) -> Calls:
+        """The operations of one key as the model sees them."""
+        return calls_of(shard, context.run.words, FACTS[self.model])
+
+    def answer(self, calls: Calls, budget: Budget, context: Context) -> Answer:  # noqa: ARG002 - for what is promised
+        """What the model says of them."""
         check = registry.MODELS[self.judge].check
         answer = check(calls, RULES, budget)
-        if NAME in answer.found:
-            answer = minimise.explained(self.judge, check, calls, RULES, answer, budget)
-        told = ((shard.key, answer),) if answer.found or answer.reason else ()
-        unread = () if _is_read_at_last(shard, context) else (shard.key,)
-        return ObjectAnswers(answers=told, keys=1, operations=len(calls), acked=_acked(shard, context), unread=unread)
+        return minimise.explained(self.judge, check, calls, RULES, answer, budget) if NAME in answer.found else answer
+
+    def is_read_at_last(self, shard: QueueShard, context: Context) -> bool:
+        """Whether somebody was told what is there after the last heal."""
+        ops = shard.ops
+        told = np.equal(ops.type, Type.OK) & ~np.isin(ops.f, words_of(context.run).changes)
+        told &= shard.operations["answer"] != UNTOLD
+        return bool((told & (ops.invoke >= context.timeline.last_heal_ns())).any())
 
     def merge(self, left: ObjectAnswers, right: ObjectAnswers) -> ObjectAnswers:
         """Add the answers for other keys."""
@@ -205,14 +219,6 @@ def _acked(shard: QueueShard, context: Context) -> int:
     return int((np.isin(ops.f, words_of(context.run).changes) & np.equal(ops.type, Type.OK)).sum())
 
 
-def _is_read_at_last(shard: QueueShard, context: Context) -> bool:
-    """Whether somebody was told what is there after the last heal."""
-    ops = shard.ops
-    told = np.equal(ops.type, Type.OK) & ~np.isin(ops.f, words_of(context.run).changes)
-    told &= shard.operations["answer"] != UNTOLD
-    return bool((told & (ops.invoke >= context.timeline.last_heal_ns())).any())
-
-
 def _calls_in(found: Any) -> list[Call]:
     return [call for _, calls in found.examples for call in calls]
 
@@ -235,7 +241,7 @@ def _row(call: Call, context: Context) -> dict[str, Any]:
     }
 
 
-class RegisterCheck(_ObjectCheck):
+class RegisterCheck(ObjectCheck):
     """Linearizable registers."""
 
     name = "register"
@@ -246,7 +252,7 @@ class RegisterCheck(_ObjectCheck):
     clean = "every key has an order that agrees with real time"
 
 
-class SetCheck(_ObjectCheck):
+class SetCheck(ObjectCheck):
     """Sets that keep what was added."""
 
     name = "set"
@@ -257,7 +263,7 @@ class SetCheck(_ObjectCheck):
     clean = "every element that was added was read from then on"
 
 
-class CounterCheck(_ObjectCheck):
+class CounterCheck(ObjectCheck):
     """Counters between what was acknowledged and what was tried."""
 
     name = "counter"

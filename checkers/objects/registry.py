@@ -7,7 +7,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from chaos.formats.missing import UNDONE, Missing, Stands
-from checkers.objects import bags, bank, fifo, full_set, kv, long_fork, monotonic, mutex, order, register, unordered
+from checkers.objects import (
+    bags,
+    bank,
+    fifo,
+    full_set,
+    kv,
+    long_fork,
+    monotonic,
+    multi_register,
+    mutex,
+    order,
+    register,
+    unordered,
+)
 from checkers.objects.calls import Calls
 from checkers.objects.finding import EXAMPLES, Answer, Found, show
 from checkers.objects.placing import NAME
@@ -41,6 +54,7 @@ def _either(counted: Check, linear: Check) -> Check:
 MODELS: Final[Mapping[str, Model]] = {
     "register": Model(register.check, {NAME: Missing.LATER}),
     "cas-register": Model(register.check, {NAME: Missing.LATER}),
+    "multi-register": Model(multi_register.check, {NAME: Missing.LATER}),
     "kv": Model(kv.check, {NAME: Missing.LATER}),
     "mutex": Model(mutex.check, {NAME: Missing.LATER}),
     "set": Model(  # the last read alone decides, and there may be a later one

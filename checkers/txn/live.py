@@ -96,7 +96,7 @@ class TransactionsCheck(OfEachKey):
             spaces=1,
             transactions=len(found.rows),
             acked=_acked(shard),
-            unread=() if _is_read_at_last(shard, context) else (shard.key,),
+            unread=() if is_read_at_last(shard, context) else (shard.key,),
         )
 
     def merge(self, left: TransactionSummary, right: TransactionSummary) -> TransactionSummary:
@@ -177,7 +177,7 @@ def _acked(shard: QueueShard) -> int:
     return int((np.isin(ops.f, list(CHANGES)) & np.equal(ops.type, Type.OK)).sum())
 
 
-def _is_read_at_last(shard: QueueShard, context: Context) -> bool:
+def is_read_at_last(shard: QueueShard, context: Context) -> bool:
     """Whether somebody was told what a key holds after the last heal."""
     ops = shard.ops
     late = np.flatnonzero(np.equal(ops.type, Type.OK) & (ops.invoke >= context.timeline.last_heal_ns()))

@@ -24,12 +24,13 @@ def test_ids_are_given_once(system, tmp_path):
 
 
 LOCKS = ("--workload", "lock", "--fault-interval", "8", "--fault-duration", "8", "--time-limit", "45")
-PAUSED = {"etcd": "leader-suspend", "redis": "random-suspend"}
+PAUSED = {"etcd": "leader-suspend", "redis": "random-suspend", "zookeeper": "random-suspend"}
 """Who must stand still for a write to come late: etcd's leader; of Redis so many that no other master is made, since
-what waits at a master that was replaced is lost."""
+what waits at a master that was replaced is lost; of ZooKeeper a server that does not lead, whose clients outlive their
+sessions: a new leader lengthens all of them."""
 
 
-@pytest.mark.parametrize("system", ["etcd", "redis"])
+@pytest.mark.parametrize("system", PAUSED)
 def test_fencing_stops_holders_of_the_past(system, tmp_path):
     _, results, said = run(tmp_path, "--system", system, "--nemesis", PAUSED[system], *LOCKS, *SAFE[system])
     row = row_of(results, "lock")
@@ -37,7 +38,7 @@ def test_fencing_stops_holders_of_the_past(system, tmp_path):
     assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
 
 
-@pytest.mark.parametrize("system", ["etcd", "redis"])
+@pytest.mark.parametrize("system", PAUSED)
 def test_without_fencing_a_holder_of_the_past_writes(system, tmp_path):
     unsafe = ("--set", "client.fencing=false")
     code, results, said = run(tmp_path, "--system", system, "--nemesis", PAUSED[system], *LOCKS, *SAFE[system], *unsafe)

@@ -1,4 +1,4 @@
-"""Whole runs of leases: on a real etcd with settings that promise safety, and on a ZooKeeper whose pings do not."""
+"""Whole runs of leases on real systems: with settings that keep them, and by pings that do not."""
 
 import pytest
 from judged_run import judged_run, row_of
@@ -6,9 +6,13 @@ from judged_run import judged_run, row_of
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 
+SAFE = {"etcd": (), "zookeeper": ("--set", "client.renew=attach")}
+
+
+@pytest.mark.parametrize("system", SAFE)
 @pytest.mark.parametrize("nemesis", ["leader-kill", "random-partition"])
-def test_leases_live_as_long_as_was_acknowledged(nemesis, tmp_path):
-    what = ("--system", "etcd", "--workload", "lease", "--nemesis", nemesis)
+def test_leases_live_as_long_as_was_acknowledged(nemesis, system, tmp_path):
+    what = ("--system", system, "--workload", "lease", "--nemesis", nemesis, *SAFE[system])
     code, results, said = judged_run(tmp_path, *what, "--seed", "3", "--time-limit", "40")
     row = row_of(results, "lease")
     assert (code, row["valid"], row["anomalies"]) == (0, True, {}), said

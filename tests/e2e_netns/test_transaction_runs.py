@@ -14,8 +14,8 @@ def run(store, system, workload, nemesis, *options):
     return judged_run(store, *what, *options)
 
 
-def row_of(results):
-    (row,) = (check for check in results["checks"] if check["name"] == "transactions")
+def row_of(results, name="transactions"):
+    (row,) = (check for check in results["checks"] if check["name"] == name)
     return row
 
 
@@ -61,3 +61,32 @@ def test_unsafe_settings_are_found(system, workload, nemesis, options, tmp_path)
         check=True,
     ).stdout
     assert " append " in shown
+
+
+OTHERS = [
+    *(("etcd", workload, ()) for workload in ("bank", "long-fork", "monotonic", "multi-register")),
+    ("redis", "bank", ("--set", "client.wait=2")),
+    ("zookeeper", "bank", ()),
+    ("zookeeper", "long-fork", ()),
+]
+
+
+@pytest.mark.parametrize(("system", "workload", "options"), OTHERS)
+def test_safe_settings_hold_under_a_partition(system, workload, options, tmp_path):
+    code, results, said = run(tmp_path, system, workload, "random-partition", *options)
+    assert code == 0, said
+    assert all(fault["proven"] and fault["healed"] for fault in results["faults"])
+    row = row_of(results, workload)
+    assert (row["valid"], row["anomalies"]) == (True, {})
+    assert results["counts"]["ok"] > 1000
+
+
+@pytest.mark.parametrize("workload", ["long-fork", "monotonic"])
+def test_old_copies_of_members_are_found(workload, tmp_path):
+    """Members apply one log in its order, so their copies never fork: what shows is that one of them is old."""
+    options = ("--set", "client.serializable=true")
+    code, results, said = run(tmp_path, "etcd", workload, "random-partition", *options)
+    assert code == 1, said
+    row = row_of(results, workload)
+    assert set(row["anomalies"]) == {"key-order-cycle"}
+    assert row["anomalies"]["key-order-cycle"]["examples"][0]["ops"]

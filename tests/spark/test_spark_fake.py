@@ -13,6 +13,10 @@ pytestmark = pytest.mark.spark
     ("workload", "bug", "check", "anomaly"),
     [
         ("set", lose_acknowledged(), "set", "lost-write"),
+        ("bank", lose_acknowledged(), "bank", "out-of-bounds"),
+        ("long-fork", answer_from_the_past(2), "long-fork", "key-order-cycle"),
+        ("monotonic", answer_from_the_past(2), "monotonic", "key-order-cycle"),
+        ("multi-register", lose_acknowledged(), "multi-register", "nonlinearizable"),
         ("list-append", answer_from_the_past(2), "transactions", "G-single-item-realtime"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",

@@ -51,6 +51,18 @@ def text_step(state, call, rules):
     return (call.argument if call.f == "put" else state + call.argument,)
 
 
+def several_step(state, call, rules):
+    """Registers by name, written and read together."""
+    held, ok = dict(state), call.outcome is Type.OK
+    for word, key, value in call.output if ok and call.output is not None else call.argument:
+        blind = not ok or (value is None and rules.nil_means == "any")
+        if word == "w":
+            held[key] = value
+        elif not blind and held.get(key) != value:
+            return None
+    return (tuple(sorted(held.items())),)
+
+
 def set_step(state, call, rules):
     if call.f == "add":
         return (state | {call.argument},)

@@ -29,6 +29,8 @@ CHANGES: Final = frozenset({F.LIST_TXN, F.REGISTER_TXN})
 
 UNTOLD: Final = -1
 """The length of what was not told, or was not asked for."""
+REGISTERS: Final = 3
+"""So many registers are one group of the workload ``multi-register``: keys 0 to 2 of a space, 3 to 5, …"""
 FIELDS: Final = 3
 """Numbers that store a micro-operation: what it does, its key, its value."""
 

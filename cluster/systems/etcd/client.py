@@ -18,9 +18,11 @@ from chaos.models.coordination import lease, lock, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
+from cluster.systems.etcd.accounts import Accounts
 from cluster.systems.etcd.gateway import Gateway
 from cluster.systems.etcd.launch import MEMBER
 from cluster.systems.etcd.leases import Leases
@@ -68,6 +70,7 @@ class EtcdClient(RoutedClient[Gateway]):
         self._serializable = view.settings["client.serializable"] == "true"
         self._others: dict[type[Word], _Perform] = {
             transactions.F: Transactions(view.mark, serializable=self._serializable).perform,
+            bank.F: Accounts(view.mark, serializable=self._serializable).perform,
             lock.F: Locks(view.mark, fencing=view.settings["client.fencing"] == "true").perform,
             lease.F: Leases(view.mark, self._run).perform,
         }

@@ -12,6 +12,7 @@ from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import lease, lock, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
+from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.host import Host, NodeSpec
 from cluster.needs import Need
@@ -31,6 +32,7 @@ _WORDS: Final[Mapping[str, type[Word]]] = {
     sets.MODEL: sets.F,
     counter.MODEL: counter.F,
     transactions.MODEL: transactions.F,
+    bank.MODEL: bank.F,
     unique_ids.MODEL: unique_ids.F,
     lock.MODEL: lock.F,
     lease.MODEL: lease.F,
@@ -146,7 +148,7 @@ class Etcd:
         return EtcdClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers, sets, counters, sources of ids and transactions."""
+        """All words of every model that clients know."""
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

@@ -5,7 +5,8 @@ lists reads all its keys at one revision and then writes if none of them was wri
 leaves, whatever happens changes nothing. A transaction that only reads is a transaction of ranges.
 """
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -16,6 +17,8 @@ from cluster.systems._shared.read_then_write import outcome_of
 from cluster.systems.etcd.gateway import Gateway
 
 _TXN: Final = "/v3/kv/txn"
+Held: TypeAlias = dict[int, tuple[tuple[int, ...], int]]
+"""By key the elements of a list, or the one value of a register, and at which revision it was written last."""
 
 
 class _Pair(msgspec.Struct):
@@ -59,30 +62,26 @@ class Transactions:
         before = {key: numbers for key, (numbers, _) in held.items()}
         seen, after = outcome_of(op.argument.micros, before, lists=True)
         if op.f in CHANGES:
-            compare = [
-                {"key": self._key(op, key), "target": "MOD", "result": "EQUAL", "mod_revision": revision}
-                for key, (_, revision) in held.items()
-            ]
-            puts = [self._put(op, key, " ".join(map(str, numbers))) for key, numbers in after.items()]
-            await _decided(gateway, {"compare": compare, "success": puts}, deadline_ns, write=True)
+            compare = [unchanged(self._key(op, key), revision) for key, (_, revision) in held.items()]
+            puts = [put(self._key(op, key), " ".join(map(str, numbers))) for key, numbers in after.items()]
+            await decided(gateway, {"compare": compare, "success": puts}, deadline_ns, write=True)
         return seen
 
-    async def _held(self, gateway: Gateway, op: Invocation, deadline_ns: int) -> dict[int, tuple[tuple[int, ...], int]]:
-        """The lists of all keys at one revision, and at which each was written last, 0 for never. Raises Definite."""
-        keys = list(dict.fromkeys(one.key for one in op.argument.micros))
-        ranges = [self._range(op, key) for key in keys]
-        try:
-            responses = await _decided(gateway, {"success": ranges}, deadline_ns, write=False)
-            pairs = [_pair(one) for one in responses]
-            return {key: (_numbers(one), one.mod_revision) for key, one in zip(keys, pairs, strict=True)}
-        except (Indefinite, ValueError) as error:
-            raise Definite(f"not read: {error}") from None
+    async def _held(self, gateway: Gateway, op: Invocation, deadline_ns: int) -> Held:
+        """The lists of all keys at one revision. Raises Definite."""
+        keys = {one.key: self._key(op, one.key) for one in op.argument.micros}
+        return await held_at_once(gateway, keys, deadline_ns, serializable=self._serializable)
 
     async def _of_registers(self, gateway: Gateway, op: Invocation, deadline_ns: int) -> Reads:
         """Every micro-operation is one of etcd's transaction, which does them in their order."""
         micros, write = op.argument.micros, op.f in CHANGES
-        asked = [self._range(op, one.key) if one.do is Do.READ else self._put(op, one.key, one.value) for one in micros]
-        responses = await _decided(gateway, {"success": asked}, deadline_ns, write=write)
+        asked = [
+            ranged(self._key(op, one.key), serializable=self._serializable)
+            if one.do is Do.READ
+            else put(self._key(op, one.key), one.value)
+            for one in micros
+        ]
+        responses = await decided(gateway, {"success": asked}, deadline_ns, write=write)
         try:
             pairs = zip(micros, responses, strict=True)
             return Reads([list(_numbers(_pair(told))) if one.do is Do.READ else None for one, told in pairs])
@@ -92,14 +91,44 @@ class Transactions:
     def _key(self, op: Invocation, key: int) -> bytes:
         return f"{self._prefix}/{'lists' if op.f in OF_LISTS else 'cells'}/{op.key}/{key}".encode()
 
-    def _range(self, op: Invocation, key: int) -> dict[str, Any]:
-        return {"request_range": {"key": self._key(op, key), "serializable": self._serializable}}
 
-    def _put(self, op: Invocation, key: int, value: object) -> dict[str, Any]:
-        return {"request_put": {"key": self._key(op, key), "value": str(value).encode()}}
+def ranged(key: bytes, *, serializable: bool) -> dict[str, Any]:
+    """An operation of a transaction: read a key. Pure."""
+    return {"request_range": {"key": key, "serializable": serializable}}
 
 
-async def _decided(gateway: Gateway, body: dict[str, Any], deadline_ns: int, *, write: bool) -> list[_Response]:
+def put(key: bytes, value: object) -> dict[str, Any]:
+    """An operation of a transaction: write a key. Pure."""
+    return {"request_put": {"key": key, "value": str(value).encode()}}
+
+
+def unchanged(key: bytes, revision: int) -> dict[str, Any]:
+    """A comparison: a key was written last at this revision, 0 for never. Pure."""
+    return {"key": key, "target": "MOD", "result": "EQUAL", "mod_revision": revision}
+
+
+async def held_at_once(gateway: Gateway, keys: Mapping[int, bytes], deadline_ns: int, *, serializable: bool) -> Held:
+    """What some keys hold at one revision. A transaction of ranges, which changes nothing.
+
+    Args:
+        gateway: the member that is asked.
+        keys: by number.
+        deadline_ns: when there must be an answer.
+        serializable: whether the member answers from its own copy.
+
+    Raises:
+        Definite: nobody said.
+    """
+    ranges = [ranged(key, serializable=serializable) for key in keys.values()]
+    try:
+        responses = await decided(gateway, {"success": ranges}, deadline_ns, write=False)
+        pairs = [_pair(one) for one in responses]
+        return {key: (_numbers(one), one.mod_revision) for key, one in zip(keys, pairs, strict=True)}
+    except (Indefinite, ValueError) as error:
+        raise Definite(f"not read: {error}") from None
+
+
+async def decided(gateway: Gateway, body: dict[str, Any], deadline_ns: int, *, write: bool) -> list[_Response]:
     """The responses of a transaction. Raises Definite if its comparison does not hold."""
     answer = await gateway.call(_TXN, body, _Decided, deadline_ns, write=write)
     if not answer.succeeded:

@@ -15,10 +15,12 @@ from chaos.models.coordination import lock, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
+from cluster.systems._shared.accounts import TOO_LITTLE
 from cluster.systems._shared.client import RoutedClient
-from cluster.systems.redis import locks
+from cluster.systems.redis import accounts, locks
 from cluster.systems.redis.launch import SERVER
 from cluster.systems.redis.resp import Reply
 from cluster.systems.redis.servers import Server, Servers, groups_of
@@ -26,9 +28,16 @@ from cluster.systems.redis.slots import TAGS
 from cluster.systems.redis.transactions import Command, commands_of, reads_of
 
 _CAS: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('SET', KEYS[1], ARGV[2]) return 1 end return 0"
-_KINDS: Final = {register.F: "registers", sets.F: "sets", counter.F: "counters", unique_ids.F: "ids", lock.F: "locks"}
+_KINDS: Final = {
+    register.F: "registers",
+    sets.F: "sets",
+    counter.F: "counters",
+    unique_ids.F: "ids",
+    lock.F: "locks",
+    bank.F: "accounts",
+}
 _LISTS_OR_NOT: Final = {True: "lists", False: "cells"}
-_READS: Final = (register.F.READ, sets.F.READ, counter.F.READ)
+_READS: Final = (register.F.READ, sets.F.READ, counter.F.READ, bank.F.READ)
 _NS_PER_MS: Final = 1_000_000
 _WAIT_MARGIN_MS: Final = 20
 """A server gives up waiting so much before whoever waits for it does."""
@@ -57,7 +66,8 @@ class RedisClient(RoutedClient[Server]):
         if isinstance(op.f, lock.F):
             await self._lock(op, node, deadline_ns, received)
             return
-        command, read = command_of(op, self._key(op)), is_read(op)
+        of_kind = accounts.command_of if isinstance(op.f, bank.F) else command_of
+        command, read = of_kind(op, self._key(op)), is_read(op)
         commands = [command]
         if read and not self._replica_reads:
             commands = strong(command, f"{self._key(op)}/confirmed", confirmed=bool(self._wait))
@@ -65,9 +75,14 @@ class RedisClient(RoutedClient[Server]):
         if op.f is unique_ids.F.GENERATE:
             received.result = unique_ids.Id(int(str(replies[0])))
         if read:
-            received.result = answer_of(op, _inner(replies))
+            try:
+                received.result = answer_of(op, _inner(replies))
+            except ValueError as error:
+                raise Definite(f"malformed answer: {error}") from None
         if op.f is register.F.CAS and replies[0] == 0:
             raise Definite("the comparison does not hold")
+        if op.f is bank.F.TRANSFER and replies[0] == 0:
+            raise Definite(TOO_LITTLE)
         if short is not None:
             raise short
 
@@ -158,8 +173,10 @@ def _inner(replies: list[Reply]) -> Reply:
     return last[0] if len(replies) > 1 and isinstance(last, list) else last
 
 
-def answer_of(op: Invocation, reply: Reply) -> Found | sets.Elements:
-    """What a read found. Pure."""
+def answer_of(op: Invocation, reply: Reply) -> Found | sets.Elements | bank.Balances:
+    """What a read found. Pure. Raises ValueError if it is no answer."""
+    if op.f is bank.F.READ:
+        return accounts.balances_of(reply)
     if op.f is sets.F.READ:
         return sets.Elements([int(str(element)) for element in reply] if isinstance(reply, list) else [])
     return Found(None if reply is None else int(str(reply)))

@@ -11,6 +11,7 @@ from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import lock, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
+from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
 from cluster.needs import Need
@@ -29,6 +30,7 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
         unique_ids.MODEL: unique_ids.F,
         lock.MODEL: lock.F,
         transactions.MODEL: transactions.F,
+        bank.MODEL: bank.F,
     }
 )
 PACKAGE: Final = debian.Package(
@@ -106,7 +108,7 @@ class Redis:
         return RedisClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers, sets, counters, sources of ids, locks and transactions."""
+        """All words of every model that clients know."""
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

@@ -16,11 +16,13 @@ from chaos.models.coordination import lease, lock, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems._shared.link import Malformed
 from cluster.systems.zookeeper import jute
+from cluster.systems.zookeeper.accounts import Accounts
 from cluster.systems.zookeeper.leases import Leases
 from cluster.systems.zookeeper.locks import Locks
 from cluster.systems.zookeeper.reads import BARRIER, agree, names_below, node_at
@@ -47,6 +49,7 @@ class ZooKeeperClient(RoutedClient[Server]):
         self._leases = Leases(root, attach=view.settings["client.renew"] == "attach")
         self._others: dict[type[Word], _Perform] = {
             transactions.F: Transactions(root, self._sync).perform,
+            bank.F: Accounts(root, self._sync).perform,
             lock.F: Locks(root, fencing=view.settings["client.fencing"] == "true").perform,
             lease.F: self._leases.perform,
         }

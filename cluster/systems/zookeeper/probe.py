@@ -17,6 +17,7 @@ from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.link import Malformed
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.zookeeper import jute
+from cluster.systems.zookeeper.accounts import KIND as ACCOUNTS
 from cluster.systems.zookeeper.client import KINDS
 from cluster.systems.zookeeper.jute import Answer, Request
 from cluster.systems.zookeeper.leases import LEASES
@@ -143,7 +144,7 @@ class ZooKeeperProbe(Probe):
 def levels(view: ClusterView) -> tuple[list[str], list[str], list[str]]:
     """The nodes that a run makes before its load, those of each depth together, the highest first. Pure."""
     root = f"/{view.mark}"
-    kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS, *LOCKS, LEASES)]
+    kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS, ACCOUNTS, *LOCKS, LEASES)]
     return [root], [f"{root}/{BARRIER}", *kinds], [f"{kind}/{key}" for kind in kinds for key in range(view.keys)]
 
 

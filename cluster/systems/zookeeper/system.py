@@ -10,6 +10,7 @@ from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import lease, lock, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
+from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
@@ -30,6 +31,7 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
         lock.MODEL: lock.F,
         lease.MODEL: lease.F,
         transactions.MODEL: transactions.F,
+        bank.MODEL: bank.F,
     }
 )
 _JVM: Final = (
@@ -148,7 +150,7 @@ class ZooKeeper(OfJars):
         return ZooKeeperClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers, sets, counters, sources of ids, locks, leases and transactions."""
+        """All words of every model that clients know."""
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:

@@ -10,6 +10,8 @@ With ``client.sync=false`` a transaction that only reads is not checked: it take
 """
 
 import asyncio
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Invocation
@@ -23,6 +25,8 @@ from cluster.systems.zookeeper.servers import Server
 
 KINDS = ("lists", "cells")
 """Below which the nodes of lists are, and those of registers."""
+Held: TypeAlias = dict[int, tuple[jute.Node | None, tuple[int, ...]]]
+"""By key its node, None where there is none, and the elements of a list, or the one value of a register."""
 
 
 class Transactions:
@@ -43,38 +47,49 @@ class Transactions:
             Definite: it was not done. Indefinite: nobody knows.
         """
         lists, changes = op.f in OF_LISTS, op.f in CHANGES
-        held = await self._held(server, op, deadline_ns)
-        try:
-            before = {key: _numbers(node) for key, node in held.items()}
-        except ValueError as error:
-            raise Definite(f"malformed answer: {error}") from None
+        keys = list(dict.fromkeys(one.key for one in op.argument.micros))
+        paths = {key: self._path(op, key) for key in keys}
+        held = await held_by(server, paths, deadline_ns, sync=self._sync == "true")
+        before = {key: numbers for key, (_, numbers) in held.items()}
         seen, after = outcome_of(op.argument.micros, before, lists=lists)
         if not changes and self._sync == "false":
             return seen
         read = {one.key for one in op.argument.micros if lists or one.do is Do.READ}
         requests: list[jute.Request] = []
-        for key, node in held.items():
-            path, data = self._path(op, key), " ".join(map(str, after[key])).encode() if key in after else None
-            requests += _step(path, node, data, checked=key in read)
+        for key, (node, _) in held.items():
+            data = " ".join(map(str, after[key])).encode() if key in after else None
+            requests += step(paths[key], node, data, checked=key in read)
         await all_or_nothing(server, requests, deadline_ns)
         return seen
-
-    async def _held(self, server: Server, op: Invocation, deadline_ns: int) -> dict[int, jute.Node | None]:
-        """Each key's node, None where there is none. Raises Definite."""
-        keys = list(dict.fromkeys(one.key for one in op.argument.micros))
-        try:
-            if self._sync == "true":
-                await server.call(jute.sync(self._path(op, keys[0])), deadline_ns)
-            nodes = await asyncio.gather(*(node_at(server, self._path(op, key), deadline_ns) for key in keys))
-        except (Indefinite, Malformed) as error:
-            raise Definite(f"not read: {error}") from None
-        return dict(zip(keys, nodes, strict=True))
 
     def _path(self, op: Invocation, key: int) -> str:
         return f"{self._root}/{KINDS[op.f not in OF_LISTS]}/{op.key}/{key}"
 
 
-def _step(path: str, node: jute.Node | None, data: bytes | None, *, checked: bool) -> list[jute.Request]:
+async def held_by(server: Server, paths: Mapping[int, str], deadline_ns: int, *, sync: bool) -> Held:
+    """What some nodes hold, read one by one: what was read of them may be of different moments.
+
+    Args:
+        server: who is asked.
+        paths: of the nodes, by key.
+        deadline_ns: when there must be an answer.
+        sync: whether the server catches up with its leader first.
+
+    Raises:
+        Definite: nobody said.
+    """
+    try:
+        if sync:
+            await server.call(jute.sync(next(iter(paths.values()))), deadline_ns)
+        nodes = await asyncio.gather(*(node_at(server, path, deadline_ns) for path in paths.values()))
+        return {key: (node, _numbers(node)) for key, node in zip(paths, nodes, strict=True)}
+    except (Indefinite, Malformed) as error:
+        raise Definite(f"not read: {error}") from None
+    except ValueError as error:
+        raise Definite(f"malformed answer: {error}") from None
+
+
+def step(path: str, node: jute.Node | None, data: bytes | None, *, checked: bool) -> list[jute.Request]:
     """What a multi does with one node. ``data``: what is written, None for nothing; ``checked``: it was read. Pure."""
     if node is None:
         return [jute.create(path), jute.delete(path)] if data is None else [jute.create(path, data)]

@@ -8,7 +8,7 @@ import pytest
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Promises, read_run
 from chaos.testing import FakeSystem, answer_from_the_past, lose_acknowledged, lose_answers, refuse_and_do, run
-from chaos.testing.fake_transactions import read_old_snapshots, tear_transactions
+from chaos.testing.fake_transactions import make_money, read_old_snapshots, show_other_halves, tear_transactions
 
 pytestmark = pytest.mark.broad
 BOTH = ["list-append", "rw-register"]
@@ -41,6 +41,40 @@ def test_a_bug_is_found(workload, bug, anomalies, tmp_path):
     assert (done.exit_code, done.results.valid) == (1, False)
     assert anomalies <= set(done.check("transactions").anomalies)
     assert anomalies <= set(done.results.anomalies)
+
+
+OTHERS = ["bank", "long-fork", "monotonic", "multi-register"]
+
+
+@pytest.mark.parametrize("workload", OTHERS)
+def test_without_a_bug_the_other_workloads_fit_too(workload, tmp_path):
+    done = run(tmp_path, FakeSystem(bug=lose_answers(5)), workload=workload)
+    row = done.check(workload)
+    assert (row.valid, row.anomalies) == (True, {})
+    assert done.results.counts["info"] > 10
+
+
+@pytest.mark.parametrize(
+    ("workload", "bug", "anomaly"),
+    [
+        ("bank", lose_acknowledged(), "out-of-bounds"),
+        ("bank", refuse_and_do(), "out-of-bounds"),
+        ("bank", make_money(), "wrong-total"),
+        ("long-fork", show_other_halves(), "long-fork"),
+        ("long-fork", answer_from_the_past(2), "key-order-cycle"),
+        ("long-fork", refuse_and_do(), "G1a"),
+        ("monotonic", lose_acknowledged(), "key-order-cycle"),
+        ("monotonic", answer_from_the_past(2), "key-order-cycle"),
+        ("multi-register", lose_acknowledged(), "nonlinearizable"),
+        ("multi-register", refuse_and_do(), "nonlinearizable"),
+        ("multi-register", tear_transactions(), "nonlinearizable"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_bug_is_found_by_the_other_workloads(workload, bug, anomaly, tmp_path):
+    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, time_limit_s=3.0)
+    assert (done.exit_code, done.results.valid) == (1, False)
+    assert anomaly in done.check(workload).anomalies
 
 
 def test_what_the_system_does_not_promise_is_told_and_allowed(tmp_path):

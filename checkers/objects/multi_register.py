@@ -1,0 +1,130 @@
+"""Several registers that are read and written together: every transaction takes effect at one moment.
+
+Source: ``knossos.model/multi-register``. The search is that of all objects; its state is what all registers hold.
+"""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from chaos.core.errors import HistoryError
+from chaos.core.op import Type
+from chaos.formats.operations import NEVER
+from checkers.objects.calls import Call, Calls, frozen
+from checkers.objects.finding import Answer, show
+from checkers.objects.linearization_search import Left, Step
+from checkers.objects.placing import placed
+from checkers.objects.rules import Budget, Rules
+
+_MICRO: Final = 3
+_READS: Final = ("r", "read")
+_WRITES: Final = ("w", "write")
+NOTHING: Final = frozen(None)
+"""What a register holds before it is written."""
+
+
+class Micro(NamedTuple):
+    """A read that found a value, or a write of one."""
+
+    is_write: bool
+    key: Hashable
+    value: Hashable
+
+
+State = frozenset[tuple[Hashable, Hashable]]
+"""What each register holds that was written."""
+
+
+class MultiRegisterSpec:
+    """Registers. A step is a tuple of ``Micro``, done in their order.
+
+    Args:
+        steps: of the search.
+        init: what each register holds at first.
+    """
+
+    def __init__(self, steps: Sequence[Step], init: Hashable) -> None:
+        self.lacking = -1
+        self._init = init
+        self._makers: dict[tuple[Hashable, Hashable], list[int]] = {}
+        self._seekers: dict[tuple[Hashable, Hashable], list[int]] = {}
+        for i in range(len(steps) - 1, -1, -1):  # from the back: what is left is mostly there
+            written: set[Hashable] = set()
+            for one in steps[i].what:
+                if one.is_write:
+                    written.add(one.key)
+                    self._makers.setdefault((one.key, one.value), []).append(i)
+                elif steps[i].complete != NEVER and one.key not in written:
+                    self._seekers.setdefault((one.key, one.value), []).append(i)
+
+    def initial(self) -> Hashable:
+        """Nothing was written."""
+        return frozenset()
+
+    def apply(self, state: State, what: tuple[Micro, ...]) -> Hashable | None:
+        """What the registers hold behind the operation."""
+        held = dict(state)
+        for one in what:
+            if one.is_write:
+                held[one.key] = one.value
+            elif held.get(one.key, self._init) != one.value:
+                return None
+        return frozenset(held.items())
+
+    def onward(self, before: State, after: State, left: Left) -> Any:
+        """A value that somebody still needs must not be left if nobody brings it back."""
+        new = dict(after)
+        for pair in self._left_behind(dict(before), new):
+            seeker = next((i for i in self._seekers.get(pair, ()) if not left.taken(i)), -1)
+            if seeker >= 0 and all(left.taken(i) for i in self._makers.get(pair, ())):
+                self.lacking = seeker
+                return None
+        return after
+
+    def _left_behind(
+        self, old: Mapping[Hashable, Hashable], new: Mapping[Hashable, Hashable]
+    ) -> Iterator[tuple[Hashable, Hashable]]:
+        for key, value in new.items():
+            before = old.get(key, self._init)
+            if before != value:
+                yield key, before
+
+
+def _micros(value: Any, call: Call) -> list[tuple[str, Any, Any]]:
+    """The micro-operations of a value. Raises HistoryError."""
+    if not isinstance(value, tuple | list):
+        raise HistoryError(f"op {call.number}: a transaction is a list of micro-operations, not {show(value)}")
+    found = []
+    for micro in value:
+        if not isinstance(micro, tuple | list) or len(micro) != _MICRO:
+            raise HistoryError(f"op {call.number}: a micro-operation is a word, a key and a value, not {show(micro)}")
+        word = str(micro[0]).removeprefix(":")
+        if word not in (*_READS, *_WRITES):
+            raise HistoryError(f"op {call.number}: a register has no {word}")
+        found.append((word, frozen(micro[1]), micro[2]))
+    return found
+
+
+def _step(call: Call, rules: Rules) -> Step | None:
+    """What an operation says; None if it says nothing."""
+    if call.outcome is Type.FAIL:
+        return None
+    is_ok = call.outcome is Type.OK
+    micros = [
+        Micro(word in _WRITES, key, frozen(value))
+        for word, key, value in _micros(call.output if is_ok and call.output is not None else call.argument, call)
+        if word in _WRITES or (is_ok and not (value is None and rules.nil_means == "any"))
+    ]
+    if not micros:
+        return None
+    changes = any(one.is_write for one in micros)
+    return Step(tuple(micros), changes=changes, invoke=call.invoke, complete=call.complete if is_ok else NEVER)
+
+
+def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
+    """Whether the operations of one group of registers are linearizable.
+
+    Raises:
+        HistoryError: an operation that registers do not have.
+    """
+    told = [(call, step) for call in calls.all if (step := _step(call, rules)) is not None]
+    return placed(told, lambda steps: MultiRegisterSpec(steps, frozen(rules.init)), budget)
