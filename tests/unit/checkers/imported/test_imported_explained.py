@@ -72,6 +72,13 @@ OBJECTS = [
         {},
     ),
     (
+        "multi-register",
+        "nonlinearizable",
+        [op("txn", [["w", "x", n], ["w", "y", n]], (10 * n, 10 * n + 5)) for n in range(5)]
+        + [op("txn", [["r", "x", None], ["r", "y", None]], (50, 51), [["r", "x", 4], ["r", "y", 3]])],
+        {},
+    ),
+    (
         "kv",
         "nonlinearizable",
         [
