@@ -104,8 +104,12 @@ def _micros(value: Any, call: Call) -> list[tuple[str, Any, Any]]:
     return found
 
 
-def _step(call: Call, rules: Rules) -> Step | None:
-    """What an operation says; None if it says nothing."""
+def step_of(call: Call, rules: Rules) -> Step | None:
+    """What an operation says, a tuple of ``Micro``; None if it says nothing.
+
+    Raises:
+        HistoryError: registers do not have it.
+    """
     if call.outcome is Type.FAIL:
         return None
     is_ok = call.outcome is Type.OK
@@ -126,5 +130,5 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     Raises:
         HistoryError: an operation that registers do not have.
     """
-    told = [(call, step) for call in calls.all if (step := _step(call, rules)) is not None]
+    told = [(call, step) for call in calls.all if (step := step_of(call, rules)) is not None]
     return placed(told, lambda steps: MultiRegisterSpec(steps, frozen(rules.init)), budget)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.objects import fifo, register
+from checkers.objects import fifo, multi_register, register
 from checkers.objects.calls import Calls, ended, ends, frozen
 from checkers.objects.rules import Rules
 from checkers.objects.specs import BLIND_CAS, CAS, NOT_CAS, READ, WRITE
@@ -50,9 +50,8 @@ def _grouped(values: Iterable[tuple[int, Hashable]]) -> list[list[int]]:
     return list(groups.values())
 
 
-def of_register(calls: Calls, rules: Rules) -> Parts:
-    """Values; those that a compare-and-set ties are one. Who saw that a value was *not* there needs all others."""
-    meanings = [register.meaning(call, rules) for call in calls.all]
+def _tied(together: Iterable[Iterable[Hashable]]) -> Callable[[Hashable], Hashable]:
+    """Of each value one that stands for all that it is tied to, by way of others as well."""
     tied: dict[Hashable, Hashable] = {}
 
     def root(value: Hashable) -> Hashable:
@@ -60,9 +59,16 @@ def of_register(calls: Calls, rules: Rules) -> Parts:
             value = above
         return value
 
-    for said in meanings:
-        if said is not None and said[0] in (CAS, BLIND_CAS) and root(said[1]) != root(said[2]):
-            tied[root(said[2])] = root(said[1])
+    for values in together:
+        first, *others = map(root, values)
+        tied.update((other, first) for other in others if other != first)
+    return root
+
+
+def of_register(calls: Calls, rules: Rules) -> Parts:
+    """Values; those that a compare-and-set ties are one. Who saw that a value was *not* there needs all others."""
+    meanings = [register.meaning(call, rules) for call in calls.all]
+    root = _tied(said[1:] for said in meanings if said is not None and said[0] in (CAS, BLIND_CAS))
     kinds = [(i, said) for i, said in enumerate(meanings) if said is not None]
     observers = [i for i, (kind, _, _) in kinds if kind not in register.CHANGES]
     bound = any(kind == NOT_CAS for _, (kind, _, _) in kinds)
@@ -76,6 +82,16 @@ def of_register(calls: Calls, rules: Rules) -> Parts:
         writes=frozenset(i for i, said in kinds if said[0] == WRITE),
     )
     return Parts(silent, observers, groups, _apart(calls, writes, compared), values)
+
+
+def of_multi_register(calls: Calls, rules: Rules) -> Parts:
+    """Values of registers; those that one transaction which writes deals with are one."""
+    steps = {i: step for i, call in enumerate(calls.all) if (step := multi_register.step_of(call, rules)) is not None}
+    pairs = {i: {(one.key, one.value) for one in step.what} for i, step in steps.items()}
+    root = _tied(pairs[i] for i, step in steps.items() if step.changes)
+    named = [(i, value) for i, some in pairs.items() for value in dict.fromkeys(map(root, some))]
+    silent = [i for i in range(len(calls)) if i not in steps]
+    return Parts(silent, [i for i, step in steps.items() if not step.changes], _grouped(named), [])
 
 
 def _apart(calls: Calls, writes: list[int], others: list[int]) -> list[int]:
@@ -195,6 +211,7 @@ def of_queue(calls: Calls, rules: Rules) -> Parts:  # noqa: ARG001 - all are cal
 PARTS: Final[Mapping[str, PartsOf]] = {
     "register": of_register,
     "cas-register": of_register,
+    "multi-register": of_multi_register,
     "kv": of_strings,
     "mutex": of_mutex,
     "fifo-queue": of_fifo,

@@ -11,10 +11,11 @@ from chaos.formats.operations import NEVER
 from chaos.models.transactions.words import MODEL, REGISTERS, UNTOLD, Do
 from checkers.anomalies.catalogue import named
 from checkers.history.kernel import Context, QueueShard
-from checkers.objects import registry
+from checkers.objects import minimise, registry
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text
 from checkers.objects.live import RULES, ObjectCheck
+from checkers.objects.placing import NAME
 from checkers.objects.rules import Budget
 from checkers.txn.live import held_to, is_read_at_last
 from checkers.txn.models import weaker
@@ -150,8 +151,13 @@ class MultiRegisterCheck(RegistersCheck):
     def judged(self, calls: Calls, budget: Budget) -> Answer:
         """Group by group: a transaction stays in one, and what is linearizable in each is so in all."""
         by_group = sorted(calls.all, key=_group)
-        own = (super(MultiRegisterCheck, self).judged(Calls(some), budget) for _, some in groupby(by_group, _group))
+        own = (self._explained(Calls(some), budget) for _, some in groupby(by_group, _group))
         return registry.merged((None, one) for one in own)
+
+    def _explained(self, calls: Calls, budget: Budget) -> Answer:
+        """What the model says of one group, shown by as little of it as is wrong."""
+        answer, check = super().judged(calls, budget), registry.MODELS[self.judge].check
+        return minimise.explained(self.judge, check, calls, RULES, answer, budget) if NAME in answer.found else answer
 
 
 def _group(call: Call) -> int:

@@ -199,7 +199,7 @@ def test_a_history_without_operations_is_valid():
 
 def model_of(name):
     first = name.partition(",")[0]
-    return {"fifo": "fifo-queue", "strings": "kv"}.get(first, first)
+    return {"fifo": "fifo-queue", "several registers": "multi-register", "strings": "kv"}.get(first, first)
 
 
 def without(calls, gone):

@@ -20,10 +20,14 @@ from checkers.history.shards import load_timeline, materialise
 pytestmark = pytest.mark.broad
 
 OF_OTHERS = (
+    "bank",
     "counter",
     "distinct-ids",
     "lease",
     "lock",
+    "long-fork",
+    "monotonic",
+    "multi-register",
     "register",
     "replica-data",
     "set",
