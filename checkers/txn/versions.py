@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.cycles.components import Arrows, closest, components, joined
+from checkers.cycles.components import Arrows, components, joined
 from checkers.history.columns import Ints
+from checkers.txn.next_touches import next_touches
 from checkers.txn.transactions import NIL, Kind, Transactions
 from checkers.txn.within import touched
 
@@ -186,44 +187,8 @@ class Versions:
 
     def _by_time(self) -> Arrows:
         """Who begins when another is over meets a key's versions after it."""
-        return self._pairs(*_next_touches(self.t, self.touches))
-
-
-def _next_touches(transactions: Transactions, by: Touches) -> tuple[Ints, Ints]:
-    """Touches of one key, one over before the other begins, and a way in real time without a third between them.
-
-    A transaction hands on what follows it for keys that it does not touch itself, as long as earlier ones may ask.
-    """
-    happened = (transactions.type != Type.FAIL).tolist()
-    own = _rows_by_key(by)
-    first: dict[int, int] = {}
-    for one, key in zip(by.transaction.tolist(), by.key.tolist(), strict=True):
-        first.setdefault(key, one)
-    near = closest(transactions.invoke, transactions.complete, transactions.type == Type.OK, np.arange(len(own)))
-    following: list[list[int]] = [[] for _ in own]
-    for a, b in zip(near.source.tolist(), near.target.tolist(), strict=True):
-        following[a].append(b)
-    later: list[dict[int, set[int]]] = [{} for _ in own]
-    pairs: list[tuple[int, int]] = []
-    # Transactions are ascending by invocation, so what follows one in real time stands behind it.
-    for one in range(len(own) - 1, -1, -1):
-        for other in following[one]:
-            there = own[other] if happened[other] else {}
-            met = [(key, {row}) for key, row in there.items()]
-            met += [(key, rows) for key, rows in later[other].items() if key not in there and first[key] <= one]
-            for key, rows in met:
-                later[one].setdefault(key, set()).update(rows)
-        pairs += [(row, after) for key, row in own[one].items() for after in later[one].get(key, ())]
-    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
-
-
-def _rows_by_key(by: Touches) -> list[dict[int, int]]:
-    """Of each transaction the touch of each key."""
-    found: list[dict[int, int]] = [{} for _ in range(by.transactions)]
-    for row, (one, key) in enumerate(zip(by.transaction.tolist(), by.key.tolist(), strict=True)):
-        found[one][key] = row
-    return found
+        t, by = self.t, self.touches
+        return self._pairs(*next_touches(t.invoke, t.complete, t.type == Type.OK, t.type != Type.FAIL, *by[1:3]))
 
 
 def _code(key: Ints, value: Ints) -> Ints:
