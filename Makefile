@@ -41,7 +41,7 @@ nightly: $(VENV)/.ready-test
 	@$(BIN)/chaos matrix smoke --store $(STORE) $(ARGS); code=$$?; \
 	echo "index.html, junit.xml and summary.md are in $(STORE)/matrix-smoke"; exit $$code
 
-# Every system with each of its workloads under one fault, about 30 minutes; FAULT is yours to change. The exit code and the
+# Every system with most of its workloads under one fault, over an hour; FAULT is yours to change. The exit code and the
 # folder are those of `chaos matrix systems`.
 FAULT ?= random-partition
 test-systems: $(VENV)/.ready-test
