@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from chaos.models.transactions.words import MODEL, Do, F
 from chaos.workload.base import Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.transactions import CHECKS, Kind, LastTransactions, TransactionLoad
+from chaos.workload.transactions import CHECKS, KeysInUse, LastTransactions, TransactionLoad
 
 
 class ListAppendWorkload:
@@ -20,7 +20,7 @@ class ListAppendWorkload:
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of transactions."""
-        return TransactionLoad(spec, self.mix, Kind(F.LIST_TXN, F.LIST_READ, Do.APPEND))
+        return TransactionLoad(spec, self.mix, KeysInUse(spec, Do.APPEND))
 
     def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
         """Every list is read once more."""

@@ -12,7 +12,8 @@ from chaos.core.rand import stream
 from chaos.models.transactions.words import CHANGES, MODEL, Do, F, Micro
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.register_groups import NEEDS, LastGroups, RegisterLoad, reads_of_group, turn_at
+from chaos.workload.register_groups import NEEDS, LastGroups, reads_of_group, turn_at
+from chaos.workload.transactions import TransactionLoad
 
 TEAM: Final = 4
 """Keys of a group, and clients that write them at most."""
@@ -52,7 +53,7 @@ class LongForkWorkload:
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of both."""
-        return RegisterLoad(spec, self.mix, _Rule(spec))
+        return TransactionLoad(spec, self.mix, _Rule(spec))
 
     def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
         """Every group is read once more."""

@@ -12,8 +12,8 @@ from chaos.core.rand import stream
 from chaos.models.transactions.words import CHANGES, MODEL, Do, F, Micro
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.register_groups import NEEDS, Numbers, RegisterLoad
-from chaos.workload.transactions import LastTransactions
+from chaos.workload.register_groups import NEEDS
+from chaos.workload.transactions import LastTransactions, Numbers, TransactionLoad
 
 BESIDE: Final = 2
 """So many registers of other clients a write reads as well."""
@@ -33,7 +33,7 @@ class MonotonicWorkload:
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of both."""
-        return RegisterLoad(spec, self.mix, _Rule(spec))
+        return TransactionLoad(spec, self.mix, _Rule(spec))
 
     def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
         """Every register is read once more."""
@@ -64,7 +64,7 @@ class _Rule:
         return (*beside, Micro(Do.WRITE, own, self._numbers.next(client)))
 
     def learn(self, op: Invocation, done: Completion) -> None:
-        """A write that is over lets its client write again, elsewhere if nobody knows what became of it."""
+        """Once a write is over its client may write again: another register, if nobody knows what became of it."""
         if op.f in CHANGES:
             self._writing.discard(op.client)
             self._generation[op.client] += done.type is Type.INFO

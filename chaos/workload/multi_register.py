@@ -12,7 +12,8 @@ from chaos.core.rand import stream
 from chaos.models.transactions.words import CHANGES, MODEL, REGISTERS, Do, F, Micro
 from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.register_groups import NEEDS, LastGroups, Numbers, RegisterLoad, turn_at
+from chaos.workload.register_groups import NEEDS, LastGroups, turn_at
+from chaos.workload.transactions import Numbers, TransactionLoad
 
 WRITES: Final = 20.0
 """About so many operations write to a group before it is retired."""
@@ -30,7 +31,7 @@ class MultiRegisterWorkload:
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of both."""
-        return RegisterLoad(spec, self.mix, _Rule(spec))
+        return TransactionLoad(spec, self.mix, _Rule(spec))
 
     def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
         """Every group is read once more."""

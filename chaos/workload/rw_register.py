@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from chaos.models.transactions.words import MODEL, Do, F
 from chaos.workload.base import Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
-from chaos.workload.transactions import CHECKS, Kind, LastTransactions, TransactionLoad
+from chaos.workload.transactions import CHECKS, KeysInUse, LastTransactions, TransactionLoad
 
 
 class RwRegisterWorkload:
@@ -20,7 +20,7 @@ class RwRegisterWorkload:
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of transactions."""
-        return TransactionLoad(spec, self.mix, Kind(F.REGISTER_TXN, F.REGISTER_READ, Do.WRITE))
+        return TransactionLoad(spec, self.mix, KeysInUse(spec, Do.WRITE))
 
     def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
         """Every register is read once more."""

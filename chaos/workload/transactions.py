@@ -1,13 +1,13 @@
-"""What the workloads ``list-append`` and ``rw-register`` have in common: which transactions are due, and last reads.
+"""What workloads of transactions have in common: which are due, what they do by a rule, and the last reads.
 
-Each space of keys has a few that are in use. A key is used for some writes and then retired for a new one, so that
-lists stay short and much is read of every key. When a key is retired depends on the clock alone: clients of all workers
-use the same keys at the same time. Elements and values are written once. A client stays in one space, so that the order
-of its transactions is an order within that space.
+A client stays in one space of keys, so that the order of its transactions is an order within that space. Of
+``list-append`` and ``rw-register`` each space has a few keys that are in use. A key is used for some writes and then
+retired for a new one, so that lists stay short and much is read of every key. When a key is retired depends on the
+clock alone: clients of all workers use the same keys at the same time. Elements and values are written once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Protocol
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Completion, Invocation, Word
@@ -30,12 +30,21 @@ READ_AT_ONCE: Final = 16
 """Keys that one final transaction reads."""
 
 
-class Kind(NamedTuple):
-    """What a workload's transactions are: the words that change and that only read, and how they write."""
+class Rule(Protocol):
+    """What a workload asks for."""
 
-    txn: Word
-    read: Word
-    write: Do
+    def micros(self, arrival: Arrival, written_per_s: float) -> Sequence[Micro]:
+        """The micro-operations of what is due; none if nothing is to be asked.
+
+        Args:
+            arrival: what is due; its key is the client's space.
+            written_per_s: how many operations that write are due in one space, of all workers.
+        """
+        ...
+
+    def learn(self, op: Invocation, done: Completion) -> None:
+        """Hear what became of an operation."""
+        ...
 
 
 class TransactionLoad:
@@ -44,29 +53,28 @@ class TransactionLoad:
     Args:
         spec: what they are drawn from.
         mix: how many of each word.
-        kind: what they do.
+        rule: what they do.
     """
 
-    def __init__(self, spec: LoadSpec, mix: Mapping[Any, float], kind: Kind) -> None:
-        self._spec, self._kind = spec, kind
-        self._written_per_s = mix[kind.txn] * WRITES_OF_TXN / spec.keys
+    def __init__(self, spec: LoadSpec, mix: Mapping[Any, float], rule: Rule) -> None:
+        self._spec, self._rule = spec, rule
+        self._written_of_rate = sum(share for f, share in mix.items() if f in CHANGES) / spec.keys
         self._loop = OpenLoop(spec, mix, CHANGES)
-        self._draws = stream(spec.seed, "micro")
-        self._written = [0] * spec.clients
-        self._life_ns = NS_PER_S
+        self._written_per_s = 1.0
         self._highest: dict[int, int] = {}
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """An open loop; each client in its space."""
         if clients and rate > 0:
-            written_per_s = rate * self._spec.clients / len(clients) * self._written_per_s
-            self._life_ns = max(1, int(WRITES_OF_KEY * IN_USE / written_per_s * NS_PER_S))
+            self._written_per_s = rate * self._spec.clients / len(clients) * self._written_of_rate
         for one in self._loop.arrivals(clients, rate):
             yield one._replace(key=one.client % self._spec.keys)
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
-        """What to ask for this arrival."""
-        micros = tuple(self._micros(arrival))
+        """What to ask for this arrival; None if the rule asks nothing."""
+        micros = tuple(self._rule.micros(arrival, self._written_per_s))
+        if not micros:
+            return None
         self._highest[arrival.key] = max(self._highest.get(arrival.key, 0), *(one.key for one in micros))
         return Invocation(
             process=process,
@@ -78,31 +86,63 @@ class TransactionLoad:
         )
 
     def learn(self, op: Invocation, done: Completion) -> None:
-        """No answer changes what is asked next."""
+        """The rule hears it."""
+        self._rule.learn(op, done)
 
     def notes(self) -> Mapping[int, Any]:
         """By space the highest key that was used."""
         return dict(self._highest)
 
-    def _micros(self, arrival: Arrival) -> Iterator[Micro]:
+
+class Numbers:
+    """Gives each client the next of its own numbers, so that nobody writes a value again.
+
+    Args:
+        clients: how many there are in all.
+    """
+
+    def __init__(self, clients: int) -> None:
+        self._written = [0] * clients
+
+    def next(self, client: int) -> int:
+        """The client's next number, from 0; those of a client ascend."""
+        self._written[client] += 1
+        return (self._written[client] - 1) * len(self._written) + client
+
+
+class KeysInUse:
+    """The rule of ``list-append`` and ``rw-register``: up to four reads and writes of the keys that are in use.
+
+    Args:
+        spec: what they are drawn from.
+        write: how a transaction writes.
+    """
+
+    def __init__(self, spec: LoadSpec, write: Do) -> None:
+        self._write = write
+        self._draws = stream(spec.seed, "micro")
+        self._numbers = Numbers(spec.clients)
+
+    def micros(self, arrival: Arrival, written_per_s: float) -> Sequence[Micro]:
         """One to four; of registers none is written twice, which some systems refuse."""
-        count = self._draws.randint(1, LONGEST)
-        writes = [arrival.f is self._kind.txn and self._draws.random() < 1 / 2 for _ in range(count)]
-        if arrival.f is self._kind.txn:
+        life_ns = max(1, int(WRITES_OF_KEY * IN_USE / (written_per_s * WRITES_OF_TXN) * NS_PER_S))
+        count, changes = self._draws.randint(1, LONGEST), arrival.f in CHANGES
+        writes = [changes and self._draws.random() < 1 / 2 for _ in range(count)]
+        if changes:
             writes[self._draws.randrange(count)] = True
+        found: list[Micro] = []
         written: set[int] = set()
         for is_write in writes:
-            key = key_at(self._draws.randrange(IN_USE), arrival.at_ns, self._life_ns)
-            if is_write and not (self._kind.write is Do.WRITE and key in written):
+            key = key_at(self._draws.randrange(IN_USE), arrival.at_ns, life_ns)
+            if is_write and not (self._write is Do.WRITE and key in written):
                 written.add(key)
-                yield Micro(self._kind.write, key, self._number(arrival.client))
+                found.append(Micro(self._write, key, self._numbers.next(arrival.client)))
             else:
-                yield Micro(Do.READ, key)
+                found.append(Micro(Do.READ, key))
+        return found
 
-    def _number(self, client: int) -> int:
-        """The client's next number; nobody else has it."""
-        self._written[client] += 1
-        return (self._written[client] - 1) * self._spec.clients + client
+    def learn(self, op: Invocation, done: Completion) -> None:
+        """No answer changes what is asked next."""
 
 
 def key_at(slot: int, at_ns: int, life_ns: int) -> int:
