@@ -1,7 +1,7 @@
 """The program that the fault backlog puts on hosts: connections that fill the queue of a port, and stay half-open.
 
 Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.connections.backlog``; its one argument is
-JSON, or the name of a file with it::
+JSON::
 
     {"do": "find", "pid": 71}                                       -> [7000], the TCP ports on which it listens
     {"do": "look", "pid": 71, "ports": [7000]}                      -> {"half": 129, "options": [0]}
@@ -212,10 +212,6 @@ def main(orders: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     try:
-        text = sys.argv[1]
-        if not text.startswith("{"):
-            with open(text, encoding="utf-8") as given:  # noqa: PTH123
-                text = given.read()
-        main(json.loads(text))
+        main(json.loads(sys.argv[1]))
     except OSError as error:
         sys.exit(str(error))

@@ -1,7 +1,7 @@
 """The program that the fault conntrack puts on hosts: entries that fill the kernel's table of connections.
 
 Plain standard library, fed to ``python3 -I -S -`` by ``nemesis.faults.connections.conntrack``; its one argument is
-JSON, or the name of a file with it::
+JSON::
 
     {"do": "fill", "mark": 123456, "most": 300000, "pid_file": "…"}    -> nothing, once the table is full
     {"do": "back", "mark": 123456}                                     -> nothing: all entries of that mark are removed
@@ -182,10 +182,6 @@ def main(orders: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     try:
-        text = sys.argv[1]
-        if not text.startswith("{"):
-            with open(text, encoding="utf-8") as given:  # noqa: PTH123
-                text = given.read()
-        main(json.loads(text))
+        main(json.loads(sys.argv[1]))
     except OSError as error:
         sys.exit(str(error))

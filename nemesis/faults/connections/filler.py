@@ -12,15 +12,15 @@ from cluster.host import Host
 from nemesis.faults.links.kept_change import Command
 
 # $1 where the pid is, and beside it the program and its orders.
-_FILL: Final = 'exec python3 -I -S "$1.py" "$1.fill"'
+_FILL: Final = 'exec python3 -I -S "$1.py" "$(cat "$1.fill")"'
 _BACK: Final = """\
 [ -f "$1.py" ] || exit 0
-if [ -f "$1" ] && read -r pid < "$1" && grep -qsaF -e "$1.fill" "/proc/$pid/cmdline"; then
+if [ -f "$1" ] && read -r pid < "$1" && grep -qsaF -e "$1.py" "/proc/$pid/cmdline"; then
   kill -TERM "$pid"; left=100
   while [ -d "/proc/$pid" ] && [ "$left" -gt 0 ]; do sleep 0.05; left=$((left - 1)); done
   [ ! -d "/proc/$pid" ] || kill -KILL "$pid"
 fi
-python3 -I -S "$1.py" "$1.back" && rm -f "$1" "$1.py" "$1.fill" "$1.back"
+python3 -I -S "$1.py" "$(cat "$1.back")" && rm -f "$1" "$1.py" "$1.fill" "$1.back"
 """
 
 
@@ -32,7 +32,7 @@ def filler(
     Args:
         host: where.
         file: where its pid will be; the names of its files begin so.
-        program: it takes the name of a file with JSON as its only argument.
+        program: it takes JSON as its only argument.
         fill: its orders; it is told its ``pid_file`` as well, and goes on in the background until SIGTERM.
         back: its orders once it has ended, fine to be followed again.
     """

@@ -27,7 +27,7 @@ threading.Event().wait()
 """
 FILLER = """
 import json, os, sys, time
-orders = json.load(open(sys.argv[1]))
+orders = json.loads(sys.argv[1])
 if "pid_file" in orders:
     if os.fork():
         sys.exit()
