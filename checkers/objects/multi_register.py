@@ -71,7 +71,7 @@ class MultiRegisterSpec:
         return frozenset(held.items())
 
     def onward(self, before: State, after: State, left: Left) -> Any:
-        """A value that somebody still needs must not be left if nobody brings it back."""
+        """None if a value is overwritten that is still to be read, and nobody is left who would write it again."""
         new = dict(after)
         for pair in self._left_behind(dict(before), new):
             seeker = next((i for i in self._seekers.get(pair, ()) if not left.taken(i)), -1)

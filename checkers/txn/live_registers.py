@@ -177,7 +177,7 @@ def _behind(told: list[Micro]) -> dict[int, int]:
 
 
 def strange_reads(calls: Calls) -> Answer:
-    """Reads of keys that are written once: of a write that failed for certain, or of one that nobody tried."""
+    """Reads that found the value of a write that had certainly failed, or a value that nobody tried to write."""
     writers = {(key, value): call for call in calls.all for word, key, value in call.argument if word == "w"}
     found: dict[str, Found] = {}
     for call in calls.all:

@@ -1,7 +1,7 @@
 """The model ``bank``: accounts per key between which money is moved, and reads of all of them at one moment.
 
-Every account holds ``OPENING`` at first: nobody has to write it down before the load, and clients take an account that
-is not there for one that holds this.
+Every account holds ``OPENING`` at first. Nobody writes that before the load: a client that finds no account goes by
+this balance.
 """
 
 from array import array

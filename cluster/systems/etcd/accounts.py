@@ -26,7 +26,8 @@ class Accounts:
         """Move money, or read all accounts.
 
         Raises:
-            Definite: it was not done. Indefinite: nobody knows.
+            Definite: it was not done.
+            Indefinite: nobody knows whether it was.
         """
         accounts = range(ACCOUNTS) if op.f is F.READ else (op.argument.source, op.argument.target)
         keys = {account: f"{self._prefix}/accounts/{op.key}/{account}".encode() for account in accounts}

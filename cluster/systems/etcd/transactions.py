@@ -117,7 +117,7 @@ async def held_at_once(gateway: Gateway, keys: Mapping[int, bytes], deadline_ns:
         serializable: whether the member answers from its own copy.
 
     Raises:
-        Definite: nobody said.
+        Definite: there was no answer, or one that cannot be read.
     """
     ranges = [ranged(key, serializable=serializable) for key in keys.values()]
     try:

@@ -34,7 +34,8 @@ class Accounts:
         """Move money, or read all accounts.
 
         Raises:
-            Definite: it was not done. Indefinite: nobody knows.
+            Definite: it was not done.
+            Indefinite: nobody knows whether it was.
         """
         accounts = range(ACCOUNTS) if op.f is F.READ else (op.argument.source, op.argument.target)
         paths = {account: f"{self._root}/{KIND}/{op.key}/{account}" for account in accounts}

@@ -130,6 +130,10 @@ def test_a_part_that_could_end_too_late_does_not_begin_and_may_not_be_owed(ci, p
         "ci: left out at turn 0: nothing; DUE, AND FOUND NO TIME: long; next time: .ci/parts.py next --part long"
     )
     assert "ci: short: 1.0 of 5 minutes, 3 passed in 1s" in lines
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert f"ci: at commit {commit}" in lines
 
 
 def test_what_is_owed_comes_first_whatever_its_turn(ci, plan):
