@@ -25,14 +25,15 @@ lint: $(VENV)/.ready-test
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
-# The unit part first: what can fail in two minutes should. It and the tests of hosts wait half of their time, so they have more
-# workers than cores. Of real clusters the tests of one file stay together: they share what is up.
+# The unit part first: what can fail in two minutes should. It and the tests of hosts wait half of their time, and real
+# clusters a third, so they have more workers than cores. Of real clusters the tests of one file stay together: they
+# share what is up.
 UNIT := not e2e and not spark and not controls and not backends and not longer
 test: lint
 	$(BIN)/python -m pytest --durations 12 -n $$((2 * $$(nproc))) -m "$(UNIT) and not broad" tests/unit
 	$(BIN)/python -m pytest --durations 12 -n auto -m "$(UNIT) and broad" tests/unit tests/property
 	$(BIN)/python -m pytest --durations 12 -n $$((2 * $$(nproc))) -m "e2e and not longer" tests/e2e_hosts
-	$(BIN)/python -m pytest --durations 12 -n auto --dist loadfile -m "(e2e or spark) and not controls and not backends and not longer" --ignore tests/e2e_hosts --ignore tests/property
+	$(BIN)/python -m pytest --durations 12 -n $$((3 * $$(nproc) / 2)) --dist loadfile -m "(e2e or spark) and not controls and not backends and not longer" --ignore tests/e2e_hosts --ignore tests/property
 
 # Three systems under three kinds of fault, about 25 minutes. It leaves one page, one JUnit file and one summary in the
 # folder that it prints last; the same command goes on where it was cut off that day. STORE and ARGS are yours to change.
