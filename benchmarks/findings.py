@@ -1,15 +1,16 @@
 """What was found in real systems: runs each finding's command over seeds and writes docs/results/findings.md.
 
-    .venv/bin/python benchmarks/findings.py run [--only NAME] [--seeds 1-5] [--store DIR]
+    .venv/bin/python benchmarks/findings.py run [--stale] [--only NAME ...] [--seeds 1-5] [--most N] [--store DIR]
     .venv/bin/python benchmarks/findings.py run --only NAME --matrix-run ID
     .venv/bin/python benchmarks/findings.py render
 
-Rows go to docs/data/findings.jsonl; ``render`` is a pure function of that file, of the texts below and of the
-fingerprints of the code.
+Rows go to docs/data/findings.jsonl, one a run, as soon as it has ended; runs that have a row are left out, so the command
+can be cut off and given again. ``render`` is a pure function of that file, of the texts in ``found`` and of the fingerprints
+of the code.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,12 +67,12 @@ def _system(command: str) -> str:
     return words[words.index("--system") + 1]
 
 
-def jobs_of(only: str | None, seeds: Sequence[int]) -> list[Job]:
-    """The runs of the findings that a run can show, each with its control."""
+def jobs_of(only: Collection[str], seeds: Sequence[int]) -> list[Job]:
+    """The runs of the findings that a run can show, each with its control; of those named, or of all."""
     return [
         Job({"finding": finding.name, "command": filled}, filled, _system(filled))
         for finding in findings()
-        if not finding.seen and only in (None, finding.name)
+        if not finding.seen and (not only or finding.name in only)
         for command in filter(None, (finding.command, finding.control))
         for filled in (command.format(seed=seed) for seed in finding.seeds or seeds)
     ]
@@ -95,6 +96,32 @@ def take(name: str, run: str, store: Path) -> None:
 
 def _is_control(finding: Finding, row: Row) -> bool:
     return bool(finding.control) and row["command"] == finding.control.format(seed=row["seed"])
+
+
+def _caught(finding: Finding, row: Row) -> bool:
+    return row["exit"] == 1 and bool(row["anomalies"].get(finding.anomaly))
+
+
+def _of(found: int, rows: Sequence[Row]) -> str:
+    return f"{found} of {len(rows)}" if rows else "not run yet"
+
+
+def summary(every: Sequence[Finding], rows: Sequence[Row]) -> list[str]:
+    """A line for each finding that a run can show: in how many runs it was caught, and how many controls were valid."""
+    lines = [
+        "A run counts as caught if its verdict is FAIL and names the anomaly; a control, if its verdict is PASS.",
+        "",
+        "| finding | anomaly | caught | controls valid |",
+        "|---|---|---|---|",
+    ]
+    for finding in (one for one in every if not one.seen):
+        mine = [row for row in rows if row["finding"] == finding.name]
+        beside = [row for row in mine if _is_control(finding, row)]
+        shows = [row for row in mine if not _is_control(finding, row)]
+        caught = _of(sum(_caught(finding, row) for row in shows), shows)
+        valid = _of(sum(row["valid"] is True for row in beside), beside) if finding.control else "none"
+        lines.append(f"| {finding.title} | `{finding.anomaly}` | {caught} | {valid} |")
+    return [*lines, ""]
 
 
 def _table(finding: Finding, rows: Sequence[Row], now: Code | None) -> Iterator[str]:
@@ -146,6 +173,7 @@ def page(rows: Sequence[Row], now: Code | None = None) -> str:
         ),
         "",
         *about_age(rows, now),
+        *summary(findings(), counted(rows)),
     ]
     for finding in findings():
         mine = sorted((row for row in counted(rows) if row["finding"] == finding.name), key=lambda row: row["seed"])
@@ -157,11 +185,15 @@ def page(rows: Sequence[Row], now: Code | None = None) -> str:
 def main() -> None:
     """Parse and act."""
     options = parser(__doc__, "1-5")
-    options.add_argument("--only", choices=[finding.name for finding in findings()])
+    options.add_argument(
+        "--only", action="append", default=[], choices=[finding.name for finding in findings()], metavar="NAME"
+    )
     options.add_argument("--matrix-run", help="take this run of docs/data/rocketmq.jsonl for --only; run nothing")
     args = options.parse_args()
+    if args.matrix_run and len(args.only) != 1:
+        options.error("--matrix-run needs one --only NAME: the finding that it shows")
     if args.what == "run" and args.matrix_run:
-        take(args.only, args.matrix_run, args.store)
+        take(args.only[0], args.matrix_run, args.store)
     elif args.what == "run":
         run_series(ROWS, jobs_of(args.only, args.seeds), args, told)
     PAGE.write_text(page(stored(ROWS)))

@@ -1,6 +1,7 @@
 """Findings: each is read whole from its file, and its page tells runs and controls apart."""
 
 import importlib
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ from repository import ROOT
 
 from chaos.plugins import load
 from checkers.anomalies.catalogue import built_in
+
+FILE = re.compile(r" -d (\S+)")
 
 
 @pytest.fixture
@@ -44,16 +47,21 @@ def test_each_finding_names_a_system_an_anomaly_and_is_alone_with_its_name(findi
             assert "--seed {seed}" in command, one.name
             load("systems", findings._system(command))
             assert one.anomaly in built_in(), one.name
+            steps = FILE.search(command)
+            assert steps is None or (ROOT / steps[1]).is_file(), one.name
 
 
 def test_runs_and_controls_are_jobs_of_their_own_system(findings):
-    jobs = findings.jobs_of("redis-lost-at-failover", [3])
+    jobs = findings.jobs_of(["redis-lost-at-failover"], [3])
     assert [(job.system, job.key["command"].endswith("--seed 3")) for job in jobs] == [("redis", True)] * 2
     assert ["client.wait=2" in job.command for job in jobs] == [False, True]
+    assert {job.key["finding"] for job in findings.jobs_of([], [3])} == {
+        one.name for one in findings.findings() if one.command
+    }
 
 
-def test_a_page_shows_the_control_beside_the_finding_and_a_history_of_the_finding_alone(findings):
-    one = findings.Finding(
+def lost(findings):
+    return findings.Finding(
         name="one",
         title="Lost",
         text="It is lost.",
@@ -62,6 +70,21 @@ def test_a_page_shows_the_control_beside_the_finding_and_a_history_of_the_findin
         control="chaos run --system redis --set client.wait=2 --seed {seed}",
         repaired="clients wait",
     )
+
+
+def test_caught_is_a_fail_that_names_the_anomaly_and_a_valid_control_is_a_pass(findings):
+    one = lost(findings)
+    shown = [row(one.command.format(seed=1), 1, 5, 1), row(one.command.format(seed=2), 0, 5, 2)]
+    others = [row(one.command.format(seed=3), 1, 0, 3), row(one.control.format(seed=1), 0, 0, 1)]
+    unknown = row(one.control.format(seed=2), 2, 0, 2) | {"valid": "unknown"}
+    assert "| Lost | `lost-write` | 1 of 3 | 1 of 2 |" in findings.summary([one], [*shown, *others, unknown])
+    assert "| Lost | `lost-write` | not run yet | not run yet |" in findings.summary([one], [])
+    once = findings.Finding(name="two", title="Once", text="Once.", seen=("a line",))
+    assert not any("Once" in line for line in findings.summary([once], []))
+
+
+def test_a_page_shows_the_control_beside_the_finding_and_a_history_of_the_finding_alone(findings):
+    one = lost(findings)
     rows = [row(one.command.format(seed=1), 1, 5), row(one.control.format(seed=1), 0, 0)]
     said = "\n".join(findings.section(one, rows, {}))
     shown, _, beside = said.partition("Control: clients wait.")
