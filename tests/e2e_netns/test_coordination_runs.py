@@ -23,7 +23,7 @@ def test_ids_are_given_once(system, tmp_path):
     assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
 
 
-LOCKS = ("--workload", "lock", "--fault-interval", "6", "--fault-duration", "6", "--time-limit", "40")
+LOCKS = ("--workload", "lock", "--fault-interval", "6", "--fault-duration", "8", "--time-limit", "42")
 PAUSED = {
     "etcd": ("--nemesis", "minor-suspend"),
     "redis": ("--set", "cluster.mode=single", "--nemesis", "all-suspend"),
