@@ -23,7 +23,7 @@ def test_ids_are_given_once(system, tmp_path):
     assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
 
 
-LOCKS = ("--workload", "lock", "--fault-interval", "6", "--fault-duration", "8", "--time-limit", "42")
+LOCKS = ("--workload", "lock", "--fault-interval", "6", "--fault-duration", "8", "--time-limit", "28")
 PAUSED = {
     "etcd": ("--nemesis", "minor-suspend"),
     "redis": ("--set", "cluster.mode=single", "--nemesis", "all-suspend"),
@@ -41,9 +41,8 @@ def test_fencing_stops_holders_of_the_past(system, tmp_path):
     assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
 
 
-@pytest.mark.parametrize("system", PAUSED)
-def test_without_fencing_a_holder_of_the_past_writes(system, tmp_path):
-    unsafe = ("--set", "client.fencing=false")
-    code, results, said = run(tmp_path, "--system", system, *PAUSED[system], *LOCKS, *unsafe)
+def test_without_fencing_a_holder_of_the_past_writes(tmp_path):
+    """What a holder asked for waits at its server, which stands still for longer than the lock is granted."""
+    code, results, said = run(tmp_path, "--system", "etcd", *PAUSED["etcd"], *LOCKS, "--set", "client.fencing=false")
     assert code == 1, said
     assert results["anomalies"]["write-after-loss"]["examples"][0]["ops"], "both writes are shown"
