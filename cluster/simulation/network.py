@@ -39,7 +39,10 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def weather_of(seed: int) -> Weather:
-    """Drawn: half of all seeds have a network that repeats and overtakes, half slow disks, half clocks that drift."""
+    """Drawn: half of all seeds have a network that repeats and overtakes, half disks that stall, half clocks that drift.
+
+    Disks take a hundred times as long as messages with a quarter of all seeds, so a crash finds much that is not durable.
+    """
     draw = Random(f"{seed}/weather")
     rough, slow, drifting = (draw.random() < 0.5 for _ in range(3))  # noqa: PLR2004 - half of them
     return Weather(
@@ -49,6 +52,7 @@ def weather_of(seed: int) -> Weather:
         late_ms=draw.choice((5.0, 50.0)),
         slow_sync=draw.choice((0.002, 0.02)) if slow else 0.0,
         drift=draw.choice((0.0001, 0.01)) if drifting else 0.0,
+        disk_ms=draw.choice((*[(0.5, 3.0)] * 3, (10.0, 60.0))),
     )
 
 
