@@ -26,7 +26,7 @@ ROWS = DATA / "ci.jsonl"
 PAGE = ROOT / "docs" / "results" / "ci.md"
 COMMIT = re.compile(r"^ci: at commit ([0-9a-f]+)$", re.MULTILINE)
 MEASURED = re.compile(r"^ci: (?P<part>[\w-]+): (?P<minutes>[\d.]+) of [\d.]+ minutes, (?P<closing>.*)$", re.MULTILINE)
-MARGIN = 1.1
+MARGIN = 1.05
 """A part's budget is at least so many times what it took."""
 
 ABOUT = """\
