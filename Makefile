@@ -25,14 +25,22 @@ lint: $(VENV)/.ready-test
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
-# The unit part first: what can fail in two minutes should. It and the tests of hosts wait half of their time, and real
-# clusters a third, so they have more workers than cores. Of real clusters the tests of one file stay together: they
-# share what is up.
+# Importing compiles: packages after a fresh install, and tests, which pytest writes anew first. Each worker would do all
+# of it for itself; one process does it while mypy leaves the other core idle.
+.PHONY: collect
+collect: $(VENV)/.ready-test
+	@said=$$($(BIN)/python -m pytest --collect-only -qq tests) || { echo "$$said"; exit 1; }
+
+# The unit part first: what can fail in two minutes should. It, whole runs of a fake system and the tests of hosts wait
+# half of their time, and real clusters a third, so they have more workers than cores; who has done its share takes of
+# another's. Of real clusters the tests of one file stay together: they share what is up.
 UNIT := not e2e and not spark and not controls and not backends and not longer
-test: lint
-	$(BIN)/python -m pytest --durations 12 -n $$((2 * $$(nproc))) -m "$(UNIT) and not broad" tests/unit
-	$(BIN)/python -m pytest --durations 12 -n auto -m "$(UNIT) and broad" tests/unit tests/property
-	$(BIN)/python -m pytest --durations 12 -n $$((2 * $$(nproc))) -m "e2e and not longer" tests/e2e_hosts
+MANY := --durations 12 -n $$((2 * $$(nproc))) --dist worksteal
+test: $(VENV)/.ready-test
+	@$(MAKE) --no-print-directory -j2 lint collect
+	$(BIN)/python -m pytest $(MANY) -m "$(UNIT) and not broad" tests/unit
+	$(BIN)/python -m pytest $(MANY) -m "$(UNIT) and broad" tests/unit tests/property
+	$(BIN)/python -m pytest $(MANY) -m "e2e and not longer" tests/e2e_hosts
 	$(BIN)/python -m pytest --durations 12 -n $$((3 * $$(nproc) / 2)) --dist loadfile -m "(e2e or spark) and not controls and not backends and not longer" --ignore tests/e2e_hosts --ignore tests/property
 
 # Three systems under three kinds of fault, about 25 minutes. It leaves one page, one JUnit file and one summary in the
@@ -73,7 +81,7 @@ clean-runs: $(VENV)/.ready-test
 	$(BIN)/python benchmarks/minimq_clean.py run --stale --jobs $(JOBS)
 
 # Pages under docs/ again, from their rows under docs/data and today's code: a row that the code has outgrown is marked.
-PAGES := rocketmq_matrix findings minimq_bugs minimq_clean minimq_figures backends progress bench rocketmq_raft dispatch systems ci_minutes
+PAGES := rocketmq_matrix findings minimq_bugs minimq_clean minimq_figures simulated_bugs backends progress bench rocketmq_raft dispatch systems ci_minutes
 pages: $(VENV)/.ready-test
 	@for page in $(PAGES); do $(BIN)/python benchmarks/$$page.py render || exit; done
 

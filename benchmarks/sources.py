@@ -7,9 +7,10 @@ it. So a fingerprint follows imports, inside the rooms that are named beside it,
 import ast
 import hashlib
 import io
+import os
 import tokenize
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,6 +35,10 @@ PAGES_ONLY = frozenset({"nemesis/faults/faults_page.py"})
 """Words of the documentation about every fault."""
 
 _BETWEEN_STATEMENTS = {tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
+
+
+Read = Callable[[Path], bytes]
+"""How the content of a file is had."""
 
 
 class Source(NamedTuple):
@@ -130,6 +135,7 @@ def sources() -> Mapping[str, Source]:
         found[checks] = _checks(workload)
     rooms = ("*.py", "agent", "hosts", "network", "nodes")
     found["hosts"] = Source(tuple(f"cluster/{room}" for room in rooms))
+    found["simulation"] = Source(("cluster/simulation",))
     found["engines"] = Source(("checkers", "spark_checkers", "chaos/core"))
     return found
 
@@ -146,12 +152,25 @@ def deciding(system: str, workload: str, *nemeses: str) -> tuple[str, ...]:
 
 def _files(patterns: Iterable[str], root: Path) -> set[Path]:
     """The files that patterns name."""
-    paths = {path for pattern in patterns for found in root.glob(pattern) for path in [found, *found.rglob("*")]}
-    return {path for path in paths if path.is_file() and "__pycache__" not in path.parts}
+    found = {path for pattern in patterns for path in root.glob(pattern)}
+    folders = {path for path in found if path.is_dir()}
+    below = (each for path in folders for each in os.walk(path) if "__pycache__" not in each[0])
+    return (found - folders) | {Path(folder, name) for folder, _, names in below for name in names}
+
+
+def _statements(module: ast.Module) -> Iterator[ast.AST]:
+    """Every statement, however deep in others; expressions hold none."""
+    ahead: list[ast.AST] = [module]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, ())
+            ahead += inner if isinstance(inner, list) else ()
 
 
 def _names(source: bytes) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in _statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -176,15 +195,15 @@ def _package(path: Path) -> Path:
     return next(folder for folder in path.parents if (folder / "__init__.py").exists())
 
 
-def files_of(source: Source, root: Path = ROOT) -> list[Path]:
+def files_of(source: Source, root: Path = ROOT, read: Read = Path.read_bytes) -> list[Path]:
     """The files of a source, sorted."""
     found = _files(source.roots, root)
-    rooms = [root / room for room in source.rooms]
+    rooms = tuple(f"{room.replace('/', '.')}." for room in source.rooms)
     ahead = [path for path in found if path.suffix == ".py"]
     while ahead:
-        for name in _imported(ahead.pop().read_bytes()):
+        for name in filter(lambda name: name.startswith(rooms), _imported(read(ahead.pop()))):
             path = root / f"{name.replace('.', '/')}.py"
-            if path not in found and path.is_file() and any(path.is_relative_to(room) for room in rooms):
+            if path not in found and path.is_file():
                 found.add(path)
                 ahead.append(path)
     if source.beside:
@@ -215,16 +234,17 @@ def _hash(content: bytes, suffix: str) -> bytes:
     return hashlib.sha256(code_only(content) if suffix == ".py" else content).digest()
 
 
-def fingerprint(source: Source, root: Path = ROOT) -> str:
+def fingerprint(source: Source, root: Path = ROOT, read: Read = Path.read_bytes) -> str:
     """A hash of the files of a source, by path and content."""
     digest = hashlib.sha256()
-    for path in files_of(source, root):
+    for path in files_of(source, root, read):
         digest.update(str(path.relative_to(root)).encode() + b"\0")
-        digest.update(_hash(path.read_bytes(), path.suffix))
+        digest.update(_hash(read(path), path.suffix))
     return digest.hexdigest()[:HASH_CHARACTERS]
 
 
 @cache
 def today() -> dict[str, str]:
     """The fingerprints of the code that is here now, by the name of the source."""
-    return {name: fingerprint(source) for name, source in sources().items()}
+    read = cache(Path.read_bytes)  # most files are in many sources
+    return {name: fingerprint(source, ROOT, read) for name, source in sources().items()}

@@ -64,8 +64,9 @@ class Clue(msgspec.Struct, frozen=True, kw_only=True):
 class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the fault table.
 
-    ``state``: proven, unproven, skipped, not reached. ``heal``: healed, not healed, healing not recorded, or
-    empty where nothing was done. ``folded``: left out until somebody asks for all of them.
+    ``state``: proven, unproven, skipped, not reached. ``heal``: healed, not healed, healing not recorded, or empty
+    where nothing was done. ``rto_of``: the kinds of operation that ``rto`` is of. ``folded``: left out until somebody
+    asks for all of them.
     """
 
     id: int
@@ -81,6 +82,7 @@ class FaultRow(msgspec.Struct, frozen=True, kw_only=True):
     end: float | None
     errors: int
     rto: str
+    rto_of: str
     rto_tone: str
     lost: int
     lost_span: str
@@ -223,7 +225,7 @@ class ReportData(msgspec.Struct, frozen=True, kw_only=True):
     thresholds: tuple[ThresholdRow, ...]
     checks: tuple[CheckRow, ...]
     declined: tuple[tuple[str, str], ...]
-    engine: str
+    engine_note: str
     charts: Charts
     points: Packed
     shown: int

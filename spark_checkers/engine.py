@@ -7,6 +7,7 @@ stream (a test makes every reader and check raise in the driver).
 
 import pickle
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from checkers.imported.options import Question
 from spark_checkers.files import judged, room_for, verdicts
 from spark_checkers.rounds import performed
 from spark_checkers.session import session
-from spark_checkers.tasks import TASKS, Failed, Task, error_of
+from spark_checkers.tasks import TASKS, Failed, Task, error_of, load_checks
 
 
 def _run(tasks: Sequence[Task]) -> list[Any]:
@@ -44,6 +45,21 @@ def _run(tasks: Sequence[Task]) -> list[Any]:
         return pa.table(columns, schema=TASKS)
 
     return performed(len(tasks), table, [task.limit_s for task in tasks])
+
+
+def warm_up(places: Sequence[str]) -> None:
+    """Do the first job of the session, which takes ten times as long as a later one, before anybody waits for it.
+
+    The JVM loads what carries tasks, and a Python worker per core what judges. Workers without work end after a minute.
+
+    Args:
+        places: where the checks are, ``module:Class``.
+
+    Raises:
+        CapabilityError: Spark cannot run here.
+    """
+    load = pickle.dumps(partial(load_checks, tuple(places)))
+    _run([Task("load", Path.cwd(), number, load) for number in range(session().sparkContext.defaultParallelism)])
 
 
 _Found = tuple[Context, list[int]] | Failed | ChaosError

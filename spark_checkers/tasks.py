@@ -6,7 +6,7 @@ kill a job: it travels as a value, and the driver tries again or raises it.
 
 import pickle
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -91,6 +91,14 @@ def perform(kind: str, history: Place, key: int, context: Any) -> Any:
         )
     begin()
     return examined(history, duty, keys)
+
+
+def load_checks(places: Sequence[str]) -> None:
+    """Load checks by their places, ``module:Class``, in the process that performs this."""
+    from checkers.engine.installed_checks import instance
+
+    for one in places:
+        instance(one)
 
 
 def answer(kind: str, folder: str, key: int, context: bytes) -> bytes:

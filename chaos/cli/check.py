@@ -316,7 +316,11 @@ def _file(text: str, *, far: bool) -> Place | ChaosError:
     """Where a file is, if it is there. ``far``: only executors of a cluster may see it; they say so if they do not."""
     try:
         where = place(text)
-        return where if far or where.is_file() else HistoryError(f"{text}: there is no such file")
+        if far or where.is_file():
+            return where
+        is_folder = isinstance(where, Path) and where.is_dir()
+        fault = "a folder, not a file; leave out --format for a run folder" if is_folder else "there is no such file"
+        return HistoryError(f"{text}: {fault}")
     except ChaosError as error:
         return error
     except OSError as error:

@@ -8,7 +8,7 @@ import msgspec
 
 from chaos.core.errors import HistoryError
 from chaos.core.gate import Gates
-from chaos.core.manifest import check_document, write_checked
+from chaos.core.manifest import check_document, copy_again, write_checked
 from chaos.core.storage_path import Place
 
 SCHEMA_VERSION: Final = 4
@@ -190,6 +190,10 @@ class _Written(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
+_BEGINNING: Final = b'{\n "id":'
+"""With what each ``run.json`` of ours begins."""
+
+
 def read_run(folder: Place) -> RunInfo:
     """Read ``run.json`` of a run folder.
 
@@ -210,9 +214,19 @@ def read_run(folder: Place) -> RunInfo:
     except FileNotFoundError:
         raise HistoryError(f"{folder}: no run.json; name a run folder that `chaos run` made") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise HistoryError(f"{path}: {error}") from None
+        raise HistoryError(_unreadable(path, data, error)) from None
     check_document(path, data, must=run.status != FOREIGN)
     return run
+
+
+def _unreadable(path: Place, data: bytes, error: Exception) -> str:
+    """Why a ``run.json`` cannot be read, and what to do: it is damaged, or another program wrote it."""
+    name_another = "name a run folder that `chaos run` made"
+    if data.startswith(_BEGINNING):
+        return f"{path} is damaged: {error}; {copy_again(path)}"
+    if isinstance(error, msgspec.ValidationError):
+        return f"{path} was not written by chaos: {error}; {name_another}"
+    return f"{path} is no JSON: {error}; {copy_again(path)}, or {name_another}"
 
 
 def write_run(folder: Path, run: RunInfo) -> None:

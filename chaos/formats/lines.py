@@ -50,7 +50,14 @@ class Lines(Generic[T]):
                         if not ended:
                             self.cut_off = f"the file ends within line {number}; what precedes it was read"
                             return
-                        raise HistoryError(f"{self.path}:{number}: {error}") from error
+                        raise HistoryError(f"{self.path}:{number}: {_fault(error)}") from error
                     yield found
         except OSError as error:
             raise HistoryError(f"{self.path}: {error.strerror or error}") from error
+
+
+def _fault(error: ValueError) -> str:
+    """What is wrong with a line, in words."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start + 1} of the line is not UTF-8"
+    return str(error)

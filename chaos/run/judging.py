@@ -6,8 +6,11 @@ engines run the same kernels and give the same verdict.
 """
 
 import sys
+import threading
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
@@ -89,6 +92,39 @@ def start_early(engine: str) -> None:
         session.start_early()
     elif engine == "spark":
         raise CapabilityError(missing)
+
+
+def get_ready(run: RunInfo) -> None:
+    """Load what will judge such a run and write its page, in Spark's processes too if its session was begun.
+
+    About ten seconds of processor time. What cannot be loaded is told when it is needed.
+    """
+    from chaos import plugins
+    from checkers.engine.installed_checks import FIGURES, checks, of_run
+    from reports.page import html
+    from reports.reporter import reporters
+
+    import_module("checkers.engine.local")
+    reporters()
+    html.template(html.TEMPLATE)
+    known = checks()
+    session = _session()
+    if session is not None and session.is_begun() and _obstacle() is None:
+        from spark_checkers.engine import warm_up
+
+        warm_up([*(plugins.place_of(plugins.CHECKS, name) for name in of_run(run) if name in known), *FIGURES])
+
+
+def start_getting_ready(run: RunInfo) -> threading.Thread:
+    """Do ``get_ready`` in the background."""
+
+    def quietly() -> None:
+        with suppress(ChaosError):
+            get_ready(run)
+
+    thread = threading.Thread(target=quietly, name="get-ready", daemon=True)
+    thread.start()
+    return thread
 
 
 def _obstacle() -> str | None:

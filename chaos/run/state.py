@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -30,6 +31,7 @@ class RunState:
 
     ``mix``: word to operations, in proportion to the rate. ``changing``: the words that change the object; ``changes``:
     what they are called. ``left_out``: lines about planned faults that cannot be. ``info``: what ``run.json`` says.
+    ``judge_loading``: loads what will judge the run, once its load is over.
 
     Args:
         experiment: what was asked for.
@@ -77,6 +79,7 @@ class RunState:
         self.events = EventLog(self.folder / "history" / RUN_EVENTS, watcher.event)
         self.phases = Phases(self.events, watcher.say)
         self.phase = self.phases.phase
+        self.judge_loading: Thread | None = None
 
     def note(self, **changes: Any) -> None:
         """Change ``run.json``."""

@@ -59,6 +59,10 @@ def find_run(text: str, store: Path) -> Path:
         return path.resolve()
     if text == "latest" and (store / "latest").is_dir():
         return (store / "latest").resolve()
+    if path.is_file():
+        raise UsageError(
+            f"{text}: a file, not a run folder; chaos check {text} --format NAME --model NAME reads one of another tool"
+        )
     if path.exists():
         raise UsageError(f"{text}: no run.json in it; name a run folder that `chaos run` made")
     if re.fullmatch(r"-[1-9]\d*", text):

@@ -17,6 +17,7 @@ from chaos.options.amounts import duration
 from chaos.run.collect_logs import collect_logs
 from chaos.run.deploy import Deployed
 from chaos.run.final_phases import perform_final_phases
+from chaos.run.judging import start_getting_ready
 from chaos.run.settling import settle
 from chaos.run.state import RunState
 from chaos.run.wait_for_recovery import Absent, Recovery
@@ -28,6 +29,7 @@ from chaos.worker.messages import ReadReplicas, ReplicasRead, Seen
 from chaos.worker.pipe import Inside
 from chaos.workload.base import send_deadline_s
 from chaos.workload.final import GIVE_UP_S, FinalPhase
+from cluster.host import RunsHere
 from cluster.leaders import LeadKeeper, Leads
 from cluster.system import ShowsReplicaData
 from nemesis.faults.fault import READY_TIMEOUT_S
@@ -188,6 +190,8 @@ class UnderLoad:
 
     def _settle(self, any_absent: bool) -> None:
         state = self.state
+        if not isinstance(state.backend, RunsHere):  # its clock stands still meanwhile
+            state.judge_loading = start_getting_ready(state.info)
         with state.phase("settle", "waiting until leaders stand still and nothing is on its way"):
             settle(
                 state.system,

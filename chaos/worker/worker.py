@@ -8,7 +8,6 @@ business: the worker counts, records and keeps the time.
 
 import asyncio
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Final as Constant
 
@@ -63,7 +62,8 @@ class Worker:
         self._free: dict[int, list[int]] = {n: [] for n in self._own}
         self._next_process = spec.worker
         self._tasks: set[asyncio.Task[None]] = set()
-        self._stopping = asyncio.Event()
+        self._stopping = False
+        self._paused: asyncio.Future[None] | None = None
         self._counts: Counter[tuple[Word, Type]] = Counter()
         self._worst_lag_ns = 0
         self._worst_ack_ns = 0
@@ -90,13 +90,24 @@ class Worker:
             due_ns = origin_ns + arrival.at_ns
             wait_s = (due_ns - now_ns()) / NS_PER_S
             if wait_s > 0:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), wait_s)
+                await self._pause(wait_s)
             else:
                 await asyncio.sleep(0)  # behind the clock: still let answers in
-            if self._stopping.is_set():
+            if self._stopping:
                 return
             self._dispatch(arrival, due_ns)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait, but not beyond the word to stop."""
+        if self._stopping:
+            return
+        loop = asyncio.get_running_loop()
+        self._paused = loop.create_future()
+        timer = loop.call_later(seconds, _wake, self._paused)
+        try:
+            await self._paused
+        finally:
+            timer.cancel()
 
     def _dispatch(self, arrival: Arrival, due_ns: int) -> None:
         process = self._process(arrival.client)
@@ -160,7 +171,9 @@ class Worker:
 
     async def stop(self) -> None:
         """Start no further operation and wait for those in flight, which all have deadlines."""
-        self._stopping.set()
+        self._stopping = True
+        if self._paused is not None:
+            _wake(self._paused)
         while self._tasks:
             await asyncio.wait(set(self._tasks), timeout=self._spec.op_timeout_s + 1)
         self._pipe.say(self.stats())
@@ -224,6 +237,11 @@ class Worker:
         for client in self._clients.values():
             await client.close()
         self._recorder.close()
+
+
+def _wake(paused: "asyncio.Future[None]") -> None:
+    if not paused.done():
+        paused.set_result(None)
 
 
 async def _body(spec: WorkerSpec, pipe: Pipe) -> None:

@@ -34,7 +34,7 @@ STRONGEST_FIRST: Final = (
     kind(
         "corrupt",
         ("damaged record", "damaged records"),
-        "a record whose content is damaged",
+        "a record that is damaged, or that this run did not write",
         "a record is given as it was written, or not at all",
         rule="5",
         excused_by="nobody",
@@ -100,7 +100,7 @@ STRONGEST_FIRST: Final = (
     kind(
         "lost-commit",
         ("lost commit of the group", "lost commits of the group"),
-        "an answer to where the group goes on that its commits and the answers before rule out",
+        "an answer about where the group goes on that contradicts its commits or earlier answers",
         "the group goes on where it last committed",
         rule="20",
         where=RUNS,

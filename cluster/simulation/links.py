@@ -1,5 +1,7 @@
 """How simulated clients reach nodes: one request, one answer, and the errors of a connection."""
 
+import asyncio
+from functools import partial
 from typing import Any, Final
 
 from chaos.core.client import Definite, Indefinite
@@ -8,6 +10,16 @@ from cluster.simulation.network import Network
 from cluster.simulation.virtual_time import VirtualTime
 
 NO_ANSWER: Final = "no answer before the deadline"
+
+
+def _settle(future: asyncio.Future[Any], answer: Any, error: Exception | None) -> None:
+    """The first word counts."""
+    if future.done():
+        return
+    if error is not None:
+        future.set_exception(error)
+    else:
+        future.set_result(answer)
 
 
 class MachineLink:
@@ -23,18 +35,9 @@ class MachineLink:
         """See ``NodeLink``. What is caught on its way is never answered; so are answers."""
         if self._time.now_ns() >= deadline_ns:
             raise Definite("not sent: the deadline is over")
-        future = self._time.loop.create_future()
-
-        def settle(answer: Any, error: Exception | None) -> None:
-            if future.done():
-                return
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(answer)
-
-        self._network.stream(CLIENT, self._machine.name, self._machine.on_request, request, settle)
-        self._time.at(deadline_ns, settle, None, Indefinite(NO_ANSWER))
+        future: asyncio.Future[Any] = self._time.loop.create_future()
+        self._network.stream(CLIENT, self._machine.name, self._machine.on_request, request, partial(_settle, future))
+        self._time.at(deadline_ns, _settle, future, None, Indefinite(NO_ANSWER))
         life = self._life
         answer = await future
         if life != self._life:

@@ -45,7 +45,7 @@ class Machine:
         self.alive = self.stopped = False
         self._seed = seed
         self._born = born
-        self._time = time
+        self._loop = time.loop
         self._network = network
         self._weather = weather
         self._peers: dict[str, Machine] = peers
@@ -67,7 +67,7 @@ class Machine:
 
     def now_ms(self) -> int:
         """What its own clock shows."""
-        return int(self._time.now_ns() * self._rate) // NS_PER_MS + self._ahead_ms
+        return int(self._loop.now_ns * self._rate) // NS_PER_MS + self._ahead_ms
 
     def _span(self, bounds: tuple[float, float]) -> int:
         least, most = bounds
@@ -77,10 +77,10 @@ class Machine:
 
     def start(self, pid: int) -> None:
         """Start the node's process; a moment later it serves."""
-        self.pid, self.begun, self.log_offset = pid, self._time.now_ns() // (10 * NS_PER_MS), len(self.log)
+        self.pid, self.begun, self.log_offset = pid, self._loop.now_ns // (10 * NS_PER_MS), len(self.log)
         self.alive, self.stopped = True, False
         self._life += 1
-        self._time.at(self._time.now_ns() + self._span(self._weather.start_ms), self._come_up, self._life)
+        self._loop.at(self._loop.now_ns + self._span(self._weather.start_ms), self._come_up, self._life)
 
     def _come_up(self, life: int) -> None:
         if life != self._life or not self.alive:
@@ -135,12 +135,13 @@ class Machine:
 
     def _tell(self, event: Callable[..., None], *arguments: Any) -> None:
         try:
-            event(*arguments, self.now_ms())
+            event(*arguments, int(self._loop.now_ns * self._rate) // NS_PER_MS + self._ahead_ms)
         except Exception:  # noqa: BLE001 - a node that fails ends, as its process would
             self._fail()
             return
-        if self._node is not None:
-            self.watch(self._node)
+        node = self._node
+        if node is not None:
+            self.watch(node)
         if self._waiting and not self._writing:
             self._to_disk()
 
@@ -191,8 +192,8 @@ class Machine:
         """See ``Surroundings``."""
         self._timer_number += 1
         self._timers[name] = self._timer_number
-        due_ns = self._time.now_ns() + int(delay_ms * NS_PER_MS / self._rate)
-        self._time.at(due_ns, self._on_timer, name, self._timer_number)
+        due_ns = self._loop.now_ns + int(delay_ms * NS_PER_MS / self._rate)
+        self._loop.at(due_ns, self._on_timer, name, self._timer_number)
 
     def cancel_timer(self, name: str) -> None:
         """See ``Surroundings``."""
@@ -200,7 +201,7 @@ class Machine:
 
     def say(self, line: str) -> None:
         """See ``Surroundings``."""
-        self.log += f"{self._time.now_ns() / 1e9:.3f} {line}\n".encode()
+        self.log += f"{self._loop.now_ns / 1e9:.3f} {line}\n".encode()
 
     # ------------------------------------------------------------ its disk
 
@@ -216,7 +217,7 @@ class Machine:
         takes_ns = self._span(weather.disk_ms)
         if weather.slow_sync and self._draw.random() < weather.slow_sync:
             takes_ns += self._span((0.0, weather.slow_ms))
-        self._time.at(self._time.now_ns() + takes_ns, self._synced, self._life)
+        self._loop.at(self._loop.now_ns + takes_ns, self._synced, self._life)
 
     def _synced(self, life: int) -> None:
         if life != self._life:

@@ -39,7 +39,10 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def weather_of(seed: int) -> Weather:
-    """Drawn: half of all seeds have a network that repeats and overtakes, half slow disks, half clocks that drift."""
+    """Drawn: half of all seeds repeat and overtake messages, half stall disks, half let clocks drift.
+
+    A quarter has disks that are slower than the network, so that a crash finds much that is not durable.
+    """
     draw = Random(f"{seed}/weather")
     rough, slow, drifting = (draw.random() < 0.5 for _ in range(3))  # noqa: PLR2004 - half of them
     return Weather(
@@ -49,6 +52,7 @@ def weather_of(seed: int) -> Weather:
         late_ms=draw.choice((5.0, 50.0)),
         slow_sync=draw.choice((0.002, 0.02)) if slow else 0.0,
         drift=draw.choice((0.0001, 0.01)) if drifting else 0.0,
+        disk_ms=draw.choice((*[(0.5, 3.0)] * 3, (10.0, 60.0))),
     )
 
 
@@ -64,13 +68,19 @@ class Network:
     """Everything between hosts, which are known by name."""
 
     def __init__(self, time: VirtualTime, weather: Weather, draw: Random) -> None:
-        self._time = time
+        self._loop = time.loop
         self._weather = weather
-        self._draw = draw
+        self._random = draw.random
+        least_ms, most_ms = weather.latency_ms
+        self._least_ns = int(least_ms * NS_PER_MS)
+        self._spread_ns = (most_ms - least_ms) * NS_PER_MS
+        self._repeated, self._overtaken = weather.repeated, weather.overtaken
         self._names: dict[str, str] = {}
         self._rules: dict[str, dict[str, list[CountedRule]]] = {}
         self._caught: dict[tuple[str, str], tuple[CountedRule, ...]] = {}
         self._unplugged: set[str] = set()
+        self._catches = False
+        """Whether anything might not pass."""
         self._arrived_ns: dict[tuple[str, str], int] = {}
 
     def join(self, name: str, address: str) -> None:
@@ -106,14 +116,17 @@ class Network:
                 link = (peer, host) if counted.rule.direction == "INPUT" else (host, peer)
                 found.setdefault(link, []).append(counted)
         self._caught = {link: tuple(rules) for link, rules in found.items()}
+        self._catches = bool(self._caught or self._unplugged)
 
     def unplug(self, host: str) -> None:
         """Take a host off the network."""
         self._unplugged.add(host)
+        self._catches = True
 
     def plug(self, host: str) -> None:
         """Put it back."""
         self._unplugged.discard(host)
+        self._catches = bool(self._caught or self._unplugged)
 
     def is_plugged(self, host: str) -> bool:
         """Whether it is on the network."""
@@ -125,7 +138,7 @@ class Network:
             return False
         for counted in self._caught.get((source, target), ()):
             share = counted.rule.probability
-            if share is None or self._draw.random() < share:
+            if share is None or self._random() < share:
                 counted.packets += 1
                 return False
         return True
@@ -134,32 +147,32 @@ class Network:
 
     def latency_ns(self) -> int:
         """How long one message takes."""
-        least, most = self._weather.latency_ms
-        return int((least + (most - least) * self._draw.random()) * NS_PER_MS)
+        return self._least_ns + int(self._spread_ns * self._random())
 
     def send(self, source: str, target: str, arrive: Callable[..., object], *arguments: Any) -> None:
         """Let a message between nodes arrive, if it does: perhaps late, twice or behind a later one."""
-        if not self.passes(source, target):
+        if self._catches and not self.passes(source, target):
             return
-        weather, draw = self._weather, self._draw
-        if weather.repeated and draw.random() < weather.repeated:
+        if self._repeated and self._random() < self._repeated:
             self._later(arrive, arguments)
-        if weather.overtaken and draw.random() < weather.overtaken:
+        if self._overtaken and self._random() < self._overtaken:
             self._later(arrive, arguments)
         else:
             self._in_order(source, target, arrive, arguments)
 
     def stream(self, source: str, target: str, arrive: Callable[..., object], *arguments: Any) -> None:
         """Let a message of a connection between a client and a node arrive once and in order, unless it is lost."""
-        if self.passes(source, target):
+        if not self._catches or self.passes(source, target):
             self._in_order(source, target, arrive, arguments)
 
     def _in_order(self, source: str, target: str, arrive: Callable[..., object], arguments: tuple[Any, ...]) -> None:
         link = (source, target)
-        at_ns = max(self._time.now_ns() + self.latency_ns(), self._arrived_ns.get(link, 0))
+        at_ns = self._loop.now_ns + self._least_ns + int(self._spread_ns * self._random())
+        last_ns = self._arrived_ns.get(link, 0)
+        at_ns = max(at_ns, last_ns)
         self._arrived_ns[link] = at_ns
-        self._time.at(at_ns, arrive, *arguments)
+        self._loop.at(at_ns, arrive, *arguments)
 
     def _later(self, arrive: Callable[..., object], arguments: tuple[Any, ...]) -> None:
-        late_ns = int(self._draw.random() * self._weather.late_ms * NS_PER_MS)
-        self._time.at(self._time.now_ns() + self.latency_ns() + late_ns, arrive, *arguments)
+        late_ns = int(self._random() * self._weather.late_ms * NS_PER_MS)
+        self._loop.at(self._loop.now_ns + self.latency_ns() + late_ns, arrive, *arguments)

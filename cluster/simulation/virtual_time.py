@@ -8,18 +8,20 @@ order of everything follows from the seed. The main thread lets time pass by wai
 """
 
 import asyncio
-import heapq
 import math
-import selectors
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextvars import Context
 from functools import partial
-from typing import Any, Final, Self, TypeVar
+from heapq import heappop, heappush
+from typing import Any, Final, Self, TypeVar, TypeVarTuple, Unpack
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.errors import ChaosError
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 BEGIN_NS: Final = 1_000 * NS_PER_S
 """What the simulated clock shows first: no time of a run may be 0."""
@@ -29,55 +31,77 @@ class _Abandoned(BaseException):
     """Ends a strand whose run is over; not an ``Exception``, so that nobody keeps it."""
 
 
-class _Leap(selectors.BaseSelector):
-    """Waits for nothing: lets the world's events happen, and the clock leap to what is due next."""
+class VirtualLoop(asyncio.BaseEventLoop):
+    """An event loop in simulated time: when nothing is left to do, time leaps to what is due next in its calendar.
+
+    ``now_ns``: the simulated time. Timers of asyncio are in the calendar as well.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self.now_ns = BEGIN_NS
-        self.calendar: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []
-        self.loop: Any = None
-        self._keys: dict[int, selectors.SelectorKey] = {}
-
-    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
-        key = selectors.SelectorKey(fileobj, fileobj if isinstance(fileobj, int) else fileobj.fileno(), events, data)
-        self._keys[key.fd] = key
-        return key
-
-    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
-        return self._keys.pop(fileobj if isinstance(fileobj, int) else fileobj.fileno())
-
-    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
-        return self._keys
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is not None and timeout <= 0:
-            return []
-        calendar, ready, timers = self.calendar, self.loop._ready, self.loop._scheduled  # noqa: SLF001
-        until_ns = None if timeout is None else self.now_ns + math.ceil(timeout * NS_PER_S)
-        known = len(timers)
-        while calendar and (until_ns is None or calendar[0][0] <= until_ns):
-            at_ns, _, act, arguments = heapq.heappop(calendar)
-            self.now_ns = max(self.now_ns, at_ns)
-            act(*arguments)
-            if ready or len(timers) != known:
-                return []
-        if until_ns is None:
-            raise ChaosError("the simulation has come to rest: nothing is left to happen, and somebody waits")
-        self.now_ns = until_ns
-        return []
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop in simulated time."""
-
-    def __init__(self) -> None:
-        self.leap = _Leap()
-        super().__init__(self.leap)
-        self.leap.loop = self
+        self._calendar: list[tuple[int, int, Callable[..., object], tuple[Any, ...]]] = []
+        self._serial = 0
+        self._ready: deque[asyncio.Handle]
+        self._stopping: bool
 
     def time(self) -> float:
         """The simulated time in seconds."""
-        return self.leap.now_ns / NS_PER_S
+        return self.now_ns / NS_PER_S
+
+    def at(self, time_ns: int, act: Callable[..., object], *arguments: Any) -> None:
+        """Let something happen in the simulated world; what is due at the same instant keeps its order."""
+        self._serial += 1
+        heappush(self._calendar, (time_ns, self._serial, act, arguments))
+
+    def call_soon(
+        self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """As of any event loop."""
+        handle = asyncio.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    def call_later(
+        self, delay: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As of any event loop."""
+        due_ns = self.now_ns + math.ceil(delay * NS_PER_S)
+        handle = asyncio.TimerHandle(due_ns / NS_PER_S, callback, args, self, context)
+        self.at(due_ns, self._ring, handle)
+        return handle
+
+    def call_at(
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """As of any event loop."""
+        return self.call_later(when - self.time(), callback, *args, context=context)
+
+    def _ring(self, handle: asyncio.TimerHandle) -> None:
+        if not handle._cancelled:  # noqa: SLF001 - as in any event loop
+            handle._run()  # noqa: SLF001
+
+    def _run_once(self) -> None:
+        """What ``run_forever`` repeats until it is told to stop: here one call does it all."""
+        ready, calendar = self._ready, self._calendar
+        while not self._stopping:
+            if ready:
+                handle = ready.popleft()
+                if not handle._cancelled:  # noqa: SLF001
+                    handle._run()  # noqa: SLF001
+            elif calendar:
+                due_ns, _, act, arguments = heappop(calendar)
+                self.now_ns = max(self.now_ns, due_ns)
+                act(*arguments)
+            else:
+                raise ChaosError("the simulation has come to rest: nothing is left to happen, and somebody waits")
+
+
+def _baton() -> threading.Lock:
+    """What one thread hands to another: to acquire it is to wait until somebody releases it."""
+    baton = threading.Lock()
+    baton.acquire()
+    return baton
 
 
 class _Strand:
@@ -85,7 +109,7 @@ class _Strand:
 
     def __init__(self, keeper: "VirtualTime") -> None:
         self._keeper = keeper
-        self._go = threading.Semaphore(0)
+        self._go = _baton()
         self._job: Callable[[], object] | None = None
         self._over = False
         self._thread = threading.Thread(target=self._run, name="strand", daemon=True)
@@ -189,20 +213,15 @@ class VirtualTime:
 
     def __init__(self) -> None:
         self.loop = VirtualLoop()
+        self.at = self.loop.at
         self.running: _Strand | None = None
-        self.back = threading.Semaphore(0)
+        self.back = _baton()
         self.idle: list[_Strand] = []
         self._strands: list[_Strand] = []
-        self._serial = 0
 
     def now_ns(self) -> int:
         """The simulated time."""
-        return self.loop.leap.now_ns
-
-    def at(self, time_ns: int, act: Callable[..., object], *arguments: Any) -> None:
-        """Let something happen in the simulated world; what is due at the same instant keeps its order."""
-        self._serial += 1
-        heapq.heappush(self.loop.leap.calendar, (time_ns, self._serial, act, arguments))
+        return self.loop.now_ns
 
     def sleep(self, seconds: float) -> None:
         """See ``Timekeeper``."""

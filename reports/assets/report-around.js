@@ -64,5 +64,5 @@ function scene(mark, a, b, room) {
   }
   const least = (b - a) / Math.max(1, (right - left) / (wordsWidth(secs(b, 3)) + 30)), step_ = STEPS.find(one => one >= least) || 14400, digits = step_ < 1 ? Math.ceil(-Math.log10(step_) - 1e-9) : 0;
   for (let i = Math.ceil(a / step_), t; (t = i * step_) <= b; i++) { const half = wordsWidth(secs(t, digits)) / 2; if (x(t) + half < right) drawn('text', {x: x(t), y: bottom + 15, 'text-anchor': 'middle'}, secs(t, digits), svg); }
-  return {svg, said: [`From ${secs(a)} to ${secs(b)}. A line leads from a client to the node that answered and back; when the node acted in between is not known.`, inView.length < acts.length && `${acts.length - inView.length} of the ${acts.length} operations of this example are outside this stretch.`, seen.length && `Thin: ${seen.length < of ? `${seen.length} of ${group(of)}` : of} other operations.`].filter(Boolean).join(' ')};
+  return {svg, said: [`From ${secs(a)} to ${secs(b)}. A line leads from a client to the node that answered and back; when the node acted in between is not known.`, inView.length < acts.length && `${acts.length - inView.length} of the ${acts.length} operations of this example are outside this stretch.`, seen.length && `Thin lines: ${seen.length < of ? `${seen.length} of the ${group(of)}` : `the ${of}`} other operations of this time.`].filter(Boolean).join(' ')};
 }

@@ -58,7 +58,11 @@ const rolePanel = { label: 'role', h: () => D.strips.length * ROW + 6,
         for (const [a, b, tone, label] of strip.intervals) {
           const x0 = X(a), x1 = X(b); if (x1 < gutter || x0 > gutter + plotWidth()) continue;
           g.fillStyle = tone === 'silent' ? down : css(tone); g.globalAlpha = tone === 'follow' ? .75 : 1; g.fillRect(x0, y, Math.max(1.5, x1 - x0 - 1), 13); g.globalAlpha = 1;
-          if (tone !== 'follow') { const start = Math.max(x0, gutter) + 5; text(fitted(words([a, b, tone, label]), Math.min(x1, gutter + plotWidth()) - start - 3) || fitted(label, x1 - start - 3), start, y + 10, 'left', 'fg'); }
+          if (tone !== 'follow') {
+            const start = Math.max(x0, gutter) + 5, said = fitted(words([a, b, tone, label]), Math.min(x1, gutter + plotWidth()) - start - 3) || fitted(label, x1 - start - 3);
+            if (said && tone === 'silent') { g.fillStyle = css('bg'); g.globalAlpha = .8; g.fillRect(start - 2, y, wordsWidth(said) + 4, 13); g.globalAlpha = 1; }
+            text(said, start, y + 10, 'left', 'fg');
+          }
         }
         for (const f of D.faults) if (f.targets.includes(strip.node)) { g.fillStyle = css('fault-' + f.colour); g.fillRect(X(f.start), y + 13, X(f.end) - X(f.start), 2.5); }
       });
@@ -140,16 +144,16 @@ const errorPanel = { label: 'errors/s', narrow: 'errors a second by message', h:
     key(names, p, (i, x, y) => { g.fillStyle = css(HUES[i % 6]); g.fillRect(x + 6, y - 4, 12, 8); });
   },
   tips(t, p) { const s = Math.floor(t / D.step), now = errorNames.filter(n => D.errors[n][s]); return now.length ? [[p.y + 3, now.map(n => `${shortError(n)} ${group(Math.round(D.errors[n][s] / D.step))}`).join('\n')]] : []; } };
-const nodeNames = Object.keys(D.by_node), NODE_ROW = 26;
+const nodeNames = Object.keys(D.by_node), NODE_ROW = 26, NODE_SCALE = 12; /* room above the rows for their scale, so that no bar lies behind it */
 const nodeCounts = (n, i, j) => kindsSeen.filter(k => shownKinds.has(k)).map(k => [k, perStep(D.by_node[n][D.outcomes[k]] || [], i, j)]);
-const nodePanel = { label: 'answers/s', narrow: 'answers a second by node', h: () => nodeNames.length * NODE_ROW + 4,
+const nodePanel = { label: 'answers/s', narrow: 'answers a second by node', h: () => NODE_SCALE + nodeNames.length * NODE_ROW + 4,
   draw(p) {
     const all = bins().map(([i, j]) => [i, j, nodeNames.map(n => nodeCounts(n, i, j))]), top = Math.max(1, ...all.flatMap(row => row[2].map(counts_ => counts_.reduce((a, [, c]) => a + c, 0))));
     nodeNames.forEach((n, at) => {
-      const foot = p.y + 2 + (at + 1) * NODE_ROW; text(n, gutter - 10, foot - 8, 'right', 'fg'); rule(foot);
+      const foot = p.y + 2 + NODE_SCALE + (at + 1) * NODE_ROW; text(n, gutter - 10, foot - 8, 'right', 'fg'); rule(foot);
       clip(p, () => { for (const [i, j, rows] of all) { let y = foot; const x0 = X(i * D.step), w = X(j * D.step) - x0; for (const [k, c] of rows[at]) { const h = c / top * (NODE_ROW - 4); g.fillStyle = css(TONE[k]); g.fillRect(x0, y - h, Math.max(.6, w - (w > 3 ? .6 : 0)), h); y -= h; } } });
     });
-    text('to ' + group(Math.round(top)), gutter + plotWidth() - 6, p.y + 14, 'right');
+    text('each from 0 to ' + group(Math.round(top)), gutter + plotWidth() - 6, p.y + 12, 'right');
   },
   tips(t, p) { const s = Math.floor(t / D.step); return s >= steps ? [] : [[p.y + 3, nodeNames.map(n => `${n} ${nodeCounts(n, s, s + 1).filter(([, c]) => c).map(([k, c]) => `${WORDS[k].split(' ')[0]} ${group(Math.round(c))}`).join(', ') || 'nothing'}`).join('\n')]]; } };
 const lagPanel = { label: 'offset lag', narrow: 'offset lag: messages behind the leader', h: () => 92 + 16 * keyRows(lagNames),
@@ -163,14 +167,14 @@ const lagPanel = { label: 'offset lag', narrow: 'offset lag: messages behind the
   tips(t, p) { return [[p.y + p.h - 22 - 16 * keyRows(lagNames), lagNames.map(n => `${n} ${signed(lagAt(D.lag[n], t))}`).join('   ')]]; } };
 const lagAt = (rows, t) => { let a = 0, b = rows.length; while (a < b) { const m = (a + b) >> 1; if (rows[m][0] <= t) a = m + 1; else b = m; } return a ? rows[a - 1][1] : null; };
 const signed = v => v == null ? '—' : v > 0 ? '+' + group(v) : v < 0 ? '\u2212' + group(-v) : '0';
-const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet read', h: () => 56,
+const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet read', h: () => 70,
   draw(p) {
-    const Y = v => p.y + p.h - 3 - v / unreadMost * (p.h - 12);
+    const Y = v => p.y + p.h - 3 - v / unreadMost * (p.h - 24); /* the curve stays below the words */
     clip(p, () => {
       const points = bins().map(([i, j]) => [X(j * D.step), Y(over(D.unread, i, j, most) ?? 0)]);
       if (points.length) { g.fillStyle = css('r3'); g.globalAlpha = .18; g.beginPath(); g.moveTo(points[0][0], p.y + p.h); points.forEach(([x, y]) => g.lineTo(x, y)); g.lineTo(points.at(-1)[0], p.y + p.h); g.fill(); g.globalAlpha = 1; line(points, 'r3', [], 1.4); }
     });
-    text(group(unreadMost), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
+    text(group(unreadMost), gutter - 10, Y(unreadMost) + 5, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
     const left = D.unread.at(-1);
     text(left ? group(left) + ' unread at the end' : 'all read at the end', gutter + plotWidth() - 6, p.y + 14, 'right', left ? 'bad' : 'good');
   },

@@ -85,7 +85,7 @@ def report_data(parts: Parts) -> ReportData:
         thresholds=threshold_rows(results),
         checks=check_rows(results, _two_leaders(run, drawn.strips)),
         declined=tuple(results.declined.items()) if results is not None else (),
-        engine=results.engine if results is not None else "",
+        engine_note=results.engine_note if results is not None else "",
         charts=drawn,
         points=points,
         shown=len(sample),
@@ -185,7 +185,7 @@ def facts_of(parts: Parts) -> tuple[str, ...]:
         " · ".join(load),
         "" if operations is None else words.plural(operations, "operation"),
         run.backend,
-        f"checked by {results.engine}" if results is not None else "",
+        f"engine {results.engine}" if results is not None else "",
         f"chaos {run.chaos_version}",
     ]
     return tuple(fact for fact in facts if fact)
@@ -203,16 +203,14 @@ def commands_of(parts: Parts) -> tuple[tuple[str, str], ...]:
 def notices_of(parts: Parts) -> tuple[str, ...]:
     """What the page cannot show, and what would help."""
     out = []
+    if parts.results is not None and parts.run.error:
+        out.append(f"The run broke: {parts.run.error}")
     if parts.results is None:
         out.append("There is no results.json: the history was not judged. `chaos check` judges what was recorded.")
     if parts.series is None:
         out.append("There is no series.json: latency, rate and offset lag cannot be drawn. `chaos check` writes it.")
     elif parts.series.operations == 0:
         out.append("No operation was recorded.")
-    if parts.results is not None and parts.run.error:
-        out.append(f"The run broke: {parts.run.error}")
-    if parts.results is not None and parts.results.engine_note:
-        out.append(parts.results.engine_note)
     if (not_taken := parts.run.promises.not_taken) and (parts.results is None or parts.results.valid is not True):
         out.append(f"The system was not held to {listed(not_taken)}.")  # the sentence of a valid run says it
     out += [

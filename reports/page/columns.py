@@ -40,11 +40,18 @@ FAULTS: Final[Columns] = (
     (
         "RTO",
         (
-            "The longest stretch without service that belongs to this fault, over all kinds of operations: at least "
-            "three in a row that were not ok, until three in a row were. Not finer than its resolution, further below."
+            "The longest outage of the kind of operation that is named under it, a change if there are any: it began "
+            "with three in a row that were not ok and ended with three that were. Outages of other kinds are listed "
+            "below the fault. No finer than its resolution (±)."
         ),
     ),
-    ("steady after", "How long after the healing throughput was again 90 % of what it was before, for five seconds."),
+    (
+        "steady after",
+        (
+            "How long after the healing throughput was again 90 % of what it was before, for five seconds. A dash: not "
+            "known, because the run had less than five seconds without a fault before or after it."
+        ),
+    ),
     (
         "lost",
         (
@@ -75,18 +82,20 @@ OPERATIONS: Final[Columns] = (
     ("unknown", "Nobody knows: no answer in time, or one that says so. It may have taken effect, even later."),
     ("refused by design", "Failed for clients that stay on a node which must not serve. No error."),
     ("not sent", "The load was late and left it out, so that it did not stand in a queue of its own making."),
-    ("ok of the others", "ok, of all but what was refused by design."),
+    ("ok of the rest", "The share that was ok, of all but what was refused by design."),
 )
 
 
 FACTS: Final[Columns] = (
+    ("message", "Who sent it, and its number: 2:118 is message 118 of writer 2. Both count from 0."),
     (
         "record",
         (
             "The body of each message proves itself: a mark, the run, the queue, the value and a checksum over all of "
             "it. The history notes that one of them was wrong, not which. Where a message of this run was acknowledged "
             "at the same place, it is most likely that one, damaged; where none is known, a message of somebody "
-            "else's is as likely."
+            "else's is as likely. To decide, read the place with the system's own tools: a body that begins with CHS1 "
+            "came from chaos, so it is damaged or of another run or queue; any other came from somebody else."
         ),
     ),
     (

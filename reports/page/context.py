@@ -88,16 +88,17 @@ def _rate(parts: Parts, series: Series) -> Assumption:
     loaded_s = max((span.end for span in loaded), default=series.duration_s)
     a_second = left / loaded_s if loaded_s > 0 else 0.0
     kept_up = asked > 0 and a_second >= SHARE_OF_RATE * asked
-    text = f"{a_second:.0f} {terms.any_change}s a second left over {words.seconds(loaded_s)}, {asked:g} were asked for"
+    sent = f"{a_second:.0f} {terms.any_change}s a second were sent over {words.seconds(loaded_s)}"
+    text = f"{sent}; {asked:g} were asked for"
     return Assumption(name="rate", tone="good" if kept_up else "warn", text=text)
 
 
 def _in_flight(series: Series) -> Assumption:
     unsent = sum(sum(by_type.get(Type.NOT_SENT.word, [])) for by_type in series.rate.values())
     if unsent:
-        text = f"{words.plural(unsent, 'operation')} not sent: the bound was reached"
+        text = f"{words.plural(unsent, 'operation')} not sent, because the limit of operations in flight was reached"
         return Assumption(name="in flight", tone="warn", text=text)
-    return Assumption(name="in flight", tone="good", text="no operation was held back by the bound")
+    return Assumption(name="in flight", tone="good", text="the limit of operations in flight held no operation back")
 
 
 def _faults(run: RunInfo, faults: Sequence[FaultResult]) -> Assumption:
@@ -197,7 +198,7 @@ def environment(parts: Parts) -> tuple[Table, ...]:
         ("chaos", run.chaos_version),
         (run.system, run.system_version + (f", own build in {run.artifacts}" if run.artifacts else "")),
         ("backend", run.backend),
-        ("engine", (results.engine + (f" ({results.engine_note})" if results.engine_note else "")) if results else "—"),
+        ("engine", (results.engine_note.removeprefix("engine ") or results.engine) if results else "—"),
         ("schema", str(run.schema_version)),
         ("started (UTC)", run.origin_utc),
         ("boot", run.boot_id),

@@ -49,6 +49,14 @@ def worst_rto(rtos: Sequence[Rto], changes: Collection[str] = SENT) -> Rto | Non
     return max(of_changes or rtos, key=_weight, default=None)
 
 
+def _whose(worst: Rto, rtos: Sequence[Rto], changes: Collection[str]) -> str:
+    """The kinds of operation that the worst recovery is of: all that it was chosen from if none had an outage."""
+    if _weight(worst) >= 0:
+        return worst.f
+    kinds = list(dict.fromkeys(rto.f for rto in rtos))
+    return listed([f for f in kinds if f in changes] or kinds)
+
+
 def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> tuple[FaultRow, ...]:
     """Faults as they were done, then those planned and never reached."""
     budget, changes = parts.run.rto_budget_s, terms_of(parts.run).changes
@@ -73,6 +81,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                 end=words.since(fault.heal_ns, origin_ns),
                 errors=fault.not_ok,
                 rto="—" if worst is None else rto_words(worst),
+                rto_of="" if worst is None else _whose(worst, fault.rto, changes),
                 rto_tone="bad" if over else "",
                 lost=fault.lost,
                 lost_span="" if fault.rpo_span_s is None else f"over {words.seconds(fault.rpo_span_s)}",
@@ -98,6 +107,7 @@ def fault_rows(parts: Parts, faults: Sequence[FaultResult], origin_ns: int) -> t
                     end=None,
                     errors=0,
                     rto="—",
+                    rto_of="",
                     rto_tone="",
                     lost=0,
                     lost_span="",

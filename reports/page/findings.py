@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from chaos.core.gate import State
 from chaos.core.name_lists import listed
-from chaos.core.verdict import UNKNOWN, Anomaly, Example, Headline, Results, Valid
+from chaos.core.verdict import UNKNOWN, Anomaly, CheckResult, Example, Headline, Results, Valid
 from checkers.anomalies.catalogue import kind_of
 from checkers.anomalies.findings import validity
 from reports import words
@@ -25,6 +25,8 @@ from reports.page.trace import blamed, trace
 
 DAMAGED: Final = "corrupt"
 """The anomaly of a record whose body is not one of ours or fails its checksum."""
+
+NOTHING: Final = "there was nothing to examine"
 
 ROW_REASON: Final = 120
 """Characters of a reason that a row of the verdict table holds."""
@@ -277,6 +279,12 @@ TWO_LEADERS: Final = {
 """Why these checks pass though the page shows two leaders at the same time; with whom it shows."""
 
 
+def _examined_nothing(check: CheckResult) -> bool:
+    """Whether what the check says it found is true only because there was nothing."""
+    explained = check.anomalies or (check.reason and check.reason in check.found)
+    return check.valid == UNKNOWN and check.examined.startswith("0 ") and not explained
+
+
 def check_rows(results: Results | None, two_leaders: Mapping[str, str]) -> tuple[CheckRow, ...]:
     """The verdict table, what failed first; a reason that is long or that several rows share stands above it only.
 
@@ -288,7 +296,7 @@ def check_rows(results: Results | None, two_leaders: Mapping[str, str]) -> tuple
     rows = []
     for check in results.checks:
         word, tone = word_of(check.valid)
-        own = check.reason != check.found and reasons.count(check.reason) == 1 and len(check.reason) <= ROW_REASON
+        own = check.reason not in check.found and reasons.count(check.reason) == 1 and len(check.reason) <= ROW_REASON
         seen = two_leaders.get(check.name, "") if check.valid is True else ""
         note = TWO_LEADERS[check.name].format(seen) if seen else ""
         shown = [name for name in check.anomalies if name in results.anomalies]
@@ -297,7 +305,7 @@ def check_rows(results: Results | None, two_leaders: Mapping[str, str]) -> tuple
                 name=check.name,
                 word=word,
                 tone=tone,
-                found=check.found,
+                found=NOTHING if _examined_nothing(check) else check.found,
                 reason=(check.reason if own else "") or note,
                 examined=check.examined or "—",
                 took=words.seconds(check.took_s) if check.took_s else "—",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 REPORT: Final = "report.html"
+TEMPLATE: Final = "report.html.j2"
 _ASSETS: Final = Path(__file__).parents[1] / "assets"
 _BEHIND_SIGNS: Final = re.compile(r"(?<=[,:;=|/&}\])])(?=\S)")
 SCRIPT: Final = tuple(
@@ -47,7 +48,7 @@ class HtmlReporter:
 
 def page(data: ReportData) -> str:
     """The page's text. Pure but for reading the package's own template, style and script once."""
-    made, css = template("report.html.j2")
+    made, css = template(TEMPLATE)
     return made.render(d=data, css=css, js=script(), data=embedded(_drawn(data)), trace_width=WIDTH, box=BOX)
 
 

@@ -23,11 +23,11 @@ def span_of(op: dict[str, Any]) -> tuple[float, float | None] | None:
     return None if start is None else (float(start), None if end is None or not math.isfinite(end) else float(end))
 
 
-def op_words(op: dict[str, Any], around: int | None = None) -> str:
+def op_words(op: dict[str, Any], around: int | None = None, value: str | None = None) -> str:
     """An operation as a person would say it: ``send 5:233 → 1204 (b1)``, ``poll 3…9, 6 of 7 records: nothing at 3``.
 
     What is no log has the words of its model, ``cas k4 2->7 (n1)``, or of its call, ``read → 1``. ``around`` is the
-    offset that matters: a read says what it returned there.
+    offset and ``value`` the message that matters: a read says what it returned there, and where it returned that.
     """
     f, kind = str(op.get("f", "?")), str(op.get("type", "?"))
     node = f" ({op['node']}{', pinned client' if op.get('pinned') else ''})" if op.get("node") else ""
@@ -44,7 +44,7 @@ def op_words(op: dict[str, Any], around: int | None = None) -> str:
         return f"{f}{'' if start is None else f' from {start}'}{_given_before(op, why, around)}{node}"
     if start is None or stop is None or stop <= start:
         return f"{f}{'' if start is None else f' from {start}'}: nothing{node}"
-    return f"{f} {start}…{stop - 1}{_missing(op, stop - start)}{_returned(op, around)}{node}"
+    return f"{f} {start}…{stop - 1}{_missing(op, stop - start)}{_returned(op, around, value)}{node}"
 
 
 def _missing(op: dict[str, Any], span: int) -> str:
@@ -103,14 +103,14 @@ def covered(op: dict[str, Any]) -> tuple[int | None, int | None]:
     return None if start is None else int(start), None if stop is None else int(stop)
 
 
-def _returned(op: dict[str, Any], around: int | None) -> str:
-    """What a read returned at the offset that matters, if that is known."""
-    records, (start, stop) = op.get("records"), covered(op)
+def _returned(op: dict[str, Any], around: int | None, value: str | None) -> str:
+    """What a read returned at the offset that matters, and where it returned the message, if that is known."""
+    records, (start, stop), listed = op.get("records"), covered(op), shown(op)
+    told = [text for offset, text in sorted(listed.items()) if offset == around or text == f"{offset}={value}"]
+    if told:
+        return f": {', '.join(told)}"
     if around is None or records is None or start is None or stop is None or not start <= around < stop:
         return ""
-    listed = shown(op)
-    if around in listed:
-        return f": {listed[around]}"
     # Only some of the records may be listed: then one is missing for certain only between two that are.
     whole = bool(records) and op.get("count") == len(records)
     return f": nothing at {around}" if whole or (listed and min(listed) < around < max(listed)) else ""

@@ -11,9 +11,9 @@ import msgspec
 from chaos.core.clock import NS_PER_S
 from chaos.core.runinfo import RunInfo
 from chaos.core.verdict import Example
-from reports.page.op_words import first, op_words, span_of
+from reports.page.op_words import first, op_words
 from reports.page.panels import Band
-from reports.page.trace import MAX_OPS, blamed, guilty_of
+from reports.page.trace import MAX_OPS, blamed, timed_of
 
 ALONE_S: Final = 5.0
 """Shown before and behind a moment that no operation belongs to: nodes are asked once a second who leads."""
@@ -52,11 +52,7 @@ def scene_of(example: Example, run: RunInfo, faults: Sequence[Band] = ()) -> Sce
 
     Where a fault is blamed, the stretch has its beginning in view.
     """
-    timed = [
-        (op, span, guilty_of(op, place, example))
-        for place, op in enumerate(example.ops)
-        if (span := span_of(op)) is not None
-    ][:MAX_OPS]
+    timed = timed_of(example)[:MAX_OPS]
     if not timed:
         if example.at_ns is None:
             return None
@@ -66,7 +62,7 @@ def scene_of(example: Example, run: RunInfo, faults: Sequence[Band] = ()) -> Sce
     places = {node.name: place for place, node in enumerate(run.nodes)}
     ordered = sorted(timed, key=lambda row: row[1][0])
     acts = (
-        _act(number, op, span, guilty=guilty, around=example.offset, places=places)
+        _act(number, op, span, guilty=guilty, about=example, places=places)
         for number, (op, span, guilty) in enumerate(ordered, 1)
     )
     return Scene(start=start, end=end, acts=tuple(acts))
@@ -88,7 +84,7 @@ def _act(
     span: tuple[float, float | None],
     *,
     guilty: bool,
-    around: int | None,
+    about: Example,
     places: dict[str, int],
 ) -> Act:
     client = first(op, "client", "process")
@@ -100,5 +96,5 @@ def _act(
         node=places.get(str(op.get("node")), -1),
         type=str(op.get("type", "info")),
         guilty=guilty,
-        words=op_words(op, around),
+        words=op_words(op, about.offset, about.value),
     )

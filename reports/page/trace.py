@@ -28,6 +28,8 @@ _ROW_PX: Final = 28
 _BAR_PX: Final = 20
 _LABEL_ROW_PX: Final = 15
 _CHAR_PX: Final = 6.3
+BOLD: Final = 1.17
+"""How much wider bold text is."""
 _MIN_BAR_PX: Final = 7
 _MAX_CUTS: Final = 4
 _LABEL_PX: Final = 62
@@ -179,6 +181,23 @@ def guilty_of(op: dict[str, Any], position: int, example: Example) -> bool:
     return start <= example.offset < stop
 
 
+def timed_of(example: Example) -> list[_Timed]:
+    """The operations of which it is known when they were, each once.
+
+    A read that is shown at several offsets has a row for each of them; here it has the records of all.
+    """
+    found: dict[Any, dict[str, Any]] = {}
+    for place, op in enumerate(example.ops):
+        told = tuple(op.get(name) for name in ("f", "process", "client", "invoke_s", "complete_s"))
+        one = found.setdefault(told if op.get("records") and op.get("process") is not None else place, dict(op))
+        one["records"] = list(dict.fromkeys([*(one.get("records") or ()), *(op.get("records") or ())]))
+    return [
+        (op, span, guilty_of(op, place, example))
+        for place, op in enumerate(found.values())
+        if (span := span_of(op)) is not None
+    ]
+
+
 def blamed(example: Example, faults: Sequence[Band]) -> list[Band]:
     """The fault that the sentence names, if one is."""
     return [band for band in faults if band.id == example.fault]
@@ -186,15 +205,13 @@ def blamed(example: Example, faults: Sequence[Band]) -> list[Band]:
 
 def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -> Trace | None:
     """Lay out one example, with the beginning of the fault that is blamed; None if no operation has a time."""
-    timed = [
-        (op, span, guilty_of(op, i, example)) for i, op in enumerate(example.ops) if (span := span_of(op)) is not None
-    ]
+    timed = timed_of(example)
     drawn = timed[:MAX_OPS]
     if not drawn:
         return None
     axis = Axis([*(span for _, span, _ in drawn), *((band.start, band.start) for band in blamed(example, faults))])
     marks, top = _marks(axis, faults, changes)
-    bars, lanes, bottom = _bars(axis, sorted(drawn, key=lambda row: row[1][0]), top, example.offset)
+    bars, lanes, bottom = _bars(axis, sorted(drawn, key=lambda row: row[1][0]), top, example)
     shaded = [
         (axis.x(max(band.start, start)), axis.x(min(band.end, end)), band.colour)
         for band in faults
@@ -211,16 +228,16 @@ def trace(example: Example, faults: Sequence[Band], changes: Sequence[Change]) -
         bands=tuple((x0, round(max(1.0, x1 - x0), 1), colour) for x0, x1, colour in shaded),
         ticks=tuple(_ticks(axis)),
         cuts=tuple(_cut(axis, a, b, faults, changes) for a, b in axis.cuts),
-        steps=tuple(_steps(axis, drawn, faults, changes, example.offset)),
+        steps=tuple(_steps(axis, drawn, faults, changes, example)),
         shown=len(drawn),
-        of=len(example.ops),
+        of=len(timed),
         start=round(axis.start, 4),
         end=round(axis.end, 4),
     )
 
 
 def _steps(
-    axis: Axis, drawn: Sequence[_Timed], faults: Sequence[Band], changes: Sequence[Change], around: int | None
+    axis: Axis, drawn: Sequence[_Timed], faults: Sequence[Band], changes: Sequence[Change], example: Example
 ) -> list[Step]:
     """The operations and what happened between them, in order of time: for where the picture has no room."""
     steps = [
@@ -228,7 +245,7 @@ def _steps(
             at=round(start, 4),
             tone=str(op.get("type", "info")),
             guilty=guilty,
-            words=op_words(op, around),
+            words=op_words(op, example.offset, example.value),
             took=", ".join(filter(None, (_who(op), "" if end is None else f"took {words.seconds(end - start)}"))),
             number=number,
         )
@@ -296,7 +313,7 @@ def _marks(axis: Axis, faults: Sequence[Band], changes: Sequence[Change]) -> tup
 
 
 def _bars(
-    axis: Axis, drawn: Sequence[_Timed], top: float, around: int | None
+    axis: Axis, drawn: Sequence[_Timed], top: float, example: Example
 ) -> tuple[list[Bar], list[tuple[float, str]], float]:
     """Bars in a lane per process, with further rows where labels would collide."""
     lanes: dict[Any, list[_Timed]] = {}
@@ -311,9 +328,9 @@ def _bars(
         for op, (start, end), guilty in ops:
             x0 = axis.x(start)
             width = max(_MIN_BAR_PX, (WIDTH - RIGHT if end is None else axis.x(end)) - x0)
-            label = op_words(op, around)
+            label = op_words(op, example.offset, example.value)
             label = label if len(label) <= 96 else label[:95] + "…"  # noqa: PLR2004 - what a lane can hold
-            length = len(label) * _CHAR_PX * (1.06 if guilty else 1.0)
+            length = len(label) * _CHAR_PX * (BOLD if guilty else 1.0)
             right = x0 + width + 6 + length <= WIDTH
             inside = not right and x0 - 6 - length < LEFT
             extent = (x0 - 4 if right or inside else x0 - 10 - length, x0 + width + (10 + length if right else 4))

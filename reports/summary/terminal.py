@@ -52,7 +52,7 @@ def lines(data: ReportData, look: Look = PIPED) -> list[str]:
     for names, reason in data.why:
         if reason not in data.sentence:
             out += look.wrapped(f"{words.UNKNOWN}: {reason}" + (f" ({names})" if names else ""))
-    for notice in data.notices:
+    for notice in (*data.notices, *filter(None, [data.engine_note])):
         out += look.wrapped(notice)
     if data.thresholds:
         out += ["", *thresholds([(row.text, row.word, row.said) for row in data.thresholds], look)]

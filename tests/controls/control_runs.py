@@ -55,7 +55,8 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def argv_of(argv: Sequence[str], store: Path) -> list[str]:
-    return [sys.executable, "-m", "chaos", "run", "--system", "rocketmq", *argv, "--store", str(store)]
+    run = [sys.executable, "-m", "chaos", "run", "--system", "rocketmq", "--engine", "local"]
+    return [*run, *argv, "--store", str(store)]
 
 
 def folder_in(store: Path) -> Path:

@@ -13,7 +13,7 @@ SAFE = {"etcd": (), "zookeeper": ("--set", "client.renew=attach")}
 @pytest.mark.parametrize("nemesis", ["leader-kill", "random-partition"])
 def test_leases_live_as_long_as_was_acknowledged(nemesis, system, tmp_path):
     what = ("--system", system, "--workload", "lease", "--nemesis", nemesis, *SAFE[system])
-    code, results, said = judged_run(tmp_path, *what, "--seed", "3", "--time-limit", "40")
+    code, results, said = judged_run(tmp_path, *what, "--seed", "3", "--time-limit", "30")
     row = row_of(results, "lease")
     assert (code, row["valid"], row["anomalies"]) == (0, True, {}), said
     assert results["counts"]["ok"] > 1000

@@ -17,6 +17,7 @@ from cluster.systems.rocketmq.config import GROUP
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 TIMEOUT_S = 600
+RUN = (sys.executable, "-m", "chaos", "run", "--system", "rocketmq", "--engine", "local")
 
 
 class Ran(NamedTuple):
@@ -47,7 +48,7 @@ class Ran(NamedTuple):
 
 def run(store: Path, *settings: str, nemesis: str = "leader-kill") -> Ran:
     """Run the command as a user types it and hold it against what every run owes; no anomaly is awaited."""
-    argv = [sys.executable, "-m", "chaos", "run", "--system", "rocketmq", "--nemesis", nemesis, "--seed", "1"]
+    argv = [*RUN, "--nemesis", nemesis, "--seed", "1"]
     argv += ["--time-limit", "30", "--fault-interval", "10", "--set", "client.routing=follow", "--store", str(store)]
     for setting in settings:
         argv += ["--set", setting]
@@ -128,7 +129,7 @@ def test_brokers_whose_log_is_a_raft_log(tmp_path: Path) -> None:
 
 def test_a_new_master_that_was_not_asked_for_the_topic_serves_nobody(tmp_path: Path) -> None:
     """The topic is made just after the slaves have asked for all, so the master dies before they hear of it."""
-    argv = [sys.executable, "-m", "chaos", "run", "--system", "rocketmq", "--nemesis", "leader-kill", "--seed", "1"]
+    argv = [*RUN, "--nemesis", "leader-kill", "--seed", "1"]
     argv += ["--set", "cluster.topicOn=master", "--set", "client.routing=follow", "--rto-budget", "15"]
     argv += ["--fault-interval", "3", "--fault-duration", "25", "--time-limit", "28", "--drain-deadline", "120"]
     argv += ["--store", str(tmp_path)]

@@ -1,8 +1,10 @@
 """The Spark engine: the same verdicts, rows read in executors only, loud when something is wrong."""
 
+import pickle
 import random
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -21,14 +23,16 @@ import checkers.history.events
 import checkers.history.rows
 import checkers.history.shards
 import checkers.history.table
+from chaos import plugins
 from chaos.cli.check import check_command
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.recorder import OP_SIZE
+from chaos.core.runinfo import read_run
 from chaos.run import judging
 from chaos.testing.history_files import differences, load_history, write_run_folder
 from checkers.engine import local
-from checkers.engine.installed_checks import FIGURES, checks, instance
+from checkers.engine.installed_checks import FIGURES, OF_LOGS, checks, instance
 from spark_checkers import engine, session
 from spark_checkers.tasks import Failed, Task, error_of
 
@@ -182,6 +186,18 @@ def test_a_task_that_breaks_is_a_broken_harness(tmp_path):
     error = error_of(failed)
     assert type(error) is ChaosError
     assert "broke on Spark" in str(error)
+
+
+def test_getting_ready_loads_the_checks_of_a_run_into_the_python_workers(tmp_path):
+    write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
+    session.stop()  # whose workers may have loaded them for another test
+    session.start_early()
+    judging.get_ready(read_run(tmp_path / "run"))
+    modules = {plugins.place_of(plugins.CHECKS, name).partition(":")[0] for name in OF_LOGS}
+    cores = session.session().sparkContext.defaultParallelism
+    loaded = pickle.dumps(partial(eval, "set(__import__('sys').modules)"))
+    found = engine._run([Task("modules", tmp_path, number, loaded) for number in range(cores)])
+    assert [modules - one for one in found] == [set()] * cores
 
 
 def test_auto_is_spark_where_its_session_was_begun(tmp_path):

@@ -11,7 +11,7 @@ was in force. ``leaders``: when which epoch of the one node's lead was heard; wi
 import itertools
 
 import msgspec
-import yaml
+from history_literals import written
 from repository import ROOT
 
 from chaos.core.events import RUN_EVENTS, Claim, EventLog, Evidence, Fault, Observation, Phase
@@ -34,7 +34,7 @@ GROUP = "group"
 
 
 def literal_of(path):
-    return yaml.safe_load(path.read_text())
+    return written(path)
 
 
 def ns(at_s):

@@ -84,11 +84,18 @@ def python(node, program, *arguments):
     return done.check(f"{node.name}: {program[:60]}").text
 
 
+LISTING = """
+import contextlib, json, os
+found = {}
+for at, _, names in os.walk("."):
+    for name in names:
+        path = os.path.join(at, name)
+        with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:  # the node renames its own meanwhile
+            found[path[2:]] = file.read().hex()
+print(json.dumps(found))
+"""
+
+
 def listing(node):
     """The files of the data folder with their contents, by name, as any program on the host sees them."""
-    text = python(
-        node,
-        "import json, os; print(json.dumps({os.path.join(at, n)[2:]: open(os.path.join(at, n), 'rb').read().hex() "
-        "for at, _, names in os.walk('.') for n in names}))",
-    )
-    return {name: bytes.fromhex(content) for name, content in json.loads(text).items()}
+    return {name: bytes.fromhex(content) for name, content in json.loads(python(node, LISTING)).items()}

@@ -10,11 +10,13 @@ import os
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from chaos.core.clock import Deadline
 from chaos.core.errors import CapabilityError, ChaosError
 from cluster.agent import linux
 from cluster.cleanup import run_records
@@ -23,6 +25,8 @@ from cluster.hosts.agent_host import ROOT
 from cluster.hosts.docker.engine import OWNER, RUN, Engine, connect, orphaned
 
 _TIMEOUT_S: Final = 20
+_REMOVED_WITHIN_S: Final = 60.0
+_ASKED_AGAIN_AFTER_S: Final = 0.5
 _PROBE_TIMEOUT_S: Final = 5
 _DOWN: Final = b"down"
 
@@ -45,18 +49,30 @@ def present() -> Engine | None:
 def remove(engine: Engine, leftover: Leftover) -> None:
     """Remove it; fine if it is gone.
 
+    An engine kills a container and waits ten seconds for its end. On a busy machine the end comes later, and the engine
+    answers with an error of its own (5xx) though the container is going: it is asked again, for up to a minute in all.
+
     Raises:
         ChaosError: it did not go.
     """
-    from docker.errors import NotFound
+    from docker.errors import APIError, NotFound
 
     doing: dict[str, Callable[[str], object]] = {
         "container": lambda name: engine.api.remove_container(name, force=True),
         "network": engine.api.remove_network,
         "volume": lambda name: engine.api.remove_volume(name, force=True),
     }
+    deadline = Deadline(f"the engine to remove {leftover.what}", _REMOVED_WITHIN_S)
     with engine.doing(f"removing {leftover.kind} {leftover.name}"), suppress(NotFound):
-        doing[leftover.kind](leftover.name)
+        while True:
+            try:
+                doing[leftover.kind](leftover.name)
+            except APIError as error:
+                if not error.is_server_error() or deadline.expired():
+                    raise
+                time.sleep(_ASKED_AGAIN_AFTER_S)
+            else:
+                return
 
 
 def of_run(engine: Engine, run_id: str, owner: str) -> list[Leftover]:

@@ -38,12 +38,12 @@ def test_what_was_ever_kept_is_still_there(path):
     commits = git("log", "--format=%H", "--", where)
     if commits.returncode:
         pytest.skip("not in a git repository")
-    here = lines_of(path.read_text())
-    known = {json.dumps(line, sort_keys=True) for line in here}
+    text = path.read_text()
+    here, seen = [members(line) for line in lines_of(text)], set(text.splitlines())
     for commit in commits.stdout.split():
-        for old in lines_of(git("show", f"{commit}:{where}").stdout):
-            same = json.dumps(old, sort_keys=True) in known
-            assert same or any(members(old) <= members(line) for line in here), (commit, old)
+        for line in git("show", f"{commit}:{where}").stdout.splitlines():
+            assert line in seen or any(members(json.loads(line)) <= one for one in here), (commit, line)
+            seen.add(line)
 
 
 def members(row):

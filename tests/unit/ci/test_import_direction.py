@@ -1,6 +1,7 @@
 """The import direction of docs/architecture.md, read from the source with ast."""
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -40,10 +41,21 @@ ALLOWED = {
 }
 
 
+def statements(module: ast.Module) -> Iterator[ast.AST]:
+    """Every statement, however deep in others: expressions hold none, and are most of what there is."""
+    ahead: list[ast.AST] = [module]
+    while ahead:
+        node = ahead.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, ())
+            ahead += inner if isinstance(inner, list) else ()
+
+
 @cache
 def imported(path: Path) -> frozenset[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -55,6 +67,7 @@ def within(name: str, package: str) -> bool:
     return name == package or name.startswith(package + ".")
 
 
+@cache
 def modules() -> list[Path]:
     return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
@@ -112,3 +125,14 @@ def test_the_rule_would_find_a_wrong_import(tmp_path: Path) -> None:
     source = tmp_path / "bad.py"
     source.write_text("from nemesis.plan.plan import make_plan\n")
     assert not any(within(name, allowed) for name in imported(source) for allowed in ALLOWED["cluster"])
+
+
+def test_an_import_is_found_however_deep_it_is(tmp_path: Path) -> None:
+    source = tmp_path / "deep.py"
+    source.write_text(
+        "try:\n    pass\nexcept ValueError:\n    import chaos.a\nelse:\n    import chaos.b\n"
+        "finally:\n    import chaos.c\n"
+        "class C:\n    async def f():\n        match 1:\n            case 1:\n                from chaos import d\n"
+        "if 1:\n    pass\nelif 2:\n    with g:\n        while 3:\n            from chaos.e import f\n"
+    )
+    assert imported(source) == {"chaos.a", "chaos.b", "chaos.c", "chaos.d", "chaos.e.f"}

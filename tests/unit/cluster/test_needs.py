@@ -4,10 +4,7 @@ import platform
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from chaos import plugins
-from chaos.cli.main import cli
 from cluster.needs import Need, need_of
 from cluster.systems._shared import debian, maven
 from cluster.systems.etcd.system import PACKAGE
@@ -58,10 +55,3 @@ def test_rocketmq_needs_java_and_its_jars_or_maven(environment: dict[str, str]) 
 
 def test_a_system_that_says_nothing_needs_nothing() -> None:
     assert need_of(object()) == Need(met=True, detail="nothing to fetch")
-
-
-def test_doctor_has_a_line_for_every_system() -> None:
-    done = CliRunner().invoke(cli, ["doctor"], standalone_mode=False)
-    assert done.exception is None, done.exception
-    for name in plugins.names("systems"):
-        assert f"  system {name} " in done.output

@@ -1,5 +1,6 @@
 """Bad inputs of every kind: each gets one clear line on the error stream and exit code 254, and leaves nothing."""
 
+import json
 import os
 import subprocess
 import sys
@@ -39,6 +40,8 @@ FILES = {
     "oddreuse": "brokr:\n  start: x\n",
     "garbage.edn": "}{",
     "store/g/20261122T070001Z-0001/run.json": "{",
+    "theirs/run.json": '{"name": "other"}',
+    "cut/run.json": '{\n "id": "20261122T070001Z-0001",\n "status": "che',
 }
 """What lies in the folder where each command is typed; the run in the store is damaged."""
 
@@ -173,18 +176,23 @@ PLACES = [
     ("matrix matrix.yaml", "leader-kil.1: --nemesis leader-kil: no nemesis"),
     ("check no-such", "no-such: no such run folder, and no run in store begins so"),
     ("check .", ".: no run.json in it"),
-    ("check file", "file: no run.json in it"),
+    ("check file", "file: a file, not a run folder; chaos check file --format NAME --model NAME reads one of another"),
     ("check missing.edn --format jepsen --model set", "missing.edn: there is no such file"),
-    ("check . --format jepsen --model set", ".: there is no such file"),
+    ("check . --format jepsen --model set", ".: a folder, not a file; leave out --format for a run folder"),
     ("check garbage.edn --format jepsen --model set", "garbage.edn:1:1: } closes nothing"),
     ("report no-such", "no-such: no such run folder"),
     ("replay no-such", "no-such: no such run folder"),
     ("show no-such", "no-such: no such run folder"),
     ("show latest", "latest: no such run folder"),
     ("show -7", "-7: there are 1 runs in store"),
-    ("show -1", "run.json: "),
-    ("check -1", "run.json: "),
-    ("report -1", "run.json: "),
+    ("show -1", "run.json is no JSON: Input data was truncated; copy the run folder again, or name a run folder that"),
+    ("check -1", "run.json is no JSON: "),
+    ("report -1", "run.json is no JSON: "),
+    (
+        "check theirs",
+        "theirs/run.json was not written by chaos: Object missing required field `schema_version`; name",
+    ),
+    ("check cut", "cut/run.json is damaged: Input data was truncated; copy the run folder again"),
     ("replay -1", "it has no config.yaml to repeat"),
     ("compare -1 no-such", "no-such: no such run folder"),
     ("compare -1 -7", "-7: there are 1 runs in store"),
@@ -269,43 +277,60 @@ def test_it_is_refused_in_one_line(
     assert sorted(place.rglob("*")) == before, "nothing is left behind"
 
 
+LOCKED = [
+    "run -d locked/x.yaml",
+    "run --plan locked/plan.jsonl",
+    "run --store locked/store",
+    "run --nodes-file locked/nodes",
+    "init minimq --output locked/x.yaml",
+    "generate --ops 1k --output locked/x",
+    "matrix locked/m.yaml",
+    "check locked/run",
+    "check locked/x.edn --format jepsen --model set",
+    "show locked/run",
+    "ls --store locked",
+    "replay -1 --store locked",
+    "report locked/run",
+]
+EACH = """
+import contextlib, io, json, sys
+from chaos.cli import main
+for line in sys.argv[1:]:
+    sys.argv = ["chaos", *line.split()]
+    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
+        code = main.run()
+    print(json.dumps([code, said.getvalue()]))
+"""
+"""Runs one command line after the other; says of each its exit code and what it said on the error stream."""
+
+
 def unprivileged(*argv: str) -> list[str]:
-    """The command line that runs chaos as who has no right to read everything; root loses it for this process."""
-    chaos = [sys.executable, "-m", "chaos", *argv]
-    return ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *chaos] if os.geteuid() == 0 else chaos
+    """The command line of a program that has no right to read everything; root loses it for this process."""
+    return ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *argv] if os.geteuid() == 0 else [*argv]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "run -d locked/x.yaml",
-        "run --plan locked/plan.jsonl",
-        "run --store locked/store",
-        "run --nodes-file locked/nodes",
-        "init minimq --output locked/x.yaml",
-        "generate --ops 1k --output locked/x",
-        "matrix locked/m.yaml",
-        "check locked/run",
-        "check locked/x.edn --format jepsen --model set",
-        "show locked/run",
-        "ls --store locked",
-        "replay -1 --store locked",
-        "report locked/run",
-    ],
-)
-def test_what_may_not_be_read_or_written_is_named(line: str, tmp_path: Path) -> None:
-    locked = tmp_path / "locked"
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
+    """What each line comes to beside a folder that may not be read, in one process for all of them."""
+    beside = tmp_path_factory.mktemp("beside")
+    locked = beside / "locked"
     locked.mkdir()
     locked.chmod(0)
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        unprivileged(*line.split()), capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path, env=env
-    )
+    argv = unprivileged(sys.executable, "-c", EACH, *LOCKED)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, cwd=beside, env=env)
     locked.chmod(0o700)
-    assert done.returncode == 254, done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert "locked" in done.stderr
-    assert "Permission denied" in done.stderr
+    assert done.returncode == 0, done.stderr
+    return dict(zip(LOCKED, map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("line", LOCKED)
+def test_what_may_not_be_read_or_written_is_named(line: str, refused: dict[str, tuple[int, str]]) -> None:
+    code, said = refused[line]
+    assert code == 254, said
+    assert said.count("\n") == 1, said
+    assert "locked" in said
+    assert "Permission denied" in said
 
 
 @pytest.mark.parametrize("argv", [["show"], ["check"], ["run", "-d"], ["run", "--store"], ["matrix"]], ids=" ".join)

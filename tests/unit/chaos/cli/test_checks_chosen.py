@@ -30,6 +30,7 @@ def plain(row: CheckResult) -> CheckResult:
     return msgspec.structs.replace(row, took_s=0.0, anomalies=anomalies)
 
 
+@pytest.mark.broad
 def test_the_rows_of_some_checks_are_those_of_all(tmp_path: Path) -> None:
     paths = sorted(HISTORIES.glob("*.yaml"))[::3]
     found = set()

@@ -6,9 +6,11 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from repository import ROOT
 
 from chaos.cli.completion import SHELLS, answer
@@ -135,21 +137,30 @@ def asked(shell: str, **env: str) -> str:
     return done.stdout.removesuffix("\n")
 
 
-def test_bash_gets_the_end_of_the_word_that_it_asks_for() -> None:
-    line = "chaos run --nemesis random-loss:prob"
-    assert asked("bash", COMP_WORDS=line, COMP_CWORD="prob") == "open,probability="
-    assert asked("bash", COMP_WORDS=line, COMP_CWORD="random-loss:prob") == "open,random-loss:probability="
-    assert asked("bash", COMP_WORDS="chaos run --nemesis bridge@cont", COMP_CWORD="@cont") == "plain,@controller"
-    assert asked("bash", COMP_WORDS="chaos run --set=bug=forget-v", COMP_CWORD="forget-v") == "plain,forget-vote"
-    assert asked("bash", COMP_WORDS="chaos run --system ", COMP_CWORD="").splitlines() == [
-        f"plain,{name}" for name in sorted(names("systems"))
-    ]
+@pytest.mark.parametrize(
+    ("line", "word", "end"),
+    [
+        ("chaos run --nemesis random-loss:prob", "prob", ["open,probability="]),
+        ("chaos run --nemesis random-loss:prob", "random-loss:prob", ["open,random-loss:probability="]),
+        ("chaos run --nemesis bridge@cont", "@cont", ["plain,@controller"]),
+        ("chaos run --set=bug=forget-v", "forget-v", ["plain,forget-vote"]),
+        ("chaos run --system ", "", [f"plain,{name}" for name in sorted(names("systems"))]),
+    ],
+)
+def test_bash_gets_the_end_of_the_word_that_it_asks_for(
+    line: str, word: str, end: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", word)
+    assert answer(cli, "bash_complete").splitlines() == end
 
 
-def test_zsh_gets_three_lines_for_each_word_with_colons_escaped() -> None:
+def test_zsh_gets_three_lines_for_each_word_with_colons_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = asked("zsh", COMP_WORDS="chaos run --nemesis random-loss:prob", COMP_CWORD="3").splitlines()
     assert lines == ["open", "random-loss\\:probability=", "a number above 0 and up to 1"]
-    lines = asked("zsh", COMP_WORDS="chaos run --system ro", COMP_CWORD="3").splitlines()
+    monkeypatch.setenv("COMP_WORDS", "chaos run --system ro")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    lines = answer(cli, "zsh_complete").splitlines()
     assert lines[:2] == ["plain", "rocketmq"]
     assert len(lines) == 3
 
@@ -166,8 +177,7 @@ def test_what_no_script_of_ours_asks_is_answered_with_nothing(instruction: str) 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_of_a_shell_asks_for_it(shell: str) -> None:
-    argv = [sys.executable, "-m", "chaos", "completion", shell]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True, cwd=ROOT)
+    done = CliRunner().invoke(cli, ["completion", shell], catch_exceptions=False)
     assert f"_CHAOS_COMPLETE={shell}_complete" in done.stdout
     assert "COMP_WORDS=" in done.stdout
     assert "%(" not in done.stdout
@@ -206,6 +216,15 @@ class Bash:
         os.close(self._terminal)
 
 
+@pytest.fixture(scope="module")
+def bash(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bash]:
+    home = tmp_path_factory.mktemp("home")
+    (home / "run.yaml").write_text("rate: 5\n")
+    made = Bash(home)
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize(
     ("typed", "becomes"),
     [
@@ -218,10 +237,5 @@ class Bash:
         ("chaos run -d run.y", "<run.yaml>"),
     ],
 )
-def test_bash_completes_what_is_typed(typed: str, becomes: str, tmp_path: Path) -> None:
-    (tmp_path / "run.yaml").write_text("rate: 5\n")
-    bash = Bash(tmp_path)
-    try:
-        bash.type(f"{typed}\t\n", becomes)
-    finally:
-        bash.close()
+def test_bash_completes_what_is_typed(bash: Bash, typed: str, becomes: str) -> None:
+    bash.type(f"{typed}\t\n", becomes)

@@ -1,6 +1,10 @@
 """``chaos doctor`` for people: what works in few lines, what does not with what helps."""
 
+from click.testing import CliRunner
+
+from chaos import plugins
 from chaos.cli.inspect import faults_together
+from chaos.cli.main import cli
 from cluster.doctor import Fact
 
 FOUND = [
@@ -26,3 +30,10 @@ def test_faults_that_work_share_a_line_and_one_that_does_not_keeps_its_own() -> 
 def test_where_no_fault_works_nothing_is_said_to() -> None:
     facts = [fact for fact in FOUND if not (fact.fault and fact.ok)]
     assert list(faults_together(facts)) == facts
+
+
+def test_there_is_a_line_for_every_system() -> None:
+    done = CliRunner().invoke(cli, ["doctor"], standalone_mode=False)
+    assert done.exception is None, done.exception
+    for name in plugins.names("systems"):
+        assert f"  system {name} " in done.output

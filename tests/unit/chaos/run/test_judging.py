@@ -1,6 +1,8 @@
 """Which engine judges, what a check that breaks leads to, and what a verdict leaves in the folder."""
 
 import json
+import subprocess
+import sys
 
 import msgspec
 import numpy as np
@@ -236,3 +238,17 @@ def test_an_outage_over_the_budget_is_shown_by_the_operations_around_it(tmp_path
     kinds = [op["type"] for op in example.ops]
     assert kinds in (["ok", "fail", "ok"], ["ok", "info", "ok"])
     assert example.ops[1]["invoke_s"] == round((example.at_ns - ORIGIN_NS) / 1e9, 6)
+
+
+def test_getting_ready_loads_what_judges_and_reports(tmp_path):
+    """In a process of its own, since this one has loaded it; without a session of Spark none is started."""
+    folder = folder_of("gaps-are-legal", tmp_path)
+    code = (
+        "import sys; from pathlib import Path; from chaos.core.runinfo import read_run; from chaos.run import judging; "
+        "judging.get_ready(read_run(Path(sys.argv[1]))); before = set(sys.modules); "
+        "from reports.reporter import write; judging.judge(Path(sys.argv[1]), 'local'); write(Path(sys.argv[1])); "
+        "ours = ('checkers', 'reports', 'spark_checkers', 'jinja2'); "
+        "print(sorted(name for name in set(sys.modules) - before if name.partition('.')[0] in ours))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

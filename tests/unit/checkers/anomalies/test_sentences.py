@@ -1,5 +1,7 @@
 """What is said of an anomaly names the message, the node and the fault, whatever the anomaly."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from history_literals import written
@@ -10,19 +12,22 @@ from chaos.testing.history_literal import FaultLiteral
 from checkers.anomalies.catalogue import kind_of
 from checkers.engine import local
 
-INVALID = sorted(path for path in HISTORIES.glob("*.yaml") if written(path)["expect"].get("valid") is False)
+LITERALS = {path: written(path) for path in sorted(HISTORIES.glob("*.yaml"))}
+INVALID = [path for path, literal in LITERALS.items() if literal["expect"].get("valid") is False]
+WITHOUT_FAULTS = [path for path in INVALID if not LITERALS[path].get("faults")]
 NAMES = [node.name for node in NODES]
 EARLY = FaultLiteral(id=9, name="leader-kill", targets=("b3",), inject=0.05, heal=0.1)
 """Over before anything is sent, and of a node that is in no history."""
 
 
-@pytest.mark.parametrize("fault", [False, True], ids=["as it is", "after a fault"])
-@pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
-def test_the_first_sentence_names_message_node_and_fault(path, fault, tmp_path):
+@pytest.mark.parametrize(
+    ("path", "faults"),
+    [*((path, ()) for path in INVALID), *((path, (EARLY,)) for path in WITHOUT_FAULTS)],
+    ids=lambda one: one.stem if isinstance(one, Path) else "after a fault" if one else "as it is",
+)
+def test_the_first_sentence_names_message_node_and_fault(path, faults, tmp_path):
     literal = load_history(path)
-    if fault and not literal.faults:
-        literal = msgspec.structs.replace(literal, faults=(EARLY,))
-    write_run_folder(literal, tmp_path / "run")
+    write_run_folder(msgspec.structs.replace(literal, faults=literal.faults + faults), tmp_path / "run")
     results = local.judge(tmp_path / "run")
     assert results.valid is False
     first = next(one for one in results.anomalies.values() if not one.allowed)

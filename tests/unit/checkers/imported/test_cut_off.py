@@ -30,6 +30,7 @@ def errors_of(path, **options):
     return {name for name, one in verdict.anomalies.items() if not one.allowed}
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_a_sample_that_ends_too_early_shows_only_what_stands(path, tmp_path):
     rng, text, part = random.Random(path.stem), path.read_text(), tmp_path / "part.edn"
@@ -56,6 +57,7 @@ def test_a_sample_that_ends_too_early_is_never_valid(path, tmp_path):
         assert "the file ends within the record" in results.reason
 
 
+@pytest.mark.broad
 def test_a_log_that_ends_too_early_shows_only_what_stands(tmp_path):
     path, question = tmp_path / "log.jsonl", Question(format="jsonl", model="log")
     for case in LOGS[::3]:

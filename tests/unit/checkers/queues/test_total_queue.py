@@ -69,6 +69,7 @@ def by_brute_force(rows):
     return lost, phantoms, failed, again
 
 
+@pytest.mark.broad
 def test_every_question_as_by_brute_force():
     rng, shown = random.Random(55), set()
     for _ in range(5_000):

@@ -28,6 +28,7 @@ def test_the_exact_test_counts_every_way_to_deal_the_values(first: list[float], 
     assert rank_p(first, second) == pytest.approx(rank_p(second, first))
 
 
+@pytest.mark.broad
 @given(
     st.lists(st.integers(0, 40).map(float), min_size=40, max_size=60),
     st.lists(st.integers(10, 60).map(float), min_size=40, max_size=60),

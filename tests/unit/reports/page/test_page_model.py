@@ -16,7 +16,7 @@ from reports.folder import Parts, read_parts
 from reports.model import Moment, ReportData
 from reports.page import context
 from reports.page.build import report_data
-from reports.page.findings import anomaly_views
+from reports.page.findings import anomaly_views, check_rows
 
 
 def changed(folder: Path, **parts: object) -> ReportData:
@@ -64,6 +64,27 @@ def test_a_check_that_is_unknown_in_an_invalid_run_says_why(folders: dict[str, P
     assert told.reason == "the budget of 60 s ran out"
 
 
+def test_a_reason_that_the_row_says_already_is_not_said_twice() -> None:
+    why = "not compared: queue 0, the final reads are not complete"
+    unknown = CheckResult(
+        name="replicas",
+        valid="unknown",
+        examined="0 copies",
+        found=f"nothing compared; {why}",
+        reason=why,
+    )
+    results = Results(valid="unknown", sentence="", reason=why, model="queue", engine="local", checks=(unknown,))
+    (row,) = check_rows(results, {})
+    assert (row.found, row.reason) == (f"nothing compared; {why}", "")
+
+
+def test_a_check_without_anything_to_examine_claims_nothing() -> None:
+    empty = CheckResult(name="no-loss", valid="unknown", examined="0 acknowledged messages", found="each is there")
+    found = msgspec.structs.replace(empty, examined="9 acknowledged messages")
+    results = Results(valid="unknown", sentence="", reason="", model="queue", engine="local", checks=(empty, found))
+    assert [row.found for row in check_rows(results, {})] == ["there was nothing to examine", "each is there"]
+
+
 def test_run_again_repeats_the_options_with_the_seed_that_was_drawn() -> None:
     again = words.run_again(("/x/bin/chaos", "run", "--set", "a=b c", "--seed", "5", "--rate", "9"), 77)
     assert again == "chaos run --set 'a=b c' --rate 9 --seed 77"
@@ -102,7 +123,8 @@ def test_recovery_lines_and_rows(reports_by_kind: dict[str, ReportData]) -> None
         "good",
     )
     assert (third.id, endless.all_queues, endless.share, endless.tone, endless.lagged) == (3, "never", 1.0, "bad", True)
-    assert [fault.rto for fault in reports_by_kind["invalid"].faults] == ["3.0 s", "none", "never"]
+    faults = reports_by_kind["invalid"].faults
+    assert [(fault.rto, fault.rto_of) for fault in faults] == [("3.0 s", "send"), ("none", "send"), ("never", "send")]
     assert reports_by_kind["valid"].recovery.lines[-1] == "RPO: 0 acknowledged messages lost"
 
 
@@ -343,7 +365,7 @@ def test_an_object_is_told_in_the_words_of_its_model(folders: dict[str, Path]) -
     assert data.charts.unread == []
     assert "100 writes/s · 8 clients · 4 registers" in data.facts
     (rate,) = (one for one in data.assumptions if one.name == "rate")
-    assert rate.text == "198 changes a second left over 121 s, 150 were asked for"
+    assert rate.text == "198 changes a second were sent over 121 s; 150 were asked for"
     assert rate.tone == "good"
     assert [table.columns[0] for table in data.service] == ["register"], "nothing is sent, so nothing has an end to end"
     assert dict(data.environment[2].rows)["registers"] == "4"

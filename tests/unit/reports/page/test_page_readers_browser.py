@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import synthetic
 from axe_playwright_python.sync_playwright import Axe
-from pages import broken_words, cut_off, overlaps, until
+from pages import broken_words, clipped, cut_off, overlaps, until
 
 from chaos.core.verdict import Anomaly, Example
 from reports import reporter
@@ -94,6 +94,11 @@ FILLED = """[['#oplist', 'table'], ['#loglist', 'table'], ['details.beside', '.l
   [...document.querySelectorAll(folded)].every(e => !e.checkVisibility() || e.querySelector(inside)))"""
 
 
+UNSEEN_COLUMNS = """[...document.querySelectorAll('.scroll:has(> .faults)')].filter(
+  e => e.scrollWidth > e.clientWidth + 1).length"""
+"""Tables of faults of which a reader has to scroll to see what was lost."""
+
+
 def unfold(page: Any) -> None:
     """Open all that is folded and wait until what is made when it is opened is there."""
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
@@ -113,6 +118,8 @@ def test_nothing_is_cut_off_broken_or_on_top_of_something_else(
             assert cut_off(page) == []
             assert broken_words(page) == []
             assert overlaps(page, ".example:not([hidden]) svg.scene text") == []
+            assert clipped(page, ".example:not([hidden]) svg.trace text", "svg") == []
+        assert page.evaluate(UNSEEN_COLUMNS) == 0
 
 
 @pytest.mark.parametrize("kind", PAGES)

@@ -143,6 +143,22 @@ def test_operations_in_words(op: dict[str, Any], said: str) -> None:
     assert op_words(op, around=7) == said
 
 
+def test_a_read_says_at_which_offsets_it_returned_the_message() -> None:
+    read = {"f": "read", "type": "ok", "from": 0, "next": 9, "records": ["3=1:1", "4=1:2", "7=1:3", "8=1:2"]}
+    assert op_words(read, 7, "1:2") == "read 0…8: 4=1:2, 7=1:3, 8=1:2"
+
+
+def test_a_read_with_a_row_for_each_offset_is_one_operation() -> None:
+    read = {**send(2, 2.0, 2.5), "f": "read", "value": None, "from": 0, "next": 9}
+    rows = ({**read, "records": ["3=1:1", "4=1:2"]}, {**read, "records": ["7=1:3", "8=1:2"]})
+    found = example(send(1, 1.0, 1.1, offset=4), *rows, value="1:2", offset=4)
+    picture = trace.trace(found, [], [])
+    assert picture is not None
+    assert (picture.shown, picture.of) == (2, 2)
+    assert [step.words for step in picture.steps] == ["send 1:2 → 4", "read 0…8: 4=1:2, 8=1:2"]
+    assert [op["records"] for op in found.ops[1:]] == [row["records"] for row in rows], "the example is as it was"
+
+
 @pytest.mark.parametrize(("records", "guilty"), [(["7=1:1", "8=1:2"], True), (["6=1:0"], False), (["=1:1"], False)])
 def test_a_read_that_ended_badly_is_guilty_of_what_it_returned(records: list[str], guilty: bool) -> None:
     read = {**send(2, 2.0, 2.1), "f": "read", "type": "fail", "value": None, "from": 3, "next": 9, "records": records}

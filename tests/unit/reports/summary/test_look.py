@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -111,13 +112,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("columns", [80, 150])
 def test_a_judged_run_fits_a_real_terminal(store: Path, columns: int) -> None:
-    import re
-
     said = shown(columns, store, "check", "-1", "--check", "no-loss")
     assert "\x1b[1;31mFAIL\x1b[0m  -1" in said
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said)
     assert max(map(len, plain.splitlines())) <= columns
-    assert "\x1b[" not in shown(columns, store, "check", "-1", "--check", "no-loss", NO_COLOR="1")
+
+
+def test_a_judged_run_has_no_colour_where_none_is_wanted(store: Path) -> None:
+    said = shown(80, store, "check", "-1", "--check", "no-loss", NO_COLOR="1")
+    assert "FAIL  -1" in said
+    assert re.findall(r"\x1b\[[\d;]*m", said) == []
 
 
 def test_a_list_of_runs_fits_and_behind_a_pipe_it_is_whole(store: Path) -> None:
