@@ -130,6 +130,7 @@ def sources() -> Mapping[str, Source]:
         found[checks] = _checks(workload)
     rooms = ("*.py", "agent", "hosts", "network", "nodes")
     found["hosts"] = Source(tuple(f"cluster/{room}" for room in rooms))
+    found["simulation"] = Source(("cluster/simulation",))
     found["engines"] = Source(("checkers", "spark_checkers", "chaos/core"))
     return found
 

@@ -39,9 +39,9 @@ class Weather(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def weather_of(seed: int) -> Weather:
-    """Drawn: half of all seeds have a network that repeats and overtakes, half disks that stall, half clocks that drift.
+    """Drawn: half of all seeds repeat and overtake messages, half stall disks, half let clocks drift.
 
-    Disks take a hundred times as long as messages with a quarter of all seeds, so a crash finds much that is not durable.
+    A quarter has disks that are slower than the network, so that a crash finds much that is not durable.
     """
     draw = Random(f"{seed}/weather")
     rough, slow, drifting = (draw.random() < 0.5 for _ in range(3))  # noqa: PLR2004 - half of them

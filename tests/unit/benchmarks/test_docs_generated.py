@@ -23,6 +23,7 @@ from chaos.plugins import load
         ("progress", "progress.md"),
         ("bench", "benchmarks.md"),
         ("dispatch", "dispatch.md"),
+        ("simulated_bugs", "simulated-bugs.md"),
     ],
 )
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,3 +79,4 @@ def test_weather_is_of_the_seed_and_of_every_kind():
     assert drawn == [weather_of(seed) for seed in range(200)]
     for kind in ("repeated", "overtaken", "slow_sync", "drift"):
         assert 60 < sum(getattr(weather, kind) > 0 for weather in drawn) < 140, kind
+    assert 25 < sum(weather.disk_ms[0] > weather.latency_ms[1] for weather in drawn) < 75

@@ -92,6 +92,18 @@ def test_the_world_s_events_keep_their_order_and_reach_coroutines(keeper):
     assert seen == [0, 1, 2, "answer", 7]
 
 
+def test_timers_and_the_world_keep_their_order_and_cancelled_timers_never_ring(keeper):
+    seen, loop = [], keeper.loop
+    loop.call_at(loop.time() + 0.002, seen.append, "at")
+    loop.call_later(0.001, seen.append, "timer")
+    keeper.at(BEGIN_NS + 1_000_000, seen.append, "world")
+    loop.call_later(0.001, seen.append, "cancelled").cancel()
+    loop.call_soon(seen.append, "cancelled").cancel()
+    loop.call_soon(seen.append, "soon")
+    waiting.sleep(1)
+    assert seen == ["soon", "timer", "world", "at"]
+
+
 def test_a_world_at_rest_is_an_error_and_no_hang(keeper):
     with pytest.raises(ChaosError, match="nothing is left to happen"):
         waiting.flag().wait()
