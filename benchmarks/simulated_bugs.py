@@ -30,7 +30,7 @@ SEEDS: Final = 20
 """So many are tried at most."""
 OWN: Final = "its own"
 COMMAND: Final = "chaos run --backend sim --bug {bug}{nemesis} --seed 1 --repeat {seeds} --until-failure"
-_RUNS: Final = re.compile(r"^([\d,]+) runs: .*; ([\d,]+) s simulated", re.MULTILINE)
+_RUNS: Final = re.compile(r"^([\d,]+) runs: (\d+) PASS, (\d+) FAIL, .*; ([\d,]+) s simulated", re.MULTILINE)
 _FAILED: Final = re.compile(r"^FAIL +seed (\d+): (.*)$", re.MULTILINE)
 
 
@@ -52,7 +52,7 @@ def tried(job: Job, store: Path) -> Row:
         said, cpu_s = _output([*job.command.split()[1:], "--store", folder])
         runs, failed = _RUNS.findall(said), _FAILED.search(said)
         seen = list(_anomalies(Path(folder))) if failed else []
-    counts = [int(number.replace(",", "")) for number in runs[-1]] if runs else [0, 0]
+    made_runs, passed, fell, simulated_s = (int(number.replace(",", "")) for number in (runs[-1] if runs else "0000"))
     return {
         "name": f"{bug.name}, under {job.key['under']}",
         **job.key,
@@ -60,8 +60,9 @@ def tried(job: Job, store: Path) -> Row:
         "workload": bug.workload,
         "nemesis": nemesis,
         "anomaly": bug.anomaly,
-        "runs": counts[0],
-        "simulated_s": counts[1],
+        "runs": made_runs,
+        "judged": passed + fell,
+        "simulated_s": simulated_s,
         "cpu_s": round(cpu_s, 1),
         "found": failed is not None,
         "anomalies": seen,
@@ -101,12 +102,17 @@ def cell(row: Row | None) -> str:
     """``4 s, seed 1``: what the runs took until the find, of which seed it was; what it showed, if not what was declared."""
     if row is None:
         return "-"
-    if row["refused"] or not row["runs"]:
+    if not _possible(row):
         return "no such fault here"
     if not row["found"]:
         return f"**not in {row['runs']} runs**, {row['cpu_s']:.0f} s"
     other = "" if row["anomaly"] in row["anomalies"] else f", as {', '.join(row['anomalies'])}"
     return f"{row['cpu_s']:.0f} s, seed {row['runs']}{other}"
+
+
+def _possible(row: Row) -> bool:
+    """Whether simulated hosts have what the runs needed: one of them passed or failed."""
+    return bool(row.get("judged", row["runs"]))
 
 
 def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
@@ -147,7 +153,7 @@ def page(all_rows: Sequence[Row], now: Code | None = None) -> str:
 
 def _count(kept: Sequence[Row], under: str) -> str:
     own = [row for row in kept if row["under"] == under]
-    possible = [row for row in own if not row["refused"]]
+    possible = [row for row in own if _possible(row)]
     found = sum(row["found"] for row in possible)
     words = "their own nemeses" if under == OWN else "all"
     return f"- Under {words}: {found} of {len(possible)} found; {len(own) - len(possible)} need other faults."
