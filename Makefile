@@ -5,7 +5,7 @@ export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup run nightly test test-systems test-backends test-longer controls bugs clean-runs pages bench lint clean
+.PHONY: setup run nightly test test-systems test-backends test-longer controls bugs clean-runs pages bench lint collect clean
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml .ci/setup
@@ -27,7 +27,6 @@ lint: $(VENV)/.ready-test
 
 # Importing compiles: packages after a fresh install, and tests, which pytest writes anew first. Each worker would do all
 # of it for itself; one process does it while mypy leaves the other core idle.
-.PHONY: collect
 collect: $(VENV)/.ready-test
 	@said=$$($(BIN)/python -m pytest --collect-only -qq tests) || { echo "$$said"; exit 1; }
 

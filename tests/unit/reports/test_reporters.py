@@ -1,15 +1,13 @@
 """Reporters come through entry points; JUnit's XML says of a run what its verdict says."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import msgspec
 import pytest
 import synthetic
+from command_lines import said_of_each
 
 from chaos.core.errors import UsageError
 from chaos.core.verdict import Results
@@ -39,14 +37,6 @@ def installed(site: Path, entry: str, source: str) -> None:
     (info / "entry_points.txt").write_text(f"[chaos.reporters]\n{entry}\n")
 
 
-def chaos(site: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process that sees these packages."""
-    env = {**os.environ, "PYTHONPATH": str(site)}
-    return subprocess.run(
-        [sys.executable, "-m", "chaos", *argv], env=env, capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 def cases(folder: Path) -> dict[str, ET.Element]:
     """The test cases of a run by name."""
     suite = ET.fromstring(JUnitReporter().render(read_parts(folder)))  # noqa: S314 - our own
@@ -60,12 +50,12 @@ def cases(folder: Path) -> dict[str, ET.Element]:
 def test_a_reporter_of_another_package_writes_its_file(tmp_path):
     installed(tmp_path / "site", "short = short_report:Short", SHORT.format(file="short.txt"))
     run = synthetic.write(tmp_path / "run", "valid", points=50)
-    done = chaos(tmp_path / "site", "report", str(run), "--as", "short")
-    assert (done.returncode, done.stdout.strip()) == (0, str(run / "short.txt"))
+    lines = [["report", str(run), "--as", "short"], ["list", "reporters", "--json"]]
+    done, listed = said_of_each(lines, site=tmp_path / "site")
+    assert (done.code, done.out.strip()) == (0, str(run / "short.txt"))
     assert (run / "short.txt").read_text().endswith(" True")
     assert not (run / "report.html").exists()
-    listed = json.loads(chaos(tmp_path / "site", "list", "reporters", "--json").stdout)
-    assert [row["name"] for row in listed] == ["html", "junit", "short", "summary"]
+    assert [row["name"] for row in json.loads(listed.out)] == ["html", "junit", "short", "summary"]
 
 
 @pytest.mark.parametrize(
@@ -82,11 +72,13 @@ def test_a_reporter_of_another_package_writes_its_file(tmp_path):
 def test_one_that_does_not_load_is_listed_with_its_error_and_harms_nobody(entry, source, why, tmp_path):
     installed(tmp_path / "site", entry, source)
     run = synthetic.write(tmp_path / "run", "valid", points=50)
-    assert why in chaos(tmp_path / "site", "list", "reporters").stdout
-    assert chaos(tmp_path / "site", "report", str(run)).returncode == 0
-    asked = chaos(tmp_path / "site", "report", str(run), "--as", entry.split(" ", maxsplit=1)[0])
-    assert asked.returncode == UsageError.exit_code
-    assert len(asked.stderr.splitlines()) == 1
+    name = entry.split(" ", maxsplit=1)[0]
+    lines = [["list", "reporters"], ["report", str(run)], ["report", str(run), "--as", name]]
+    listed, written, asked = said_of_each(lines, site=tmp_path / "site")
+    assert why in listed.out
+    assert written.code == 0
+    assert asked.code == UsageError.exit_code
+    assert len(asked.err.splitlines()) == 1
 
 
 def test_what_is_there_is_written_again_and_nothing_else(tmp_path):

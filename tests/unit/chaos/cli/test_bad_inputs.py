@@ -1,13 +1,12 @@
 """Bad inputs of every kind: each gets one clear line on the error stream and exit code 254, and leaves nothing."""
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from repository import ROOT
+from command_lines import Said, said_of_each
 
 from chaos.cli import main
 
@@ -292,45 +291,31 @@ LOCKED = [
     "replay -1 --store locked",
     "report locked/run",
 ]
-EACH = """
-import contextlib, io, json, sys
-from chaos.cli import main
-for line in sys.argv[1:]:
-    sys.argv = ["chaos", *line.split()]
-    with contextlib.redirect_stderr(io.StringIO()) as said, contextlib.redirect_stdout(io.StringIO()):
-        code = main.run()
-    print(json.dumps([code, said.getvalue()]))
-"""
-"""Runs one command line after the other; says of each its exit code and what it said on the error stream."""
 
 
-def unprivileged(*argv: str) -> list[str]:
-    """The command line of a program that has no right to read everything; root loses it for this process."""
-    return ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", *argv] if os.geteuid() == 0 else [*argv]
+UNPRIVILEGED = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+"""What makes a process have no right to read everything; root loses it for this process."""
 
 
 @pytest.fixture(scope="module")
-def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
-    """What each line comes to beside a folder that may not be read, in one process for all of them."""
+def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Said]:
+    """What each line comes to beside a folder that may not be read."""
     beside = tmp_path_factory.mktemp("beside")
     locked = beside / "locked"
     locked.mkdir()
     locked.chmod(0)
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    argv = unprivileged(sys.executable, "-c", EACH, *LOCKED)
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, cwd=beside, env=env)
+    said = said_of_each([line.split() for line in LOCKED], before=UNPRIVILEGED, cwd=beside)
     locked.chmod(0o700)
-    assert done.returncode == 0, done.stderr
-    return dict(zip(LOCKED, map(json.loads, done.stdout.splitlines()), strict=True))
+    return dict(zip(LOCKED, said, strict=True))
 
 
 @pytest.mark.parametrize("line", LOCKED)
-def test_what_may_not_be_read_or_written_is_named(line: str, refused: dict[str, tuple[int, str]]) -> None:
-    code, said = refused[line]
-    assert code == 254, said
-    assert said.count("\n") == 1, said
-    assert "locked" in said
-    assert "Permission denied" in said
+def test_what_may_not_be_read_or_written_is_named(line: str, refused: dict[str, Said]) -> None:
+    code, _, err = refused[line]
+    assert code == 254, err
+    assert err.count("\n") == 1, err
+    assert "locked" in err
+    assert "Permission denied" in err
 
 
 @pytest.mark.parametrize("argv", [["show"], ["check"], ["run", "-d"], ["run", "--store"], ["matrix"]], ids=" ".join)

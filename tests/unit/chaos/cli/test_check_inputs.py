@@ -117,6 +117,7 @@ def test_a_small_file_needs_neither_spark_nor_what_pages_and_circles_need(tmp_pa
     assert not loaded(*argv) & {"scipy", "pandas", "jinja2", *SPARK}
 
 
+@pytest.mark.broad
 def test_a_small_run_needs_no_spark(tmp_path: Path) -> None:
     run = folder(tmp_path, "gaps-are-legal")
     assert not loaded("check", run) & {"scipy", *SPARK}

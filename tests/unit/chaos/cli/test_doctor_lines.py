@@ -1,5 +1,6 @@
 """``chaos doctor`` for people: what works in few lines, what does not with what helps."""
 
+import pytest
 from click.testing import CliRunner
 
 from chaos import plugins
@@ -32,6 +33,7 @@ def test_where_no_fault_works_nothing_is_said_to() -> None:
     assert list(faults_together(facts)) == facts
 
 
+@pytest.mark.broad
 def test_there_is_a_line_for_every_system() -> None:
     done = CliRunner().invoke(cli, ["doctor"], standalone_mode=False)
     assert done.exception is None, done.exception

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_lines import said_of_each
 from repository import HISTORIES
 
 from chaos.core.errors import UsageError
@@ -75,14 +76,6 @@ def installed(folder: Path, name: str, entry: str, source: str) -> None:
     (info / "entry_points.txt").write_text(f"[chaos.checks]\n{entry}\n")
 
 
-def chaos(site: Path, *argv: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process that sees these packages."""
-    env = {**os.environ, "PYTHONPATH": str(site)}
-    return subprocess.run(
-        [sys.executable, "-m", "chaos", *argv], env=env, capture_output=True, text=True, timeout=120, check=False
-    )
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     write_run_folder(load_history(HISTORIES / "gaps-are-legal.yaml"), tmp_path / "run")
@@ -91,18 +84,18 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_check_of_another_package_is_listed_with_its_anomalies(tmp_path):
     installed(tmp_path / "site", "odd_offsets", "odd = odd_offsets:OddCheck", ODD)
-    listed = chaos(tmp_path / "site", "list", "checks").stdout
-    assert re.search(r"^odd +no message sits at an odd offset$", listed, re.MULTILINE)
-    anomalies = json.loads(chaos(tmp_path / "site", "list", "anomalies", "--json").stdout)
+    listed, kinds = said_of_each([["list", "checks"], ["list", "anomalies", "--json"]], site=tmp_path / "site")
+    assert re.search(r"^odd +no message sits at an odd offset$", listed.out, re.MULTILINE)
+    anomalies = json.loads(kinds.out)
     assert anomalies[0]["name"] == "odd-offset", "the strongest first"
 
 
 def test_a_check_of_another_package_judges_a_run(run, tmp_path):
     installed(tmp_path / "site", "odd_offsets", "odd = odd_offsets:OddCheck", ODD)
-    done = chaos(tmp_path / "site", "check", str(run), "--check", "odd,group")
-    assert done.returncode == 1, done.stderr
-    assert "at odd offsets: queue 0 has" in done.stdout or "at an odd offset: queue 0 has" in done.stdout
-    assert "group: not judged, clients are no consumer group" in done.stdout
+    (done,) = said_of_each([["check", str(run), "--check", "odd,group"]], site=tmp_path / "site")
+    assert done.code == 1, done.err
+    assert "at odd offsets: queue 0 has" in done.out or "at an odd offset: queue 0 has" in done.out
+    assert "group: not judged, clients are no consumer group" in done.out
 
 
 def test_a_run_names_its_checks_and_one_that_is_not_installed_is_named(run):
@@ -125,13 +118,14 @@ def test_a_run_names_its_checks_and_one_that_is_not_installed_is_named(run):
 )
 def test_a_check_that_does_not_load_is_listed_with_its_error_and_harms_nobody(entry, source, why, run, tmp_path):
     installed(tmp_path / "site", "odd_offsets", entry, source)
-    listed = chaos(tmp_path / "site", "list", "checks")
-    assert why in listed.stdout
-    assert "every acknowledged message is in the final log" in listed.stdout
-    assert chaos(tmp_path / "site", "check", str(run)).returncode == 0
-    asked = chaos(tmp_path / "site", "check", str(run), "--check", entry.split(" ", maxsplit=1)[0])
-    assert asked.returncode == UsageError.exit_code
-    assert len(asked.stderr.splitlines()) == 1
+    name = entry.split(" ", maxsplit=1)[0]
+    lines = [["list", "checks"], ["check", str(run)], ["check", str(run), "--check", name]]
+    listed, judged, asked = said_of_each(lines, site=tmp_path / "site")
+    assert why in listed.out
+    assert "every acknowledged message is in the final log" in listed.out
+    assert judged.code == 0
+    assert asked.code == UsageError.exit_code
+    assert len(asked.err.splitlines()) == 1
 
 
 def test_executors_are_brought_the_check(tmp_path):

@@ -79,8 +79,8 @@ so do file systems. And a bug of minimq, which is just that. And on which day a 
 allowed until a day."""
 
 
-MENTIONED = re.compile(rf"\b(?:{'|'.join(sorted({name.partition('.')[2] for name in WALL}))})\b")
-"""A text without these words reads no wall clock, so it need not be parsed."""
+MENTIONED = re.compile(rf"\.\s*(?:{'|'.join(sorted({name.partition('.')[2] for name in WALL}))})\b")
+"""A text without these attributes reads no wall clock, so it need not be parsed."""
 
 
 def reads_the_wall_clock(text: str) -> bool:

@@ -4,11 +4,10 @@ tests/unit/chaos/testing has whole runs on them.
 """
 
 import itertools
-import subprocess
-import sys
 
 import msgspec
 import pytest
+from command_lines import said_here
 
 from chaos.core.events import RUN_EVENTS, EventLog, Phase
 from chaos.core.manifest import write_manifest
@@ -178,14 +177,9 @@ def run_folder(folder, name, *ops):
     return str(folder)
 
 
-def chaos(*argv):
-    done = subprocess.run([sys.executable, "-m", "chaos", *argv], capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
 def test_the_history_of_a_register_is_shown_in_its_words(tmp_path):
     folder = run_folder(tmp_path / "run", "register", write(7), cas(7, 8, INFO), read(8))
-    code, out, _ = chaos("show", folder)
+    code, out, _ = said_here("show", folder)
     lines = [line.split() for line in out.splitlines()[1:] if "==" not in line]
     assert code == 0
     assert [line[4:-1] for line in lines] == [
@@ -193,16 +187,16 @@ def test_the_history_of_a_register_is_shown_in_its_words(tmp_path):
         ["cas", "k4", "7->8", "info"],
         ["read", "k4", "->", "8", "ok"],
     ]
-    assert sum("k4" in line for line in chaos("show", folder, "--f", "cas")[1].splitlines()) == 1
-    said = chaos("show", folder, "--f", "poll")[2]
+    assert sum("k4" in line for line in said_here("show", folder, "--f", "cas")[1].splitlines()) == 1
+    said = said_here("show", folder, "--f", "poll")[2]
     assert said == "chaos: --f poll: no such operation on a register; known: cas, read, write\n"
-    code, _, said = chaos("show", folder, "--around", "3:7")
+    code, _, said = said_here("show", folder, "--around", "3:7")
     assert (code, said.count("\n")) == (254, 1)
 
 
 def test_a_whole_run_of_registers_is_judged(tmp_path):
     folder = run_folder(tmp_path / "run", "register", write(7), cas(7, 8), read(8))
-    code, out, said = chaos("check", folder, "--engine", "local")
+    code, out, said = said_here("check", folder, "--engine", "local")
     assert (code, said) == (0, "")
     told = " ".join(out.split())
     assert "All answers of 1 register fit the 2 writes that were acknowledged; no fault was asked for." in told
@@ -212,14 +206,14 @@ def test_a_whole_run_of_registers_is_judged(tmp_path):
 
 def test_a_stale_register_is_found_in_a_whole_run(tmp_path):
     folder = run_folder(tmp_path / "run", "register", write(7), read(7), write(8), read(7))
-    code, out, _ = chaos("check", folder, "--engine", "local")
+    code, out, _ = said_here("check", folder, "--engine", "local")
     assert code == 1
     assert "1 object without an order: key 4:" in " ".join(out.split())
 
 
 def test_a_key_that_nobody_read_at_last_is_unknown(tmp_path):
     folder = run_folder(tmp_path / "run", "register", write(7), write(8))
-    code, out, _ = chaos("check", folder, "--engine", "local")
+    code, out, _ = said_here("check", folder, "--engine", "local")
     assert code == 2
     assert "key 4 not read after the last heal" in " ".join(out.split())
 
@@ -228,6 +222,6 @@ def test_a_run_whose_words_have_other_numbers_is_refused(tmp_path):
     folder = run_folder(tmp_path / "run", "register", write(7))
     path = tmp_path / "run"
     write_run(path, msgspec.structs.replace(read_run(path), words={"read": 2, "write": 1, "cas": 3}))
-    code, _, said = chaos("show", folder)
+    code, _, said = said_here("show", folder)
     assert (code, said.count("\n")) == (254, 1)
     assert "2 means read" in said

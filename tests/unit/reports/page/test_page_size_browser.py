@@ -72,6 +72,7 @@ def test_a_run_of_which_every_operation_is_drawn_has_no_shades(open_page: Open, 
     page.wait_for_selector(".reset:visible")
 
 
+@pytest.mark.broad
 def test_a_page_of_a_hundred_million_operations_is_as_small_as_its_counts(million: Path) -> None:
     parts = read_parts(million.parent)
     assert parts.series is not None
