@@ -174,3 +174,11 @@ def test_a_last_line_that_was_cut_off(file, format_, text, count):
     history = read(file(text[: last + 6]), format_)
     assert len(history.items) == count
     assert "ends within line" in (history.cut_off or "")
+
+
+@pytest.mark.parametrize("format_", ["openchaos", "porcupine", "jsonl"])
+def test_what_is_no_text_is_named_by_its_line_and_byte(format_, tmp_path):
+    path = tmp_path / "history"
+    path.write_bytes(b"\nab\xff\n")
+    with pytest.raises(HistoryError, match=r"history:2: byte 3 of the line is not UTF-8$"):
+        read(path, format_)
