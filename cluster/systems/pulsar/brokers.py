@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import urlsplit
 
 from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
@@ -19,13 +18,13 @@ from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.outcomes import of_send
 from cluster.systems.pulsar.positions import MessageId
-from cluster.systems.pulsar.protobuf import number_in, text_in
 from cluster.systems.pulsar.settings import BROKER, BROKER_PORT, full_name
-from cluster.systems.pulsar.wire import Command, Request, Wire
+from cluster.systems.pulsar.wire import Command, Lookup, Request, Wire
 
 GREETED_S: Final = 2.0
 """A broker that takes longer to greet a connection, or to give it a producer, gives it none."""
-_LOOKUP_DONE: Final = (0, 1)
+_HOPS: Final = 4
+"""A broker names the one that decides, that one the one that it chose; once more each if that changed meanwhile."""
 _NS_PER_MS: Final = 1_000_000
 
 
@@ -89,17 +88,16 @@ class Way(Link[Request, Command]):
         except Malformed as error:
             raise Indefinite(f"malformed answer: {error}") from None
 
-    async def owner(self, topic: str, deadline_ns: int) -> str | None:
-        """The address of a topic's owner, as the broker says it; None if it knows none.
+    async def lookup(self, topic: str, deadline_ns: int, *, authoritative: bool = False) -> Lookup | None:
+        """What the broker says of who owns a topic; None if it knows nobody.
 
         Raises:
             Definite, Indefinite: it does not say.
         """
-        answer = await self.ask(wire.lookup(full_name(topic)), deadline_ns)
+        answer = await self.ask(wire.lookup(full_name(topic), authoritative=authoritative), deadline_ns)
         try:
-            found = number_in(answer.fields, 3, -1) in _LOOKUP_DONE
-            return urlsplit(text_in(answer.fields, 1)).hostname if found else None
-        except (Malformed, ValueError) as error:
+            return wire.lookup_in(answer)
+        except Malformed as error:
             raise Indefinite(f"malformed answer: {error}") from None
 
 
@@ -129,11 +127,18 @@ class Brokers:
         return route_over([(one, self.ways) for one in owners])
 
     async def _owner(self, name: str, key: int, deadline_ns: int) -> str | None:
-        try:
-            address = await self.ways[name].owner(self._topics[key], deadline_ns)
-        except (Definite, Indefinite):
-            return None
-        return self.names.get(address or "")
+        """Whom a broker names as the owner, or those it names next do. Who is chosen takes the topic when asked."""
+        authoritative = False
+        for _ in range(_HOPS):
+            try:
+                found = await self.ways[name].lookup(self._topics[key], deadline_ns, authoritative=authoritative)
+            except (Definite, Indefinite):
+                return None
+            named = self.names.get(found.address) if found is not None else None
+            if found is None or named is None or found.owns:
+                return named
+            name, authoritative = named, found.authoritative
+        return None
 
     def close(self) -> None:
         """Drop every connection; safe to call twice."""

@@ -65,7 +65,7 @@ class PulsarProbe(Probe):
         address = next(node.address for node in self._view.nodes if node.name == name)
         way = Way(address, topic=topic)
         try:
-            await way.owner(topic, _soon(_READY_TIMEOUT_S))
+            await way.lookup(topic, _soon(_READY_TIMEOUT_S))
         except (Definite, Indefinite) as error:
             return f"{name}: {error}"
         finally:

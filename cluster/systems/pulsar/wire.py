@@ -10,6 +10,7 @@ import struct
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from cluster.systems._shared.link import Malformed
 from cluster.systems.kafka.records import crc32c
@@ -78,6 +79,7 @@ class Command(NamedTuple):
     payload: bytes = b""
 
 
+_REDIRECT, _CONNECT, _FAILED = 0, 1, 2
 _EXCLUSIVE, _SHARED, _NOT_DURABLE, _EARLIEST, _INDIVIDUAL = 0, 1, 0, 1, 0
 
 HELLO: Final = Request(CONNECT, ((1, _CLIENT), (4, 0)))
@@ -98,9 +100,32 @@ def send(body: bytes, time_ms: int, sequence: int = -1) -> Request:
     return Request(SEND, ((1, _ONLY),), _WITH_CHECKSUM + _LENGTH.pack(crc32c(content)) + content, sequence)
 
 
-def lookup(topic: str) -> Request:
-    """Ask which broker owns a topic; somebody owns it then."""
-    return Request(LOOKUP, ((1, topic),))
+def lookup(topic: str, *, authoritative: bool = False) -> Request:
+    """Ask which broker owns a topic; ``authoritative``: another broker has chosen this one, which takes the topic."""
+    return Request(LOOKUP, ((1, topic), (3, int(authoritative))))
+
+
+class Lookup(NamedTuple):
+    """What a broker says to a question who owns a topic. ``owns``: the address is the owner's, else to be asked next.
+
+    ``authoritative``: how to ask there.
+    """
+
+    address: str
+    owns: bool
+    authoritative: bool
+
+
+def lookup_in(answer: Command) -> Lookup | None:
+    """The answer to such a question, None if the broker knows nobody. Raises Malformed."""
+    said = number_in(answer.fields, 3, _FAILED)
+    try:
+        address = urlsplit(text_in(answer.fields, 1)).hostname
+    except ValueError as error:
+        raise Malformed(f"an address: {error}") from None
+    if said not in (_REDIRECT, _CONNECT) or not address:
+        return None
+    return Lookup(address, said == _CONNECT, bool(number_in(answer.fields, 5)))
 
 
 def read_from(topic: str, name: str, begin: MessageId) -> Request:
