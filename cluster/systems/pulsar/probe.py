@@ -1,7 +1,8 @@
 """The nodes asked about themselves: who owns which topic, who leads the metadata, which settings are in effect.
 
-Pulsar numbers no owners. Each begins a ledger of its own, whose id is above all that the topic had, so the ledger that
-an owner writes to is its epoch. A broker that owns a topic no longer, or has not opened it yet, says nothing of it.
+Pulsar numbers no owners. Each begins a ledger of its own, whose id is above all that the topic had. So the ledger that
+an owner writes to is its epoch, counted from 1 here and from 0 by Pulsar. A broker that owns a topic no longer, or has
+not opened it yet, says nothing of it.
 """
 
 import asyncio
@@ -141,7 +142,7 @@ class PulsarProbe(Probe):
         asked = (web.ledgers(topic, deadline_ns) for topic in self._topics)
         found = [one.current if one is not None else None for one in await asyncio.gather(*asked)]
         return tuple(
-            Claim(subject=launch.subject_of(key), leader=name, epoch=ledger)
+            Claim(subject=launch.subject_of(key), leader=name, epoch=ledger + 1)
             for key, ledger in enumerate(found)
             if ledger is not None
         )

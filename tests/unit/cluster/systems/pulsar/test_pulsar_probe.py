@@ -93,8 +93,8 @@ def claims(seen):
 
 def test_a_broker_claims_the_topics_that_it_has_open_by_their_ledgers():
     seen = run({**SAID, "b3": None}, observed)
-    assert claims(seen["b1"]) == [("t0", "b1", 7), ("t2", "b1", 9)]
-    assert claims(seen["b2"]) == [("t1", "b2", 8), ("t3", "b2", 10)]
+    assert claims(seen["b1"]) == [("t0", "b1", 8), ("t2", "b1", 10)]
+    assert claims(seen["b2"]) == [("t1", "b2", 9), ("t3", "b2", 11)]
     assert claims(seen["z2"]) == [("metadata", "z2", 4)]
     assert [seen[name].role for name in ("b1", "k1", "z1", "z2")] == ["owner", "bookie", "follower", "leader"]
     assert (seen["b3"].alive, "refused" in seen["b3"].error) == (False, True)
