@@ -18,7 +18,7 @@ Pairs = list[tuple[int, int]]
 
 
 def held_until(number: Ints, lease_ends: Ints, back_number: Ints, back_asked: Ints) -> Ints:
-    """Until when each grant held for certain: its lease, or the first request to give back its number."""
+    """Until when each grant held for certain: its lease, or the first request to give back what has its number."""
     ends = lease_ends.copy()
     if len(back_number):
         order = np.lexsort((back_asked, back_number))

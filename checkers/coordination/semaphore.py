@@ -68,8 +68,10 @@ def wrongs(shard: QueueShard, granted: Ints) -> Iterator[Wrong]:
         return
     back = np.flatnonzero((ops.f == F.GIVE_BACK) & (ops.type != Type.NOT_SENT))
     number, permits = columns["permit"], int(columns["permits"][granted].max())
+    _, whose = np.unique(np.stack([number, columns["client"]]), axis=1, return_inverse=True)
+    whose = whose.reshape(-1)
     lease_ends = ops.invoke[granted] + columns["lease_ms"][granted] * SURE_NS_PER_MS
-    ends = held_until(number[granted], lease_ends, number[back], ops.invoke[back])
+    ends = held_until(whose[granted], lease_ends, whose[back], ops.invoke[back])
     for *holders, late in too_many(ops.complete[granted], ends, permits):
         others = listed([str(one) for one in sorted(number[granted[holders]].tolist())])
         said = f"permit {number[granted[late]]} was granted while all {permits} were held: {others}"

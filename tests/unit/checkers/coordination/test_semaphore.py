@@ -12,7 +12,7 @@ from checkers.coordination.semaphore import KINDS, given_back_again, wrongs
 from checkers.engine import local
 from checkers.history.kernel import QueueShard
 
-COLUMNS = ("f", "type", "permit", "lease_ms", "permits", "answer", "invoke_ns", "complete_ns")
+COLUMNS = ("f", "type", "permit", "lease_ms", "permits", "answer", "invoke_ns", "complete_ns", "client")
 ENDS = (Type.OK, Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)
 MS = 1_000_000
 
@@ -26,7 +26,7 @@ def drawn(rng, permits):
         number = rng.randrange(5) if f is F.GIVE_BACK or told == 1 else 0
         lease = rng.choice((10, 20)) if f is F.ACQUIRE else 0
         times = asked * MS, (asked + rng.randrange(1, 5)) * MS
-        out.append((f, kind, number, lease, permits if lease else 0, told, *times))
+        out.append((f, kind, number, lease, permits if lease else 0, told, *times, rng.randrange(2)))
     return sorted(out, key=lambda one: one[6])
 
 
@@ -40,8 +40,9 @@ def by_brute_force(rows, permits):
     grants = [row for row in rows if row[0] is F.ACQUIRE and row[1] is Type.OK]
     back = [row for row in rows if row[0] is F.GIVE_BACK and row[1] is not Type.NOT_SENT]
     holds = []
-    for _, _, number, lease, _, _, asked, answered in grants:
-        end = min([asked + lease * MS * 99 // 100, *(one[6] for one in back if one[2] == number)])
+    for _, _, number, lease, _, _, asked, answered, client in grants:
+        own = (one[6] for one in back if (one[2], one[8]) == (number, client))
+        end = min([asked + lease * MS * 99 // 100, *own])
         if answered < end:
             holds.append((answered, end))
     holds.sort(key=lambda one: one[0])
@@ -92,7 +93,8 @@ def good():
             }
         )
         if turn >= 2:
-            ops.append({"at": [turn + 0.5, turn + 0.6], "give-back": {"permit": 8 + turn}, "ok": None})
+            given_back = {"client": (turn - 2) % 4, "give-back": {"permit": 8 + turn}, "ok": None}
+            ops.append({"at": [turn + 0.5, turn + 0.6], **given_back})
     return ops
 
 
@@ -119,7 +121,7 @@ def given_again(ops):
 
 
 def given_back_twice(ops):
-    return [*ops, {"at": [20.0, 20.1], "give-back": {"permit": 12}, "ok": None}]
+    return [*ops, {"at": [20.0, 20.1], "client": 2, "give-back": {"permit": 12}, "ok": None}]
 
 
 MUTATIONS = [
