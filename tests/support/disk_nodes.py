@@ -85,10 +85,10 @@ def python(node, program, *arguments):
 
 
 LISTING = """
-import contextlib, json, os
+import contextlib, json, os, sys
 found = {}
 for at, _, names in os.walk("."):
-    for name in names:
+    for name in set(names).difference(sys.argv[1:]):
         path = os.path.join(at, name)
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:  # the node renames its own meanwhile
             found[path[2:]] = file.read().hex()
@@ -96,6 +96,9 @@ print(json.dumps(found))
 """
 
 
-def listing(node):
-    """The files of the data folder with their contents, by name, as any program on the host sees them."""
-    return {name: bytes.fromhex(content) for name, content in json.loads(python(node, LISTING)).items()}
+def listing(node, *left_out):
+    """The files of the data folder with their contents, by name, as any program on the host sees them.
+
+    ``left_out``: names of files that are not read.
+    """
+    return {name: bytes.fromhex(content) for name, content in json.loads(python(node, LISTING, *left_out)).items()}
