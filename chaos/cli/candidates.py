@@ -207,6 +207,14 @@ def _suffixes(topology: Any, suffix: str, before: str, *, leads: bool) -> Items:
     return _items([row for row in rows if row[0] not in taken], last, before + done + plus)
 
 
+def _occasions(_ctx: click.Context, incomplete: str) -> Items:
+    """What a fault may wait for; an expression must follow ``log:``."""
+    from nemesis.occasions.occasion import LOG, OCCASIONS
+
+    rows = _items(((name, what) for name, what in OCCASIONS.items() if not name.startswith(LOG)), incomplete)
+    return [*rows, *(CompletionItem(f"{LOG}:", type=OPEN) for _ in range(f"{LOG}:".startswith(incomplete)))]
+
+
 def _nodes(ctx: click.Context, incomplete: str) -> Items:
     """Nodes with commas between them."""
     system, settings = _system(ctx)
@@ -321,6 +329,7 @@ CANDIDATES: Final[Mapping[Kind, Callable[[click.Context, str], Items]]] = {
     "models": _models,
     "nemeses": _nemeses,
     "nodes": _nodes,
+    "occasions": _occasions,
     "nodes of the run": _nodes_of_run,
     "one nemesis": _one_nemesis,
     "reporters": _listed("reporters"),

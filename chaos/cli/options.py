@@ -177,6 +177,15 @@ _FAULTS: Final = (
     ),
     option(
         FAULTS,
+        "fault_when",
+        "Begin each fault when this comes: role-change, first-ack or out-of-sync, also with @SUBJECT, or log:REGEX,"
+        " also with @ROLE. Faults then come one after the other.",
+        shell_complete=offer("occasions"),
+        metavar="OCCASION",
+    ),
+    option(FAULTS, "fault_within_s", "With --fault-when: wait so long at most, else skip it; by default the interval."),
+    option(
+        FAULTS,
         "fault_nodes",
         "Hit these nodes with a fixed- nemesis, e.g. b1,b2.",
         "-n",

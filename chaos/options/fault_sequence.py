@@ -21,7 +21,7 @@ from nemesis.plan.sequence import UNTIL, Step, Steps, wrong_with
 
 EXAMPLE: Final = "{at: 10, nemesis: leader-kill@broker, duration: 20}"
 _WORDS: Final = re.compile(r"\w+(\+\w+)*")
-_KEYS: Final = ("nemesis", "duration", "at", "after")
+_KEYS: Final = ("nemesis", "duration", "at", "after", "when", "within")
 _TIME: Final = Amount("duration", 0, 30 * DAY_S)
 _OF_SEQUENCE: Final = ("steps", "repeat")
 WITH_PARAMETERS: Final = "{random-loss@broker: {probability: 0.5}}"
@@ -119,6 +119,8 @@ def _step(source: Source, node: yaml.Node) -> Step:
             raise unknown(entry, _KEYS)
         if entry.key == "nemesis":
             said[entry.key] = names_of(source, entry.value)
+        elif entry.key == "when":
+            said[entry.key] = str(source.scalar(entry.value, "when", str))
         else:
             said[entry.key] = amount_in(source, entry.value, entry.key, _TIME)
     missing = next((key for key in ("nemesis", "duration") if key not in said), None)

@@ -26,7 +26,8 @@ from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
 from nemesis.plan.mix import NOTHING
 from nemesis.plan.nemesis_names import ALL
-from nemesis.plan.plan import Row, lanes, left_out, make_plan, read_plan
+from nemesis.plan.plan import Row, lanes, left_out, make_plan
+from nemesis.plan.plan_file import read_plan
 from nemesis.plan.sequence import plan_steps
 
 _ROUNDING_S: Final = 1e-6
@@ -90,6 +91,8 @@ def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -
         rhythm=e.rhythm,
         overlap=e.kill != "container",
         subjects=subjects,
+        when=e.fault_when or "",
+        within_s=e.fault_within_s,
     )
 
 
@@ -139,7 +142,7 @@ def pinned(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tup
 
 def _check(rows: Sequence[Row], e: Experiment, system: System, backend: Backend) -> None:
     """Refuse early what no host of this backend and no admin interface can do; what a machine lacks is found later."""
-    end_s = max((row.at_s + row.duration_s for row in rows), default=0.0)
+    end_s = max((row.end_s for row in rows), default=0.0)
     if end_s > e.time_limit_s + _ROUNDING_S:
         raise UsageError(f"--time-limit {e.time_limit_s:g}: the plan's last fault ends at {end_s:g} s; give as much")
     if e.kill == "container" and Capability.MACHINE in backend.lacks:

@@ -23,7 +23,7 @@ from chaos.run.watching import Watcher
 from chaos.workload.base import Workload
 from cluster import existing_cluster
 from cluster.system import System
-from nemesis.plan.plan import write_plan
+from nemesis.plan.plan_file import write_plan
 
 
 class RunState:

@@ -100,6 +100,7 @@ class UnderLoad:
             deployed.client_host,
             kinds,
             state.info.promises.recovers_within_s or READY_TIMEOUT_S,
+            acked_ns=lambda: self.workers.totals().last_ack_ns,
         )
         undo.callback(self.nemesis.heal_all)
         self.recovery = Recovery(

@@ -10,7 +10,8 @@ from leading import subjects_of
 from cluster.host import NodeSpec
 from nemesis.plan.mix_times import LENGTHS_S, QUIET_S
 from nemesis.plan.nemesis_names import catalog
-from nemesis.plan.plan import lanes, make_plan, quiet_stretches, read_plan, write_plan
+from nemesis.plan.plan import lanes, make_plan, quiet_stretches
+from nemesis.plan.plan_file import read_plan, write_plan
 from nemesis.targets.selectors import Selector
 
 KINDS = {"broker": "replica", "controller": "controller"}

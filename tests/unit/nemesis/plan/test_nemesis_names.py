@@ -14,7 +14,8 @@ from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.capabilities import lacking, unavailable
 from nemesis.plan.mix import faults_in, parse_mix
 from nemesis.plan.nemesis_names import catalog, parse
-from nemesis.plan.plan import left_out, make_plan, read_plan
+from nemesis.plan.plan import left_out, make_plan
+from nemesis.plan.plan_file import read_plan
 from nemesis.targets.resolve import aim, choose
 from nemesis.targets.topology import Topology
 
