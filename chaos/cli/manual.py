@@ -179,9 +179,9 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
 
     Exit code 0 if it is proven, 2 if it is not, 255 if it could not be done.
     """
-    from nemesis.plan.nemesis_names import words
+    from nemesis.plan.nemesis_names import MANY, words
 
-    if len(words(nemesis)) > 1 or nemesis.strip() == "all":
+    if len(words(nemesis)) > 1 or nemesis.strip() in MANY:
         raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")
     names = tuple(name.strip() for name in fault_nodes.replace(";", ",").split(",") if name.strip())
     question = Ask(

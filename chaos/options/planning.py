@@ -21,12 +21,13 @@ from cluster.admin import admin_actions_of
 from cluster.host import Backend, Capability
 from cluster.leaders import subjects_of
 from cluster.system import System, takes_sends_once
-from nemesis.faults.admin.admin_fault import check_offered
+from nemesis.faults.admin.admin_fault import action_of, check_offered
 from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
+from nemesis.plan.left_out import left_out
 from nemesis.plan.mix import NOTHING
-from nemesis.plan.nemesis_names import ALL
-from nemesis.plan.plan import Row, lanes, left_out, make_plan
+from nemesis.plan.nemesis_names import MANY
+from nemesis.plan.plan import Row, lanes, make_plan
 from nemesis.plan.plan_file import read_plan
 from nemesis.plan.sequence import plan_steps
 
@@ -50,8 +51,9 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
         return rows
     nodes = system.topology(e.settings)
     missing = {}
-    if e.nemesis.strip() == ALL:
+    if e.nemesis.strip() in MANY:
         missing = missing_here(faults_on(e.kill), backend.lacks, here=backend.on_this_machine)
+        missing |= _unfit(e, system)
     if e.sequence is None:
         for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.keys)):
             say(f"nemesis  {line}")
@@ -138,6 +140,20 @@ def pinned(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tup
     if left:
         say(f"nemesis  not begun in that run and left out: row {', '.join(left)}")
     return tuple(msgspec.structs.replace(row, nodes=hit[row.row]) for row in rows if row.row in hit)
+
+
+def _unfit(e: Experiment, system: System) -> dict[str, str]:
+    """The faults that the system, or the run's workload, cannot have, and why."""
+    offers = admin_actions_of(system, e.settings)
+    by_clocks = isinstance(plugins.load("workloads", e.workload)(), JudgedByClocks)
+    out = {}
+    for name, fault in faults_on(e.kill).items():
+        action = action_of(fault)
+        if action and action not in offers:
+            out[name] = f"{e.system} does not offer {action}"
+        elif by_clocks and fault.hits == "clock":
+            out[name] = f"{e.workload} is judged by the brokers' clocks"
+    return out
 
 
 def _check(rows: Sequence[Row], e: Experiment, system: System, backend: Backend) -> None:

@@ -63,7 +63,8 @@ class Fault(ABC):
     ``silences``: while it lasts nothing passes between its targets and the others; ``restarts``: processes end and are
     started again; ``recurs``: aimed at the leader of the replicas it comes in every round of a mix; ``together``: so it
     does aimed at all nodes of the first role of this kind at once; ``in_all``: it is
-    part of ``all``; ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
+    part of ``all``; ``survived``: the selectors by which every sound system keeps its promises, None for all of them;
+    ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
     least where its length is drawn; ``container``: the same, done to the whole container of a node.
     """
 
@@ -82,6 +83,7 @@ class Fault(ABC):
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = True
+    survived: ClassVar[frozenset[Selector] | None] = None
     arming: ClassVar[Arming | None] = None
     least_s: ClassVar[float] = 0.0
     container: ClassVar["type[Fault] | None"] = None

@@ -23,6 +23,7 @@ from nemesis.occasions.occasion import occasion_of
 from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.plan.nemesis_names import Choice
+from nemesis.plan.swarm import swarm_of
 from nemesis.targets.selectors import Selector
 from nemesis.targets.suffix import Whom, led_subjects, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology
@@ -173,6 +174,8 @@ def make_plan(
         if not (math.isfinite(value) and value > 0):
             raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
     possible = possible_of(mix, topology, fault_nodes)
+    if mix.swarm:
+        mix = Mix(possible := swarm_of(possible, topology, seed))
     waiting_s = within_s if when else 0.0
     if when:
         occasion_of(when, topology)
@@ -307,36 +310,14 @@ def _led(choice: Choice, roles: tuple[str, ...], topology: Topology, seed: int, 
 
 def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:
     """The choices that these nodes allow; one that was named and cannot be done is refused."""
-    obstacles = {choice: _obstacle(choice, topology, fixed) for choice in mix.choices}
+    obstacles = {choice: obstacle_of(choice, topology, fixed) for choice in mix.choices}
     possible = tuple(choice for choice, why in obstacles.items() if why is None)
     refused = next(((choice, why) for choice, why in obstacles.items() if why is not None), None)
     if refused is not None and not (mix.every and possible):
         raise UsageError(f"--nemesis {refused[0].text}: {refused[1]}")
     if not possible:
-        raise UsageError("--nemesis all: no fault can be done here; see chaos doctor")
+        raise UsageError("--nemesis: no fault of the mix can be done here; see chaos doctor")
     return possible
-
-
-def left_out(
-    nemesis: str,
-    kinds: Mapping[str, str],
-    nodes: Iterable[Placed],
-    missing: Mapping[str, str],
-    subjects: Sequence[Subject] = (),
-) -> tuple[str, ...]:
-    """What ``all`` does not contain here and why, a line each; nothing for names given one by one."""
-    topology = Topology.of(nodes, kinds, subjects)
-    mix = parse_mix(nemesis, topology, missing)
-    if not mix.every:
-        return ()
-    obstacles = {choice.text: _obstacle(choice, topology) for choice in mix.choices}
-    without = (NOBODY_LEADS, NO_LEADERS)
-    few = [text for text, why in obstacles.items() if why is not None and why not in without]
-    leaderless = [text for text, why in obstacles.items() if why in without]
-    out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items() if fault_named(kind).in_all]
-    out += [f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []
-    out += [f"all leaves out what needs a leader: {', '.join(leaderless)}"] if leaderless else []
-    return tuple(out)
 
 
 def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> None:
@@ -360,7 +341,7 @@ def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> Non
                 raise UsageError(f"--fault-nodes {','.join(fault_nodes)}: {name} is named twice")
 
 
-def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> str | None:
+def obstacle_of(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> str | None:
     """Why these nodes do not allow a choice, None if they do."""
     selector, fault = choice.entry.selector, choice.entry.how
     assert selector is not None

@@ -22,6 +22,7 @@ from cluster.nodes.process_state import ProcState
 from nemesis.faults.disks import damage_program
 from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.processes.kill import Kill
+from nemesis.targets.selectors import Selector
 
 COPY_TIMEOUT_S: Final = 60.0
 _PROGRAM: Final = Path(damage_program.__file__)
@@ -51,6 +52,7 @@ class Damage(Kill):
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = False
+    survived: ClassVar[frozenset[Selector] | None] = frozenset()
     container: ClassVar[type[Fault] | None] = None
 
     def __init__(self, scene: Scene) -> None:

@@ -8,8 +8,9 @@ from chaos.core.errors import UsageError
 from chaos.core.runinfo import Subject
 from cluster.host import NodeSpec
 from cluster.leaders import Lead
+from nemesis.plan.left_out import left_out
 from nemesis.plan.nemesis_names import catalog, parse
-from nemesis.plan.plan import NO_LEADERS, left_out, make_plan
+from nemesis.plan.plan import NO_LEADERS, make_plan
 from nemesis.plan.plan_file import read_plan, write_plan
 from nemesis.targets.resolve import choose
 from nemesis.targets.selectors import Selector
