@@ -100,6 +100,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         group=group_of(node, view),
         segment_bytes=int(view.settings["broker.segmentBytes"]),
         bug=view.settings["bug"] or None,
+        bug_share=float(view.settings["bugShare"]),
         seed=run_hash(view.run_id),
     )
     return Launch(

@@ -271,7 +271,7 @@ async def serve(config: NodeConfig) -> int:
     if config.bug is not None:
         from cluster.systems.minimq import bugs
 
-        bugs.switch_on(config.bug)
+        bugs.switch_on(bugs.Switch(config.bug, config.bug_share, f"{config.seed} {config.name}"))
         take_notes = bugs.take_notes
     folder = Folder(Path(config.data))
     core, store = build(config, folder)

@@ -30,7 +30,8 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ``listen``: the address it accepts on, at ``port`` as all the others. ``controllers`` and ``brokers`` name all
     nodes, this one included, and ``addresses`` says where each is. ``data``: a folder that is this node's alone.
     ``group``: a broker's replica group. ``segment_bytes``: a broker's segment that has reached it is followed by
-    another. ``bug``: the deviation switched on in this process. ``seed`` decides its draws.
+    another. ``bug``: the deviation switched on in this process, in ``bug_share`` of its decisions. ``seed`` decides
+    what is drawn.
     """
 
     name: str
@@ -46,6 +47,7 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     group: str = ONE
     segment_bytes: int = SEGMENT_BYTES
     bug: str | None = None
+    bug_share: float = 1.0
     seed: int = 0
 
     @property

@@ -1,8 +1,8 @@
 """Settings of the system: what may be set, what holds by default, and what a node is told of it.
 
-A setting is ``broker.KEY``, ``controller.KEY``, ``cluster.KEY``, ``client.KEY`` or ``bug``; where a bare ``KEY`` is
-unique it stands for the full name. The module refuses names nobody knows and values nothing could run with: a cluster
-that cannot come up should say so before it is deployed.
+A setting is ``broker.KEY``, ``controller.KEY``, ``cluster.KEY``, ``client.KEY``, ``bug`` or ``bugShare``; where a bare
+``KEY`` is unique it stands for the full name. The module refuses names nobody knows and values nothing could run with:
+a cluster that cannot come up should say so before it is deployed.
 """
 
 import difflib
@@ -55,6 +55,11 @@ def _whole(least: int, most: int) -> Callable[[str], str | None]:
 def _bytes(value: str) -> str | None:
     fits = value.isdecimal() and SEGMENT_LEAST <= int(value) <= SEGMENT_MOST
     return None if fits else f"a whole number from {SEGMENT_LEAST} to {SEGMENT_MOST}"
+
+
+def _share(value: str) -> str | None:
+    fits = routing.is_number(value) and 0 < float(value) <= 1
+    return None if fits else "a number above 0 and up to 1"
 
 
 def _client(_value: str) -> None:
@@ -117,6 +122,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "client.routing": Setting("mixed", routing.CLIENT_HELP["client.routing"], _client),
     "client.slaveReads": Setting("on", "on (default): followers are read on purpose; off: never", _client),
     "bug": Setting("", "the one deviation that is switched on (chaos list bugs); empty (default): none", _client),
+    "bugShare": Setting("1", "the share of its decisions in which the bug deviates, drawn", _share),
 }
 
 HELP: Final[Mapping[str, str]] = {name: setting.help for name, setting in SETTINGS.items()}

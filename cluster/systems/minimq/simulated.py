@@ -39,7 +39,8 @@ class CoreNode:
 
     def __init__(self, birth: Birth, around: Surroundings) -> None:
         self.config = msgspec.json.decode(birth.files[CONFIG], type=NodeConfig)
-        bugs.have_on(self.config.bug)
+        bug, share, seed = self.config.bug, self.config.bug_share, str(self.config.seed)
+        bugs.have_on(bugs.Switch(bug, share, seed) if bug is not None else None)
         self.core = _core(self.config, birth)
         self._around = around
         self._acts: dict[type[Effect], Any] = {

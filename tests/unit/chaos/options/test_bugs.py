@@ -109,7 +109,7 @@ def test_a_switched_on_bug_bends_its_process_and_tells_each_deviation_once():
     code = (
         "from cluster.systems.minimq import broker_rules, bugs\n"
         "assert bugs.take_notes() == []\n"
-        "bugs.switch_on('minisr-ignored')\n"
+        "bugs.switch_on(bugs.Switch('minisr-ignored'))\n"
         "assert broker_rules.enough_in_sync(('b1',), 2) and broker_rules.enough_in_sync(('b1',), 2)\n"
         "assert broker_rules.enough_in_sync(('b1', 'b2'), 2)\n"
         "print(*bugs.take_notes(), *bugs.take_notes())\n"
@@ -117,6 +117,25 @@ def test_a_switched_on_bug_bends_its_process_and_tells_each_deviation_once():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == {"bug": "minisr-ignored", "sync_state_set": ["b1"]}
+
+
+def test_a_bug_may_deviate_in_a_share_of_its_decisions_drawn_from_its_seed():
+    code = (
+        "from cluster.systems.minimq import broker_rules, bugs\n"
+        "bent = lambda: sum(broker_rules.enough_in_sync(('b1',), 2) for _ in range(2000))\n"
+        "print(bent())\n"
+        "for seed in ('1 b1', '1 b2', '1 b1'):\n"
+        "    bugs.have_on(bugs.Switch('minisr-ignored', 0.1, seed))\n"
+        "    print(bent())\n"
+        "    bugs.have_on(None)\n"
+        "print(bent())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    before, first, second, again, after = map(int, done.stdout.split())
+    assert (before, after) == (0, 0)
+    assert first == again != second
+    assert 140 <= first <= 260
+    assert 140 <= second <= 260
 
 
 def test_notes_are_bounded():

@@ -78,7 +78,7 @@ SIMULATED = [name for name, bug in bugs.BUGS.items() if not any(fault in bug.nem
 def test_each_bug_shows_the_anomaly_that_it_declares(name, monkeypatch):
     bug = bugs.BUGS[name]
     notes = Notes(name)
-    for replacement in bugs.replacements(notes, name):
+    for replacement in bugs.replacements(notes, bugs.Switch(name)):
         monkeypatch.setattr(replacement.owner, replacement.name, replacement.function)
     _, found = run(
         SEEDS.get(name, 1),

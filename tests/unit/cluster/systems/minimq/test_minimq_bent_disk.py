@@ -21,7 +21,7 @@ FIRST = f"{0:020d}.log"
 def bend(monkeypatch):
     def bend(name):
         notes = Notes(name)
-        for replacement in bugs.replacements(notes, name):
+        for replacement in bugs.replacements(notes, bugs.Switch(name)):
             monkeypatch.setattr(replacement.owner, replacement.name, replacement.function)
         return notes
 

@@ -35,7 +35,7 @@ def bend(monkeypatch):
     def bend(name, core=None):
         notes = Notes(name)
         notes.core = core
-        for replacement in bugs.replacements(notes, name):
+        for replacement in bugs.replacements(notes, bugs.Switch(name)):
             monkeypatch.setattr(replacement.owner, replacement.name, replacement.function)
         return notes
 
