@@ -23,7 +23,7 @@ from cluster.cluster import Cluster
 from cluster.host import Host
 from cluster.leaders import Leads
 from nemesis.faults.active_faults import InForce
-from nemesis.faults.fault import READY_TIMEOUT_S, Scene, on_each, one_line
+from nemesis.faults.fault import NO_LOAD, READY_TIMEOUT_S, Load, Scene, on_each, one_line
 from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.registry import faults as every_fault
 from nemesis.look import LOOK, Look, looked
@@ -104,6 +104,7 @@ class Nemesis:
         faults: the faults by name, by default those that there are.
         serve_within_s: how long a process that is started again may take until it says that it serves.
         acked_ns: when the last change was acknowledged, 0 for never; called from the nemesis' threads.
+        load: what clients do.
     """
 
     def __init__(
@@ -118,8 +119,9 @@ class Nemesis:
         serve_within_s: float = READY_TIMEOUT_S,
         *,
         acked_ns: Callable[[], int] = lambda: 0,
+        load: Load = NO_LOAD,
     ) -> None:
-        self._acked_ns = acked_ns
+        self._acked_ns, self._load = acked_ns, load
         self._plan = tuple(plan)
         self._cluster = cluster
         self._topology = Topology.of((node.info for node in cluster.nodes.values()), cluster.kinds, cluster.subjects)
@@ -226,7 +228,15 @@ class Nemesis:
         if targets is None:
             return
         self._hit[row.row] = targets.names
-        scene = Scene(self._cluster, targets, self._client, self._in_force, self._serve_within_s, row.read_params())
+        scene = Scene(
+            self._cluster,
+            targets,
+            self._client,
+            self._in_force,
+            self._serve_within_s,
+            row.read_params(),
+            self._load,
+        )
         injection = _Injection(row, targets, self._faults[row.fault](scene))
         self._unhealed.append(injection)
         still: Evidence | None = None

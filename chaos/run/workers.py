@@ -38,12 +38,13 @@ class Workers:
         folder: Path,
         bound: int,
         quiet: tuple[tuple[float, float], ...],
+        steps: tuple[tuple[float, float, float], ...],
         longest_s: float,
         changing: frozenset[str],
     ) -> None:
-        """``bound``: on operations in flight, of all; ``quiet``: see ``LoadSpec``; ``longest_s``: longest deadline.
+        """``bound``: on operations in flight, of all; ``quiet``, ``steps``: see ``LoadSpec``.
 
-        ``changing``: the words of operations that change the object.
+        ``longest_s``: the longest deadline. ``changing``: the words of operations that change the object.
         """
         self._longest_s = longest_s
         self._changing = changing
@@ -66,6 +67,7 @@ class Workers:
                 max_in_flight=max(1, bound // experiment.workers),
                 body_bytes=experiment.body_bytes,
                 quiet=quiet,
+                steps=steps,
             )
             argv = python_inside("chaos.worker.worker")
             self._workers.append(Inside(deployed.backend, f"worker {number}", argv, env, spec))

@@ -30,6 +30,7 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
     max_in_flight: int
     body_bytes: int
     quiet: tuple[tuple[float, float], ...] = ()
+    steps: tuple[tuple[float, float, float], ...] = ()
 
 
 class ObserverSpec(msgspec.Struct, frozen=True, kw_only=True):

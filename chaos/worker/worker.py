@@ -52,6 +52,7 @@ class Worker:
             op_timeout_s=spec.op_timeout_s,
             operations=operations,
             quiet=spec.quiet,
+            steps=spec.steps,
         )
         self._generator: Generator = workload.generator(load)
         self._performs = self._generator if isinstance(self._generator, PerformsItself) else None

@@ -8,7 +8,7 @@ registered. Does not choose targets and does not keep time.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -30,11 +30,22 @@ READY_TIMEOUT_S: Final = 90.0
 """For systems that promise nothing of how soon they serve again."""
 
 
+class Load(NamedTuple):
+    """What clients do. ``begun``: how many operations they began; ``due_s``: how many are due a second as a rule."""
+
+    begun: Callable[[], int]
+    due_s: float
+
+
+NO_LOAD: Final = Load(lambda: 0, 0.0)
+"""Where nobody loads the cluster."""
+
+
 class Scene(msgspec.Struct, frozen=True):
     """Where a fault acts: the cluster, whom it hits, the clients' host, which it must not touch, and who else acts.
 
     ``serve_within_s``: how long a process that is started again may take until it says that it serves. ``params``: the
-    fault's parameters as its struct; None stands for its defaults.
+    fault's parameters as its struct; None stands for its defaults. ``load``: what clients do.
     """
 
     cluster: Cluster
@@ -43,6 +54,7 @@ class Scene(msgspec.Struct, frozen=True):
     in_force: InForce = msgspec.field(default_factory=InForce)
     serve_within_s: float = READY_TIMEOUT_S
     params: Any = None
+    load: Load = NO_LOAD
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -118,6 +130,11 @@ class Fault(ABC):
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
         """What a fault of links does to these nodes, for people; others are described by the verb."""
         return f"{' '.join(names)}, {cls.verb}"
+
+    @classmethod
+    def load_factor(cls, params: Any) -> float:  # noqa: ARG003
+        """How many times as many operations are due while it lasts."""
+        return 1.0
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:  # noqa: ARG003

@@ -177,8 +177,6 @@ def make_plan(
     if mix.swarm:
         mix = Mix(possible := swarm_of(possible, topology, seed))
     waiting_s = within_s if when else 0.0
-    if when:
-        occasion_of(when, topology)
     if time_limit_s + _ROUNDING_S < interval_s + waiting_s + duration_s:
         waits = f", {waiting_s:g} s of waiting for {when}" if when else ""
         raise UsageError(
@@ -197,7 +195,7 @@ def make_plan(
         drawn = list(zip(even_slots(interval_s + waiting_s, duration_s, time_limit_s), names, strict=False))
     rows = [_row_in(slot, choice, topology, seed, fault_nodes) for slot, choice in drawn]
     if when:
-        rows = [waits_for(row, when, waiting_s) for row in rows]
+        rows = _waiting(rows, when, waiting_s, topology)
     if mixed and any(choice.entry.fault == FOLLOW_UP for choice in possible):
         rows = [*rows, *_restarts(drawn, rows, topology, seed, interval_s, time_limit_s)]
     return _numbered(rows)
@@ -209,9 +207,16 @@ def _row_in(slot: Slot, choice: Choice, topology: Topology, seed: int, fixed: Se
     return msgspec.structs.replace(row, quiet_s=slot.quiet_s)
 
 
-def waits_for(row: Row, when: str, within_s: float) -> Row:
-    """The row of a slot that waits for ``within_s`` before it, so that it begins at the slot's time at the latest."""
-    return msgspec.structs.replace(row, at_s=round(row.at_s - within_s, _DIGITS), when=when, within_s=within_s)
+def _waiting(rows: Sequence[Row], when: str, within_s: float, topology: Topology) -> list[Row]:
+    """The rows of slots before each of which there are ``within_s`` for waiting."""
+    occasion_of(when, topology)
+    if load_steps(rows):
+        raise UsageError(f"--fault-when {when}: the load is planned before it begins; a step of it cannot wait")
+    begin = [round(row.at_s - within_s, _DIGITS) for row in rows]
+    return [
+        msgspec.structs.replace(row, at_s=at_s, when=when, within_s=within_s)
+        for row, at_s in zip(rows, begin, strict=True)
+    ]
 
 
 def _restarts(
@@ -263,6 +268,12 @@ QUIET_TAIL_S: Final = 0.5
 def quiet_stretches(rows: Iterable[Row]) -> tuple[tuple[float, float], ...]:
     """When the load is quiet: (from, until) in seconds after the load's start, in order of time."""
     return tuple((row.at_s - row.quiet_s, row.at_s + QUIET_TAIL_S) for row in rows if row.quiet_s > 0)
+
+
+def load_steps(rows: Iterable[Row]) -> tuple[tuple[float, float, float], ...]:
+    """When more is due: (from, until, how many times as much), in seconds after the load's start, in order of time."""
+    steps = ((row.at_s, row.end_s, row.how.load_factor(row.read_params())) for row in rows)
+    return tuple(step for step in steps if step[2] > 1)
 
 
 def lanes(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:

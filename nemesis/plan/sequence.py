@@ -13,6 +13,7 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Subject
+from nemesis.faults import params
 from nemesis.occasions.occasion import occasion_of
 from nemesis.plan.mix import NOTHING, parse_mix
 from nemesis.plan.nemesis_names import Choice
@@ -163,4 +164,8 @@ def _choice(number: int, step: Step, topology: Topology, missing: Mapping[str, s
     if step.when:
         occasion_of(step.when, topology)
     (choice,) = possible_of(mix, topology, fixed)
+    if step.when and choice.entry.how.load_factor(params.read(choice.entry.how.Params, dict(choice.params))) > 1:
+        raise UsageError(
+            f"nemesis: step {number}: {step.nemesis}: the load is planned before it begins; it cannot wait"
+        )
     return choice
