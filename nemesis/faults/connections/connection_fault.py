@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 from chaos.core.clock import now_ns
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
+from cluster.host import Capability
 from cluster.network import connection_matrix, packet_filter
 from cluster.network.connection_matrix import Tried
 from nemesis.faults.links.link_fault import LOOKS, LinkFault
@@ -32,6 +33,7 @@ class ConnectionFault(LinkFault):
     colour: ClassVar[Colour] = "peach"
     in_all: ClassVar[bool] = False
     least_s: ClassVar[float] = 5.0
+    needs: ClassVar[frozenset[Capability]] = LinkFault.needs | {Capability.PROGRAMS}
     trips: ClassVar[str] = "failed"
     """What connections over its links do, for people."""
 

@@ -17,6 +17,7 @@ from chaos.core.errors import ChaosError, DeployError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
 from cluster.cluster import Node
+from cluster.host import Capability
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.disks import damage_program
@@ -54,6 +55,7 @@ class Damage(Kill):
     in_all: ClassVar[bool] = False
     survived: ClassVar[frozenset[Selector] | None] = frozenset()
     container: ClassVar[type[Fault] | None] = None
+    needs: ClassVar[frozenset[Capability]] = Kill.needs | {Capability.PROGRAMS}
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

@@ -45,7 +45,7 @@ class LimitFault(ProcessFault):
 
     colour: ClassVar[Colour] = "peach"
     in_all: ClassVar[bool] = False
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.PROGRAMS})
     kind: ClassVar[str]
     """The name of the limit in Python's module resource."""
 

@@ -46,7 +46,7 @@ class Stutter(ProcessFault):
     colour: ClassVar[Colour] = "yellow"
     in_all: ClassVar[bool] = False
     least_s: ClassVar[float] = 5.0
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.PROGRAMS})
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
