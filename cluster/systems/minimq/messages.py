@@ -154,10 +154,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """What a node goes by, and its bug (empty: none).
 
     ``values``: the fields of ``BrokerSettings`` and ``segment_bytes``, or those of ``ControllerSettings``.
+    ``bug_share``: the share of its decisions in which the bug deviates.
     """
 
     values: dict[str, Any]
     bug: str
+    bug_share: float = 1.0
 
 
 ControllerAnswer = Accepted | Refused | Indefinite | Status

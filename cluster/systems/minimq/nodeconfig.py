@@ -58,10 +58,10 @@ class NodeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 def told(config: NodeConfig) -> Settings:
     """What a node answers when it is asked for its settings: those that its core was made with."""
-    if config.role == "controller":
-        return Settings(values=msgspec.to_builtins(config.controller), bug=config.bug or "")
-    values = {**msgspec.to_builtins(config.broker), "segment_bytes": config.segment_bytes}
-    return Settings(values=values, bug=config.bug or "")
+    values = msgspec.to_builtins(config.controller if config.role == "controller" else config.broker)
+    if config.role == "broker":
+        values["segment_bytes"] = config.segment_bytes
+    return Settings(values=values, bug=config.bug or "", bug_share=config.bug_share)
 
 
 def load(path: Path) -> NodeConfig:

@@ -182,6 +182,7 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
     Raises:
         msgspec.ValidationError: it is a node of another version, with other settings.
     """
+    of_bug = {"bug": told.bug, "bugShare": f"{told.bug_share:g}"}
     if role == "controller":
         controller = msgspec.convert(told.values, ControllerSettings)
         return {
@@ -189,7 +190,7 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
             "controller.uncleanElection": str(controller.unclean_election).lower(),
             "controller.electionTimeout": _s(controller.raft.election_ms),
             "cluster.groups": str(controller.groups),
-            "bug": told.bug,
+            **of_bug,
         }
     values = dict(told.values)
     segment_bytes = msgspec.convert(values.pop("segment_bytes", None), int)
@@ -202,16 +203,16 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
         "broker.requestTimeout": _s(broker.request_timeout_ms),
         "broker.lagMax": _s(broker.lag_max_ms),
         "cluster.groups": str(broker.groups),
-        "bug": told.bug,
+        **of_bug,
     }
 
 
 def normal(settings: Mapping[str, str]) -> dict[str, str]:
     """Resolved settings of brokers and controllers in the words of ``in_effect``."""
-    bug = settings["bug"]
+    bug, share = settings["bug"], float(settings["bugShare"])
     segment = {"segment_bytes": int(settings["broker.segmentBytes"])}
-    broker = Settings(values=msgspec.to_builtins(broker_settings(settings)) | segment, bug=bug)
-    controller = Settings(values=msgspec.to_builtins(controller_settings(settings)), bug=bug)
+    broker = Settings(values=msgspec.to_builtins(broker_settings(settings)) | segment, bug=bug, bug_share=share)
+    controller = Settings(values=msgspec.to_builtins(controller_settings(settings)), bug=bug, bug_share=share)
     return in_effect("broker", broker) | in_effect("controller", controller)
 
 

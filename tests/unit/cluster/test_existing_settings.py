@@ -143,7 +143,7 @@ def test_every_setting_of_nodes_can_be_asked_back():
 def test_a_minimq_of_the_runs_own():
     view = minimq_view(minInSyncReplicas="1")
     assert minimq.concluded(told_by(view), view.settings, None) == (
-        "39 settings proven to be in effect on 6 nodes",
+        "45 settings proven to be in effect on 6 nodes",
         None,
     )
     with pytest.raises(DeployError, match=r"b2: broker.minInSyncReplicas was set to 1 and is 2$"):
