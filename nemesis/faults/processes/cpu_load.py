@@ -14,10 +14,12 @@ import msgspec
 from msgspec import Meta
 
 from cluster.cluster import Node
+from cluster.host import Host
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.fault import Fact, Scene
 from nemesis.faults.processes import cpu_load_program
+from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
 from nemesis.faults.processes.resident_fault import ResidentFault
 from nemesis.faults.programs import run_program
 
@@ -62,6 +64,14 @@ class CpuLoad(ResidentFault):
     def describe(cls, selector: Any, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
         """Among how many."""
         return f"{' '.join(names)}, beside {params.hogs} loops on one processor"
+
+    @classmethod
+    def obstacle(cls, host: Host) -> str | None:
+        """Confine a process of ours to one processor, and let it go."""
+        text = "import os; was = os.sched_getaffinity(0); [os.sched_setaffinity(0, cpus) for cpus in ([min(was)], was)]"
+        done = host.run("python3", "-I", "-S", "-c", text, timeout_s=ACTION_TIMEOUT_S)
+        said = done.stderr.decode(errors="replace").strip()[-200:]
+        return None if done.returncode == 0 else f"no process can be confined to a processor: {said}; run as root"
 
     def idle(self) -> str:
         """There are no loops."""

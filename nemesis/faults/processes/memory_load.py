@@ -12,11 +12,16 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 from msgspec import Meta
 
+from chaos.core.errors import ChaosError
 from cluster.cluster import Node
+from cluster.host import Host
+from cluster.nodes.process import COMMON
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.fault import Fact, Scene
 from nemesis.faults.processes import memory_load_program
+from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
 from nemesis.faults.processes.resident_fault import ResidentFault
+from nemesis.faults.programs import Resident
 
 MIB: Final = 1 << 20
 _ENOUGH: Final = 0.95
@@ -58,6 +63,20 @@ class MemoryLoad(ResidentFault):
     def describe(cls, selector: Any, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
         """How much."""
         return f"{' '.join(names)}, beside {params.mib} MiB of filled memory"
+
+    @classmethod
+    def obstacle(cls, host: Host) -> str | None:
+        """Fill a MiB beside the first process of the host, and look at it."""
+        resident = Resident(cls.name, cls.program)
+        start = host.run("sh", "-c", f"{COMMON}begun 1", "sh", host.home, timeout_s=ACTION_TIMEOUT_S).text
+        try:
+            resident.run(host, {"pid": 1, "start": int(start or 0), "mib": 1})
+            held = msgspec.json.decode(resident.run(host, {"look": True}), type=Held).held
+        except ChaosError as error:
+            return f"{' '.join(str(error).split())}; free some memory"
+        finally:
+            resident.end(host)
+        return None if held >= MIB * _ENOUGH else f"of 1 MiB {held} bytes are in memory; free some memory"
 
     def idle(self) -> str:
         """Nothing is to be filled."""
