@@ -190,7 +190,7 @@ def _values(one: Any, value: str, before: str) -> Items:
     from nemesis.faults.params import JOIN
 
     done, plus, last = value.rpartition(JOIN) if one.several else ("", "", value)
-    rows = [] if plus else [(one.typed_default, f"the default; {one.range}")]
+    rows = [] if plus or one.must_be_given else [(one.typed_default, f"the default; {one.range}")]
     taken = {*done.split(JOIN), *(word for word, _ in rows)}
     rows += [(word, "") for word in one.words if word not in taken]
     return _items(rows, last, before + done + plus)

@@ -88,6 +88,8 @@ def _told(fault: type[Fault]) -> str:
 
 def bounds(one: Param) -> str:
     """What a parameter may be: ``from 0 to 1``, ``above 0 up to 1``, ``whole, from 1 to 1000``, ``link or node``."""
+    if one.pattern:
+        return one.range
     both = (_bounds(one.number) if one.number is not None else "", words_range(one.words, several=one.several))
     return ", or ".join(filter(None, both))
 

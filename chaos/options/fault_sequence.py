@@ -62,14 +62,16 @@ def _with_parameters(source: Source, entry: Entry) -> str:
 
 
 def _value(source: Source, entry: Entry, known: Mapping[str, Param]) -> str:
-    """A parameter's value as it is typed: a number, or words."""
-    if word(entry.value) in ("a whole number", "a number"):
+    """A parameter's value as it is typed: a number, words, or a text."""
+    param = known.get(entry.key)
+    if param is not None and param.pattern and isinstance(entry.value, yaml.ScalarNode):
+        said = str(entry.value.value)
+    elif word(entry.value) in ("a whole number", "a number"):
         said = f"{source.scalar(entry.value, entry.key, float):.12g}"
     elif word(entry.value) == "text" and _WORDS.fullmatch(entry.value.value):
         said = str(entry.value.value)
     else:
         raise source.wrong(entry.value, entry.key, "a number, or words joined by +")
-    param = known.get(entry.key)
     if param is not None and param.value(said) is None:
         raise UsageError(f"{entry.where}: {entry.key} {said}: {param.instead_of(said)}")
     return said

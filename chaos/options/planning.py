@@ -20,6 +20,7 @@ from chaos.workload.base import mix_of as mix_on
 from cluster.admin import admin_actions_of
 from cluster.host import Backend, Capability
 from cluster.leaders import subjects_of
+from cluster.relaunch import check_relaunch
 from cluster.system import System, takes_sends_once
 from nemesis.faults.admin.admin_fault import action_of, check_offered
 from nemesis.faults.registry import faults_on
@@ -145,15 +146,29 @@ def pinned(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tup
 def _unfit(e: Experiment, system: System) -> dict[str, str]:
     """The faults that the system, or the run's workload, cannot have, and why."""
     offers = admin_actions_of(system, e.settings)
-    by_clocks = isinstance(plugins.load("workloads", e.workload)(), JudgedByClocks)
+    workload = workload_of(e)
     out = {}
     for name, fault in faults_on(e.kill).items():
         action = action_of(fault)
         if action and action not in offers:
             out[name] = f"{e.system} does not offer {action}"
-        elif by_clocks and fault.hits == "clock":
+        elif isinstance(workload, JudgedByClocks) and fault.hits == "clock":
             out[name] = f"{e.workload} is judged by the brokers' clocks"
     return out
+
+
+def _check_relaunches(rows: Sequence[Row], e: Experiment, system: System) -> None:
+    """Refuse nodes that are to be started again otherwise where they cannot be. Raises UsageError."""
+    for row in rows:
+        relaunch = row.how.relaunch(row.read_params())
+        if relaunch is None:
+            continue
+        if e.reuse:
+            raise UsageError(f"--nemesis {row.name}: only you know how nodes of that cluster are started")
+        try:
+            check_relaunch(system, e.settings, relaunch, row.roles)
+        except UsageError as error:
+            raise UsageError(f"--nemesis {row.name}: {error}") from None
 
 
 def _check(rows: Sequence[Row], e: Experiment, system: System, backend: Backend) -> None:
@@ -163,16 +178,15 @@ def _check(rows: Sequence[Row], e: Experiment, system: System, backend: Backend)
         raise UsageError(f"--time-limit {e.time_limit_s:g}: the plan's last fault ends at {end_s:g} s; give as much")
     if e.kill == "container" and Capability.MACHINE in backend.lacks:
         raise CapabilityError(f"--kill container: {backend.lacks[Capability.MACHINE]}")
-    moved = next((row for row in rows if row.how.hits == "clock"), None)
-    if moved is not None and isinstance(plugins.load("workloads", e.workload)(), JudgedByClocks):
-        raise UsageError(
-            f"--nemesis {moved.name}: {e.workload} is judged by the brokers' clocks, which this fault changes; give "
-            "another --workload"
-        )
+    unfit = _unfit(e, system)
+    wrong = next((row for row in rows if row.fault in unfit and not action_of(row.how)), None)
+    if wrong is not None:
+        raise UsageError(f"--nemesis {wrong.name}: {unfit[wrong.fault]}; give another --workload")
     never = unavailable(faults_on(e.kill), backend.lacks)
     for row in rows:
         if row.fault in never:
             raise CapabilityError(f"--nemesis {row.name}: {never[row.fault]}")
     check_offered(rows, e.system, admin_actions_of(system, e.settings))
+    _check_relaunches(rows, e, system)
     if e.kill == "container" and len(lanes(rows)) > 1 and any(row.how.on_links() for row in rows):
         raise UsageError("--kill container: a container that ends loses its packet filter; overlap no fault of links")

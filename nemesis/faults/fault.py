@@ -17,7 +17,7 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, DeadlineError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour, Hits, Nature
-from cluster.cluster import Cluster
+from cluster.cluster import Cluster, Relaunch
 from cluster.host import Capability, Host
 from nemesis.arming import Arming
 from nemesis.faults.active_faults import InForce
@@ -74,9 +74,8 @@ class Fault(ABC):
     ``shapes``, names beside these; ``cuts``: it separates nodes, so that somebody must be on the other side;
     ``silences``: while it lasts nothing passes between its targets and the others; ``restarts``: processes end and are
     started again; ``recurs``: aimed at the leader of the replicas it comes in every round of a mix; ``together``: so it
-    does aimed at all nodes of the first role of this kind at once; ``in_all``: it is
-    part of ``all``; ``survived``: the selectors by which every sound system keeps its promises, None for all of them;
-    ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
+    does aimed at all nodes of the first role of this kind at once; ``in_all``: it is part of ``all``; ``survived``: the
+    selectors by which every sound system keeps its promises, None for all of them; ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
     least where its length is drawn; ``container``: the same, done to the whole container of a node.
     """
 
@@ -135,6 +134,11 @@ class Fault(ABC):
     def load_factor(cls, params: Any) -> float:  # noqa: ARG003
         """How many times as many operations are due while it lasts."""
         return 1.0
+
+    @classmethod
+    def relaunch(cls, params: Any) -> Relaunch | None:  # noqa: ARG003
+        """How its targets are started again otherwise than in the run; None if they are not."""
+        return None
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:  # noqa: ARG003

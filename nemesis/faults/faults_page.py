@@ -147,7 +147,8 @@ BESIDE: Final = (
         "etcd, by failpoints",
         "`transfer-leadership`, `compact`, `defragment`, `snapshot`",
     ),
-    ("another version on some nodes", "no", "no", "no", "etcd", "not yet: a run installs one version"),
+    ("another version on some nodes", "no", "no", "no", "etcd", "`change-version`"),
+    ("another setting on some nodes", "no", "by hand", "no", "", "`change-setting`"),
     (
         "points in the source that panic or sleep",
         "no",

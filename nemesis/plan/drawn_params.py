@@ -20,7 +20,9 @@ def with_params(random: Random, text: str) -> str:
 
 
 def _drawn(random: Random, one: Param) -> str:
-    """Another value of a parameter as it is typed; nothing of a number that is no share."""
+    """Another value of a parameter as it is typed; nothing of a text, and of a number that is no share."""
+    if one.pattern:
+        return ""
     if one.number is not None:
         return str(random.choice(_SHARES)) if one.number.le == 1 else ""
     taken = random.sample(one.words, random.randint(1, min(WORDS_MOST, len(one.words)))) if one.several else ()

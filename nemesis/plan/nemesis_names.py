@@ -123,6 +123,7 @@ def _params(text: str, given: str, fault: type[Fault]) -> tuple[str, tuple[tuple
     """What was given, in the fault's order, as it is written; and the value of every parameter."""
     try:
         asked = params.split(given)
+        params.check_given(fault.Params, asked)
         values = params.plain(params.read(fault.Params, asked))
     except UsageError as error:
         raise UsageError(f"--nemesis {text}: {error}") from None

@@ -16,6 +16,7 @@ from chaos.core.fault_nature import Colour, Identity
 from chaos.core.name_lists import listed
 from chaos.core.rand import stream
 from chaos.core.runinfo import Subject
+from cluster.cluster import Relaunch
 from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import fault_named
@@ -274,6 +275,12 @@ def load_steps(rows: Iterable[Row]) -> tuple[tuple[float, float, float], ...]:
     """When more is due: (from, until, how many times as much), in seconds after the load's start, in order of time."""
     steps = ((row.at_s, row.end_s, row.how.load_factor(row.read_params())) for row in rows)
     return tuple(step for step in steps if step[2] > 1)
+
+
+def relaunches_of(rows: Iterable[Row]) -> tuple[Relaunch, ...]:
+    """How planned faults start nodes again otherwise, each way once."""
+    found = (row.how.relaunch(row.read_params()) for row in rows)
+    return tuple(dict.fromkeys(one for one in found if one is not None))
 
 
 def lanes(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from chaos.core.rand import stream
+from nemesis.faults.params import must_be_given
 from nemesis.plan.drawn_params import with_params
 from nemesis.plan.nemesis_names import Choice, Entry, parse
 from nemesis.targets.topology import Topology
@@ -18,9 +19,9 @@ NAMES_MOST: Final = 2
 
 
 def is_survived(entry: Entry) -> bool:
-    """Whether every sound system keeps its promises under a nemesis."""
+    """Whether every sound system keeps its promises under a nemesis, whose parameters nobody must give."""
     survived = entry.how.survived
-    return survived is None or entry.selector in survived
+    return (survived is None or entry.selector in survived) and not must_be_given(entry.how.Params)
 
 
 def swarm_of(choices: Sequence[Choice], topology: Topology, seed: int) -> tuple[Choice, ...]:

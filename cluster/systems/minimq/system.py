@@ -8,10 +8,11 @@ from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
 from cluster.bug import Bug
-from cluster.host import NodeSpec
+from cluster.host import Host, NodeSpec
 from cluster.simulation.core import Birth, Links, SimulatedNode, Surroundings, Watch
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
+from cluster.systems.minimq import admin as admin_of
 from cluster.systems.minimq import artefacts as modules
 from cluster.systems.minimq import config, promises
 from cluster.systems.minimq import settings as keys
@@ -72,6 +73,18 @@ class MiniMQ:
         from cluster.systems.minimq.client import MiniMQClient
 
         return MiniMQClient(view, number, clients, seed)
+
+    def admin_actions(self, settings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002 - under all
+        """See ``admin.ACTIONS``."""
+        return admin_of.ACTIONS
+
+    def admin(self, view: ClusterView, host: Host) -> admin_of.MiniMQAdmin:
+        """Who asks nodes for their settings."""
+        return admin_of.MiniMQAdmin(view, host)
+
+    def changeable(self, role: str) -> Sequence[str]:
+        """The settings of brokers, or of controllers."""
+        return tuple(name for name in keys.SETTINGS if name.startswith(f"{role}."))
 
     def simulated_node(self, birth: Birth, around: Surroundings) -> SimulatedNode:
         """A core and what carries out its effects."""

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from leading import leads, subjects_of
+from nemesis_texts import plain_names
 
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
@@ -19,7 +20,7 @@ from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller", "namesrv": "other"}
 SIZES = st.integers(1, 9)
-FAULTS = sorted(name for name, entry in catalog().items() if entry.fault is not None)
+FAULTS = sorted(name for name in plain_names() if catalog()[name].fault is not None)
 OF_LINKS = [name for name in FAULTS if catalog()[name].how.on_links()]
 OF_NODES = [name for name in FAULTS if name not in OF_LINKS]
 PARTITIONS = ("partition", "flap", "staged-heal")

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from nemesis_texts import plain_names
 
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Subject
@@ -17,7 +18,7 @@ from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller"}
-LEADERS = sorted(name for name, entry in catalog().items() if entry.selector is Selector.LEADER)
+LEADERS = sorted(name for name in plain_names() if catalog()[name].selector is Selector.LEADER)
 OF_NODES = [name for name in LEADERS if not catalog()[name].how.on_links()]
 TIMES = {"interval_s": 5, "duration_s": 5, "time_limit_s": 200, "rhythm": "even"}
 

@@ -1,6 +1,7 @@
 """What a run would refuse the plan refuses already."""
 
 import pytest
+from nemesis_texts import typed
 
 from chaos.core.errors import CapabilityError
 from chaos.options.planning import plan_of
@@ -22,7 +23,7 @@ def planned(nemesis: str) -> list[str]:
 
 @pytest.mark.parametrize("fault", NEVER)
 def test_what_simulated_hosts_cannot_do_is_refused(fault: str) -> None:
-    name = next(entry.name for entry in catalog().values() if entry.fault == fault)
+    name = typed(next(entry.name for entry in catalog().values() if entry.fault == fault))
     with pytest.raises(CapabilityError, match=f"--nemesis {name}.*: simulated hosts have no "):
         planned(name)
 

@@ -2,6 +2,7 @@
 
 import pytest
 from leading import leads, subjects_of
+from nemesis_texts import typed
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
@@ -344,7 +345,7 @@ def test_a_seed_keeps_its_mix_from_version_to_version():
 @pytest.mark.parametrize(
     "text",
     [
-        *catalog(),
+        *map(typed, catalog()),
         "all",
         "leader-kill@broker, random-loss@broker+controller",
         "major-suspend@controller,random-restart",
