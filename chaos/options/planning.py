@@ -15,7 +15,7 @@ from chaos.core.event_files import read_events
 from chaos.core.events import RUN_EVENTS, Fault
 from chaos.core.op import Word
 from chaos.options.experiment import Experiment
-from chaos.workload.base import JudgedByClocks, Workload, check_suited
+from chaos.workload.base import JudgedByClocks, LivesToTheEnd, Workload, check_suited
 from chaos.workload.base import mix_of as mix_on
 from cluster.admin import admin_actions_of
 from cluster.host import Backend, Capability
@@ -154,6 +154,8 @@ def _unfit(e: Experiment, system: System) -> dict[str, str]:
             out[name] = f"{e.system} does not offer {action}"
         elif isinstance(workload, JudgedByClocks) and fault.hits == "clock":
             out[name] = f"{e.workload} is judged by the brokers' clocks"
+        elif isinstance(workload, LivesToTheEnd) and fault.kills_clients:
+            out[name] = f"clients of {e.workload} are asked for what they have in mind"
     return out
 
 

@@ -102,7 +102,11 @@ class UnderLoad:
             kinds,
             state.info.promises.recovers_within_s or READY_TIMEOUT_S,
             acked_ns=lambda: self.workers.totals().last_ack_ns,
-            load=Load(lambda: self.workers.totals().begun, state.experiment.rate * sum(state.mix.values())),
+            load=Load(
+                lambda: self.workers.totals().begun,
+                state.experiment.rate * sum(state.mix.values()),
+                self.workers,
+            ),
         )
         undo.callback(self.nemesis.heal_all)
         self.recovery = Recovery(
@@ -134,7 +138,7 @@ class UnderLoad:
         longest_s = max(e.op_timeout_s, of_sends_s)
         quiet, steps = quiet_stretches(state.plan), load_steps(state.plan)
         bound = math.ceil(bound * max((factor for *_, factor in steps), default=1.0))
-        workers = Workers(e, self.deployed, state.folder, bound, quiet, steps, longest_s, state.changing)
+        workers = Workers(e, self.deployed, state.folder, bound, quiet, steps, longest_s, state.model)
         undo.callback(workers.kill)
         return workers
 

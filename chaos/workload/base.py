@@ -32,12 +32,28 @@ class Arrival(NamedTuple):
     key: int
 
 
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """What the clients of a worker did before it was killed and started again; nothing as a rule.
+
+    ``numbers``: no client, and no process, has had this number or a higher one. ``unknown``: of so many operations
+    nobody knows what became of them.
+    """
+
+    numbers: int = 0
+    unknown: int = 0
+
+
+NUMBERS_OF_OP: Final = 4
+"""No operation takes more of its client's numbers."""
+
+
 class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a generator is made for: the same in every worker of a run.
 
     ``operations``: the words of the model that the system's clients know. ``op_timeout_s``: the deadline of one
     operation. ``quiet``: when a tenth of the changes is due: (from, until) in seconds after the load's start.
-    ``steps``: when so many times as much of everything is due: (from, until, factor), the factor above 1.
+    ``steps``: when so many times as much of everything is due: (from, until, factor), the factor above 1. ``earlier``:
+    what these clients did before; whatever nobody may do twice, they did.
     """
 
     keys: int
@@ -48,6 +64,7 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     operations: frozenset[Word]
     quiet: tuple[tuple[float, float], ...] = ()
     steps: tuple[tuple[float, float, float], ...] = ()
+    earlier: Earlier = Earlier()
 
     @property
     def timeout_ns(self) -> int:
@@ -128,6 +145,13 @@ class JudgedByClocks(Protocol):
     """A workload whose checks count with the wall clocks of brokers as they were before and after the run."""
 
     judged_by_clocks: Literal[True]
+
+
+@runtime_checkable
+class LivesToTheEnd(Protocol):
+    """A workload whose clients keep in mind what nobody else knows: the system asks them, or the final phases do."""
+
+    lives_to_the_end: Literal[True]
 
 
 def mix_of(workload: Workload, operations: frozenset[Word]) -> dict[Word, float]:

@@ -6,9 +6,9 @@ registered. Does not choose targets and does not keep time.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -30,11 +30,39 @@ READY_TIMEOUT_S: Final = 90.0
 """For systems that promise nothing of how soon they serve again."""
 
 
+class LoadProcesses(Protocol):
+    """The processes in which clients live, by name."""
+
+    def pids(self) -> Mapping[str, int]:
+        """The pid of each that lives, on the clients' host; 0 where it is no process of its own."""
+        ...
+
+    def expect_end(self, names: Collection[str]) -> None:
+        """From now on it is no news that these end: they are to be killed, and started again."""
+        ...
+
+    def start_again(self) -> Mapping[str, str]:
+        """Start each again that was killed, and have it go on; what became of its record, in words.
+
+        Raises:
+            ChaosError: one is not gone, its record is not whole, or it does not start.
+        """
+        ...
+
+    def reconnect(self, share: float) -> None:
+        """Have a share of the clients of each drop all connections at once. Raises ChaosError: one has just ended."""
+        ...
+
+
 class Load(NamedTuple):
-    """What clients do. ``begun``: how many operations they began; ``due_s``: how many are due a second as a rule."""
+    """What clients do. ``begun``: how many operations they began; ``due_s``: how many are due a second as a rule.
+
+    ``processes``: where they live; None where nobody may touch them.
+    """
 
     begun: Callable[[], int]
     due_s: float
+    processes: LoadProcesses | None = None
 
 
 NO_LOAD: Final = Load(lambda: 0, 0.0)
@@ -75,7 +103,8 @@ class Fault(ABC):
     ``silences``: while it lasts nothing passes between its targets and the others; ``restarts``: processes end and are
     started again; ``recurs``: aimed at the leader of the replicas it comes in every round of a mix; ``together``: so it
     does aimed at all nodes of the first role of this kind at once; ``in_all``: it is part of ``all``; ``survived``: the
-    selectors by which every sound system keeps its promises, None for all of them; ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
+    selectors by which every sound system keeps its promises, None for all of them; ``kills_clients``: clients lose what
+    they keep in mind; ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
     least where its length is drawn; ``container``: the same, done to the whole container of a node.
     """
 
@@ -95,6 +124,7 @@ class Fault(ABC):
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = True
     survived: ClassVar[frozenset[Selector] | None] = None
+    kills_clients: ClassVar[bool] = False
     arming: ClassVar[Arming | None] = None
     least_s: ClassVar[float] = 0.0
     container: ClassVar["type[Fault] | None"] = None

@@ -157,7 +157,8 @@ BESIDE: Final = (
         "etcd",
         "no: a build of its own is needed; `crash-at-fsync` and `syscall-delay` hit any",
     ),
-    ("clients that crash", "no", "yes", "no", "", "not yet"),
+    ("clients that crash", "no", "yes", "no", "", "`client-crash`"),
+    ("clients that all connect again at once", "no", "no", "no", "", "`reconnect-storm`"),
     (
         "machines and volumes of a cloud",
         "no",
