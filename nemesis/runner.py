@@ -276,7 +276,7 @@ class Nemesis:
         with self._choosing:
             busy = frozenset(name for number, names in self._busy.items() if number != row.row for name in names)
             targets = choose(row, self._topology, leads, busy)
-            if targets is not None and not row.how.on_links():
+            if targets is not None and row.how.takes_nodes():
                 self._busy[row.row] = targets.names
             return targets
 
@@ -285,7 +285,7 @@ class Nemesis:
         if row.follows and row.follows not in self._hit:
             return f"fault {row.follows} had hit nobody"
         beside = sorted({name for number, names in dict(self._busy).items() if number != row.row for name in names})
-        if row.how.on_links() or not beside:
+        if not (row.how.takes_nodes() and beside):
             return "no leader was known until the row's end"
         return f"no target was free until the row's end: {' '.join(beside)} under another fault"
 

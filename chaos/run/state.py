@@ -23,6 +23,7 @@ from chaos.run.watching import Watcher
 from chaos.workload.base import Workload
 from cluster import existing_cluster
 from cluster.system import System
+from nemesis.plan.nemesis_names import words
 from nemesis.plan.plan_file import write_plan
 
 
@@ -101,5 +102,5 @@ class RunState:
 
 def _group(experiment: Experiment) -> str:
     """The folder that runs like this one share."""
-    faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
+    faults = "mix" if len(words(experiment.nemesis)) > 1 else experiment.nemesis.replace("@", "-").replace("+", "-")
     return f"{experiment.system}-{experiment.workload}-{faults}"

@@ -151,13 +151,18 @@ class Fault(ABC):
         return cls.hits == "links"
 
     @classmethod
+    def takes_nodes(cls) -> bool:
+        """Whether a node under it is to be under no other fault that takes nodes: not of links, nor of clients."""
+        return cls.hits not in ("links", "client")
+
+    @classmethod
     def grudge(cls, selector: Selector, names: Sequence[str], participants: Sequence[str]) -> Grudge:  # noqa: ARG003
         """Who catches whose packets: of a fault of links; nobody otherwise."""
         return {}
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
-        """What a fault of links does to these nodes, for people; others are described by the verb."""
+        """What a fault of links or of clients does, for people; others are described by the verb."""
         return f"{' '.join(names)}, {cls.verb}"
 
     @classmethod

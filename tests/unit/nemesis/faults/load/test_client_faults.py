@@ -9,6 +9,7 @@ import pytest
 
 from chaos.core.errors import ChaosError
 from cluster.cluster import Cluster
+from cluster.host import NodeSpec
 from cluster.hosts.local import LocalHost
 from nemesis.faults.fault import NO_LOAD, Load, Scene
 from nemesis.faults.load.client_crash import ClientCrash
@@ -16,7 +17,10 @@ from nemesis.faults.load.client_fault import first_of
 from nemesis.faults.load.connections_program import address_of, connections
 from nemesis.faults.load.reconnect_storm import ReconnectStorm, judge
 from nemesis.faults.params import read
+from nemesis.plan.plan import make_plan
+from nemesis.targets.resolve import choose
 from nemesis.targets.targets import Targets
+from nemesis.targets.topology import Topology
 
 NOBODY = Targets(names=(), participants=(), grudge={}, description="")
 
@@ -188,3 +192,23 @@ def test_a_storm_is_connections_gone_and_others_in_their_place(before, now, shar
     seen = judge(before, now, share)
     assert seen.proven is proven
     assert msgspec.json.encode(seen)
+
+
+@pytest.mark.parametrize(
+    ("nemesis", "said"),
+    [
+        ("client-crash", "clients killed"),
+        ("client-crash:share=0.5", "50% of the clients' processes killed"),
+        ("reconnect-storm:every_s=2", "all clients reconnecting every 2 s"),
+        ("load-step", "3 times the load"),
+    ],
+)
+def test_they_take_no_node_from_other_faults(nemesis, said):
+    specs = [NodeSpec(name=f"b{number}", role="broker") for number in (1, 2, 3)]
+    times = {"interval_s": 1, "duration_s": 8, "time_limit_s": 9}
+    (row,) = make_plan(nemesis, {"broker": "replica"}, specs, **times, seed=1)
+    topology = Topology.of(specs, {"broker": "replica"})
+    targets = choose(row, topology, {}, frozenset({"b1", "b2", "b3"}))
+    assert targets is not None
+    assert targets.description == said
+    assert not row.how.takes_nodes()
