@@ -23,7 +23,7 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text
 from checkers.cluster.campaign import missing_failover
 from checkers.history.check import OfEachKey
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.recovery.missing_nodes import is_explained
 

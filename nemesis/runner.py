@@ -26,9 +26,9 @@ from nemesis.faults.active_faults import InForce
 from nemesis.faults.fault import NO_LOAD, READY_TIMEOUT_S, Load, Scene, on_each, one_line
 from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.registry import faults as every_fault
-from nemesis.look import LOOK, Look, looked
 from nemesis.occasions.awaited import POLL_S, Awaited
 from nemesis.plan.plan import Row, lanes
+from nemesis.proof.timed_verification import LOOK, TimedVerification, verified_now
 from nemesis.targets.resolve import choose
 from nemesis.targets.targets import Targets
 from nemesis.targets.topology import Topology
@@ -87,7 +87,7 @@ class _Injection:
         self.row = row
         self.targets = targets
         self.fault = fault
-        self.looks: list[Look] = []
+        self.looks: list[TimedVerification] = []
         self.healing = threading.RLock()
 
 
@@ -304,7 +304,7 @@ class Nemesis:
             # What takes long to do has still its time, and what is over in a moment its looks.
             end_ns = max(end_ns, active_ns + round(row.duration_s / 2 * NS_PER_S))
             latest_ns = end_ns + round(PATIENCE_S * NS_PER_S)
-        first = Look(fault.verify)
+        first = TimedVerification(fault.verify)
         injection.looks.append(first)
         in_time = self._wait(latest_ns, first.done)
         self._emit(row, "active", active_ns, injection.targets, evidence=first.evidence())
@@ -313,7 +313,7 @@ class Nemesis:
             return None, _stopped_early(end_ns)
         if not first.done() or now_ns() >= latest_ns:
             return None, ""
-        last = Look(fault.verify_still)
+        last = TimedVerification(fault.verify_still)
         injection.looks.append(last)
         if not self._wait(latest_ns, last.done) and not last.done():
             return None, _stopped_early(end_ns)
@@ -339,7 +339,7 @@ class Nemesis:
             healed_ns = now_ns()
             for look in injection.looks:
                 look.leave()
-            evidence = looked(injection.fault.verify_healed)
+            evidence = verified_now(injection.fault.verify_healed)
             if said:  # in the evidence and not as a note, so that no reader takes it for the note of a fault that broke
                 summary = f"{evidence.summary}; healing said: {said}"
                 evidence = msgspec.structs.replace(evidence, summary=summary)

@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from chaos.cli.amount_type import AmountType
-from chaos.cli.offers import offer
+from chaos.cli.completion_values import offer
 from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
 from chaos.cli.sections import SectionCommand
@@ -132,7 +132,7 @@ def _answers(store: str, question: Ask, timeout_s: float) -> Iterator[Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object per node.")
 def status_command(store: str, as_json: bool) -> int:
     """Show every node: role, address, state, who leads, and the fault in force."""
-    from reports.summary.look import PIPED
+    from reports.summary.text_style import PIPED
 
     done = _put(store, Ask(verb="status"), _STATUS_TIMEOUT_S)
     if as_json:

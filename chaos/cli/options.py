@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import click
 
+from chaos.cli.completion_values import offer
 from chaos.cli.declared_option import Command, Decorator, option
 from chaos.cli.gate_options import EXAMPLE, FAILING, read_fail_on, read_thresholds
 from chaos.cli.host_options import HOSTS
-from chaos.cli.offers import offer
 from chaos.cli.sections import CHECKS, CLUSTER, COMMON, FAULTS, LOAD, SectionOption
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS

@@ -15,7 +15,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
 from checkers.anomalies.findings import NO_NODE, node_name, seconds_text
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
 

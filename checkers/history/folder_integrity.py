@@ -11,7 +11,7 @@ from chaos.core.history import workers_among
 from chaos.core.manifest import NAME, Manifest, compare, copy_again, read_manifest, sum_of
 from chaos.core.runinfo import FOREIGN, UNFINISHED, RunInfo
 from chaos.core.storage_path import Place
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.shards import Materialised, run_of, workers_in
 from checkers.history.timeline import Timeline
 

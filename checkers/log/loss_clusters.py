@@ -14,8 +14,8 @@ from chaos.core.op import Type
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import cuts_off
 from checkers.anomalies.findings import node_name
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, spans
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 CLUSTERS: Final = 16

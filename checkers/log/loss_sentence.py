@@ -23,7 +23,7 @@ from checkers.anomalies.attribution import (
 from checkers.anomalies.contradictions import contradiction
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check import Telling
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.leadership import HEARD_NS, Reign
 from checkers.log.loss_clusters import APART_NS, Cluster
 

@@ -17,7 +17,7 @@ from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import fault_name, standing
 from checkers.anomalies.findings import seconds_text
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.leadership import MEMBERS, Stretch
 from checkers.history.node_states import Ended
 from checkers.history.timeline import FaultSpan

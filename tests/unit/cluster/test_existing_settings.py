@@ -9,7 +9,7 @@ from rocketmq_view import view_of
 from chaos.core.errors import DeployError
 from chaos.testing.history_files import RunLiteral, run_info
 from checkers.anomalies import headline
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 from cluster.systems.minimq import effects as minimq
 from cluster.systems.minimq import nodeconfig

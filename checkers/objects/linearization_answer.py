@@ -47,7 +47,7 @@ def _guesses(moments: Sequence[int], told: Sequence[Told], lacking: int) -> Iter
         yield from (at, at - 1)
 
 
-def placed(told: Sequence[Told], spec_of: SpecOf, budget: Budget) -> Answer:
+def linearization_answer(told: Sequence[Told], spec_of: SpecOf, budget: Budget) -> Answer:
     """Search, and if there is no order say where it ends.
 
     Args:

@@ -1,4 +1,4 @@
-"""The look of a stream: who decides the colours, how wide it is, and which columns give way."""
+"""The style of text on a stream: who decides the colours, how wide it is, and which columns give way."""
 
 import io
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.summary.look import NARROWEST, PROSE, Look, has_colour, look_of
+from reports.summary.text_style import NARROWEST, PROSE, TextStyle, has_colour, style_of
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_who_decides_the_colours(environ: dict[str, str], terminal: bool, colour
 
 
 def test_a_pipe_has_the_width_of_prose_and_nothing_is_cut() -> None:
-    look = look_of(io.StringIO(), {"COLUMNS": "50"})
-    assert look == Look(width=PROSE, fits=False, colour=False)
-    assert look.cut("x" * 500, 10) == "x" * 500
-    assert look.fitted("word " * 100) == ["word " * 100]
+    style = style_of(io.StringIO(), {"COLUMNS": "50"})
+    assert style == TextStyle(width=PROSE, fits=False, colour=False)
+    assert style.cut("x" * 500, 10) == "x" * 500
+    assert style.fitted("word " * 100) == ["word " * 100]
 
 
 class Terminal(io.StringIO):
@@ -48,21 +48,21 @@ class Terminal(io.StringIO):
     ("columns", "width"), [("77", 77), ("9", NARROWEST), ("0", PROSE), ("wide", PROSE), ("", PROSE)]
 )
 def test_columns_says_how_wide_a_terminal_is(columns: str, width: int) -> None:
-    assert look_of(Terminal(), {"COLUMNS": columns}).width == width
+    assert style_of(Terminal(), {"COLUMNS": columns}).width == width
 
 
 def test_columns_give_way_in_their_order_and_no_further_than_they_must() -> None:
     rows = [("a" * 10, "b" * 60, "c" * 40)]
-    look = Look(width=80, fits=True)
-    (_, line) = look.table(("one", "two", "three"), rows, elastic=(1, 2))
+    style = TextStyle(width=80, fits=True)
+    (_, line) = style.table(("one", "two", "three"), rows, elastic=(1, 2))
     assert line == f"{'a' * 10}  {'b' * 25}…  {'c' * 40}"
-    (_, line) = Look(width=50, fits=True).table(("one", "two", "three"), rows, elastic=(1, 2))
+    (_, line) = TextStyle(width=50, fits=True).table(("one", "two", "three"), rows, elastic=(1, 2))
     assert line == f"{'a' * 10}  {'b' * 15}…  {'c' * 19}…"
-    assert Look(width=50).table(("one", "two", "three"), rows, elastic=(1, 2))[1] == "  ".join(rows[0])
+    assert TextStyle(width=50).table(("one", "two", "three"), rows, elastic=(1, 2))[1] == "  ".join(rows[0])
 
 
 def test_cells_are_one_line_and_keep_their_thin_blanks() -> None:
-    assert Look().table(("x",), [("27\u202f600 \n sends",)])[1] == "27\u202f600 sends"
+    assert TextStyle().table(("x",), [("27\u202f600 \n sends",)])[1] == "27\u202f600 sends"
 
 
 def shown(columns: int, cwd: Path, *argv: str, **environ: str) -> str:

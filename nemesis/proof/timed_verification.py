@@ -15,7 +15,7 @@ LEFTOVER_S: Final = 30.0
 """How long a look that the row's end overtook may go on before its thread is left behind."""
 
 
-class Look:
+class TimedVerification:
     """A look at a fault that runs beside the clock."""
 
     def __init__(self, verify: Callable[[], Evidence]) -> None:
@@ -25,7 +25,7 @@ class Look:
         self._thread = waiting.thread(self._run, "nemesis-look")
 
     def _run(self) -> None:
-        self._evidence = looked(self._verify)
+        self._evidence = verified_now(self._verify)
 
     def done(self) -> bool:
         """Whether it has ended."""
@@ -43,7 +43,7 @@ class Look:
         self._thread.join(LEFTOVER_S)
 
 
-def looked(verify: Callable[[], Evidence]) -> Evidence:
+def verified_now(verify: Callable[[], Evidence]) -> Evidence:
     """The evidence, or an unproven one saying why there is none."""
     try:
         return verify()

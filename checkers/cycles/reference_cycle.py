@@ -17,7 +17,7 @@ class OutOfStepsError(Exception):
     """The walk has taken as many steps as it may."""
 
 
-def first_met(graph: Graph, index: Mapping[int, int], shape: Shape, budget: Budget) -> list[int]:
+def reference_cycle(graph: Graph, index: Mapping[int, int], shape: Shape, budget: Budget) -> list[int]:
     """The nodes of the cycle that is met first, the first of them not repeated; empty if there is none.
 
     Args:

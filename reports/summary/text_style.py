@@ -1,7 +1,7 @@
 """How text looks on the stream that it is for: its width, whether cells are cut to it, and colours.
 
 A terminal has a width, and rows are made to fit it; behind a pipe nothing is cut, and prose has lines of ``PROSE``
-columns. Pure but for ``look_of``, which asks the terminal. Imports nothing heavy, for lists need it.
+columns. Pure but for ``style_of``, which asks the terminal. Imports nothing heavy, for lists need it.
 """
 
 import os
@@ -24,7 +24,7 @@ Tone = Literal["", "good", "bad", "warn"]
 _CODES: Final[Mapping[Tone, str]] = {"good": "1;32", "bad": "1;31", "warn": "1;33"}
 
 
-class Look(msgspec.Struct, frozen=True):
+class TextStyle(msgspec.Struct, frozen=True):
     """How to write. ``fits``: rows are cut to ``width`` columns; else ``width`` is that of prose alone."""
 
     width: int = PROSE
@@ -89,15 +89,15 @@ class Look(msgspec.Struct, frozen=True):
         return widths
 
 
-PIPED: Final = Look()
+PIPED: Final = TextStyle()
 """What is not for a terminal."""
 
 
-def look_of(stream: IO[str], environ: Mapping[str, str] = os.environ) -> Look:
+def style_of(stream: IO[str], environ: Mapping[str, str] = os.environ) -> TextStyle:
     """The look of a stream: NO_COLOR takes colours away, FORCE_COLOR gives them behind a pipe too."""
     terminal = stream.isatty()
     width = _columns(stream, environ) if terminal else PROSE
-    return Look(width=max(NARROWEST, width), fits=terminal, colour=has_colour(environ, terminal=terminal))
+    return TextStyle(width=max(NARROWEST, width), fits=terminal, colour=has_colour(environ, terminal=terminal))
 
 
 def has_colour(environ: Mapping[str, str], *, terminal: bool) -> bool:

@@ -27,7 +27,7 @@ class Case:
 
 
 @dataclass(slots=True)
-class Found:
+class CaseCounts:
     """All occurrences of one name: ``count`` is exact, ``cases`` are the first of them.
 
     ``unsure``: how many of them a failure of a send that is still open would undo.
@@ -43,7 +43,7 @@ class Cases:
     """A table of findings by name. ``keep``: how many cases are written out per name, None for all."""
 
     keep: int | None = None
-    found: dict[str, Found] = field(default_factory=dict)
+    found: dict[str, CaseCounts] = field(default_factory=dict)
 
     def add(self, name: str, which: Iterable[Any] | Ints, tell: Callable[[int], Case], unsure: int = 0) -> None:
         """Count occurrences, and write the first of them out.
@@ -57,7 +57,7 @@ class Cases:
         rows = which.tolist() if isinstance(which, np.ndarray) else list(which)
         if not rows:
             return
-        found = self.found.setdefault(name, Found())
+        found = self.found.setdefault(name, CaseCounts())
         found.count += len(rows)
         found.unsure += unsure
         found.cases += [tell(one) for one in (rows if self.keep is None else rows[: self.keep])]
@@ -66,8 +66,8 @@ class Cases:
         """Both tables in one; of the cases the earliest are kept."""
         both = Cases(self.keep)
         for name in sorted(self.found.keys() | other.found.keys()):
-            left, right = self.found.get(name, Found()), other.found.get(name, Found())
+            left, right = self.found.get(name, CaseCounts()), other.found.get(name, CaseCounts())
             cases = sorted([*left.cases, *right.cases], key=lambda case: (case.ops, repr(case.body)))
             kept = cases if self.keep is None else cases[: self.keep]
-            both.found[name] = Found(left.count + right.count, kept, left.unsure + right.unsure)
+            both.found[name] = CaseCounts(left.count + right.count, kept, left.unsure + right.unsure)
         return both

@@ -24,7 +24,7 @@ class Cases(NamedTuple):
     told: tuple[Case, ...]
 
 
-def cases(name: str, *columns: Ints, tell: Callable[..., Case]) -> list[Cases]:
+def counted_cases(name: str, *columns: Ints, tell: Callable[..., Case]) -> list[Cases]:
     """One anomaly with a case per row of some columns; nothing without rows."""
     count = len(columns[0])
     if not count:
