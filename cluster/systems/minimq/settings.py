@@ -13,12 +13,12 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from cluster.systems._shared import routing
-from cluster.systems.minimq.bugs import BUGS
-from cluster.systems.minimq.controller import ControllerSettings
-from cluster.systems.minimq.groups import GROUPS_MOST
-from cluster.systems.minimq.messages import Settings
-from cluster.systems.minimq.raft import RaftSettings
-from cluster.systems.minimq.replica_state import BrokerSettings
+from cluster.systems.minimq.bugs.switches import BUGS
+from cluster.systems.minimq.consensus.controller import ControllerSettings
+from cluster.systems.minimq.consensus.raft import RaftSettings
+from cluster.systems.minimq.protocol.groups import GROUPS_MOST
+from cluster.systems.minimq.protocol.messages import Settings
+from cluster.systems.minimq.replication.replica_state import BrokerSettings
 
 BROKERS: Final = 3
 SECONDS_MAX: Final = 3600.0

@@ -12,8 +12,8 @@ from checkers.anomalies import headline
 from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 from cluster.systems.minimq import effects as minimq
-from cluster.systems.minimq import nodeconfig
 from cluster.systems.minimq import settings as keys
+from cluster.systems.minimq.server import node_config
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq import effects, existing
 from cluster.systems.rocketmq.effects import Shown
@@ -127,8 +127,8 @@ def told_by(view, **changed):
             continue
         own = msgspec.structs.replace(view, settings=view.settings | said)
         launch = MiniMQ().launch(node, "/home", "/artefacts", own)
-        config = msgspec.json.decode(launch.files["node.json"], type=nodeconfig.NodeConfig)
-        out[node.name] = keys.in_effect(node.role, nodeconfig.told(config))
+        config = msgspec.json.decode(launch.files["node.json"], type=node_config.NodeConfig)
+        out[node.name] = keys.in_effect(node.role, node_config.told(config))
     return out
 
 
