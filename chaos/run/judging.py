@@ -35,7 +35,7 @@ KEEP: Final[Wishes] = gates_of
 Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
 
-LATE_S: Final = 2.0
+LATE_S: Final = 1.0
 """How long what judges may go on being loaded when there is something to judge."""
 
 FEW_ROWS: Final = 1_000_000
