@@ -2,7 +2,8 @@
 
 A client that was given a lock writes under its token until enough writes are acknowledged, however long that takes: it
 does not look at the clock, as a process that was paused does not. So a client whose requests hang outlives its lease
-and goes on, which only a fencing token stops.
+and goes on, which only a fencing token stops. And some holders do stand still, drawn from the seed: requests that hang
+at a server are often lost with it, while a holder that wakes up late asks a server that is well.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.op import Completion, Invocation, Type
+from chaos.core.rand import stream
 from chaos.models.coordination.lock import MODEL, F, Granted, Lease, Token
 from chaos.workload.base import Arrival, Generator, LoadSpec, OpenLoop
 from chaos.workload.final import FinalPhase, FinalSpec
@@ -20,14 +22,22 @@ LEASE_MS: Final = 2000
 """How long a lock is granted: less than the deadline of an operation, so that a client can outlive it."""
 WRITES: Final = 4
 """So many acknowledged writes a holder makes."""
+STANDS_STILL: Final = 0.01
+"""This share of holders stands still as soon as it holds the lock."""
+STILL_NS: Final = 5 * LEASE_MS * 1_000_000 // 2
+"""For so long: services end a lease up to a tick of their own late, and another client must have written by then."""
 CHANGES: Final = frozenset(F)
 
 
 class Holding(msgspec.Struct):
-    """A lock that a client takes for its own. ``refused``: a write under it was refused for certain."""
+    """A lock that a client takes for its own, and does nothing with before ``awake_ns``.
+
+    ``refused``: a write under it was refused for certain.
+    """
 
     key: int
     token: int
+    awake_ns: int
     written: int = 0
     refused: bool = False
 
@@ -40,17 +50,18 @@ class LockLoad:
         self._loop = OpenLoop(spec, mix, CHANGES)
         self._holding: dict[int, Holding] = {}
         self._waiting: set[int] = set()
+        self._still = {client: stream(spec.seed, "stands still", client) for client in range(spec.clients)}
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """An open loop."""
         return self._loop.arrivals(clients, rate)
 
     def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
-        """The client's next step; None while it waits for an answer."""
-        if arrival.client in self._waiting:
+        """The client's next step; None while it waits for an answer or stands still."""
+        holding = self._holding.get(arrival.client)
+        if arrival.client in self._waiting or (holding is not None and now_ns < holding.awake_ns):
             return None
         self._waiting.add(arrival.client)
-        holding = self._holding.get(arrival.client)
         f, key, argument = self._step(arrival, holding)
         return Invocation(
             process=process,
@@ -72,13 +83,18 @@ class LockLoad:
         self._waiting.discard(op.client)
         if op.f is F.ACQUIRE:
             if done.type is Type.OK and isinstance(done.result, Granted):
-                self._holding[op.client] = Holding(op.key, done.result.token)
+                self._holding[op.client] = Holding(op.key, done.result.token, self._awake_ns(op))
         elif op.f is F.UNLOCK:
             if done.type is not Type.NOT_SENT:
                 self._holding.pop(op.client, None)
         elif (holding := self._holding.get(op.client)) is not None:
             holding.written += done.type is Type.OK
             holding.refused = done.type is Type.FAIL
+
+    def _awake_ns(self, op: Invocation) -> int:
+        """When the client that was granted a lock goes on: soon for most, long after the lease for some."""
+        stands_still = self._still[op.client].random() < STANDS_STILL
+        return op.deadline_ns - self._timeout_ns + STILL_NS if stands_still else 0
 
     def notes(self) -> Mapping[int, Any]:
         """Nothing: the final phase needs to know nothing of the load."""

@@ -41,8 +41,11 @@ def test_fencing_stops_holders_of_the_past(system, tmp_path):
     assert any(fault["proven"] and fault["healed"] for fault in results["faults"])
 
 
-def test_without_fencing_a_holder_of_the_past_writes(tmp_path):
-    """What a holder asked for waits at its server, which stands still for longer than the lock is granted."""
-    code, results, said = run(tmp_path, "--system", "etcd", *PAUSED["etcd"], *LOCKS, "--set", "client.fencing=false")
+@pytest.mark.parametrize("system", PAUSED)
+def test_without_fencing_a_holder_of_the_past_writes(system, tmp_path):
+    """What holders that stood still ask for when their locks have ended is done."""
+    options = ("--system", system, *PAUSED[system], *LOCKS, "--set", "client.fencing=false")
+    code, results, said = run(tmp_path, *options)
     assert code == 1, said
+    assert set(results["anomalies"]) == {"write-after-loss"}, said
     assert results["anomalies"]["write-after-loss"]["examples"][0]["ops"], "both writes are shown"

@@ -8,7 +8,7 @@ from chaos.core.op import Completion, Type
 from chaos.models.coordination.lock import F, Granted, Lease, Token, Written
 from chaos.testing import FakeSystem, run
 from chaos.workload.base import Arrival, LoadSpec
-from chaos.workload.lock import LEASE_MS, WRITES, LockLoad, LockWorkload
+from chaos.workload.lock import LEASE_MS, STILL_NS, WRITES, LockLoad, LockWorkload
 
 SPEC = LoadSpec(keys=3, clients=2, seed=1, body_bytes=8, op_timeout_s=1.0, operations=frozenset(F))
 OK, FAIL, INFO = Type.OK, Type.FAIL, Type.INFO
@@ -62,6 +62,26 @@ def test_who_is_refused_gives_back():
         F.UNLOCK,
         F.ACQUIRE,
     ]
+
+
+def test_some_holders_stand_still_for_longer_than_their_lease_and_go_on():
+    load, still = LockLoad(SPEC, LockWorkload.mix), 0
+
+    def asks(at_ns):
+        return load.invocation(Arrival(0, F.GUARDED, 0, 0), 7, at_ns)
+
+    for grant in range(2000):
+        taken_ns, late_ns = grant * 10**11, grant * 10**11 + STILL_NS
+        load.learn(asks(taken_ns), Completion(type=OK, result=Granted(grant)))
+        op = asks(late_ns - 1)
+        if op is None:
+            still += 1
+            op = asks(late_ns)
+        assert (op.f, op.argument) == (F.GUARDED, Token(token=grant)), "as if it held the lock"
+        load.learn(op, Completion(type=FAIL))
+        load.learn(asks(late_ns), Completion(type=OK))
+    assert 8 <= still <= 40, "one in a hundred"
+    assert STILL_NS > LEASE_MS * 1_000_000
 
 
 def step(held, op):
