@@ -35,6 +35,9 @@ KEEP: Final[Wishes] = gates_of
 Engine = Literal["auto", "spark", "local"]
 ENGINES: Final[tuple[Engine, ...]] = ("auto", "spark", "local")
 
+LATE_S: Final = 1.0
+"""How long what judges may go on being loaded when there is something to judge."""
+
 FEW_ROWS: Final = 1_000_000
 """Below this number of rows ``auto`` judges here: that takes less time than Spark's start (docs/guide/spark.md)."""
 
@@ -138,18 +141,22 @@ def _obstacle() -> str | None:
     return None
 
 
-def _chosen(engine: str, rows: Callable[[], int]) -> _Chosen:
+def _chosen(engine: str, rows: Callable[[], int], loading: threading.Thread | None = None) -> _Chosen:
     """Who judges histories of so many rows, which are counted only if that decides.
 
-    The session of a run that was just made has started during its load.
+    The session of a run that was just made has started during its load. Few rows do not wait for one that is late.
     """
+    if loading is not None:
+        loading.join(timeout=LATE_S)
     if engine != "auto":
         return _Chosen(engine == "spark")
     why, session = "its session was started before", _session()
-    if session is None or not session.is_begun():
+    late = loading is not None and loading.is_alive()
+    if session is None or not session.is_begun() or late:
         count = rows()
         if count < FEW_ROWS:
-            return _Chosen(spark=False, note=f"engine local: {count:,} rows; Spark judges from {FEW_ROWS:,} on")
+            reason = f"Spark was not up {LATE_S:g} s after the run" if late else f"Spark judges from {FEW_ROWS:,} on"
+            return _Chosen(spark=False, note=f"engine local: {count:,} rows; {reason}")
         why = f"{count:,} rows"
     obstacle = _obstacle()
     return _Chosen(spark=False, note=f"engine local: {obstacle}") if obstacle else _Chosen(True, f"engine spark: {why}")
@@ -161,6 +168,7 @@ def judge_each(
     only: Collection[str] = (),
     homes: Sequence[Path] | None = None,
     wished: Wishes = KEEP,
+    loading: threading.Thread | None = None,
 ) -> list[Results | ChaosError]:
     """Judge run folders, on Spark all in one session and two jobs; writes down each verdict if it is whole.
 
@@ -170,6 +178,7 @@ def judge_each(
         only: the checks that are asked for, by name; all if none is named.
         homes: the folder of this machine into which each verdict is written; None: the run folders themselves.
         wished: what is wanted of each run, from what its folder says. Some checks alone meet no thresholds.
+        loading: of ``start_getting_ready``, if it was called.
 
     Returns:
         For each folder its results, or why it could not be judged; such a folder disturbs no other.
@@ -181,7 +190,7 @@ def judge_each(
 
     if not folders:
         return []
-    chosen = _chosen(engine, lambda: sum(map(rows_of_run, folders)))
+    chosen = _chosen(engine, lambda: sum(map(rows_of_run, folders)), loading)
     if not chosen.spark:
         answers = [_here(folder, chosen.note, only) for folder in folders]
     else:
@@ -252,18 +261,19 @@ def _imported_here(path: Place, question: "Question", note: str) -> Results | Ch
         return error
 
 
-def judge(folder: Path, engine: str = "auto") -> Results:
+def judge(folder: Path, engine: str = "auto", loading: threading.Thread | None = None) -> Results:
     """Judge one run folder; writes results.json, series.json and the folder anomalies.
 
     Args:
         folder: the run folder.
         engine: ``auto``, ``spark`` or ``local``.
+        loading: of ``start_getting_ready``, if it was called.
 
     Raises:
         CapabilityError: ``spark`` was asked for and cannot run here.
         HistoryError: the folder holds no history, or one that was altered.
     """
-    found = judge_each([folder], engine)[0]
+    found = judge_each([folder], engine, loading=loading)[0]
     if isinstance(found, ChaosError):
         raise found
     return found

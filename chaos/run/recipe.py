@@ -35,8 +35,6 @@ DEPLOY_ATTEMPTS: Final = 2
 """A cluster that does not come up is replaced once; both attempts share ``--ready-deadline``."""
 FIRST_SIGHT_S: Final = 15.0
 MOMENT_S: Final = 0.1
-LOADED_S: Final = 60.0
-"""For what judges to be loaded; afterwards it is loaded twice at the same time."""
 
 
 class Run:
@@ -153,9 +151,7 @@ def conclude(state: RunState) -> Results:
     from reports.reporter import write
 
     with state.phases.apart("check", "reading the history"), progress.listening(state.phases.heard):
-        if state.judge_loading is not None:
-            state.judge_loading.join(timeout=LOADED_S)
-        results = judge(state.folder, state.experiment.engine)
+        results = judge(state.folder, state.experiment.engine, state.judge_loading)
     state.note(status="checked")
     state.say(f"report   {', '.join(state.experiment.reports)}")
     try:

@@ -1,4 +1,6 @@
 /* ---- panels: label, height, draw(p), tips(t) → [y, text] ---- */
+/* A number beside an axis, in at most six signs: the label of its panel stands before it. */
+const onAxis = n => n >= 1e6 ? (n / 1e6).toFixed(1) + ' M' : n >= 1e5 ? Math.round(n / 1e3) + ' k' : group(n);
 function stateAt(strip, t) { const s = strip.intervals.find(v => v[0] <= t && t < v[1]); return s ? words(s) : 'not observed'; }
 const words = s => s[3] + (s[2] === 'stale' ? ', superseded' : '');
 /* Rows of faults: in a row none begins before the one before it is whole again and has had room for its number. */
@@ -123,7 +125,7 @@ const ratePanel = { label: 'operations/s', narrow: 'op/s', h: () => 80,
     const top = Math.max(1, ...all.map(r => r[2][2] + r[2][3] + r[2][4] + r[2][5])) * 1.06;
     clip(p, () => { for (const [i, j, c] of all) { let y = p.y + p.h; const x0 = X(i * D.step), w = X(j * D.step) - x0;
       for (const k of kindsSeen) if (shownKinds.has(k)) { const h = c[k] / top * (p.h - 6); g.fillStyle = css(TONE[k]); g.fillRect(x0, y - h, Math.max(.6, w - (w > 3 ? .6 : 0)), h); y -= h; } } });
-    text(group(Math.round(top / 1.06)), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
+    text(onAxis(Math.round(top / 1.06)), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
   },
   tips(t, p) { const s = Math.floor(t / D.step); if (s >= steps) return []; const c = counts(s, s + 1); return [[p.y + 3, kindsSeen.map(k => `${WORDS[k].split(' ')[0]} ${group(Math.round(c[k]))}`).join('   ')]]; } };
 /* The key below curves, as wide as the plot: a sample and a name each. */
@@ -140,7 +142,7 @@ const errorPanel = { label: 'errors/s', narrow: 'errors a second by message', h:
     const names = errorNames.map(shortError), room = p.h - 16 * keyRows(names) - 4, all = bins().map(([i, j]) => [i, j, errorNames.map(n => perStep(D.errors[n], i, j))]);
     const top = Math.max(1e-9, ...all.map(row => row[2].reduce((a, b) => a + b, 0))) * 1.06;
     clip(p, () => { for (const [i, j, counts_] of all) { let y = p.y + room; const x0 = X(i * D.step), w = X(j * D.step) - x0; counts_.forEach((c, k) => { const h = c / top * (room - 4); g.fillStyle = css(HUES[k % 6]); g.fillRect(x0, y - h, Math.max(.6, w - (w > 3 ? .6 : 0)), h); y -= h; }); } });
-    rule(p.y + room); text(top > 1e-8 ? (top / 1.06).toFixed(top < 10 ? 1 : 0) : '0', gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + room - 1, 'right');
+    rule(p.y + room); text(top < 1e-8 ? '0' : top < 10 ? (top / 1.06).toFixed(1) : onAxis(Math.round(top / 1.06)), gutter - 10, p.y + 13, 'right'); text('0', gutter - 10, p.y + room - 1, 'right');
     key(names, p, (i, x, y) => { g.fillStyle = css(HUES[i % 6]); g.fillRect(x + 6, y - 4, 12, 8); });
   },
   tips(t, p) { const s = Math.floor(t / D.step), now = errorNames.filter(n => D.errors[n][s]); return now.length ? [[p.y + 3, now.map(n => `${shortError(n)} ${group(Math.round(D.errors[n][s] / D.step))}`).join('\n')]] : []; } };
@@ -153,14 +155,14 @@ const nodePanel = { label: 'answers/s', narrow: 'answers a second by node', h: (
       const foot = p.y + 2 + NODE_SCALE + (at + 1) * NODE_ROW; text(n, gutter - 10, foot - 8, 'right', 'fg'); rule(foot);
       clip(p, () => { for (const [i, j, rows] of all) { let y = foot; const x0 = X(i * D.step), w = X(j * D.step) - x0; for (const [k, c] of rows[at]) { const h = c / top * (NODE_ROW - 4); g.fillStyle = css(TONE[k]); g.fillRect(x0, y - h, Math.max(.6, w - (w > 3 ? .6 : 0)), h); y -= h; } } });
     });
-    text('each from 0 to ' + group(Math.round(top)), gutter + plotWidth() - 6, p.y + 12, 'right');
+    text('each from 0 to ' + onAxis(Math.round(top)), gutter + plotWidth() - 6, p.y + 12, 'right');
   },
   tips(t, p) { const s = Math.floor(t / D.step); return s >= steps ? [] : [[p.y + 3, nodeNames.map(n => `${n} ${nodeCounts(n, s, s + 1).filter(([, c]) => c).map(([k, c]) => `${WORDS[k].split(' ')[0]} ${group(Math.round(c))}`).join(', ') || 'nothing'}`).join('\n')]]; } };
 const lagPanel = { label: 'offset lag', narrow: 'offset lag: messages behind the leader', h: () => 92 + 16 * keyRows(lagNames),
   draw(p) {
     const room = p.h - 16 - 16 * keyRows(lagNames), scale = room / (lagMost + lagAhead), zero = p.y + 8 + lagMost * scale, Y = v => zero - v * scale;
-    rule(zero); text('0', gutter - 10, zero + 4, 'right'); text('+' + group(lagMost), gutter - 10, Y(lagMost) + 8, 'right');
-    if (lagAhead * scale > 14) text('\u2212' + group(lagAhead), gutter - 10, Y(-lagAhead) + 4, 'right');
+    rule(zero); text('0', gutter - 10, zero + 4, 'right'); text('+' + onAxis(lagMost), gutter - 10, Y(lagMost) + 8, 'right');
+    if (lagAhead * scale > 14) text('\u2212' + onAxis(lagAhead), gutter - 10, Y(-lagAhead) + 4, 'right');
     clip(p, () => lagNames.forEach((n, i) => line(D.lag[n].map(([t, v]) => [X(t), v == null ? null : Y(v)]), HUES[i % 6], DASHES[i % 6])));
     key(lagNames, p, (i, x, y) => line([[x, y], [x + 20, y]], HUES[i % 6], DASHES[i % 6], 2));
   },
@@ -174,7 +176,7 @@ const unreadPanel = { label: 'acked, unread', narrow: 'acknowledged and not yet 
       const points = bins().map(([i, j]) => [X(j * D.step), Y(over(D.unread, i, j, most) ?? 0)]);
       if (points.length) { g.fillStyle = css('r3'); g.globalAlpha = .18; g.beginPath(); g.moveTo(points[0][0], p.y + p.h); points.forEach(([x, y]) => g.lineTo(x, y)); g.lineTo(points.at(-1)[0], p.y + p.h); g.fill(); g.globalAlpha = 1; line(points, 'r3', [], 1.4); }
     });
-    text(group(unreadMost), gutter - 10, Y(unreadMost) + 5, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
+    text(onAxis(unreadMost), gutter - 10, Y(unreadMost) + 5, 'right'); text('0', gutter - 10, p.y + p.h - 2, 'right');
     const left = D.unread.at(-1);
     text(left ? group(left) + ' unread at the end' : 'all read at the end', gutter + plotWidth() - 6, p.y + 14, 'right', left ? 'bad' : 'good');
   },

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 REPORT: Final = "report.html"
 TEMPLATE: Final = "report.html.j2"
 _ASSETS: Final = Path(__file__).parents[1] / "assets"
+_LONG_NUMBERS: Final = re.compile(r"(?<![\w.])\d{5,}(?![\w.])")
 _BEHIND_SIGNS: Final = re.compile(r"(?<=[,:;=|/&}\])])(?=\S)")
 SCRIPT: Final = tuple(
     f"report-{part}.js" for part in ("data", "draw", "panels", "hands", "around", "explore", "filter", "page")
@@ -90,6 +91,11 @@ def marked(text: str) -> Markup:
     return Markup("").join(Markup(part) for part in parts)  # noqa: S704 - each part was escaped
 
 
+def spaced(text: str) -> str:
+    """Text with its long numbers in groups of three."""
+    return _LONG_NUMBERS.sub(lambda found: words.count(int(found[0])), text)
+
+
 def breakable(text: str) -> Markup:
     """Text that may go on in the next line behind its signs, as JSON has them, and not inside a word."""
     return Markup("<wbr>").join(map(escape, _BEHIND_SIGNS.split(text)))
@@ -117,6 +123,7 @@ def _environment() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters["grouped"] = words.count
+    environment.filters["spaced"] = spaced
     environment.filters["marked"] = marked
     environment.filters["breakable"] = breakable
     return environment

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import msgspec
 import numpy as np
@@ -17,6 +18,7 @@ from chaos.core.verdict import UNKNOWN, Results
 from chaos.generate.folder import write
 from chaos.generate.plan import plan_of
 from chaos.run import judging
+from chaos.run.judging import FEW_ROWS
 from chaos.testing.history_files import ORIGIN_NS, load_history, write_run_folder
 from checkers.engine import local
 from checkers.engine.installed_checks import OF_LOGS, check_named
@@ -240,6 +242,24 @@ def test_an_outage_over_the_budget_is_shown_by_the_operations_around_it(tmp_path
     assert example.ops[1]["invoke_s"] == round((example.at_ns - ORIGIN_NS) / 1e9, 6)
 
 
+@pytest.mark.parametrize(("rows", "engine"), [(FEW_ROWS - 1, "local"), (FEW_ROWS, "spark")])
+def test_few_rows_do_not_wait_for_what_is_still_being_loaded(rows, engine, monkeypatch):
+    """The session is begun, and nobody knows when it will be up."""
+    monkeypatch.setattr(session, "is_begun", lambda: True)
+    monkeypatch.setattr(judging, "_obstacle", lambda: None)
+    monkeypatch.setattr(judging, "LATE_S", 0.01)
+    loaded = threading.Event()
+    loading = threading.Thread(target=loaded.wait, daemon=True)
+    loading.start()
+    late = judging._chosen("auto", lambda: rows, loading)
+    loaded.set()
+    loading.join()
+    assert late.spark is (engine == "spark")
+    assert late.note.startswith(f"engine {engine}: {rows:,} rows")
+    assert judging._chosen("auto", lambda: rows, loading).spark, "what is loaded judges"
+
+
+@pytest.mark.broad
 def test_getting_ready_loads_what_judges_and_reports(tmp_path):
     """In a process of its own, since this one has loaded it; without a session of Spark none is started."""
     folder = folder_of("gaps-are-legal", tmp_path)

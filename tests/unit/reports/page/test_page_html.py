@@ -14,7 +14,7 @@ from chaos.core.errors import HistoryError
 from reports import reporter
 from reports.model import ReportData
 from reports.page import html
-from reports.page.html import embedded, marked, page
+from reports.page.html import embedded, marked, page, spaced
 
 VOID = {"meta", "link", "br", "wbr", "hr", "img", "input"}
 
@@ -191,3 +191,8 @@ def test_logs_without_a_time_that_can_be_read_are_not_told_as_if_some_were_shown
     assert "The nodes wrote 12 lines, none with a time of this run that can be read" in text
     for never in ("0 of 12 lines", "Nobody compared", 'id="loglist"'):
         assert never not in text
+
+
+def test_long_numbers_stand_in_groups_of_three() -> None:
+    assert spaced("70376983 acknowledged messages") == "70\u202f376\u202f983 acknowledged messages"
+    assert spaced("9490 values of n10000, 0.123456 s") == "9490 values of n10000, 0.123456 s"
