@@ -6,7 +6,7 @@ from judged_run import judged_run, row_of
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 
-@pytest.mark.parametrize("nemesis", ["leader-kill", "random-partition"])
+@pytest.mark.parametrize("nemesis", ["leader-kill", "random-partition", "compact:keep=10"])
 def test_watches_are_told_every_change(nemesis, tmp_path):
     what = ("--system", "etcd", "--workload", "watch", "--nemesis", nemesis)
     code, results, said = judged_run(tmp_path, *what, "--seed", "3", "--time-limit", "40")
