@@ -16,7 +16,8 @@ from chaos.generate.txn_sites import STORIES
 from chaos.options.amounts import Amount
 
 LONGEST_TXN = 64
-OURS = ("log", "semaphore")
+LOG = "log"
+OURS = (LOG, "semaphore")
 """The models of which a run folder is written."""
 
 
@@ -32,7 +33,7 @@ OURS = ("log", "semaphore")
 @click.option(
     "--model",
     type=click.Choice([*OURS, "kafka", *STORIES]),
-    default="log",
+    default=LOG,
     show_default=True,
     help="Write a run folder of ours (log, semaphore), or a file as Jepsen's workload of that name does.",
 )
@@ -95,7 +96,7 @@ def generate_command(model: str, output: Path, **options: Any) -> int:
 
 def _folder(model: str, output: Path, anomalies: tuple[str, ...], ops: int, keys: int, seed: int) -> int:
     asked = [word for text in anomalies for word in ("--anomaly", text)]
-    of_model = () if model == OURS[0] else ("--model", model)
+    of_model = () if model == LOG else ("--model", model)
     argv = (
         "chaos",
         "generate",
@@ -111,7 +112,7 @@ def _folder(model: str, output: Path, anomalies: tuple[str, ...], ops: int, keys
         str(output),
     )
     began = time.monotonic()
-    if model == OURS[0]:
+    if model == LOG:
         from chaos.generate.folder import write
 
         operations, records = write(

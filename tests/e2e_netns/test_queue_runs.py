@@ -5,17 +5,16 @@ from judged_run import judged_run, row_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
-WAIT = ("--system", "redis", "--set", "client.wait=2")
+STREAM = ("--system", "redis", "--set", "client.wait=2", "--set", "client.queue=stream")
 SAFE = {
     "zookeeper": ("--system", "zookeeper", "--nemesis", "random-partition"),
-    "redis-list": (*WAIT, "--nemesis", "random-partition"),
-    "redis-stream": (*WAIT, "--set", "client.queue=stream", "--nemesis", "leader-kill"),
+    "redis-stream": (*STREAM, "--nemesis", "leader-kill"),
     "nats": ("--system", "nats", "--nemesis", "leader-kill"),
 }
 
 
 def run(store, *options):
-    what = ("--workload", "total-queue", "--seed", "3", "--time-limit", "30", "--rate", "60")
+    what = ("--workload", "total-queue", "--seed", "3", "--time-limit", "25", "--rate", "60")
     return judged_run(store, *what, *options)
 
 
