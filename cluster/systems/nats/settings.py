@@ -101,23 +101,18 @@ _NO_LEASE: Final = (
     "a leader answers reads from its own copy and asks nobody whether it still leads; one that was cut off does so "
     "until it gives up"
 )
-_AHEAD: Final = (
-    "a consumer's leader says that a message is acknowledged before other servers have it; another leader may not know"
-)
 
 
 def promises(settings: Mapping[str, str]) -> Promises:
     """Everything that is checked: what NATS loses is told and not excused, nor what a bucket reads of the past.
 
-    A strong read of a log may be old at a leader that was replaced and does not know it, and an acknowledgement of a
-    message may be lost with a leader.
+    A strong read of a log may be old at a leader that was replaced and does not know it.
     """
     elected_s = ELECTED_WITHIN_S if settings["cluster.replicas"] != "1" else 0.0
     within_s = RECOVERS_WITHIN_S + elected_s
     logs, work = streams.are_logs(settings), streams.are_work_queues(settings)
-    allowed = {"stale-tail": _NO_LEASE} if logs else {"redelivered-after-ack": _AHEAD} if work else {}
     return Promises(
-        allowed=allowed if elected_s else {},
+        allowed={"stale-tail": _NO_LEASE} if logs and elected_s else {},
         redelivered_within_s=2.0 * streams.AGAIN_S if work else 0.0,
         replicas_read=logs,
         recovers_within_s=within_s,
