@@ -112,7 +112,7 @@ class SemaphoreWorkload:
     mix: Mapping[F, float] = {F.ACQUIRE: 0.3, F.GIVE_BACK: 0.1}
     keys = 4
     needs = frozenset(F)
-    checks = ("assumptions", "semaphore", "replica-data", "recovery", "progress", "roles", "rto")
+    checks = ("assumptions", "semaphore", "replica-data", "recovery", "progress", "roles")
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop of steps."""

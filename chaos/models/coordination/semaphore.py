@@ -44,8 +44,9 @@ class SemaphoreModel(Model):
     change = "change"
     words: type[Word] = F
     functions: Mapping[Word, Function] = {
-        F.ACQUIRE: Function(argument=Wanted, result=Permit, mutates=True),  # not timed: that none is free is an answer
-        F.GIVE_BACK: Function(argument=Permit, mutates=True, timed=True),
+        # not timed: that no permit is free, or that it is not held any more, is an answer too
+        F.ACQUIRE: Function(argument=Wanted, result=Permit, mutates=True),
+        F.GIVE_BACK: Function(argument=Permit, mutates=True),
     }
 
     @property
