@@ -16,22 +16,26 @@ from chaos.generate.txn_sites import STORIES
 from chaos.options.amounts import Amount
 
 LONGEST_TXN = 64
+LOG = "log"
+OURS = (LOG, "semaphore")
+"""The models of which a run folder is written."""
 
 
 @click.command(
     "generate",
     epilog=examples(
         "chaos generate --ops 20000 --anomaly lost-write=3 --output red",
+        "chaos generate --model semaphore --ops 20000 --anomaly permits-exceeded=2 --output red",
         "chaos generate --model kafka --ops 100000 --keys 20 --txn-length 3 --output made.edn",
         "chaos generate --model list-append --ops 100000 --keys 10 --anomaly G1c=2 --output made.edn",
     ),
 )
 @click.option(
     "--model",
-    type=click.Choice(["log", "kafka", *STORIES]),
-    default="log",
+    type=click.Choice([*OURS, "kafka", *STORIES]),
+    default=LOG,
     show_default=True,
-    help="Write a run folder of ours (log), or a file as Jepsen's workload of that name does.",
+    help="Write a run folder of ours (log, semaphore), or a file as Jepsen's workload of that name does.",
 )
 @click.option(
     "--ops",
@@ -44,7 +48,7 @@ LONGEST_TXN = 64
     type=AmountType(Amount("count", 1, MAX_KEYS)),
     default=4,
     show_default=True,
-    help="Use this many queues, logs, or keys at a time.",
+    help="Use this many queues, semaphores, logs, or keys at a time.",
 )
 @click.option(
     "--anomaly",
@@ -60,7 +64,7 @@ LONGEST_TXN = 64
 @click.option(
     "--txn-length",
     type=AmountType(Amount("count", 1, LONGEST_TXN)),
-    help="Do at most this many things in a transaction (not of log).  [default: 1 of kafka, else 4]",
+    help="Do at most this many things in a transaction, where the model has any.  [default: 1 of kafka, else 4]",
 )
 @click.option(
     "--sub-via",
@@ -71,7 +75,7 @@ LONGEST_TXN = 64
     "--output",
     type=click.Path(path_type=Path),
     required=True,
-    help="Write this run folder (log), or this file, .edn or .json.",
+    help="Write this run folder (log, semaphore), or this file, .edn or .json.",
 )
 def generate_command(model: str, output: Path, **options: Any) -> int:
     """Write a history in which nothing is wrong but the anomalies that you ask for.
@@ -80,24 +84,23 @@ def generate_command(model: str, output: Path, **options: Any) -> int:
     give the same rows.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    if model == "log" and "txn_length" in given:
+    if model in OURS and "txn_length" in given:
         raise UsageError(f"--txn-length: only for --model {', '.join(('kafka', *STORIES))}")
     if model != "kafka" and "sub_via" in given:
         raise UsageError("--sub-via: only for --model kafka")
     anomalies = given.pop("anomalies")
-    if model == "log":
-        return _log(output, anomalies, **given)
+    if model in OURS:
+        return _folder(model, output, anomalies, **given)
     return _file(output, anomalies, model, given)
 
 
-def _log(output: Path, anomalies: tuple[str, ...], ops: int, keys: int, seed: int) -> int:
-    from chaos.generate.folder import write
-
-    plan = plan_of(ops, keys, seed, parse_anomalies(anomalies))
+def _folder(model: str, output: Path, anomalies: tuple[str, ...], ops: int, keys: int, seed: int) -> int:
     asked = [word for text in anomalies for word in ("--anomaly", text)]
+    of_model = () if model == LOG else ("--model", model)
     argv = (
         "chaos",
         "generate",
+        *of_model,
         "--ops",
         str(ops),
         "--keys",
@@ -109,9 +112,19 @@ def _log(output: Path, anomalies: tuple[str, ...], ops: int, keys: int, seed: in
         str(output),
     )
     began = time.monotonic()
-    operations, records = write(plan, output, argv, os.cpu_count() or 1)
-    took_s = time.monotonic() - began
-    click.echo(f"{output}: {operations} operations, {records} records read, written in {took_s:.1f} s")
+    if model == LOG:
+        from chaos.generate.folder import write
+
+        operations, records = write(
+            plan_of(ops, keys, seed, parse_anomalies(anomalies)), output, argv, os.cpu_count() or 1
+        )
+        what = f"{operations} operations, {records} records read"
+    else:
+        from chaos.generate import semaphore
+
+        plan = semaphore.plan_of(ops, keys, seed, parse_anomalies(anomalies, semaphore.PLANTED))
+        what = f"{semaphore.write(plan, output, argv)} operations"
+    click.echo(f"{output}: {what}, written in {time.monotonic() - began:.1f} s")
     return 0
 
 

@@ -20,7 +20,8 @@ class Nature(msgspec.Struct, frozen=True, kw_only=True):
 
     ``verb``: what it does to a node ("suspended"). ``cuts``: it separates nodes by their links, one way or both.
     ``silences``: while it lasts nothing at all passes between its targets and the others, either way. ``restarts``:
-    processes end and are started again. ``colour``: the group that reports draw alike.
+    processes end and are started again. ``forgets``: the system is told to forget how things were before. ``colour``:
+    the group that reports draw alike.
     """
 
     verb: str = "hit"
@@ -28,6 +29,7 @@ class Nature(msgspec.Struct, frozen=True, kw_only=True):
     cuts: bool = False
     silences: bool = False
     restarts: bool = False
+    forgets: bool = False
     colour: Colour = "grey"
 
 

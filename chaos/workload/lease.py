@@ -4,16 +4,17 @@ A client has one lease at a place at a time, and asks for its next step there wh
 do not wait for steps.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from chaos.core.op import Completion, Invocation, Type
+from chaos.core.op import Completion, Invocation, Type, Word
 from chaos.models.coordination.lease import MODEL, F, Living, Term, Which
-from chaos.workload.base import Arrival, Generator, LoadSpec, OpenLoop
+from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import Ask, Asks, FinalPhase, FinalSpec, Limits, Part, Steps, Wait
 from chaos.workload.final_reads_of_objects import PAUSE_S, LastReads, given_up_at
+from chaos.workload.steps import StepLoad
 
 TTL_MS: Final = 4000
 """How long a lease lives without a renewal: more than the deadline of an operation."""
@@ -32,42 +33,25 @@ class Holding(msgspec.Struct):
     refused: int = 0
 
 
-class LeaseLoad:
-    """An open loop of looks, and of steps of which a client makes none at a place while an answer is out."""
+class LeaseLoad(StepLoad[tuple[int, int]]):
+    """Looks, which wait for nothing, and steps: a client has one lease at a place at a time."""
 
     def __init__(self, spec: LoadSpec, mix: Mapping[F, float]) -> None:
-        self._spec = spec
-        self._loop = OpenLoop(spec, mix, STEPS)
+        super().__init__(spec, mix, STEPS)
         self._holding: dict[tuple[int, int], Holding] = {}
-        self._waiting: set[tuple[int, int]] = set()
         self._taken = [0] * spec.clients
 
-    def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
-        """An open loop."""
-        return self._loop.arrivals(clients, rate)
+    def _place(self, client: int, key: int, f: Word) -> tuple[int, int] | None:
+        return None if f is F.READ else (client, key)
 
-    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
-        """A look, or the client's next step at a place; None while it waits for an answer to one."""
-        f, argument = F.READ, None
-        if arrival.f is not F.READ:
-            if (arrival.client, arrival.key) in self._waiting:
-                return None
-            self._waiting.add((arrival.client, arrival.key))
-            f, argument = self._step(arrival)
-        return Invocation(
-            process=process,
-            client=arrival.client,
-            f=f,
-            key=arrival.key,
-            deadline_ns=now_ns + self._spec.timeout_ns,
-            argument=argument,
-        )
-
-    def _step(self, arrival: Arrival) -> tuple[F, Term | Which]:
+    def _step(self, arrival: Arrival, now_ns: int) -> tuple[F, int, Term | Which | None]:  # noqa: ARG002 - at any time
+        if arrival.f is F.READ:
+            return F.READ, arrival.key, None
         holding = self._holding.get((arrival.client, arrival.key))
         if holding is None:
-            return F.GRANT, Term(lease=self._number(arrival.client), ttl_ms=TTL_MS)
-        return F.RENEW if holding.renewed < RENEWALS else F.REVOKE, Which(lease=holding.lease)
+            return F.GRANT, arrival.key, Term(lease=self._number(arrival.client), ttl_ms=TTL_MS)
+        f = F.RENEW if holding.renewed < RENEWALS else F.REVOKE
+        return f, arrival.key, Which(lease=holding.lease)
 
     def _number(self, client: int) -> int:
         """The client's next number, which nobody else has."""
@@ -75,12 +59,9 @@ class LeaseLoad:
         self._taken[client] += 1
         return number
 
-    def learn(self, op: Invocation, done: Completion) -> None:
+    def _hear(self, op: Invocation, done: Completion) -> None:
         """Whether the client has a lease from now on. One whose renewal is in doubt is renewed again."""
-        if op.f is F.READ:
-            return
         place = op.client, op.key
-        self._waiting.discard(place)
         if op.f is F.GRANT:
             if done.type is Type.OK:
                 self._holding[place] = Holding(op.argument.lease)
@@ -96,10 +77,6 @@ class LeaseLoad:
     def _is_left(self, holding: Holding) -> bool:
         """Whether a lease that was renewed often enough is left to end by itself, as every other one of a client is."""
         return holding.renewed >= RENEWALS and bool(holding.lease // self._spec.clients % 2)
-
-    def notes(self) -> Mapping[int, Any]:
-        """Nothing: the final phase needs to know nothing of the load."""
-        return {}
 
 
 class LastLooks(LastReads):

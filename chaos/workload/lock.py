@@ -6,17 +6,18 @@ and goes on, which only a fencing token stops. And some holders do stand still, 
 at a server are often lost with it, while a holder that wakes up late asks a server that is well.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
-from chaos.core.op import Completion, Invocation, Type
+from chaos.core.op import Completion, Invocation, Type, Word
 from chaos.core.rand import stream
 from chaos.models.coordination.lock import MODEL, F, Granted, Lease, Token
-from chaos.workload.base import Arrival, Generator, LoadSpec, OpenLoop
+from chaos.workload.base import Arrival, Generator, LoadSpec
 from chaos.workload.final import FinalPhase, FinalSpec
 from chaos.workload.final_reads_of_objects import LastReads
+from chaos.workload.steps import StepLoad
 
 LEASE_MS: Final = 2000
 """How long a lock is granted: less than the deadline of an operation, so that a client can outlive it."""
@@ -42,45 +43,29 @@ class Holding(msgspec.Struct):
     refused: bool = False
 
 
-class LockLoad:
-    """An open loop in which each client makes its next step, and none while an answer is out."""
+class LockLoad(StepLoad[int]):
+    """A client makes one step after the other, whichever lock is due."""
 
     def __init__(self, spec: LoadSpec, mix: Mapping[F, float]) -> None:
-        self._timeout_ns = spec.timeout_ns
-        self._loop = OpenLoop(spec, mix, CHANGES)
+        super().__init__(spec, mix, CHANGES)
         self._holding: dict[int, Holding] = {}
-        self._waiting: set[int] = set()
         self._still = {client: stream(spec.seed, "stands still", client) for client in range(spec.clients)}
 
-    def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
-        """An open loop."""
-        return self._loop.arrivals(clients, rate)
+    def _place(self, client: int, key: int, f: Word) -> int:  # noqa: ARG002 - a client is in one place
+        return client
 
-    def invocation(self, arrival: Arrival, process: int, now_ns: int) -> Invocation | None:
-        """The client's next step; None while it waits for an answer or stands still."""
+    def _step(self, arrival: Arrival, now_ns: int) -> tuple[F, int, Lease | Token] | None:
+        """The client's next step; None while it stands still."""
         holding = self._holding.get(arrival.client)
-        if arrival.client in self._waiting or (holding is not None and now_ns < holding.awake_ns):
-            return None
-        self._waiting.add(arrival.client)
-        f, key, argument = self._step(arrival, holding)
-        return Invocation(
-            process=process,
-            client=arrival.client,
-            f=f,
-            key=key,
-            deadline_ns=now_ns + self._timeout_ns,
-            argument=argument,
-        )
-
-    def _step(self, arrival: Arrival, holding: Holding | None) -> tuple[F, int, Lease | Token]:
         if holding is None:
             return F.ACQUIRE, arrival.key, Lease(lease_ms=LEASE_MS)
+        if now_ns < holding.awake_ns:
+            return None
         done = holding.refused or holding.written >= WRITES
         return F.UNLOCK if done else F.GUARDED, holding.key, Token(token=holding.token)
 
-    def learn(self, op: Invocation, done: Completion) -> None:
+    def _hear(self, op: Invocation, done: Completion) -> None:
         """Whether the client holds a lock from now on. Who does not know whether it wrote writes again."""
-        self._waiting.discard(op.client)
         if op.f is F.ACQUIRE:
             if done.type is Type.OK and isinstance(done.result, Granted):
                 self._holding[op.client] = Holding(op.key, done.result.token, self._awake_ns(op))
@@ -94,11 +79,7 @@ class LockLoad:
     def _awake_ns(self, op: Invocation) -> int:
         """When the client that was granted a lock goes on: soon for most, long after the lease for some."""
         stands_still = self._still[op.client].random() < STANDS_STILL
-        return op.deadline_ns - self._timeout_ns + STILL_NS if stands_still else 0
-
-    def notes(self) -> Mapping[int, Any]:
-        """Nothing: the final phase needs to know nothing of the load."""
-        return {}
+        return op.deadline_ns - self._spec.timeout_ns + STILL_NS if stands_still else 0
 
 
 class LockWorkload:

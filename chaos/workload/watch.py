@@ -1,7 +1,7 @@
 """The workload ``watch``: clients change entries, others follow the changes from where they last got to.
 
-A client watches a space for a moment, and goes on behind the last event that it was told, in a new connection. A few
-watches ask for a revision that is not there yet.
+A client watches a space for a moment, and goes on behind the last event that it was told, in a new connection; where
+that is compacted, at the oldest revision that is not. A few watches ask for a revision that is not there yet.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -91,8 +91,8 @@ class WatchLoad:
         place = op.client, op.key
         self._watching.discard(place)
         reached = self._reached.get(place, 0)
-        if isinstance(done.result, Events) and done.result.events and op.argument.revision == reached + 1:
-            self._reached[place] = max(reached, *(event.revision for event in done.result.events))
+        if isinstance(done.result, Events) and op.argument.revision == reached + 1:
+            self._reached[place] = done.result.reached(reached)
 
     def notes(self) -> Mapping[int, Any]:
         """By space the highest revision at which a write is known to have changed something."""
@@ -100,9 +100,9 @@ class WatchLoad:
 
 
 class LastWatches(LastReads):
-    """A watch of every space from its beginning, until it was told all that was acknowledged."""
+    """A watch of every space from the oldest revision that there is, until it was told all that was acknowledged."""
 
-    what = "spaces watched from the beginning"
+    what = "spaces watched from the oldest revision"
 
     def __init__(self, spec: FinalSpec) -> None:
         super().__init__(spec, F.SUBSCRIBE)
@@ -115,7 +115,7 @@ class LastWatches(LastReads):
             heard = yield Asks((Ask(F.SUBSCRIBE, asked, self._spec.op_timeout_s),), fresh=True)
             (done,) = heard.answers
             if isinstance(done.result, Events):
-                reached = max([reached, *(event.revision for event in done.result.events)])
+                reached = done.result.reached(reached)
             if reached >= highest and done.type is Type.OK:
                 return ""
             if heard.now_ns >= until_ns:
@@ -124,7 +124,7 @@ class LastWatches(LastReads):
 
 
 class WatchWorkload:
-    """Spaces whose entries are changed and followed; at the end each is followed from its beginning."""
+    """Spaces whose entries are changed and followed; at the end each is followed from its oldest revision."""
 
     name = "watch"
     model = MODEL
@@ -138,5 +138,5 @@ class WatchWorkload:
         return WatchLoad(spec, self.mix)
 
     def final(self, spec: FinalSpec) -> tuple[FinalPhase, ...]:
-        """Every space is watched from its beginning."""
+        """Every space is watched from its oldest revision."""
         return (LastWatches(spec),)

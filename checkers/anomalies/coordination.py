@@ -1,4 +1,4 @@
-"""The anomalies of ids, locks, leases and watches, the strongest first (docs/semantics.md, 31 to 36)."""
+"""The anomalies of ids, locks, semaphores, leases and watches, the strongest first (semantics.md, 31 to 36 and 57)."""
 
 from typing import Final
 
@@ -46,6 +46,31 @@ COORDINATION: Final = (
         "a lock that was granted under a token not above an earlier one",
         "each grant has a higher token than all before it",
         rule="32",
+        where=RUNS,
+    ),
+    kind(
+        "permits-exceeded",
+        ("grant beyond the permits", "grants beyond the permits"),
+        "a permit that was granted while others surely held as many as there are",
+        "a semaphore has no more holders than permits",
+        rule="57",
+        excused_by="nobody",
+        where=RUNS,
+    ),
+    kind(
+        "permit-given-twice",
+        ("permit given twice", "permits given twice"),
+        "two grants of one semaphore under one number",
+        "each grant has a permit of its own, by whose number it is given back",
+        rule="57",
+        where=RUNS,
+    ),
+    kind(
+        "permit-released-twice",
+        ("permit given back twice", "permits given back twice"),
+        "a request to give a permit back that was taken although another one had been taken before",
+        "who gives back a permit that it does not hold is told so",
+        rule="57",
         where=RUNS,
     ),
     kind(

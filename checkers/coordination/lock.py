@@ -5,7 +5,6 @@ it asks to give it back, or until the lease may have ended at the earliest. Each
 """
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
@@ -16,16 +15,11 @@ from chaos.models.objects.answers import TOLD
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, concluded, counted, examples, findings, merged, told
 from checkers.coordination.distinct_ids import given_twice, out_of_order
+from checkers.coordination.holds import SURE_NS_PER_MS, Pairs, held_until, too_many
 from checkers.history.check import Held, OfEachKey
 from checkers.history.columns import Ints
 from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
-
-NS_PER_MS: Final = 1_000_000
-SURE_NS_PER_MS: Final = NS_PER_MS * 99 // 100
-"""So much of a millisecond of a lease is sure: the service's clock may run a little faster than ours."""
-
-Pairs = list[tuple[int, int]]
 
 
 class LockCheck(OfEachKey):
@@ -91,30 +85,9 @@ class LockCheck(OfEachKey):
         return concluded(self.name, summary, context, noun="grant", clean=clean)
 
 
-def held_until(token: Ints, lease_ends: Ints, back_token: Ints, back_asked: Ints) -> Ints:
-    """Until when each grant held for certain: its lease, or the first request to give back its token."""
-    ends = lease_ends.copy()
-    if len(back_token):
-        order = np.lexsort((back_asked, back_token))
-        names, first = np.unique(back_token[order], return_index=True)
-        place = np.minimum(np.searchsorted(names, token), len(names) - 1)
-        asked = back_asked[order][first][place]
-        ends = np.where(names[place] == token, np.minimum(ends, asked), ends)
-    return ends
-
-
 def overlapping(begins: Ints, ends: Ints) -> Pairs:
-    """Grants that began for certain while another one held for certain: (that one, the grant). Half-open intervals."""
-    own = np.flatnonzero(begins < ends)
-    order = own[np.argsort(begins[own], kind="stable")]
-    out: Pairs = []
-    longest = -1
-    for one in order.tolist():
-        if longest >= 0 and begins[one] < ends[longest]:
-            out.append((longest, one))
-        if longest < 0 or ends[one] > ends[longest]:
-            longest = one
-    return out
+    """Grants that began for certain while another one held for certain: (that one, the grant)."""
+    return [(early, late) for early, late in too_many(begins, ends, 1)]
 
 
 def _examples(shard: QueueShard, context: Context, which: Ints, pairs: Pairs, sentence: str) -> Iterator[Example]:

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from chaos.core.history import NEVER_NS
 from chaos.core.verdict import Anomaly, CheckResult
 from chaos.models.coordination.watch import DELETED, MODEL
 from checkers.anomalies.catalogue import named
@@ -44,7 +45,8 @@ class WatchCheck(OfEachKey):
         """Look at one space."""
         told = told_of(shard)
         known = Known(told, Writes(shard))
-        wrong = [*of_itself(told), *against_writes(told, known, whole=context.whole)]
+        late = shard.ops.complete[told.ops] >= forgotten_from(context)
+        wrong = [*of_itself(told), *against_writes(told, known, late, whole=context.whole)]
         return findings_of(shard, context, KINDS, wrong, len(told.watch))
 
     def merge(self, left: Findings, right: Findings) -> Findings:
@@ -93,10 +95,20 @@ def _differ(column: Ints, firsts: Ints) -> Mask:
     return apart
 
 
-def against_writes(told: Told, known: Known, *, whole: bool) -> Iterator[Wrong]:
+def forgotten_from(context: Context) -> int:
+    """When the system was first told to forget how things were before: ns of the run's clock; never is far away."""
+    began = (fault.inject_ns for fault in context.timeline.injected() if fault.identity.nature.forgets)
+    return next((at_ns for at_ns in began if at_ns is not None), NEVER_NS)
+
+
+def against_writes(told: Told, known: Known, late: Mask, *, whole: bool) -> Iterator[Wrong]:
     """What is wrong of watches by what was written, and by what other watches were told.
 
-    ``whole``: whether every write is known; otherwise an event that none explains is none.
+    Args:
+        told: what they were told.
+        known: what became of which entry.
+        late: of each watch, whether what was before its events may have been forgotten.
+        whole: whether every write is known; otherwise an event that none explains is none.
     """
     for one in range(len(told.watch)) if known.strange and whole else ():
         why = known.strange.get((int(told.revision[one]), int(told.entry[one]), int(told.value[one])))
@@ -104,7 +116,7 @@ def against_writes(told: Told, known: Known, *, whole: bool) -> Iterator[Wrong]:
             yield _wrong("watch-phantom", told, one, why)
     yield from _left_out(told, known)
     if whole:
-        yield from _wrong_previous(told, known)
+        yield from _wrong_previous(told, known, late)
 
 
 def _left_out(told: Told, known: Known) -> Iterator[Wrong]:
@@ -134,14 +146,14 @@ def _missing(revision: Ints, entry: Ints, told_revision: Ints, told_entry: Ints)
     return [place for place in zip(revision.tolist(), entry.tolist(), strict=True) if place not in seen]
 
 
-def _wrong_previous(told: Told, known: Known) -> Iterator[Wrong]:
+def _wrong_previous(told: Told, known: Known, late: Mask) -> Iterator[Wrong]:
     """Events that name another change before theirs than the latest one of their entry that is known."""
     columns = (told.revision, told.entry, told.previous_revision, told.previous_value)
     for one, (revision, entry, before, value) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         latest, held = known.before(revision, entry)
         if (before, value) == ((0, DELETED) if held == DELETED else (latest, held)):
             continue
-        if known.may_have_been(entry, latest, before, value):
+        if known.may_have_been(entry, latest, before, value) or (value == DELETED and late[told.watch[one]]):
             continue
         said, truth = (
             "nothing" if number == DELETED else f"{number} of revision {at}"

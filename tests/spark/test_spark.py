@@ -7,10 +7,12 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import coordination_histories
 import msgspec
 import pop_model
 import pytest
 from click.testing import CliRunner
+from coordination_histories import literal_of, row_of, write_folder
 from group_model import model as group_model
 from log_model import MUTATIONS, model
 from repository import HISTORIES
@@ -29,6 +31,7 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, HistoryError
 from chaos.core.recorder import OP_SIZE
 from chaos.core.runinfo import read_run
+from chaos.generate import semaphore
 from chaos.run import judging
 from chaos.testing.history_files import differences, load_history, write_run_folder
 from checkers.engine import local
@@ -88,6 +91,21 @@ def test_every_history_gets_its_verdict_on_spark(literals, on_spark):
 def test_both_engines_agree_on_everything(folders, on_spark):
     for folder, found in zip(folders, on_spark, strict=True):
         assert comparable(found) == comparable(local.judged(folder)), folder.name
+
+
+def test_both_engines_agree_on_coordination_and_queues(tmp_path):
+    paths = [*coordination_histories.PATHS, *coordination_histories.QUEUES]
+    folders = [write_folder(literal_of(path), tmp_path / path.stem) for path in paths]
+    planted = dict(zip(semaphore.PLANTED, (3, 2, 1), strict=True))
+    semaphore.write(semaphore.plan_of(5000, 6, 57, planted), tmp_path / "made", ("chaos", "generate"))
+    *found, made = engine.judge_each([*folders, tmp_path / "made"])
+    assert len(found) > 70
+    for path, folder, one in zip(paths, folders, found, strict=True):
+        literal = literal_of(path)
+        assert comparable(one) == comparable(local.judged(folder)), path.stem
+        assert coordination_histories.differences(row_of(one.results, literal["check"]), literal["expect"]) == []
+    assert comparable(made) == comparable(local.judged(tmp_path / "made"))
+    assert {name: one.count for name, one in made.results.anomalies.items()} == planted
 
 
 def test_the_driver_touches_no_rows(tmp_path, monkeypatch):

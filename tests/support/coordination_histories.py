@@ -4,8 +4,8 @@
 argument, and ``ok``, ``fail``, ``info`` with its error, or nothing for an operation without an end; ``given`` is what
 the client was given, ``p`` its process and ``client``, ``key`` the object, ``deadline`` in seconds, ``node`` who
 answered, ``settings`` those of the run. ``recovers_within_s``: as it is promised. ``faults``: from when to when each
-was in force. ``leaders``: when which epoch of the one node's lead was heard; without it nothing has a leader.
-``expect``: the row of the check.
+was in force, and its kind if it is no kill. ``leaders``: when which epoch of the one node's lead was heard; without it
+nothing has a leader. ``expect``: the row of the check.
 """
 
 import itertools
@@ -15,6 +15,7 @@ from history_literals import written
 from repository import ROOT
 
 from chaos.core.events import RUN_EVENTS, Claim, EventLog, Evidence, Fault, Observation, Phase
+from chaos.core.fault_nature import Identity
 from chaos.core.manifest import write_manifest
 from chaos.core.model import word_table
 from chaos.core.op import Completion, Invocation, Type
@@ -24,6 +25,7 @@ from chaos.models.registry import model_named
 from chaos.plugins import load
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
+from nemesis.faults.registry import faults
 
 HISTORIES = ROOT / "tests" / "histories"
 PATHS = sorted((HISTORIES / "coordination").glob("*.yaml"))
@@ -75,10 +77,19 @@ def events_of(literal):
     for at_s, (phase, edge) in zip((0, END_S - 2, END_S - 1, END_S), edges, strict=True):
         yield Phase(time_ns=ns(at_s), name=phase, edge=edge)
     proof = Evidence(kind="process", proven=True, summary="seen")
-    for number, times in enumerate(literal.get("faults", [])):
+    for number, (*times, kind) in enumerate((*one, "kill")[:3] for one in literal.get("faults", [])):
+        identity = Identity(kind=kind, nature=faults()[kind].nature())
         for at_s, stages in zip(times, (("inject", "active"), ("heal", "healed")), strict=True):
             for stage in stages:
-                yield Fault(time_ns=ns(at_s), id=number, name="kill", stage=stage, targets=("b1",), evidence=proof)
+                yield Fault(
+                    time_ns=ns(at_s),
+                    id=number,
+                    name=kind,
+                    stage=stage,
+                    targets=("b1",),
+                    evidence=proof,
+                    identity=identity,
+                )
     for at_s, epoch in literal.get("leaders", []):
         claim = Claim(subject=GROUP, leader="b1", epoch=epoch)
         yield Observation(time_ns=ns(at_s), asked_ns=ns(at_s), node="b1", alive=True, claims=(claim,))

@@ -1,6 +1,7 @@
 """A server on the loopback that speaks NATS, and one that shows its state over HTTP: they answer what a test says."""
 
 import asyncio
+from typing import NamedTuple
 
 import msgspec
 from loopback_server import LoopbackServer
@@ -43,12 +44,20 @@ class Status(Exception):  # noqa: N818 - an answer
 NOBODY = Status(" 503")
 
 
+class Delivery(NamedTuple):
+    """A message of a stream: it comes under the stream's subject, and says where its acknowledgement goes."""
+
+    subject: str
+    body: bytes
+    reply: str
+
+
 class FakeNats(LoopbackServer):
     """``answer``: a function of the subject, the body and the headers of a request.
 
-    It gives JSON, a ``Status``, None for silence, or StopIteration, which ends the connection. ``asked``: the requests
-    as they came. One that is ``paused`` reads nothing until ``resumed`` is set. ``pings``: it says PING before it
-    answers.
+    It gives JSON, a ``Status``, a ``Delivery``, None for silence, or StopIteration, which ends the connection. To who
+    subscribed for one answer it comes by that subscription. ``asked``: the requests as they came. One that is
+    ``paused`` reads nothing until ``resumed`` is set. ``pings``: it says PING before it answers.
     """
 
     def __init__(self, answer, *, pings=False):
@@ -58,6 +67,7 @@ class FakeNats(LoopbackServer):
         self.connections = 0
         self.paused = False
         self.pings = pings
+        self._names = {}
 
     def linked(self, port):
         self._serving = []
@@ -77,6 +87,9 @@ class FakeNats(LoopbackServer):
         while True:
             line = (await reader.readuntil(b"\r\n")).decode().strip()
             self.said.append(line.split()[0])
+            if line.startswith("SUB"):
+                _, subject, name = line.split()
+                self._names[subject] = name
             if line.startswith(("PUB", "HPUB")) and not await self._request(line.split(), reader, writer):
                 writer.transport.abort()
                 return
@@ -92,18 +105,21 @@ class FakeNats(LoopbackServer):
         if answer is StopIteration:
             return False
         if answer is not None:
-            writer.write((b"PING\r\n" if self.pings else b"") + framed(words[2], answer))
+            name = self._names.pop(words[2], "1")
+            writer.write((b"PING\r\n" if self.pings else b"") + framed(words[2], answer, name))
         return True
 
 
-def framed(subject, answer):
-    """An answer on the wire."""
+def framed(subject, answer, name):
+    """An answer on the wire. ``name``: of the subscription by which it comes."""
     if isinstance(answer, Status):
         total = len(answer.head) + len(answer.body)
-        head = f"HMSG {subject} 1 {len(answer.head)} {total}\r\n".encode()
+        head = f"HMSG {subject} {name} {len(answer.head)} {total}\r\n".encode()
         return head + answer.head + answer.body + b"\r\n"
+    if isinstance(answer, Delivery):
+        return f"MSG {answer.subject} {name} {answer.reply} {len(answer.body)}\r\n".encode() + answer.body + b"\r\n"
     body = msgspec.json.encode(answer)
-    return f"MSG {subject} 1 {len(body)}\r\n".encode() + body + b"\r\n"
+    return f"MSG {subject} {name} {len(body)}\r\n".encode() + body + b"\r\n"
 
 
 class FakeMonitor(LoopbackServer):

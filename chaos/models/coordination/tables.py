@@ -52,14 +52,44 @@ class LockTables(ModelTables):
 
     def unpack(self, slots: Slots) -> dict[str, Column]:
         """The columns of ``operations``."""
-        answer, acquires = slots.second.astype(np.int8), slots.f == self._acquire
-        told = np.where(answer == TOLD, slots.first, 0)
+        told = np.where(slots.second == TOLD, slots.first, 0)
         return {
-            "token": np.where(acquires, told, slots.asked_first),
-            "lease_ms": np.where(acquires, slots.asked_first, 0),
+            **_holds(slots, self._acquire, "token"),
             "version": np.where(slots.f == self._guarded, told, 0),
-            "answer": answer,
         }
+
+
+class SemaphoreTables(ModelTables):
+    """The columns of a semaphore's operations."""
+
+    columns = pa.schema(
+        [
+            ("permit", pa.int64()),  # acquire: which was granted, else 0; give-back: which
+            ("lease_ms", pa.int64()),  # acquire: how long it is to be held at most; else 0
+            ("permits", pa.int64()),  # acquire: how many the semaphore has; else 0
+            ("answer", pa.int8()),  # acquire: 1 it was granted a permit; -1 it was told nothing; give-back: -1
+        ]
+    )
+
+    def __init__(self, *, acquire: Word) -> None:
+        self._acquire = acquire
+
+    def unpack(self, slots: Slots) -> dict[str, Column]:
+        """The columns of ``operations``."""
+        return {
+            **_holds(slots, self._acquire, "permit"),
+            "permits": np.where(slots.f == self._acquire, slots.asked_second, 0),
+        }
+
+
+def _holds(slots: Slots, acquire: Word, name: str) -> dict[str, Column]:
+    """What is held for a while: its number under this name, for how long, and whether it was granted."""
+    acquires = slots.f == acquire
+    return {
+        name: np.where(acquires, np.where(slots.second == TOLD, slots.first, 0), slots.asked_first),
+        "lease_ms": np.where(acquires, slots.asked_first, 0),
+        "answer": slots.second.astype(np.int8),
+    }
 
 
 class LeaseTables(ModelTables):

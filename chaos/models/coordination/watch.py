@@ -77,10 +77,19 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Events(msgspec.Struct):
-    """What a watch was told, in the order in which it came. ``batches``: how many messages came."""
+    """What a watch was told, in the order in which it came.
+
+    ``batches``: how many messages came. ``oldest``: where the revision that was asked for is compacted, the first one
+    that is not; else 0. A history has it in the text of the error alone.
+    """
 
     events: list[Event] = []
     batches: int = 0
+    oldest: int = 0
+
+    def reached(self, before: int) -> int:
+        """The last revision that whoever goes on behind need not ask for, where it was ``before`` until then."""
+        return max([before, self.oldest - 1, *(event.revision for event in self.events)])
 
 
 class WatchModel(Model):

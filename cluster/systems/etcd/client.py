@@ -14,7 +14,7 @@ import msgspec
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.op import Invocation, Word
-from chaos.models.coordination import lease, lock, unique_ids, watch
+from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -28,6 +28,7 @@ from cluster.systems.etcd.launch import MEMBER
 from cluster.systems.etcd.leases import Leases
 from cluster.systems.etcd.locks import Locks
 from cluster.systems.etcd.members import Members
+from cluster.systems.etcd.semaphores import Semaphores
 from cluster.systems.etcd.transactions import Transactions
 from cluster.systems.etcd.watches import Watches
 
@@ -72,6 +73,7 @@ class EtcdClient(RoutedClient[Gateway]):
             transactions.F: Transactions(view.mark, serializable=self._serializable).perform,
             bank.F: Accounts(view.mark, serializable=self._serializable).perform,
             lock.F: Locks(view.mark, fencing=view.settings["client.fencing"] == "true").perform,
+            semaphore.F: Semaphores(view.mark, count_first=view.settings["client.countFirst"] == "true").perform,
             lease.F: Leases(view.mark, self._run).perform,
         }
         self._watches = Watches(view.mark)

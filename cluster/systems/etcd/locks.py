@@ -43,7 +43,7 @@ class Locks:
         """Do one operation. Raises Definite or Indefinite."""
         held = f"{self._root}/locks/{op.key}".encode()
         if op.f is lock.F.ACQUIRE:
-            lease = await self._grant(gateway, op.argument.lease_ms, deadline_ns)
+            lease = await new_lease(gateway, op.argument.lease_ms, deadline_ns)
             put = {"request_put": {"key": held, "value": b"held", "lease": str(lease)}}
             return lock.Granted(await self._decide(gateway, held, 0, put, HELD, deadline_ns))
         token = op.argument.token
@@ -54,17 +54,6 @@ class Locks:
         return lock.Written(
             await self._decide(gateway, held, token if self._fencing else None, put, NOT_HELD, deadline_ns)
         )
-
-    async def _grant(self, gateway: Gateway, lease_ms: int, deadline_ns: int) -> int:
-        """A new lease. Whatever becomes of it, no lock is taken by it alone. Raises Definite."""
-        try:
-            seconds = -(-lease_ms // _MS_PER_S)
-            lease = (await gateway.call("/v3/lease/grant", {"TTL": str(seconds)}, _Granted, deadline_ns)).ID
-        except Indefinite as error:
-            raise Definite(f"no lease: {error}") from None
-        if not lease:
-            raise Definite("malformed answer: a lease without a number")
-        return lease
 
     async def _decide(
         self, gateway: Gateway, held: bytes, made: int | None, then: dict[str, Any], otherwise: str, deadline_ns: int
@@ -85,3 +74,15 @@ class Locks:
         if not decided.header.revision:
             raise Indefinite("malformed answer: a transaction without a revision")
         return decided.header.revision
+
+
+async def new_lease(gateway: Gateway, lease_ms: int, deadline_ns: int) -> int:
+    """The id of a new lease. Whatever becomes of it, nothing is held by it alone. Raises Definite."""
+    try:
+        seconds = -(-lease_ms // _MS_PER_S)
+        lease = (await gateway.call("/v3/lease/grant", {"TTL": str(seconds)}, _Granted, deadline_ns)).ID
+    except Indefinite as error:
+        raise Definite(f"no lease: {error}") from None
+    if not lease:
+        raise Definite("malformed answer: a lease without a number")
+    return lease

@@ -32,6 +32,7 @@ _OWN: Final = MappingProxyType(
         "client.routePollInterval": "1",
         "client.serializable": "false",
         "client.fencing": "true",
+        "client.countFirst": "false",
         "cluster.members": "3",
         "cluster.learners": "0",
         "process.GOMAXPROCS": "1",
@@ -43,6 +44,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "client.serializable": ("true", "false"),
         "client.fencing": ("true", "false"),
+        "client.countFirst": ("true", "false"),
         "cluster.members": ("3", "5"),
         "cluster.learners": ("0", "1"),
         "build.gofail": ("true", "false"),
@@ -68,6 +70,8 @@ HELP: Final[Mapping[str, str]] = {
     **routing.CLIENT_HELP,
     "client.serializable": "true: a member answers reads from its own copy, which may be old (default false)",
     "client.fencing": "false: a guarded write shows no token, so who lost the lock may write (default true)",
+    "client.countFirst": "true: a client counts the holders of a semaphore and then takes a permit, so two may take "
+    "the last one (default false)",
     "cluster.members": "how many members there are: 3 (default) or 5",
     "cluster.learners": "1: a learner joins, which gets the log and has no vote (default 0)",
     "process.GOMAXPROCS": "how many processors a member uses at once (default 1: members share a small machine)",

@@ -108,8 +108,11 @@ async def _follow(lines: AsyncGenerator[bytes], space: str, told: Events, until_
                 if message.events:
                     told.events += [_event(one, space, told.batches) for one in message.events]
                     told.batches += 1
+                if message.compact_revision:
+                    told.oldest = message.compact_revision
+                    raise Definite(f"the revision is compacted; the oldest one is {told.oldest}")
                 if message.canceled:
-                    raise Definite(message.cancel_reason or "the revision has been compacted")
+                    raise Definite(message.cancel_reason or "the watch was canceled")
     except TimeoutError:
         return created
     raise Definite("the watch ended")

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from chaos.core.client import Definite, Indefinite
+from chaos.core.clock import now_ns
 from cluster.systems._shared.link import Link
 from cluster.systems.nats.outcomes import ApiError, outcome
 from cluster.systems.nats.protocol import NO_RESPONDERS, Message, Request, Requests
@@ -21,6 +22,11 @@ MESSAGE_ID: Final = "Nats-Msg-Id"
 _API: Final = "$JS.API"
 _NOT_FOUND: Final = 404
 _SEQUENCE: Final = "Nats-Sequence"
+PULL_NS: Final = 500_000_000
+"""So long a pull waits for a message."""
+_EXPIRED: Final = 408
+_ACKNOWLEDGED_IT: Final = b"+ACK"
+_ACK_WORDS: Final = 9
 
 AnswerT = TypeVar("AnswerT")
 
@@ -36,6 +42,14 @@ class Stored(msgspec.Struct, frozen=True):
 
     seq: int
     data: bytes = b""
+
+
+class Pulled(msgspec.Struct, frozen=True):
+    """A message that a consumer gave. ``reply``: where its acknowledgement goes. ``delivery``: its count, from 1."""
+
+    body: bytes
+    reply: str
+    delivery: int
 
 
 class _Got(msgspec.Struct):
@@ -156,6 +170,38 @@ class JetStream(Link[Request, Message]):
             raise Definite(f"malformed answer: {_SEQUENCE} is {sequence[:20]!r}")
         return Stored(int(sequence), answer.body)
 
+    async def pull(self, stream: str, consumer: str, deadline_ns: int) -> Pulled | None:
+        """The next message of a consumer; None if it has none to give for ``PULL_NS``.
+
+        With ``no_wait`` it would be answered at once. But a server of 2.9 that counts a message which is not there, as
+        one did after a failover, says then for ever that requests are pending.
+
+        Raises:
+            Definite: nothing was given. Indefinite: nobody knows.
+        """
+        expires_ns = max(1, min(PULL_NS, (deadline_ns - now_ns()) // 2))
+        body = b'{"batch":1,"expires":%d}' % expires_ns
+        asked = Request(f"{_API}.CONSUMER.MSG.NEXT.{stream}.{consumer}", body, renamed=True)
+        answer = await self.ask(asked, deadline_ns)
+        if answer.status == _EXPIRED:
+            return None
+        if answer.status is not None:
+            raise outcome(_of_status(answer), write=False)
+        delivery = delivery_of(answer.reply)
+        if delivery is None:
+            raise Indefinite(f"malformed answer: {answer.reply[:40]!r} is no place for an acknowledgement")
+        return Pulled(answer.body, answer.reply, delivery)
+
+    async def acknowledge(self, pulled: Pulled, deadline_ns: int) -> None:
+        """Acknowledge a message; returning means that its consumer's leader says so.
+
+        Raises:
+            Definite: nobody was there to be told. Indefinite: nobody knows.
+        """
+        answer = await self.ask(Request(pulled.reply, _ACKNOWLEDGED_IT), deadline_ns)
+        if answer.status is not None:
+            raise outcome(_of_status(answer), write=True)
+
     async def info(self, stream: str, subjects: str, deadline_ns: int) -> Info:
         """What a stream's leader says of it and of the subjects that match a pattern. Raises as ``api``."""
         return await self.api(f"STREAM.INFO.{stream}", {"subjects_filter": subjects}, Info, deadline_ns)
@@ -163,6 +209,18 @@ class JetStream(Link[Request, Message]):
     async def extent(self, stream: str, deadline_ns: int) -> Info:
         """What a stream's leader says of it and of the sequences that have no message. Raises as ``api``."""
         return await self.api(f"STREAM.INFO.{stream}", {"deleted_details": True}, Info, deadline_ns)
+
+
+def delivery_of(reply: str) -> int | None:
+    """How often a message was given by now, as the subject for its acknowledgement says; None if it is none. Pure.
+
+    It is ``$JS.ACK.<stream>.<consumer>.<deliveries>.…`` with nine words; a longer form has two more in front.
+    """
+    words = reply.split(".")
+    if words[:2] != ["$JS", "ACK"] or len(words) < _ACK_WORDS:
+        return None
+    deliveries = words[4 if len(words) == _ACK_WORDS else 6]
+    return int(deliveries) if deliveries.isdecimal() else None
 
 
 def _of_status(answer: Message) -> ApiError | None:

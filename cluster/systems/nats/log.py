@@ -39,7 +39,7 @@ class LogClient(RoutedClient[JetStream]):
         self._mark = view.mark
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        server, stream = self._links[node], streams.log_name(self._mark, op.key)
+        server, stream = self._links[node], streams.stream_name(self._mark, op.key)
         if op.f is F.SEND:
             send: Send = op.argument
             body = payload.encode(send.value, op.key, self._run, send.body_bytes)

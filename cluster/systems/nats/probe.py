@@ -32,6 +32,10 @@ class _Version(msgspec.Struct):
     version: str
 
 
+class _Made(msgspec.Struct):
+    name: str
+
+
 class _Done(msgspec.Struct):
     success: bool = False
 
@@ -52,6 +56,9 @@ class NatsProbe(Probe):
         for number, stream in enumerate(self._servers.streams):
             config = streams.config(self._view.mark, number, self._view.settings)
             await self._ask_any(f"STREAM.CREATE.{stream}", config, Info)
+            if streams.are_work_queues(self._view.settings):
+                consumer = f"CONSUMER.DURABLE.CREATE.{stream}.{streams.CONSUMER}"
+                await self._ask_any(consumer, streams.consumer_config(stream), _Made)
         self._prepared = True
 
     async def _ask_any(self, request: str, body: dict[str, Any] | None, kind: type[object], fine: int = 0) -> None:

@@ -25,6 +25,8 @@ _VERSION: Final = "NATS/1.0"
 _SUBJECT: Final = re.compile(r"[^\s]+")
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _SUBSCRIPTION: Final = 1
+_FIRST_OWN: Final = 2
+"""The number of the inbox' subscription, and the least one of a request's own."""
 _CONNECT: Final = msgspec.json.encode(
     {
         "verbose": False,
@@ -41,12 +43,18 @@ _CONNECT: Final = msgspec.json.encode(
 
 
 class Message(NamedTuple):
-    """A message. ``status``: of a server's own answer, such as 503; None: somebody sent it."""
+    """A message.
+
+    ``status``: of a server's own answer, such as 503; None: somebody sent it. ``reply``: where an answer to it is
+    wanted. ``subscription``: by whose number it came.
+    """
 
     subject: str
     body: bytes = b""
     headers: Mapping[str, str] = _NO_HEADERS
     status: int | None = None
+    reply: str = ""
+    subscription: int = 0
 
 
 class Ping(NamedTuple):
@@ -63,11 +71,12 @@ Frame = Message | Ping | Refused
 
 
 class Request(NamedTuple):
-    """A message that wants one answer."""
+    """A message that wants one answer. ``renamed``: the answer does not come under the subject that was asked for."""
 
     subject: str
     body: bytes = b""
     headers: Mapping[str, str] = _NO_HEADERS
+    renamed: bool = False
 
 
 class Frames:
@@ -122,7 +131,9 @@ class Frames:
             raise Malformed("no NATS: a payload that is longer than it says")
         status, headers = headers_of(bytes(self._data[start : start + head])) if head else (None, _NO_HEADERS)
         body = bytes(self._data[start + head : end])
-        return Message(words[0], body, headers, status), end + len(_LINE)
+        reply = words[2] if len(words) == sizes + 3 else ""
+        subscription = int(words[1]) if words[1].isdecimal() else 0
+        return Message(words[0], body, headers, status, reply, subscription), end + len(_LINE)
 
 
 def headers_of(data: bytes) -> tuple[int | None, dict[str, str]]:
@@ -159,6 +170,7 @@ def published(subject: str, reply: str, body: bytes, headers: Mapping[str, str])
 class Requests:
     """One connection's requests; implements ``cluster.systems._shared.link.Codec``.
 
+    An answer is known by the subject that it comes under, or where it comes under another by a subscription of its own.
     A ping of the server is answered with the next request: a server sends one every two minutes and ends a connection
     that has left two unanswered, so only one that nobody uses any more.
     """
@@ -175,7 +187,11 @@ class Requests:
 
     def encode(self, number: int, request: Request) -> bytes:
         """The request, and behind pings what they wait for. Raises Malformed."""
-        sent = published(request.subject, f"{self._inbox}.{number}", request.body, request.headers)
+        reply, own = f"{self._inbox}.{number}", b""
+        if request.renamed:  # outside of the inbox, so that it does not come twice; the subscription ends with it
+            reply, name = f"{self._inbox}-{number}", number + _FIRST_OWN
+            own = f"SUB {reply} {name}\r\nUNSUB {name} 1\r\n".encode()
+        sent = own + published(request.subject, reply, request.body, request.headers)
         pings, self._pings = self._pings, 0
         return b"PONG\r\n" * pings + sent
 
@@ -191,6 +207,8 @@ class Requests:
                 self._pings += 1
             elif isinstance(frame, Refused):
                 raise Malformed(f"the server says {frame.text}")
+            elif frame.subscription >= _FIRST_OWN:
+                out.append((frame.subscription - _FIRST_OWN, frame))
             else:
                 inbox, _, number = frame.subject.rpartition(".")
                 if inbox == self._inbox and number.isdecimal():

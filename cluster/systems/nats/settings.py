@@ -35,7 +35,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "cluster.replicas": ("1", "3"),
         "cluster.buckets": tuple(map(str, range(1, _MOST_BUCKETS + 1))),
-        streams.KIND: (streams.KEY_VALUE, streams.LOG),
+        streams.KIND: (streams.KEY_VALUE, streams.LOG, streams.WORK),
         "client.directGet": ("true", "false"),
         "client.confirmReads": ("true", "false"),
     }
@@ -52,7 +52,8 @@ HELP: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cluster.replicas": "servers that keep each stream: 3 (default), a Raft group; 1: one server alone",
         "cluster.buckets": "how many buckets the keys are dealt out to, 1 to 9 (default 3)",
-        streams.KIND: "kv: buckets of keys (default); log: a stream for each queue, as workloads on a log set it",
+        streams.KIND: "kv: buckets of keys (default); log: a stream for each queue; work: a work queue for each; "
+        "workloads on queues set it",
         SYNC: "how often files are synced: always, or a time such as 10s (default 2m; can be set from NATS 2.10 on)",
         **routing.CLIENT_HELP,
         "client.directGet": "true: any server that keeps a bucket answers reads of registers from its own copy, which "
@@ -109,9 +110,10 @@ def promises(settings: Mapping[str, str]) -> Promises:
     """
     elected_s = ELECTED_WITHIN_S if settings["cluster.replicas"] != "1" else 0.0
     within_s = RECOVERS_WITHIN_S + elected_s
-    logs = streams.are_logs(settings)
+    logs, work = streams.are_logs(settings), streams.are_work_queues(settings)
     return Promises(
         allowed={"stale-tail": _NO_LEASE} if logs and elected_s else {},
+        redelivered_within_s=2.0 * streams.AGAIN_S if work else 0.0,
         replicas_read=logs,
         recovers_within_s=within_s,
         rejoins_within_s=within_s,

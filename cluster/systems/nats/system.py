@@ -12,6 +12,7 @@ from chaos.models.coordination import unique_ids
 from chaos.models.log.words import MODEL, F
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
+from chaos.models.queues import total_queue
 from cluster.host import NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, RoleKind
@@ -71,7 +72,7 @@ class Nats:
         return tuple(NodeSpec(name=name, role=ROLE) for name in buckets.SERVERS)
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:
-        """The buckets, or the logs of the queues."""
+        """The buckets, or the streams of the queues."""
         return streams.subjects(settings, keys)
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
@@ -106,26 +107,34 @@ class Nats:
         """Client ``number`` of ``clients``; any other number gives one that follows the leaders."""
         from cluster.systems.nats.client import NatsClient
         from cluster.systems.nats.log import LogClient
+        from cluster.systems.nats.queue import QueueClient
 
+        if streams.are_work_queues(view.settings):
+            return QueueClient(view, number, clients, seed)
         if streams.are_logs(view.settings):
             return LogClient(view, number, clients, seed)
         return NatsClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:
-        """All words of registers, sets, counters and sources of ids; of logs sends and reads, where streams are logs.
+        """All words of registers, sets, counters and sources of ids; of queues those of their kind of stream.
 
         A log that one server keeps has no replica to be read.
         """
-        if settings.get(streams.KIND, streams.KEY_VALUE) == streams.KEY_VALUE:
+        kind = settings.get(streams.KIND, streams.KEY_VALUE)
+        if kind == streams.KEY_VALUE:
             return frozenset(_WORDS.get(model, ()))
+        if kind == streams.WORK:
+            return frozenset(total_queue.F) if model == total_queue.MODEL else frozenset()
         if model != MODEL:
             return frozenset()
         of_replicas = {F.SLAVE_READ, F.REPLICA} if settings.get("cluster.replicas") != "1" else ()
         return frozenset({F.SEND, F.POLL, F.READ, F.DRAIN, *of_replicas})
 
     def settings_for(self, operations: frozenset[Word]) -> Mapping[str, str]:
-        """Queues are logs. Words of different models may be equal numbers."""
-        return {streams.KIND: streams.LOG} if any(isinstance(word, F) for word in operations) else {}
+        """Queues are logs or work queues. Words of different models may be equal numbers."""
+        models = {type(word) for word in operations}
+        kind = streams.LOG if F in models else streams.WORK if total_queue.F in models else ""
+        return {streams.KIND: kind} if kind else {}
 
     def idempotent_sends(self, settings: Mapping[str, str]) -> bool:  # noqa: ARG002 - under all
         """By the message's id, within two minutes."""

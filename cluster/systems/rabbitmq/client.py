@@ -2,16 +2,15 @@
 
 from chaos.core.client import Received
 from chaos.core.op import Invocation
-from chaos.models.queues.total_queue import STRANGE, F, Taken
+from chaos.models.queues.total_queue import F, Taken
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
+from cluster.systems._shared.message_values import value_in
 from cluster.systems.rabbitmq import queues
 from cluster.systems.rabbitmq.amqp import Confirmed, Delivered, Done, Empty, Publish
 from cluster.systems.rabbitmq.channels import Channels
 from cluster.systems.rabbitmq.outcomes import of_dequeue, of_enqueue
 from cluster.systems.rabbitmq.servers import Servers
-
-_DIGITS = 18
 
 
 class RabbitClient(RoutedClient[Channels]):
@@ -38,8 +37,3 @@ class RabbitClient(RoutedClient[Channels]):
             received.result = Taken()
         elif not isinstance(answer, Done):
             raise of_dequeue(answer, given=received.result is not None)
-
-
-def value_in(body: bytes) -> int:
-    """The value of a message; ``STRANGE`` for a body that no client sends. Pure."""
-    return int(body) if body.isdigit() and len(body) <= _DIGITS else STRANGE

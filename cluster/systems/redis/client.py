@@ -6,21 +6,25 @@ write though it changes nothing: replicas refuse it, and so does a master that h
 they hold all that the master has: a read then adds one to a key of its own, so that there is something to confirm.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import Final
+
+import msgspec
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import now_ns
-from chaos.core.op import Invocation
-from chaos.models.coordination import lock, unique_ids
+from chaos.core.op import Invocation, Word
+from chaos.models.coordination import lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.queues import total_queue
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
 from cluster.systems._shared.accounts import TOO_LITTLE
 from cluster.systems._shared.client import RoutedClient
-from cluster.systems.redis import accounts, locks
+from cluster.systems.redis import accounts, locks, queues, semaphores
 from cluster.systems.redis.launch import SERVER
 from cluster.systems.redis.resp import Reply
 from cluster.systems.redis.servers import Server, Servers, groups_of
@@ -34,10 +38,14 @@ _KINDS: Final = {
     counter.F: "counters",
     unique_ids.F: "ids",
     lock.F: "locks",
+    semaphore.F: "permits",
+    total_queue.F: "queues",
     bank.F: "accounts",
 }
 _LISTS_OR_NOT: Final = {True: "lists", False: "cells"}
 _READS: Final = (register.F.READ, sets.F.READ, counter.F.READ, bank.F.READ)
+_Perform = Callable[[Invocation, str, int, Received], Awaitable[None]]
+"""Ask a server for an operation before its deadline, and note what came."""
 _NS_PER_MS: Final = 1_000_000
 _WAIT_MARGIN_MS: Final = 20
 """A server gives up waiting so much before whoever waits for it does."""
@@ -57,14 +65,18 @@ class RedisClient(RoutedClient[Server]):
         self._tags = TAGS if mode == "cluster" else ()
         self._wait = int(view.settings["client.wait"])
         self._fencing = view.settings["client.fencing"] == "true"
+        self._queues = view.settings["client.queue"]
+        self._others: dict[type[Word], _Perform] = {
+            transactions.F: self._transact,
+            lock.F: self._hold,
+            semaphore.F: self._hold,
+            total_queue.F: self._queue,
+        }
         self._replica_reads = view.settings["client.replicaReads"] == "on"
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        if isinstance(op.f, transactions.F):
-            await self._transact(op, node, deadline_ns, received)
-            return
-        if isinstance(op.f, lock.F):
-            await self._lock(op, node, deadline_ns, received)
+        if (other := self._others.get(type(op.f))) is not None:
+            await other(op, node, deadline_ns, received)
             return
         of_kind = accounts.command_of if isinstance(op.f, bank.F) else command_of
         command, read = of_kind(op, self._key(op)), is_read(op)
@@ -120,14 +132,44 @@ class RedisClient(RoutedClient[Server]):
         if short is not None:
             raise short
 
-    async def _lock(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
-        """Do one operation on a lock."""
-        command = locks.command_of(op, self._key(op), fencing=self._fencing)
+    async def _hold(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        """Do one operation on a lock or a semaphore."""
+        key = self._key(op)
+        answer_of: Callable[[Invocation, Reply], msgspec.Struct | None]
+        if isinstance(op.f, lock.F):
+            command, answer_of = locks.command_of(op, key, fencing=self._fencing), locks.answer_of
+        else:
+            command, answer_of = semaphores.command_of(op, key), semaphores.answer_of
         replies, short = await self._asked(node, [command], deadline_ns, read=False)
         try:
-            received.result = locks.answer_of(op, replies[0])
+            received.result = answer_of(op, replies[0])
         except ValueError as error:
             raise Indefinite(f"malformed answer: {error}") from None
+        if short is not None:
+            raise short
+
+    async def _queue(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        """Enqueue a message; or take one, note it and acknowledge it."""
+        key, kind = self._key(op), self._queues
+        if op.f is total_queue.F.ENQUEUE:
+            _, short = await self._asked(node, [queues.enqueue(op, key, kind)], deadline_ns, read=False)
+            if short is not None:
+                raise short
+            return
+        replies, short = await self._asked(node, [queues.take(op, key, kind)], deadline_ns, read=False)
+        try:
+            given = queues.given_of(replies[0])
+        except ValueError as error:
+            raise Indefinite(f"malformed answer: {error}") from None
+        received.result = given.taken if given is not None else None
+        if short is not None:
+            raise short if given is not None else Definite(str(short))
+        if given is None:
+            received.result = total_queue.Taken()
+            return
+        replies, short = await self._asked(node, [queues.acknowledge(given, key, kind)], deadline_ns, read=False)
+        if replies[0] == 0:
+            raise Definite(queues.NOT_OUT)
         if short is not None:
             raise short
 

@@ -8,6 +8,7 @@ from typing import Final
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Promises
 from cluster.systems._shared import routing
+from cluster.systems.redis import queues
 
 MODES: Final = ("sentinel", "single", "cluster")
 REPLICAS: Final = MappingProxyType({"sentinel": 2, "single": 0, "cluster": 1})
@@ -36,6 +37,7 @@ _OWN: Final = MappingProxyType(
         "client.wait": "0",
         "client.replicaReads": "off",
         "client.fencing": "true",
+        "client.queue": queues.LIST,
     }
 )
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -43,6 +45,7 @@ _WORDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "cluster.mode": MODES,
         "client.replicaReads": ("on", "off"),
         "client.fencing": ("true", "false"),
+        "client.queue": queues.KINDS,
         "appendonly": ("yes", "no"),
         "appendfsync": ("always", "everysec", "no"),
         "replica-serve-stale-data": ("yes", "no"),
@@ -54,6 +57,9 @@ _LEAST_TIMEOUT_MS: Final = 100
 RECOVERS_WITHIN_S: Final = 30.0
 """From a heal until every server serves, beside the time until one is taken for dead: a full copy of the data."""
 
+REDELIVERED_WITHIN_S: Final = 1.0 + queues.AGAIN_MS / 1000
+"""A message that was not acknowledged is given again by then."""
+
 HELP: Final[Mapping[str, str]] = MappingProxyType(
     {
         "cluster.mode": "sentinel: a master, two replicas, three sentinels (default); single: one server; "
@@ -62,6 +68,8 @@ HELP: Final[Mapping[str, str]] = MappingProxyType(
         "client.wait": "replicas that must confirm each operation before it counts (WAIT; default 0)",
         "client.replicaReads": "on: a server answers reads from its own copy, which may be old (default off)",
         "client.fencing": "false: a guarded write shows no token, so who lost the lock may write (default true)",
+        "client.queue": "what a queue is: list (default), with a sorted set of what was not acknowledged, or stream, "
+        "with a consumer group",
         "appendonly": "yes: every write goes into a file from which a server starts again (default yes)",
         "appendfsync": "when that file is synced: always, everysec or no (default always)",
         "min-replicas-to-write": "a master with fewer replicas refuses writes (default 0)",
@@ -133,4 +141,9 @@ def promises(settings: Mapping[str, str]) -> Promises:
     """
     elected_s = fails_over_after_s(settings)
     within_s = RECOVERS_WITHIN_S + elected_s
-    return Promises(recovers_within_s=within_s, rejoins_within_s=within_s, fails_over_after_s=elected_s)
+    return Promises(
+        redelivered_within_s=REDELIVERED_WITHIN_S,
+        recovers_within_s=within_s,
+        rejoins_within_s=within_s,
+        fails_over_after_s=elected_s,
+    )

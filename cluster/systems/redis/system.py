@@ -8,9 +8,10 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import lock, unique_ids
+from chaos.models.coordination import lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
+from chaos.models.queues import total_queue
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
@@ -29,6 +30,8 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
         counter.MODEL: counter.F,
         unique_ids.MODEL: unique_ids.F,
         lock.MODEL: lock.F,
+        semaphore.MODEL: semaphore.F,
+        total_queue.MODEL: total_queue.F,
         transactions.MODEL: transactions.F,
         bank.MODEL: bank.F,
     }

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.op import Invocation, Word
-from chaos.models.coordination import lease, lock, unique_ids
+from chaos.models.coordination import lease, lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
+from chaos.models.queues import total_queue
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.system import ClusterView
@@ -25,7 +26,9 @@ from cluster.systems.zookeeper import jute
 from cluster.systems.zookeeper.accounts import Accounts
 from cluster.systems.zookeeper.leases import Leases
 from cluster.systems.zookeeper.locks import Locks
+from cluster.systems.zookeeper.queues import Queues
 from cluster.systems.zookeeper.reads import BARRIER, agree, names_below, node_at
+from cluster.systems.zookeeper.semaphores import Semaphores
 from cluster.systems.zookeeper.servers import Ensemble, Server
 from cluster.systems.zookeeper.settings import OBSERVER, VOTER
 from cluster.systems.zookeeper.transactions import Transactions
@@ -51,11 +54,16 @@ class ZooKeeperClient(RoutedClient[Server]):
             transactions.F: Transactions(root, self._sync).perform,
             bank.F: Accounts(root, self._sync).perform,
             lock.F: Locks(root, fencing=view.settings["client.fencing"] == "true").perform,
+            semaphore.F: Semaphores(root, count_first=view.settings["client.countFirst"] == "true").perform,
             lease.F: self._leases.perform,
         }
+        self._queues = Queues(root, self._sync)
         self._added: dict[str, int] = {}
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
+        if isinstance(op.f, total_queue.F):
+            await self._queues.perform(self._links[node], op, deadline_ns, received)
+            return
         if (other := self._others.get(type(op.f))) is not None:
             received.result = await other(self._links[node], op, deadline_ns)
             return

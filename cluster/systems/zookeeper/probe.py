@@ -23,7 +23,9 @@ from cluster.systems.zookeeper.jute import Answer, Request
 from cluster.systems.zookeeper.leases import LEASES
 from cluster.systems.zookeeper.locks import KINDS as LOCKS
 from cluster.systems.zookeeper.outcomes import NO_NODE, NODE_EXISTS, outcome
+from cluster.systems.zookeeper.queues import QUEUES
 from cluster.systems.zookeeper.reads import BARRIER
+from cluster.systems.zookeeper.semaphores import PERMITS
 from cluster.systems.zookeeper.servers import Ensemble, Server, state_of
 from cluster.systems.zookeeper.settings import GROUP, NOT_TOLD, promises
 from cluster.systems.zookeeper.transactions import KINDS as TRANSACTIONS
@@ -144,7 +146,7 @@ class ZooKeeperProbe(Probe):
 def levels(view: ClusterView) -> tuple[list[str], list[str], list[str]]:
     """The nodes that a run makes before its load, those of each depth together, the highest first. Pure."""
     root = f"/{view.mark}"
-    kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS, ACCOUNTS, *LOCKS, LEASES)]
+    kinds = [f"{root}/{kind}" for kind in (*KINDS.values(), *TRANSACTIONS, ACCOUNTS, *LOCKS, PERMITS, LEASES, QUEUES)]
     return [root], [f"{root}/{BARRIER}", *kinds], [f"{kind}/{key}" for kind in kinds for key in range(view.keys)]
 
 

@@ -32,6 +32,7 @@ _OWN: Final = MappingProxyType(
         "client.routePollInterval": "1",
         "client.sync": "true",
         "client.fencing": "true",
+        "client.countFirst": "false",
         "client.renew": "ping",
     }
 )
@@ -41,6 +42,7 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "cluster.voters": _VOTERS,
         "client.sync": ("true", "write", "false"),
         "client.fencing": ("true", "false"),
+        "client.countFirst": ("true", "false"),
         "client.renew": ("ping", "attach"),
         "forceSync": ("yes", "no"),
     }
@@ -62,6 +64,8 @@ HELP: Final[Mapping[str, str]] = MappingProxyType(
         "client.sync": "true (default): a sync before each read; write: a write instead, which a majority must take; "
         "false: nothing, so a server may answer from an old copy",
         "client.fencing": "false: guarded writes show no token, so a client without the lock can write (default true)",
+        "client.countFirst": "true: a client counts the holders of a semaphore and then takes a permit, so two may "
+        "take the last one (default false)",
         "client.renew": "ping (default): a lease is renewed by a ping of its session, which a server answers itself; "
         "attach: by a new connection that goes on with the session, for which the server asks the leader",
         "tickTime": "ms of a tick, the unit of the limits (default 500)",

@@ -7,9 +7,10 @@ from typing import Final
 from chaos.core.client import Client
 from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
-from chaos.models.coordination import lease, lock, unique_ids
+from chaos.models.coordination import lease, lock, semaphore, unique_ids
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
+from chaos.models.queues import total_queue
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
 from cluster.host import NodeSpec
@@ -29,7 +30,9 @@ _WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
         counter.MODEL: counter.F,
         unique_ids.MODEL: unique_ids.F,
         lock.MODEL: lock.F,
+        semaphore.MODEL: semaphore.F,
         lease.MODEL: lease.F,
+        total_queue.MODEL: total_queue.F,
         transactions.MODEL: transactions.F,
         bank.MODEL: bank.F,
     }

@@ -15,6 +15,7 @@ from chaos.core import waiting
 from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError
 from chaos.core.events import Evidence
+from chaos.core.fault_nature import Nature
 from cluster.admin import COMPACT, Compacts
 from nemesis.faults.admin.admin_fault import AdminFault, evidence_of
 from nemesis.faults.fault import Fact, Scene, Shape, on_each
@@ -45,6 +46,11 @@ class Compact(AdminFault):
     shapes: ClassVar[tuple[Shape, ...]] = (
         Shape("compact", Selector.ALL, "compact the history on all nodes; it cannot be undone"),
     )
+
+    @classmethod
+    def nature(cls) -> Nature:
+        """It takes away what was before."""
+        return msgspec.structs.replace(super().nature(), forgets=True)
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

@@ -135,10 +135,10 @@ def test_what_cannot_be_had_is_refused_in_a_line(tmp_path):
 
 
 def test_a_history_that_breaks_off_leaves_nothing(tmp_path, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(folder_module, "write_run", full)
+    monkeypatch.setattr(folder_module, "write_run_of", full)
     with pytest.raises(ChaosError, match=r"No space left on device; nothing of it is left"):
         generated(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []

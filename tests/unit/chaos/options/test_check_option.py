@@ -21,7 +21,8 @@ def test_names_may_be_given_one_by_one_or_with_commas_and_count_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("no-los", "--check no-los: no such check; did you mean no-loss?"), ("qqqq", "rto, set, sh")]
+    ("name", "said"),
+    [("no-los", "--check no-los: no such check; did you mean no-loss?"), ("qqqq", "rto, semaphore, set")],
 )
 def test_an_unknown_name_is_refused_in_one_line_with_what_there_is(name: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:

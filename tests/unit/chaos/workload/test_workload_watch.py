@@ -37,6 +37,11 @@ def test_a_watch_goes_on_where_the_last_one_got_to_however_it_ended():
     assert asked_from(load, *answers) == [1, 5, 7, 7, 7]
 
 
+def test_a_watch_of_what_is_compacted_goes_on_at_the_oldest_revision():
+    load, gone = WatchLoad(SPEC, WatchWorkload.mix), Events(oldest=9)
+    assert asked_from(load, (OK, told(3)), (FAIL, gone), (OK, told(12)), (FAIL, gone)) == [1, 4, 9, 13]
+
+
 def test_some_watches_ask_for_the_future_and_do_not_move_on():
     load = WatchLoad(SPEC, WatchWorkload.mix)
     wrote = load.invocation(Arrival(0, F.WRITE, 0, 2), 7, 100)
@@ -71,6 +76,22 @@ def test_at_the_end_a_space_is_watched_until_all_that_was_acknowledged_was_told(
         last_watches(), Part(0), lambda *_: Completion(type=(one := next(answers))[0], result=one[1]), notes=(4, 7)
     )
     assert (why, [one.revision for _, _, one in asked]) == ("", [1, 4, 6])
+
+
+def test_at_the_end_a_space_whose_beginning_is_compacted_is_watched_from_the_oldest_revision():
+    answers = iter([(FAIL, Events(oldest=5)), (OK, told(5, 7))])
+    why, asked = performed(
+        last_watches(), Part(0), lambda *_: Completion(type=(one := next(answers))[0], result=one[1]), notes=(7,)
+    )
+    assert (why, [one.revision for _, _, one in asked]) == ("", [1, 5])
+
+
+def test_a_space_of_which_all_is_compacted_is_watched_once_more():
+    answers = iter([(FAIL, Events(oldest=9)), (OK, told())])
+    why, asked = performed(
+        last_watches(), Part(0), lambda *_: Completion(type=(one := next(answers))[0], result=one[1]), notes=(7,)
+    )
+    assert (why, [one.revision for _, _, one in asked]) == ("", [1, 9])
 
 
 def test_a_space_that_is_not_told_whole_is_not_complete():

@@ -67,6 +67,10 @@ def test_every_anomaly_of_a_run_has_a_history_that_shows_it():
             "tests/unit/checkers/coordination/test_lock.py",
         ),
         **dict.fromkeys(
+            ("permits-exceeded", "permit-given-twice", "permit-released-twice"),
+            "tests/unit/checkers/coordination/test_semaphore.py",
+        ),
+        **dict.fromkeys(
             ("lease-lost-early", "lease-renewed-after-end", "lease-outlived"),
             "tests/unit/checkers/coordination/test_lease.py",
         ),

@@ -1,42 +1,9 @@
-"""Locks against brute force, and each mutation of a good history under its right name."""
+"""Locks: each mutation of a good history under its right name."""
 
-import random
-
-import numpy as np
 import pytest
 from coordination_histories import PATHS, differences, literal_of, row_of, write_folder
 
-from checkers.coordination.lock import held_until, overlapping
 from checkers.engine import local
-
-
-@pytest.mark.broad
-def test_who_holds_a_lock_as_by_brute_force():
-    rng = random.Random(32)
-    shown = set()
-    for _ in range(20_000):
-        grants = [(rng.randrange(12), rng.randrange(12)) for _ in range(rng.randrange(6))]
-        begins, ends = (np.array([one[side] for one in grants], np.int64) for side in (0, 1))
-        pairs = overlapping(begins, ends)
-        common = [
-            (i, j) for i in range(len(grants)) for j in range(i) if max(begins[i], begins[j]) < min(ends[i], ends[j])
-        ]
-        assert bool(pairs) == bool(common)
-        assert all(i != j and max(begins[i], begins[j]) < min(ends[i], ends[j]) for i, j in pairs)
-        assert len({late for _, late in pairs}) == len(pairs) <= len(common)
-        shown.add(bool(common))
-    assert len(shown) == 2
-
-
-@pytest.mark.broad
-def test_until_when_a_grant_holds_as_by_brute_force():
-    rng = random.Random(33)
-    for _ in range(5_000):
-        grants = [(rng.randrange(4), rng.randrange(20)) for _ in range(rng.randrange(5))]
-        back = [(rng.randrange(4), rng.randrange(20)) for _ in range(rng.randrange(5))]
-        expected = [min([ends, *(at for name, at in back if name == token)]) for token, ends in grants]
-        columns = [np.array([one[side] for one in rows], np.int64) for rows in (grants, back) for side in (0, 1)]
-        assert held_until(*columns).tolist() == expected
 
 
 def good():

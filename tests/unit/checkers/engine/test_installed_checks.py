@@ -31,6 +31,7 @@ OF_OTHERS = (
     "multi-register",
     "register",
     "replica-data",
+    "semaphore",
     "set",
     "total-queue",
     "transactions",

@@ -7,7 +7,7 @@ from chaos.core.history import operation_schema, read_stream, table_schemas
 from chaos.core.manifest import stream_suffixes
 from chaos.core.op import Completion, Invocation, Type
 from chaos.core.recorder import FRAME, OP_SIZE, Recorder
-from chaos.models.coordination import lease, lock, unique_ids, watch
+from chaos.models.coordination import lease, lock, semaphore, unique_ids, watch
 from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.objects.answers import Found
@@ -142,6 +142,26 @@ def test_locks(tmp_path):
             f"guarded k3 under {LARGEST}",
             f"unlock k3 under {LARGEST}",
             "acquire k3 2000 ms",
+        ],
+    )
+
+
+def test_semaphores(tmp_path):
+    wanted, permit = semaphore.Wanted(lease_ms=4000, permits=3), semaphore.Permit(LARGEST)
+    written(
+        tmp_path,
+        semaphore.SEMAPHORE,
+        (semaphore.F.ACQUIRE, wanted, permit),
+        (semaphore.F.ACQUIRE, wanted, None),
+        (semaphore.F.GIVE_BACK, permit, None),
+    )
+    assert rows(tmp_path, semaphore.SEMAPHORE) == (
+        [(LARGEST, 4000, 3, 1), (0, 4000, 3, -1), (LARGEST, 0, 0, -1), (0, 4000, 3, -1)],
+        [
+            f"acquire k3 1 of 3 for 4000 ms -> permit {LARGEST}",
+            "acquire k3 1 of 3 for 4000 ms",
+            f"give-back k3 permit {LARGEST}",
+            "acquire k3 1 of 3 for 4000 ms",
         ],
     )
 

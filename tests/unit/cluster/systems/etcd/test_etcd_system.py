@@ -16,6 +16,7 @@ def test_defaults():
         "client.routePollInterval": "1",
         "client.serializable": "false",
         "client.fencing": "true",
+        "client.countFirst": "false",
         "cluster.members": "3",
         "cluster.learners": "0",
         "process.GOMAXPROCS": "1",

@@ -142,7 +142,7 @@ def test_a_watch_is_one_request_and_notes_what_comes():
     [
         ([], {}, [], "no watch was made in time"),
         ([CREATED, PUT], {"ends": True}, TOLD[:2], "the connection was closed"),
-        ([CREATED, PUT, message(canceled=True, compact_revision="9")], {}, TOLD[:2], "the revision has been compacted"),
+        ([CREATED, PUT, message(canceled=True)], {}, TOLD[:2], "the watch was canceled"),
         ([message(created=True, canceled=True, cancel_reason="no")], {}, [], "no"),
         ([json.dumps({"error": LATE}).encode() + b"\n"], {}, [], LATE["message"]),
         ([json.dumps(LATE).encode()], {"status": 503}, [], LATE["message"]),
@@ -151,6 +151,13 @@ def test_a_watch_is_one_request_and_notes_what_comes():
 def test_a_watch_that_ends_sooner_has_failed_with_what_it_was_told(parts, more, told, error):
     (given, raised), requests = watched(*parts, **more)
     assert (given.events, raised, len(requests)) == (told, (Definite, error), 1)
+
+
+@pytest.mark.parametrize("reason", [{}, {"cancel_reason": "etcdserver: mvcc: required revision has been compacted"}])
+def test_a_watch_of_what_is_compacted_says_what_is_not(reason):
+    (given, raised), _ = watched(CREATED, PUT, message(canceled=True, compact_revision="9", **reason))
+    assert given == Events(TOLD[:2], batches=1, oldest=9)
+    assert raised == (Definite, "the revision is compacted; the oldest one is 9")
 
 
 @pytest.mark.parametrize("part", [b"[\n", message(events=[{"kv": pair("3/1", "x", 7)}])])

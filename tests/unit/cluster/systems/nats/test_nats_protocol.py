@@ -15,12 +15,16 @@ FRAMES = [
     (b"PONG\r\n", None),
     (b"+OK\r\n", None),
     (b"-ERR 'Stale Connection'\r\n", Refused("Stale Connection")),
-    (b"MSG a.b 1 2\r\nhi\r\n", Message("a.b", b"hi")),
-    (b"MSG a.b 1 back.to 4\r\n\r\n\r\n\r\n", Message("a.b", b"\r\n\r\n")),
-    (b"MSG a 1 0\r\n\r\n", Message("a")),
-    (b"HMSG a 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", Message("a", status=503)),
-    (b"HMSG a 1 r 18 21\r\nNATS/1.0\r\nX: 1\r\n\r\nabc\r\n", Message("a", b"abc", {"X": "1"})),
-    (b"msg a 1 1\r\nx\r\n", Message("a", b"x")),
+    (b"MSG a.b 1 2\r\nhi\r\n", Message("a.b", b"hi", subscription=1)),
+    (b"MSG a.b 1 back.to 4\r\n\r\n\r\n\r\n", Message("a.b", b"\r\n\r\n", reply="back.to", subscription=1)),
+    (b"MSG a 1 0\r\n\r\n", Message("a", subscription=1)),
+    (b"HMSG a 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", Message("a", status=503, subscription=1)),
+    (
+        b"HMSG a 1 r 18 21\r\nNATS/1.0\r\nX: 1\r\n\r\nabc\r\n",
+        Message("a", b"abc", {"X": "1"}, reply="r", subscription=1),
+    ),
+    (b"msg a 1 1\r\nx\r\n", Message("a", b"x", subscription=1)),
+    (b"MSG a x 1\r\nx\r\n", Message("a", b"x")),
 ]
 
 
@@ -100,8 +104,20 @@ def test_an_answer_finds_its_request_by_the_inbox():
     inbox = subscribe.split()[1].decode().removesuffix(".*")
     assert codec.encode(7, Request("a", b"x")) == f"PUB a {inbox}.7 1\r\nx\r\n".encode()
     sent = f"MSG {inbox}.7 1 2\r\nhi\r\nMSG {inbox}.x 1 0\r\n\r\nMSG other.7 1 0\r\n\r\n".encode()
-    assert codec.feed(sent) == [(7, Message(f"{inbox}.7", b"hi"))]
+    assert codec.feed(sent) == [(7, Message(f"{inbox}.7", b"hi", subscription=1))]
     assert Requests().feed(sent) == [], "another connection's inbox"
+
+
+def test_an_answer_under_another_subject_finds_its_request_by_a_subscription_of_its_own():
+    codec = Requests()
+    inbox = codec.greeting.split(b"\r\n")[1].split()[1].decode().removesuffix(".*")
+    asked = codec.encode(7, Request("next", b"1", renamed=True))
+    reply = f"{inbox}-7"
+    assert asked == f"SUB {reply} 9\r\nUNSUB 9 1\r\nPUB next {reply} 1\r\n1\r\n".encode()
+    (answer,) = codec.feed(b"MSG some.queue 9 $JS.ACK.x 2\r\nhi\r\n")
+    assert answer == (7, Message("some.queue", b"hi", reply="$JS.ACK.x", subscription=9))
+    (none,) = codec.feed(f"HMSG {reply} 10 28 28\r\nNATS/1.0 404 No Messages\r\n\r\n\r\n".encode())
+    assert (none[0], none[1].status) == (8, 404)
 
 
 def test_pings_are_answered_with_the_next_request():

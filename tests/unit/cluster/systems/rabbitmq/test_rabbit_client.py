@@ -24,11 +24,11 @@ from system_view import view_of
 from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
-from chaos.models.queues.total_queue import STRANGE, F, Message, Taken
+from chaos.models.queues.total_queue import F, Message, Taken
 from cluster.systems._shared.link import NO_ANSWER
 from cluster.systems._shared.routing import Route, Served
 from cluster.systems.rabbitmq import amqp
-from cluster.systems.rabbitmq.client import RabbitClient, value_in
+from cluster.systems.rabbitmq.client import RabbitClient
 from cluster.systems.rabbitmq.system import RabbitMQ
 
 QUEUE = f"{view_of(RabbitMQ()).mark}-3"
@@ -165,11 +165,6 @@ def test_the_queue_and_the_body_are_those_of_the_operation():
     ((_, arguments),) = asyncio.run(scenario())
     assert arguments == b"\0\0" + amqp.short("") + amqp.short(QUEUE) + b"\1"
     assert amqp.encode(amqp.Publish(QUEUE, b"41")).endswith(amqp.frame(3, 1, b"41"))
-
-
-@pytest.mark.parametrize(("body", "value"), [(b"41", 41), (b"", STRANGE), (b"-1", STRANGE), (b"9" * 19, STRANGE)])
-def test_what_is_none_of_ours_is_a_value_that_nobody_sent(body, value):
-    assert value_in(body) == value
 
 
 def test_an_answer_is_read_however_it_is_cut():

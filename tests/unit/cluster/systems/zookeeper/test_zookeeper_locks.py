@@ -7,7 +7,8 @@ from zookeeper_server import done, given, names, not_done, packed, stat
 from chaos.core.client import Definite, Indefinite
 from chaos.models.coordination.lock import F, Granted, Lease, Token, Written
 from cluster.systems.zookeeper import jute
-from cluster.systems.zookeeper.locks import HELD, NOT_OURS, TOO_SHORT
+from cluster.systems.zookeeper.locks import HELD, NOT_OURS
+from cluster.systems.zookeeper.places import TOO_SHORT
 
 PLACE, GUARDED = f"/{MARK}/locks/3", f"/{MARK}/guarded/3"
 NODE, OTHER = "0000000007", "0000000006"
@@ -53,7 +54,7 @@ def test_it_does_not_hold_the_lock_however_its_session_ends(end):
         ({"make": StopIteration}, (Indefinite, "closed"), 1),
         ({"make": None}, (Indefinite, "no answer before the deadline"), 1),
         ({"make": b"x"}, (Indefinite, "malformed answer: a buffer without a length"), 1),
-        ({"children": NO_NODE}, (Indefinite, "not seen who holds the lock: NoNode"), 2),
+        ({"children": NO_NODE}, (Indefinite, "not seen who holds it: NoNode"), 2),
         ({"children": StopIteration}, (Indefinite, "closed"), 2),
         ({"children": None}, (Indefinite, "no answer before the deadline"), 2),
         ({"children": b"x"}, (Indefinite, "malformed answer: children without a number"), 2),
