@@ -16,7 +16,7 @@ from checkers.history.words import _of_model
         ("lease", {"grant", "renew", "revoke"}, ["grant", "read"]),
         ("watch", {"write"}, ["write"]),
         ("lock", {"acquire", "guarded", "unlock"}, ["guarded"]),
-        ("semaphore", {"acquire", "give-back"}, ["give-back"]),
+        ("semaphore", {"acquire", "give-back"}, []),
         ("total-queue", {"enqueue"}, ["enqueue", "dequeue"]),
     ],
 )
