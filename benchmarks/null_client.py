@@ -80,6 +80,8 @@ class NullSystem:
 class _Nobody:
     """Hears what a worker says."""
 
+    pid = 0
+
     def say(self, _message: Any) -> None: ...
 
 
@@ -109,6 +111,7 @@ def _one(number: int, workload: str, seconds: float, folder: str) -> float:
     spec = WorkerSpec(
         folder=folder,
         worker=number,
+        stream=number,
         workers=WORKERS,
         system="null",
         workload=workload,

@@ -40,7 +40,7 @@ class LeaseLoad:
         self._loop = OpenLoop(spec, mix, STEPS)
         self._holding: dict[tuple[int, int], Holding] = {}
         self._waiting: set[tuple[int, int]] = set()
-        self._taken = [0] * spec.clients
+        self._taken = [spec.earlier.numbers] * spec.clients
 
     def arrivals(self, clients: list[int], rate: float) -> Iterator[Arrival]:
         """An open loop."""

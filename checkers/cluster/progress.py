@@ -30,7 +30,7 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import OfEachKey
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns

@@ -17,8 +17,8 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, concluded, counted, examples, findings, merged, told
 from checkers.coordination.distinct_ids import given_twice, out_of_order
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 
 NS_PER_MS: Final = 1_000_000

@@ -13,8 +13,8 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.core.verdict import ErrorResult
 from checkers.anomalies.findings import node_name
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 
 MOST: Final = 200
