@@ -1,0 +1,196 @@
+"""The way to a server: its HTTP API, and what it says of itself."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from chaos.core.client import Definite, Indefinite
+from cluster.system import ClusterView
+from cluster.systems._shared.http import OK, Answer, Http, Request
+from cluster.systems._shared.pool import Pool
+from cluster.systems._shared.routing import Route, route_over
+from cluster.systems.nacos.outcomes import outcome
+
+PORT: Final = 8848
+RAFT_GROUP: Final = "nacos_config"
+"""The Raft group that keeps the configuration."""
+_SELF: Final = "/v3/admin/core/cluster/node/self"
+_READY: Final = "/v3/admin/core/state/readiness"
+_END_OF_LINE: Final = b"\r\n"
+
+DataT = TypeVar("DataT")
+
+
+class Call(NamedTuple):
+    """A request, and a header that goes with it; empty: none does."""
+
+    request: Request
+    header: str = ""
+
+
+class CallHttp:
+    """One connection's HTTP with headers; implements ``cluster.systems._shared.link.Codec``."""
+
+    greeting = b""
+
+    def __init__(self, host: str) -> None:
+        self._http = Http(host)
+
+    def encode(self, number: int, request: Call) -> bytes:
+        """The request, with its header behind the first line; its answer is the next one."""
+        first, rest = self._http.encode(number, request.request).split(_END_OF_LINE, 1)
+        header = f"{request.header}\r\n" if request.header else ""
+        return first + _END_OF_LINE + header.encode() + rest
+
+    def feed(self, data: bytes) -> list[tuple[int, Answer]]:
+        """The answer if it is whole now."""
+        return self._http.feed(data)
+
+
+class Result(msgspec.Struct):
+    """What every answer is wrapped in; 0 for none that is an error."""
+
+    code: int
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Group(msgspec.Struct):
+    leader: str | None = None
+    term: int | None = None
+
+
+class _Groups(msgspec.Struct, rename="camel"):
+    meta_data_map: dict[str, _Group] = {}
+
+
+class _Extended(msgspec.Struct, rename="camel"):
+    raft_meta_data: _Groups = msgspec.field(default_factory=_Groups)
+    version: str = "unknown version"
+
+
+class _Member(msgspec.Struct, rename="camel"):
+    extend_info: _Extended = msgspec.field(default_factory=_Extended)
+
+
+class Server:
+    """A server's HTTP API."""
+
+    def __init__(self, host: str, port: int = PORT) -> None:
+        self._links: Pool[Call, Answer] = Pool(host, port, partial(CallHttp, host))
+
+    async def get(self, path: str, form: Mapping[str, str], kind: type[DataT], deadline_ns: int) -> DataT:
+        """One question, one answer. Raises as ``_call``, whose write it is not."""
+        return await self._call(Request(_target(path, form)), kind, deadline_ns, write=False)
+
+    async def change(
+        self,
+        path: str,
+        form: Mapping[str, str],
+        kind: type[DataT],
+        deadline_ns: int,
+        *,
+        method: str = "POST",
+        header: str = "",
+    ) -> DataT:
+        """One request that changes something, one answer. Raises as ``_call``.
+
+        Args:
+            path: what is asked, below Nacos' root.
+            form: goes with it.
+            kind: what the data of the answer is read as.
+            deadline_ns: when there must be an answer.
+            method: of HTTP.
+            header: goes with it too.
+        """
+        return await self._call(
+            Request(_target(path, form), method=method), kind, deadline_ns, write=True, header=header
+        )
+
+    async def _call(
+        self, request: Request, kind: type[DataT], deadline_ns: int, *, write: bool, header: str = ""
+    ) -> DataT:
+        """Ask once.
+
+        Raises:
+            Definite: nothing was changed. Indefinite: nobody knows.
+        """
+        answer = await self._links.ask(Call(request, header), deadline_ns)
+        if answer.status != OK:
+            self._links.close()  # a server closes a connection on which it answered so
+            raise outcome(answer.status, answer.body, write=write)
+        try:
+            result = msgspec.json.decode(answer.body, type=Result)
+            if not result.code:
+                return msgspec.json.decode(result.data, type=kind)
+        except msgspec.DecodeError as error:
+            raise (Indefinite if write else Definite)(f"malformed answer: {error}") from None
+        raise outcome(answer.status, answer.body, write=write)
+
+    def close(self) -> None:
+        """Drop every connection that is not in use; safe to call twice."""
+        self._links.close()
+
+
+def _target(path: str, form: Mapping[str, str]) -> str:
+    return f"/nacos{path}?{urlencode(form)}"
+
+
+class State(NamedTuple):
+    """What a server says: the address of the leader that it knows, in which term, and which Nacos it is."""
+
+    leader: str | None
+    term: int
+    version: str
+
+
+async def state_of(server: Server, deadline_ns: int) -> State:
+    """Ask a server. Raises Definite if it does not say."""
+    try:
+        told = (await server.get(_SELF, {}, _Member, deadline_ns)).extend_info
+    except Indefinite as error:
+        raise Definite(str(error)) from None
+    group = told.raft_meta_data.meta_data_map.get(RAFT_GROUP, _Group())
+    leader = group.leader.rpartition(":")[0] if group.leader else None
+    return State(leader or None, group.term or 0, told.version)
+
+
+async def not_serving(server: Server, deadline_ns: int) -> str | None:
+    """Why a server does not serve yet; None if it says that its configuration and its naming do."""
+    try:
+        await server.get(_READY, {}, str, deadline_ns)
+    except (Definite, Indefinite) as error:
+        return str(error)
+    return None
+
+
+class Servers:
+    """Every server, by name. Implements ``cluster.systems._shared.routing.RouteSource``."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self.links = {node.name: Server(node.address) for node in view.nodes}
+        self.names = {node.address: node.name for node in view.nodes}
+
+    async def ask(self, deadline_ns: int) -> Route | None:
+        """The leader of the newest term that anybody knows; None if nobody answers."""
+        asked = [state_of(server, deadline_ns) for server in self.links.values()]
+        states: list[Any] = await asyncio.gather(*asked, return_exceptions=True)
+        heard = []
+        for state in states:
+            if isinstance(state, State):
+                heard.append(state)
+            elif not isinstance(state, Definite):
+                raise state
+        if not heard:
+            return None
+        newest = max((state for state in heard if state.leader), key=lambda state: state.term, default=None)
+        leader = None if newest is None else self.names.get(newest.leader or "")
+        return route_over([(leader, self.links)])
+
+    def close(self) -> None:
+        """Drop every connection; safe to call twice."""
+        for server in self.links.values():
+            server.close()
