@@ -1,4 +1,4 @@
-"""One logical client: a register is a configuration, published and read by HTTP.
+"""One logical client: a register is a configuration, published and read by HTTP; instances are leases and sets.
 
 A confirmed read asks for the configuration as the console does: the server asks the leader of its Raft group how far
 the log is, and reads its database once it has all that. A local read is what clients of Nacos get: the copy that a
@@ -15,13 +15,15 @@ from chaos.core.client import Definite, Indefinite, Received
 from chaos.core.op import Invocation
 from chaos.models.coordination import lease
 from chaos.models.objects import register
+from chaos.models.objects import set as set_model
 from chaos.models.objects.answers import Found
 from cluster.system import ClusterView
 from cluster.systems._shared.client import RoutedClient
 from cluster.systems.nacos.instances import Instances
 from cluster.systems.nacos.outcomes import NOT_FOUND
+from cluster.systems.nacos.persistent import Sets
 from cluster.systems.nacos.servers import Server, Servers
-from cluster.systems.nacos.settings import CONFIRMED, LOOK_AFTER, READS
+from cluster.systems.nacos.settings import CONFIRMED, LOOK_AFTER, NAMESPACE, NAMING_API, READS
 
 CONFIG: Final = "/v3/admin/cs/config"
 COPY: Final = "/v3/client/cs/config"
@@ -40,16 +42,21 @@ class NacosClient(RoutedClient[Server]):
     def __init__(self, view: ClusterView, number: int, clients: int, seed: int) -> None:
         servers = Servers(view)
         super().__init__(view, number, clients, seed, servers.links, servers, "the servers")
-        self._mark = view.mark
+        self._mark, self._namespace = view.mark, view.settings[NAMESPACE]
         self._path = CONFIG if view.settings[READS] == CONFIRMED else COPY
-        self._instances = Instances(view.mark, int(view.settings[LOOK_AFTER]))
+        look_after_ms = int(view.settings[LOOK_AFTER])
+        self._instances = Instances(view.mark, look_after_ms, view.settings[NAMING_API])
+        self._sets = Sets(view.mark, look_after_ms)
 
     async def _perform(self, op: Invocation, node: str, deadline_ns: int, received: Received) -> None:
         server = self._links[node]
         if isinstance(op.f, lease.F):
             received.result = await self._instances.perform(server, op, deadline_ns)
             return
-        which = register_at(self._mark, op.key)
+        if isinstance(op.f, set_model.F):
+            received.result = await self._sets.perform(server, op, deadline_ns)
+            return
+        which = register_at(self._mark, op.key, self._namespace)
         if op.f is register.F.READ:
             received.result = await self._read(server, which, deadline_ns)
             return
@@ -69,9 +76,9 @@ class NacosClient(RoutedClient[Server]):
             return Found(None)
 
 
-def register_at(mark: str, key: int) -> dict[str, str]:
+def register_at(mark: str, key: int, namespace: str) -> dict[str, str]:
     """The configuration that is a register of a run. Pure."""
-    return {"dataId": f"{mark}.{key}", "groupName": _CONFIG_GROUP}
+    return {"dataId": f"{mark}.{key}", "groupName": _CONFIG_GROUP, "namespaceId": namespace}
 
 
 async def publish(server: Server, which: dict[str, str], content: str, deadline_ns: int, header: str = "") -> None:

@@ -12,7 +12,7 @@ from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
 from cluster.systems.nacos.programs import WHOLE
 from cluster.systems.nacos.servers import PORT
-from cluster.systems.nacos.settings import ELECTION
+from cluster.systems.nacos.settings import ELECTION, EXPIRES
 
 MAIN: Final = "NacosNode"
 _COMPILER: Final = "org.eclipse.jdt.internal.compiler.batch.Main"
@@ -22,7 +22,7 @@ _START: Final = (
     f'{_COMPILER} -17 -nowarn -proc:none -cp "$(echo "$lib"/*.jar | tr " " :)" -d compiled {MAIN}.java && '
     f'mv compiled classes; }} || exit 1; exec java "$@" -cp "classes:$lib/*" {MAIN}'
 )
-_LOGS: Final = ("nacos", "alipay-jraft", "naming-server", "protocol-distro")
+_LOGS: Final = ("nacos", "alipay-jraft", "protocol-raft", "naming-server", "protocol-distro")
 _JVM: Final = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
@@ -49,11 +49,12 @@ _PROPERTIES: Final = {
     "nacos.istio.mcp.server.enabled": "false",
     "management.elastic.metrics.export.enabled": "false",
     "management.influx.metrics.export.enabled": "false",
+    "logging.level.com.alibaba.nacos.core.protocol.raft": "INFO",
     "server.tomcat.max-keep-alive-requests": "-1",
     "db.pool.config.connectionTimeout": "120000",
 }
-"""The last two: a server closes a connection after a hundred requests otherwise, and ends where a busy machine keeps
-its database waiting."""
+"""The last three: a server writes each entry of Raft to a log otherwise, closes a connection after a hundred requests,
+and ends where a busy machine keeps its database waiting."""
 
 
 def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:
@@ -63,6 +64,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         "server.address": node.address,
         "server.tomcat.basedir": f"file:{home}",
         ELECTION: view.settings[ELECTION],
+        EXPIRES: view.settings[EXPIRES],
     }
     places = (
         f"-Dnacos.home={home}",

@@ -1,4 +1,4 @@
-"""The servers asked about themselves: who leads the Raft group of the configuration, and in which term."""
+"""The servers asked about themselves: who leads each Raft group, in which term, and which settings are in effect."""
 
 import asyncio
 from typing import Final
@@ -7,12 +7,13 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim, Note, Observation
-from chaos.core.runinfo import NodeInfo, Subject
+from chaos.core.runinfo import NodeInfo
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems.nacos.client import CONFIG, NOTHING, publish, register_at
-from cluster.systems.nacos.servers import Server, Servers, not_serving, state_of
-from cluster.systems.nacos.settings import GROUP
+from cluster.systems.nacos.persistent import make, set_at, unmake
+from cluster.systems.nacos.servers import Server, Servers, not_serving, settings_of, state_of
+from cluster.systems.nacos.settings import GROUP, NAMESPACE, subjects
 
 _TIMEOUT_S: Final = 10.0
 _READY_TIMEOUT_S: Final = 2.0
@@ -24,27 +25,42 @@ class NacosProbe(Probe):
     def __init__(self, view: ClusterView) -> None:
         self._view = view
         self._servers = Servers(view)
-        self._subjects = (Subject(name=GROUP, nodes=tuple(node.name for node in view.nodes), epoch_word="term"),)
+        self._subjects = subjects(tuple(node.name for node in view.nodes))
 
     async def prepare(self) -> None:
-        """Let every register hold something. Raises DeployError if refused."""
+        """Let every register hold something, and make the services of sets. Raises DeployError if refused."""
         server = next(iter(self._servers.links.values()))
         for key in range(self._view.keys):
             try:
-                await publish(server, register_at(self._view.mark, key), NOTHING, _soon(_TIMEOUT_S))
+                await publish(server, self._register(key), NOTHING, _soon(_TIMEOUT_S))
+                await make(server, set_at(self._view.mark, key), _soon(_TIMEOUT_S))
             except (Definite, Indefinite) as error:
-                raise DeployError(f"register {key} cannot be made: {error}") from None
+                raise DeployError(f"the configuration or the service {key} cannot be made: {error}") from None
 
-    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:  # noqa: ARG002 - none is told
-        """Ask every server for its version; Nacos tells no setting that is used here. Raises DeployError."""
-        versions = set()
+    def _register(self, key: int) -> dict[str, str]:
+        return register_at(self._view.mark, key, self._view.settings[NAMESPACE])
+
+    async def confirm(self, asked: frozenset[str] | None = None) -> Confirmed:
+        """Compare the settings that every server has in effect with those of the run.
+
+        Raises:
+            DeployError: one is not in effect, or a server does not say.
+        """
+        versions, proven = set(), dict[str, str]()
         for name, server in self._servers.links.items():
             try:
                 versions.add((await state_of(server, _soon(_TIMEOUT_S))).version)
-            except Definite as error:
-                raise DeployError(f"{name} does not say its version: {error}") from None
-        text = f"nacos {', '.join(sorted(versions))} on {len(self._view.nodes)} nodes; servers tell no settings"
-        return Confirmed(notes=(Note(time_ns=now_ns(), name="settings-in-effect", text=text),))
+                shown = await settings_of(server, _soon(_TIMEOUT_S))
+            except (Definite, Indefinite) as error:
+                raise DeployError(f"{name} does not say its settings in effect: {error}") from None
+            for key, found in shown.items():
+                wanted = self._view.settings[key]
+                if found != wanted and (asked is None or key in asked):
+                    raise DeployError(f"settings are not in effect: {name}: {key} is {found} instead of {wanted}")
+            proven = shown
+        which = ", ".join(sorted(versions))
+        text = f"nacos {which}; {len(proven)} settings proven to be in effect on {len(self._view.nodes)} nodes"
+        return Confirmed(notes=(Note(time_ns=now_ns(), name="settings-in-effect", text=text),), settings=proven)
 
     async def readiness(self) -> str | None:
         """None when every server serves, and all know the same leader."""
@@ -63,14 +79,17 @@ class NacosProbe(Probe):
             state = await state_of(self._servers.links[node.name], asked_ns + int(timeout_s * NS_PER_S))
         except Definite as error:
             return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=False, error=str(error))
-        leader = self._servers.names.get(state.leader or "")
-        claim = Claim(subject=GROUP, leader=leader, epoch=state.term if leader is not None else None)
-        role = "leader" if leader == node.name else "follower"
-        return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True, role=role, claims=(claim,))
+        leaders = {subject: self._servers.names.get(one.address or "") for subject, one in state.leaders.items()}
+        claims = tuple(
+            Claim(subject=subject, leader=leader, epoch=None if leader is None else state.leaders[subject].term)
+            for subject, leader in leaders.items()
+        )
+        role = "leader" if leaders[GROUP] == node.name else "follower"
+        return Observation(time_ns=now_ns(), asked_ns=asked_ns, node=node.name, alive=True, role=role, claims=claims)
 
     async def remove(self) -> Removal:
-        """Remove the run's configurations; its instances end by themselves."""
-        what = f"configurations {self._view.mark}.*"
+        """Remove the run's configurations and services; ephemeral instances end by themselves."""
+        what = f"configurations and services {self._view.mark}.*"
         why = "there is no server"
         for server in self._servers.links.values():
             try:
@@ -81,10 +100,10 @@ class NacosProbe(Probe):
         return Removal(left=(f"{what}: {why}",))
 
     async def _remove(self, server: Server) -> None:
-        """Remove all of the run's configurations. Raises Definite or Indefinite."""
+        """Remove all of the run's configurations and services. Raises Definite or Indefinite."""
         for key in range(self._view.keys):
-            which = register_at(self._view.mark, key)
-            await server.change(CONFIG, which, bool, _soon(_TIMEOUT_S), method="DELETE")
+            await server.change(CONFIG, self._register(key), bool, _soon(_TIMEOUT_S), method="DELETE")
+            await unmake(server, set_at(self._view.mark, key), _soon(_TIMEOUT_S))
 
     async def close(self) -> None:
         """Release all connections; safe to call twice."""

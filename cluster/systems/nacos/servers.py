@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
@@ -14,11 +15,14 @@ from cluster.systems._shared.http import OK, Answer, Http, Request
 from cluster.systems._shared.pool import Pool
 from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.nacos.outcomes import outcome
+from cluster.systems.nacos.settings import ELECTION, GROUP, NAMING
 
 PORT: Final = 8848
-RAFT_GROUP: Final = "nacos_config"
-"""The Raft group that keeps the configuration."""
+RAFT_GROUPS: Final = MappingProxyType({GROUP: "nacos_config", NAMING: "naming_persistent_service_v2"})
+"""By subject, what Nacos calls its Raft group."""
 _SELF: Final = "/v3/admin/core/cluster/node/self"
+_STATE: Final = "/v3/admin/core/state"
+_ELECTION: Final = ELECTION.rpartition(".")[2]
 _READY: Final = "/v3/admin/core/state/readiness"
 _END_OF_LINE: Final = b"\r\n"
 
@@ -58,9 +62,10 @@ class Result(msgspec.Struct):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class _Group(msgspec.Struct):
+class _Group(msgspec.Struct, rename="camel"):
     leader: str | None = None
     term: int | None = None
+    raft_group_member: list[str] = []
 
 
 class _Groups(msgspec.Struct, rename="camel"):
@@ -110,6 +115,14 @@ class Server:
             Request(_target(path, form), method=method), kind, deadline_ns, write=True, header=header
         )
 
+    async def change_v1(self, path: str, form: Mapping[str, str], deadline_ns: int, *, method: str) -> bytes:
+        """One request of Nacos 1's API that changes something: what it says. Raises as ``_call``."""
+        answer = await self._links.ask(Call(Request(_target(path, form), method=method)), deadline_ns)
+        if answer.status != OK:
+            self._links.close()
+            raise outcome(answer.status, answer.body, write=True)
+        return answer.body
+
     async def _call(
         self, request: Request, kind: type[DataT], deadline_ns: int, *, write: bool, header: str = ""
     ) -> DataT:
@@ -139,11 +152,18 @@ def _target(path: str, form: Mapping[str, str]) -> str:
     return f"/nacos{path}?{urlencode(form)}"
 
 
-class State(NamedTuple):
-    """What a server says: the address of the leader that it knows, in which term, and which Nacos it is."""
+class Leader(NamedTuple):
+    """What a server says of a Raft group: the address of the leader that it knows, in which term, and of how many."""
 
-    leader: str | None
+    address: str | None
     term: int
+    servers: int
+
+
+class State(NamedTuple):
+    """What a server says: of each Raft group, by subject, and which Nacos it is."""
+
+    leaders: Mapping[str, Leader]
     version: str
 
 
@@ -153,9 +173,21 @@ async def state_of(server: Server, deadline_ns: int) -> State:
         told = (await server.get(_SELF, {}, _Member, deadline_ns)).extend_info
     except Indefinite as error:
         raise Definite(str(error)) from None
-    group = told.raft_meta_data.meta_data_map.get(RAFT_GROUP, _Group())
-    leader = group.leader.rpartition(":")[0] if group.leader else None
-    return State(leader or None, group.term or 0, told.version)
+    groups = told.raft_meta_data.meta_data_map
+    leaders = {subject: _leader(groups.get(name, _Group())) for subject, name in RAFT_GROUPS.items()}
+    return State(leaders, told.version)
+
+
+def _leader(group: _Group) -> Leader:
+    address = group.leader.rpartition(":")[0] if group.leader else None
+    return Leader(address or None, group.term or 0, len(group.raft_group_member))
+
+
+async def settings_of(server: Server, deadline_ns: int) -> dict[str, str]:
+    """The settings as a server has them in effect. Raises Definite or Indefinite if it does not say."""
+    told = await server.get(_STATE, {}, dict[str, str | None], deadline_ns)
+    state = await state_of(server, deadline_ns)
+    return {"cluster.nodes": str(state.leaders[GROUP].servers), ELECTION: told.get(_ELECTION) or "not told"}
 
 
 async def not_serving(server: Server, deadline_ns: int) -> str | None:
@@ -186,8 +218,9 @@ class Servers:
                 raise state
         if not heard:
             return None
-        newest = max((state for state in heard if state.leader), key=lambda state: state.term, default=None)
-        leader = None if newest is None else self.names.get(newest.leader or "")
+        leaders = [state.leaders[GROUP] for state in heard]
+        newest = max((one for one in leaders if one.address), key=lambda one: one.term, default=None)
+        leader = None if newest is None else self.names.get(newest.address or "")
         return route_over([(leader, self.links)])
 
     def close(self) -> None:

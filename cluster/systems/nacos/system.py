@@ -9,6 +9,7 @@ from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.coordination import lease
 from chaos.models.objects import register
+from chaos.models.objects import set as set_model
 from cluster.host import NodeSpec
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
@@ -16,9 +17,11 @@ from cluster.systems._shared.of_jars import Jars, OfJars
 from cluster.systems.nacos import launch as launch_of
 from cluster.systems.nacos import programs
 from cluster.systems.nacos import settings as settings_of
-from cluster.systems.nacos.settings import GROUP, ROLE
+from cluster.systems.nacos.settings import ROLE
 
-_WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType({register.MODEL: register.F, lease.MODEL: lease.F})
+_WORDS: Final[Mapping[str, type[Word]]] = MappingProxyType(
+    {register.MODEL: register.F, lease.MODEL: lease.F, set_model.MODEL: set_model.F}
+)
 
 
 class Nacos(OfJars):
@@ -45,8 +48,8 @@ class Nacos(OfJars):
         return tuple(NodeSpec(name=name, role=ROLE, programs=("java",)) for name in settings_of.nodes_of(settings))
 
     def subjects(self, settings: Mapping[str, str], keys: int) -> tuple[Subject, ...]:  # noqa: ARG002 - one group
-        """The one group, which serves every key."""
-        return (Subject(name=GROUP, nodes=settings_of.nodes_of(settings), epoch_word="term"),)
+        """See ``settings.subjects``."""
+        return settings_of.subjects(settings_of.nodes_of(settings))
 
     def promises(self, settings: Mapping[str, str]) -> Promises:
         """See ``settings.promises``."""
@@ -69,7 +72,7 @@ class Nacos(OfJars):
         return NacosClient(view, number, clients, seed)
 
     def operations(self, model: str, settings: Mapping[str, str]) -> frozenset[Word]:  # noqa: ARG002 - under all
-        """All words of registers and leases."""
+        """All words of registers, leases and sets."""
         return frozenset(_WORDS.get(model, ()))
 
     def pinned(self, settings: Mapping[str, str], clients: int) -> Sequence[bool]:
