@@ -9,9 +9,13 @@ from cluster.systems.nacos.servers import Server
 
 SELF = "/v3/admin/core/cluster/node/self"
 READY = "/v3/admin/core/state/readiness"
+STATE = "/v3/admin/core/state"
 CONFIG = "/v3/admin/cs/config"
 COPY = "/v3/client/cs/config"
 INSTANCE = "/v3/client/ns/instance"
+OLD_INSTANCE = "/v1/ns/instance"
+SERVICE = "/v3/admin/ns/service"
+CLUSTER = "/v3/admin/ns/cluster"
 
 
 def said(data, code=0):
@@ -19,12 +23,20 @@ def said(data, code=0):
     return msgspec.json.encode({"code": code, "message": "success", "data": data})
 
 
-def member(leader="198.18.0.10:7848", term=3):
-    """What a server says of itself, with the leader of the Raft group of the configuration as it knows it."""
-    group = {"leader": leader, "raftGroupMember": ["198.18.0.10:7848"], "term": term}
-    groups = {"nacos_config": group, "naming_persistent_service": {"leader": "198.18.0.12:7848", "term": 9}}
+def member(leader="198.18.0.10:7848", term=3, naming="198.18.0.12:7848"):
+    """What a server says of itself, with the leader of each Raft group as it knows it; that of naming is of term 9."""
+    servers = [f"198.18.0.{number}:7848" for number in (10, 11, 12)]
+    group = {"leader": leader, "raftGroupMember": servers, "term": term}
+    others = {"naming_persistent_service": {"leader": "198.18.0.11:7848", "term": 7}}
+    kept = {"leader": naming, "raftGroupMember": servers, "term": 9}
+    groups = {"nacos_config": group, "naming_persistent_service_v2": kept, **others}
     extended = {"raftPort": "7848", "version": "3.1.0", "raftMetaData": {"metaDataMap": groups}}
     return said({"ip": "198.18.0.10", "port": 8848, "state": "UP", "extendInfo": extended})
+
+
+def state(**shown):
+    """What a server says of its settings."""
+    return said({"election_timeout_ms": "5000", "startup_mode": "cluster", "function_mode": None, **shown})
 
 
 class FakeServer(LoopbackServer):
@@ -36,7 +48,7 @@ class FakeServer(LoopbackServer):
     """
 
     def __init__(self, answers=()):
-        self.answers = {("GET", SELF): member(), ("GET", READY): said("ok"), **dict(answers)}
+        self.answers = {("GET", SELF): member(), ("GET", STATE): state(), ("GET", READY): said("ok"), **dict(answers)}
         self.asked = []
         self.compared = []
 

@@ -15,7 +15,7 @@ from cluster.systems.nacos.client import NacosClient
 from cluster.systems.nacos.system import Nacos
 
 MARK = view_of(Nacos()).mark
-WHICH = {"dataId": f"{MARK}.3", "groupName": "chaos"}
+WHICH = {"dataId": f"{MARK}.3", "groupName": "chaos", "namespaceId": "chaos"}
 FORM = {**WHICH, "content": "4", "type": "text"}
 POST, GET, OLD = ("POST", CONFIG), ("GET", CONFIG), ("GET", COPY)
 ABSENT = (404, said(None, 20004))
@@ -107,6 +107,11 @@ def test_a_compare_and_set_names_what_must_be_there(answer, out):
 )
 def test_a_read_asks_for_the_configuration(reads, asks, answer, out):
     assert run([READ], {asks: answer}, client__reads=reads) == ([out], [(*asks, WHICH)])
+
+
+def test_registers_may_be_in_the_namespace_of_everybody():
+    public = {**WHICH, "namespaceId": "public"}
+    assert run([READ], {GET: said({"content": "-"})}, client__namespace="public")[1] == [(*GET, public)]
 
 
 @pytest.mark.parametrize(("before", "one", "asks"), [(READ, WRITE, POST), (READ, CAS, POST), (WRITE, READ, GET)])

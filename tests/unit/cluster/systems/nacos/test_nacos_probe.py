@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from nacos_server import CONFIG, READY, SELF, FakeServer, member, said
+from nacos_server import CLUSTER, CONFIG, INSTANCE, READY, SELF, SERVICE, STATE, FakeServer, member, said, state
 from system_view import view_of
 
 from chaos.core.clock import NS_PER_S, now_ns
@@ -14,8 +14,11 @@ from cluster.systems.nacos.servers import Servers
 from cluster.systems.nacos.system import Nacos
 
 VIEW = view_of(Nacos())
+ELECTION = "nacos.core.protocol.raft.data.election_timeout_ms"
 FIRST, SECOND = "198.18.0.10:7848", "198.18.0.11:7848"
 STARTING = (503, b"<html>")
+KEPT = Claim(subject="naming", leader="n3", epoch=9)
+NOBODY = Claim(subject="naming", leader=None, epoch=None)
 
 
 def asked(bodies, ask):
@@ -44,25 +47,25 @@ def asked_of(fakes, ask):
 
 
 @pytest.mark.parametrize(
-    ("body", "alive", "role", "claim"),
+    ("body", "alive", "role", "claims"),
     [
-        (member(FIRST, 3), True, "leader", Claim(subject="nacos", leader="n1", epoch=3)),
-        (member(SECOND, 4), True, "follower", Claim(subject="nacos", leader="n2", epoch=4)),
-        (member(None, 4), True, "follower", Claim(subject="nacos", leader=None, epoch=None)),
-        (member("10.0.0.1:7848", 4), True, "follower", Claim(subject="nacos", leader=None, epoch=None)),
-        (said({"extendInfo": {}}), True, "follower", Claim(subject="nacos", leader=None, epoch=None)),
-        (STARTING, False, "", None),
-        (b"<html>", False, "", None),
-        (StopIteration, False, "", None),
+        (member(FIRST, 3), True, "leader", (Claim(subject="nacos", leader="n1", epoch=3), KEPT)),
+        (member(SECOND, 4), True, "follower", (Claim(subject="nacos", leader="n2", epoch=4), KEPT)),
+        (member(None, 4), True, "follower", (Claim(subject="nacos", leader=None, epoch=None), KEPT)),
+        (member("10.0.0.1:7848", 4), True, "follower", (Claim(subject="nacos", leader=None, epoch=None), KEPT)),
+        (said({"extendInfo": {}}), True, "follower", (Claim(subject="nacos", leader=None, epoch=None), NOBODY)),
+        (STARTING, False, "", ()),
+        (b"<html>", False, "", ()),
+        (StopIteration, False, "", ()),
     ],
     ids=["leads", "follows", "nobody", "a stranger", "no group yet", "starting", "no json", "closed"],
 )
-def test_a_server_names_the_leader_of_its_term(body, alive, role, claim):
+def test_a_server_names_the_leaders_of_its_terms(body, alive, role, claims):
     async def ask(probe, _):
         return await probe.observe(VIEW.nodes[0], 5)
 
     seen = asked([body] * 3, ask)
-    assert (seen.alive, seen.role or "", seen.claims or ()) == (alive, role, (claim,) if claim else ())
+    assert (seen.alive, seen.role or "", tuple(seen.claims or ())) == (alive, role, claims)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +96,7 @@ def test_without_an_answer_there_is_no_route():
         ([member(FIRST, 3)] * 3, True),
         ([member(FIRST, 3), member(FIRST, 3), STARTING], False),
         ([member(None, 3)] * 3, False),
+        ([member(naming=None)] * 3, False),
     ],
 )
 def test_a_cluster_is_ready_when_all_know_one_leader(bodies, ready):
@@ -102,14 +106,42 @@ def test_a_cluster_is_ready_when_all_know_one_leader(bodies, ready):
     assert (asked(bodies, ask) is None) == ready
 
 
-def test_the_version_is_told_and_no_setting():
-    async def ask(probe, _):
-        return await probe.confirm()
+async def confirmed(probe, _):
+    return await probe.confirm()
 
-    confirmed = asked([member()] * 3, ask)
-    assert [note.text for note in confirmed.notes] == ["nacos 3.1.0 on 3 nodes; servers tell no settings"]
-    with pytest.raises(DeployError, match="n3 does not say its version: status 503, error 0"):
-        asked([member(), member(), STARTING], ask)
+
+def test_settings_are_proven_by_every_server():
+    proven = asked([member()] * 3, confirmed)
+    assert [note.text for note in proven.notes] == ["nacos 3.1.0; 2 settings proven to be in effect on 3 nodes"]
+    assert proven.settings == {"cluster.nodes": "3", ELECTION: "5000"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "said_of"),
+    [
+        (state(election_timeout_ms="6000"), f"not in effect: n2: {ELECTION} is 6000 instead of 5000"),
+        (said({}), f"not in effect: n2: {ELECTION} is not told instead of 5000"),
+        (STARTING, "n2 does not say its settings in effect: status 503, error 0"),
+        (StopIteration, "n2 does not say its settings in effect: "),
+    ],
+)
+def test_a_setting_that_is_not_in_effect_ends_the_deployment(shown, said_of):
+    with pytest.raises(DeployError, match=said_of):
+        asked_of([FakeServer(), FakeServer({("GET", STATE): shown}), FakeServer()], confirmed)
+
+
+def test_a_server_of_another_group_ends_the_deployment():
+    alone = member().replace(b',"198.18.0.12:7848"]', b"]")
+    with pytest.raises(DeployError, match=r"not in effect: n3: cluster\.nodes is 2 instead of 3"):
+        asked([member(), member(), alone], confirmed)
+
+
+def test_only_settings_that_somebody_asked_for_must_be_in_effect():
+    async def ask(probe, _):
+        return await probe.confirm(frozenset())
+
+    fakes = [FakeServer({("GET", STATE): state(election_timeout_ms="6000")}) for _ in range(3)]
+    assert asked_of(fakes, ask).settings == {"cluster.nodes": "3", ELECTION: "6000"}
 
 
 @pytest.mark.parametrize("answer", [STARTING, StopIteration], ids=["starting", "closed"])
@@ -121,32 +153,70 @@ def test_a_cluster_is_not_ready_while_a_server_does_not_serve(answer):
     assert asked_of(fakes, ask).startswith("n2 does not serve: ")
 
 
-def test_every_register_holds_something_before_the_load_and_is_removed_at_the_end():
-    async def ask(probe, _):
-        await probe.prepare()
-        return await probe.remove()
+DONE = {
+    **{(method, CONFIG): said(True) for method in ("POST", "DELETE")},
+    **{(method, SERVICE): said("ok") for method in ("POST", "DELETE")},
+    ("PUT", CLUSTER): said("ok"),
+    ("DELETE", INSTANCE): said("ok"),
+    ("GET", f"{INSTANCE}/list"): said([{"ip": "10.0.0.9", "port": 1}]),
+}
 
-    fakes = [FakeServer({("POST", CONFIG): said(True), ("DELETE", CONFIG): said(True)}) for _ in range(3)]
-    assert asked_of(fakes, ask).removed == (f"configurations {VIEW.mark}.*",)
-    registers = [{"dataId": f"{VIEW.mark}.{key}", "groupName": "chaos"} for key in range(VIEW.keys)]
-    made = [("POST", CONFIG, {**one, "content": "-", "type": "text"}) for one in registers]
-    assert fakes[0].asked == [*made, *(("DELETE", CONFIG, one) for one in registers)]
+
+async def prepared(probe, _):
+    await probe.prepare()
+
+
+async def removed(probe, _):
+    return await probe.remove()
+
+
+def registers():
+    return [{"dataId": f"{VIEW.mark}.{key}", "groupName": "chaos", "namespaceId": "chaos"} for key in range(VIEW.keys)]
+
+
+def sets():
+    return [{"serviceName": f"{VIEW.mark}.set.{key}", "groupName": "chaos"} for key in range(VIEW.keys)]
+
+
+def test_every_register_holds_something_before_the_load_and_no_set_is_checked_for_health():
+    fakes = [FakeServer(DONE) for _ in range(3)]
+    asked_of(fakes, prepared)
+    unchecked = {"clusterName": "DEFAULT", "checkPort": "80", "useInstancePort4Check": "false"}
+    assert fakes[0].asked == [
+        one
+        for config, service in zip(registers(), sets(), strict=True)
+        for one in (
+            ("POST", CONFIG, {**config, "content": "-", "type": "text"}),
+            ("POST", SERVICE, {**service, "ephemeral": "false"}),
+            ("PUT", CLUSTER, {**service, **unchecked, "healthChecker": '{"type":"NONE"}'}),
+        )
+    ]
     assert fakes[1].asked == fakes[2].asked == []
 
 
-def test_a_register_that_cannot_be_made_is_told():
-    async def ask(probe, _):
-        await probe.prepare()
+def test_what_a_run_made_is_removed_at_the_end():
+    fakes = [FakeServer(DONE) for _ in range(3)]
+    assert asked_of(fakes, removed).removed == (f"configurations and services {VIEW.mark}.*",)
+    assert fakes[0].asked == [
+        one
+        for config, service in zip(registers(), sets(), strict=True)
+        for one in (
+            ("DELETE", CONFIG, config),
+            ("GET", f"{INSTANCE}/list", service),
+            ("DELETE", INSTANCE, {**service, "ip": "10.0.0.9", "port": "1", "ephemeral": "false"}),
+            ("DELETE", SERVICE, service),
+        )
+    ]
 
+
+@pytest.mark.parametrize("refuses", [("POST", CONFIG), ("POST", SERVICE), ("PUT", CLUSTER)])
+def test_what_cannot_be_made_is_told(refuses):
     refused = (500, said("no leader", 30000))
-    with pytest.raises(DeployError, match="register 0 cannot be made: server error"):
-        asked_of([FakeServer({("POST", CONFIG): refused}) for _ in range(3)], ask)
+    with pytest.raises(DeployError, match="the configuration or the service 0 cannot be made: server error"):
+        asked_of([FakeServer({**DONE, refuses: refused}) for _ in range(3)], prepared)
 
 
 def test_what_no_server_removes_is_left():
-    async def ask(probe, _):
-        return await probe.remove()
-
     refused = (500, said("no leader", 30000))
-    left = asked_of([FakeServer({("DELETE", CONFIG): refused}) for _ in range(3)], ask).left
-    assert left == (f"configurations {VIEW.mark}.*: server error",)
+    left = asked_of([FakeServer({**DONE, ("DELETE", CONFIG): refused}) for _ in range(3)], removed).left
+    assert left == (f"configurations and services {VIEW.mark}.*: server error",)

@@ -12,11 +12,13 @@ from chaos.core.errors import UsageError
 from chaos.core.op import Type
 from chaos.models.coordination import lease
 from chaos.models.objects import register
+from chaos.models.objects import set as set_model
 from cluster.systems.nacos import outcomes, programs
 from cluster.systems.nacos.settings import HELP
 from cluster.systems.nacos.system import Nacos
 
 ELECTION = "nacos.core.protocol.raft.data.election_timeout_ms"
+EXPIRES = "nacos.naming.client.expired.time"
 
 
 @pytest.mark.parametrize(
@@ -27,9 +29,12 @@ ELECTION = "nacos.core.protocol.raft.data.election_timeout_ms"
         ({"cluster.nodes": "4"}, "--set cluster.nodes=4: one of 3, 5"),
         ({"client.reads": "no"}, "--set client.reads=no: one of confirmed, local"),
         ({"client.routing": "all"}, "--set client.routing=all: one of follow, pinned, mixed"),
-        ({ELECTION: "499"}, f"--set {ELECTION}=499: a whole number from 500 to 60000"),
+        ({ELECTION: "4999"}, f"--set {ELECTION}=4999: a whole number from 5000 to 60000"),
+        ({EXPIRES: "9999"}, f"--set {EXPIRES}=9999: a whole number from 10000 to 600000"),
+        ({"client.naming": "v2"}, "--set client.naming=v2: one of v1, v3"),
+        ({"client.namespace": "x"}, "--set client.namespace=x: one of chaos, public"),
         ({"client.lookAfter": "60001"}, "--set client.lookAfter=60001: a whole number from 0 to 60000"),
-        ({ELECTION: "x"}, f"--set {ELECTION}=x: a whole number from 500 to 60000"),
+        ({ELECTION: "x"}, f"--set {ELECTION}=x: a whole number from 5000 to 60000"),
     ],
 )
 def test_a_bad_setting_is_refused_in_a_line(settings, said):
@@ -38,21 +43,27 @@ def test_a_bad_setting_is_refused_in_a_line(settings, said):
 
 
 @pytest.mark.parametrize("many", ["3", "5"])
-def test_three_servers_or_five_are_one_group(many):
+def test_three_servers_or_five_keep_two_groups(many):
     system = Nacos()
     resolved = system.resolve({"cluster.nodes": many})
     assert set(resolved) == set(HELP)
     names = tuple(spec.name for spec in system.topology(resolved))
-    (one,) = system.subjects(resolved, 8)
-    assert (len(names), one.name, one.nodes, one.keys) == (int(many), "nacos", names, None)
+    one, other = system.subjects(resolved, 8)
+    assert (len(names), one.name, one.kind, one.nodes, one.keys) == (int(many), "nacos", "replica", names, None)
+    assert (other.name, other.kind, other.nodes, other.keys) == ("naming", "other", names, ())
 
 
 def test_a_server_and_its_files():
-    view = view_of(Nacos(), **{ELECTION.replace(".", "__"): "3000"})
+    view = view_of(Nacos(), **{ELECTION.replace(".", "__"): "6000"})
     made = Nacos().launch(view.nodes[1], "/home/x", "/art", view)
     assert made.files["conf/cluster.conf"] == b"198.18.0.10:8848\n198.18.0.11:8848\n198.18.0.12:8848\n"
     lines = set(made.files["conf/application.properties"].decode().splitlines())
-    assert {"server.address=198.18.0.11", f"{ELECTION}=3000", "nacos.server.main.port=8848"} <= lines
+    assert {
+        "server.address=198.18.0.11",
+        f"{ELECTION}=6000",
+        f"{EXPIRES}=20000",
+        "nacos.server.main.port=8848",
+    } <= lines
     assert {"-Dnacos.home=/home/x", "-Dnacos.server.ip=198.18.0.11", "-DembeddedStorage=true"} <= set(made.argv)
     assert made.argv[3:5] == ("sh", "/art")
     assert '-jar "$from/target/nacos-server.jar"; lib=$from/lib' in made.argv[2], "a distribution before jars"
@@ -60,18 +71,24 @@ def test_a_server_and_its_files():
     assert made.data == ("data",)
 
 
-def test_registers_and_leases_are_known():
+def test_registers_leases_and_sets_are_known():
     system = Nacos()
     assert system.operations("register", {}) == set(register.F)
     assert system.operations("lease", {}) == set(lease.F)
-    assert system.operations("set", {}) == frozenset()
+    assert system.operations("set", {}) == set(set_model.F)
+    assert system.operations("counter", {}) == frozenset()
     assert list(system.pinned({"client.routing": "mixed"}, 8)) == [False] * 5 + [True] * 3
 
 
 def test_what_is_promised():
     system = Nacos()
-    promised = system.promises(system.resolve({ELECTION: "5000"}))
-    assert (promised.recovers_within_s, promised.allowed) == (75.0, {})
+    promised = system.promises(system.resolve({ELECTION: "6000"}))
+    assert (promised.recovers_within_s, promised.rejoins_within_s, set(promised.allowed)) == (
+        78.0,
+        78.0,
+        {"stale-read"},
+    )
+    assert system.promises(system.resolve({})).recovers_within_s == 75.0
 
 
 def test_one_version_can_be_had():
