@@ -10,10 +10,11 @@ from chaos.core.events import Claim, Note, Observation
 from chaos.core.runinfo import NodeInfo
 from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
+from cluster.systems._shared.weakest_promise import least
 from cluster.systems.nacos.client import CONFIG, NOTHING, publish, register_at
 from cluster.systems.nacos.persistent import make, set_at, unmake
 from cluster.systems.nacos.servers import Server, Servers, not_serving, settings_of, state_of
-from cluster.systems.nacos.settings import GROUP, NAMESPACE, subjects
+from cluster.systems.nacos.settings import GROUP, NAMESPACE, promises, subjects
 
 _TIMEOUT_S: Final = 10.0
 _READY_TIMEOUT_S: Final = 2.0
@@ -46,21 +47,28 @@ class NacosProbe(Probe):
         Raises:
             DeployError: one is not in effect, or a server does not say.
         """
-        versions, proven = set(), dict[str, str]()
+        versions: set[str] = set()
+        shown: dict[str, dict[str, str]] = {}
         for name, server in self._servers.links.items():
             try:
-                versions.add((await state_of(server, _soon(_TIMEOUT_S))).version)
-                shown = await settings_of(server, _soon(_TIMEOUT_S))
+                state = await state_of(server, _soon(_TIMEOUT_S))
+                shown[name] = await settings_of(server, state, _soon(_TIMEOUT_S))
             except (Definite, Indefinite) as error:
                 raise DeployError(f"{name} does not say its settings in effect: {error}") from None
-            for key, found in shown.items():
+            versions.add(state.version)
+            for key, found in shown[name].items():
                 wanted = self._view.settings[key]
                 if found != wanted and (asked is None or key in asked):
                     raise DeployError(f"settings are not in effect: {name}: {key} is {found} instead of {wanted}")
-            proven = shown
-        which = ", ".join(sorted(versions))
-        text = f"nacos {which}; {len(proven)} settings proven to be in effect on {len(self._view.nodes)} nodes"
-        return Confirmed(notes=(Note(time_ns=now_ns(), name="settings-in-effect", text=text),), settings=proven)
+        alike = dict(set.intersection(*(set(settings.items()) for settings in shown.values())))
+        text = (
+            f"nacos {', '.join(sorted(versions))}; {len(alike)} settings proven to be in effect on {len(shown)} nodes"
+        )
+        notes = (Note(time_ns=now_ns(), name="settings-in-effect", text=text),)
+        if asked is None:
+            return Confirmed(notes=notes, settings=alike)
+        promised = least(promises({**self._view.settings, **settings}) for settings in shown.values())
+        return Confirmed(notes=notes, settings=alike, promises=promised)
 
     async def readiness(self) -> str | None:
         """None when every server serves, and all know the same leader."""

@@ -183,11 +183,12 @@ def _leader(group: _Group) -> Leader:
     return Leader(address or None, group.term or 0, len(group.raft_group_member))
 
 
-async def settings_of(server: Server, deadline_ns: int) -> dict[str, str]:
-    """The settings as a server has them in effect. Raises Definite or Indefinite if it does not say."""
-    told = await server.get(_STATE, {}, dict[str, str | None], deadline_ns)
-    state = await state_of(server, deadline_ns)
-    return {"cluster.nodes": str(state.leaders[GROUP].servers), ELECTION: told.get(_ELECTION) or "not told"}
+async def settings_of(server: Server, state: State, deadline_ns: int) -> dict[str, str]:
+    """The settings that a server in this state has in effect. Raises Definite or Indefinite if it does not say."""
+    told = (await server.get(_STATE, {}, dict[str, str | None], deadline_ns)).get(_ELECTION)
+    if told is None:
+        raise Definite(f"nothing of {ELECTION}")
+    return {"cluster.nodes": str(state.leaders[GROUP].servers), ELECTION: told}
 
 
 async def not_serving(server: Server, deadline_ns: int) -> str | None:
