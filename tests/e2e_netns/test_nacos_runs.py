@@ -6,21 +6,26 @@ from judged_run import judged_run
 pytestmark = [pytest.mark.e2e, pytest.mark.longer]
 
 
-def run(store, *options):
-    parted = ("--system", "nacos", "--nemesis", "random-partition", "--seed", "3", "--time-limit", "30")
-    return judged_run(store, *parted, *options)
+def parted_run(store, *options):
+    """The verdict, and the one fault, of a run in which servers are parted."""
+    parted = ("--system", "nacos", "--nemesis", "random-partition", "--seed", "3", "--time-limit", "22")
+    code, results, said = judged_run(store, *parted, "--recovery-time", "5", *options)
+    (fault,) = results["faults"]
+    assert fault["proven"], said
+    assert fault["healed"], said
+    return code, results, fault, said
 
 
 def test_the_configuration_is_valid(tmp_path):
-    code, results, said = run(tmp_path, "--workload", "register", "--rate", "20")
+    code, results, _, said = parted_run(tmp_path, "--workload", "register", "--rate", "20")
     assert code == 0, said
-    assert all(fault["proven"] and fault["healed"] for fault in results["faults"])
-    assert results["counts"]["ok"] > 500
+    assert results["counts"]["ok"] > 300
 
 
-def test_instances_whose_beats_were_acknowledged_are_lost(tmp_path):
-    code, results, said = run(tmp_path, "--workload", "lease", "--rate", "100")
+def test_instances_are_lost_whose_beats_were_acknowledged_beyond_the_cut(tmp_path):
+    code, results, fault, said = parted_run(tmp_path, "--workload", "lease", "--rate", "100")
     assert code == 1, said
-    found = results["anomalies"]["lease-lost-early"]
-    assert not found["allowed"]
-    assert found["examples"][0]["ops"], "the beat and the look are shown"
+    lost = results["anomalies"]["lease-lost-early"]
+    assert not lost["allowed"]
+    assert all(example["ops"] for example in lost["examples"]), "the beat and the look are shown"
+    assert min(example["at_ns"] for example in lost["examples"]) > fault["inject_ns"], "none before servers were parted"
