@@ -8,6 +8,8 @@ that reach each other need. Requests of Nacos 1's API are forwarded to the serve
 """
 
 import asyncio
+from collections.abc import Mapping
+from itertools import cycle
 from typing import Final
 
 import msgspec
@@ -29,6 +31,9 @@ _BEAT_EVERY_MS: Final = 500
 """What Nacos is told of how often beats come; it asks that no time-out is shorter."""
 _DONE: Final = b"ok"
 _BEAT_TAKEN: Final = 10200
+_FIRST: Final = 24
+"""So many instances are told before the load: each server answers for some of them."""
+_AGAIN_S: Final = 0.2
 _BITS: Final = 24
 _TEN: Final = 10 << _BITS
 
@@ -101,7 +106,7 @@ async def _beat_v1(server: Server, which: dict[str, str], deadline_ns: int) -> N
         raise outcome(OK, said, write=True)
 
 
-def service_at(mark: str, key: int) -> dict[str, str]:
+def service_at(mark: str, key: int | str) -> dict[str, str]:
     """The service that is a place of a run. Pure."""
     return {"serviceName": f"{mark}.{key}", "groupName": SERVICE_GROUP}
 
@@ -116,6 +121,25 @@ async def listed(server: Server, service: dict[str, str], wait_s: float, deadlin
         return sorted(number_at(host.ip, host.port) for host in hosts)
     except ValueError as error:
         raise Definite(f"malformed answer: {error}") from None
+
+
+async def not_hearing(servers: Mapping[str, Server], mark: str, deadline_ns: int) -> str | None:
+    """Which server does not hear of instances that came to others; None once all do. It leaves no instance.
+
+    The first ones take servers seconds, which looks do not wait. Raises Definite or Indefinite.
+    """
+    service = service_at(mark, "first")
+    which = [{**service, **address_of(number), "ephemeral": "true"} for number in range(_FIRST)]
+    for one, server in zip(which, cycle(servers.values()), strict=False):
+        await _change_v1(server, "POST", one, deadline_ns)
+    for name, server in servers.items():
+        while len(await listed(server, service, 0, deadline_ns)) < _FIRST:
+            if seconds_until(deadline_ns) <= 2 * _AGAIN_S:
+                return name
+            await asyncio.sleep(_AGAIN_S)
+    for one, server in zip(which, cycle(servers.values()), strict=False):
+        await _change_v1(server, "DELETE", one, deadline_ns)
+    return None
 
 
 def address_of(number: int) -> dict[str, str]:

@@ -12,12 +12,14 @@ from cluster.leaders import not_ready
 from cluster.system import ClusterView, Confirmed, Probe, Removal
 from cluster.systems._shared.weakest_promise import least
 from cluster.systems.nacos.client import CONFIG, NOTHING, publish, register_at
+from cluster.systems.nacos.instances import not_hearing
 from cluster.systems.nacos.persistent import make, set_at, unmake
 from cluster.systems.nacos.servers import Server, Servers, not_serving, settings_of, state_of
 from cluster.systems.nacos.settings import GROUP, NAMESPACE, promises, subjects
 
 _TIMEOUT_S: Final = 10.0
 _READY_TIMEOUT_S: Final = 2.0
+_HEARS_WITHIN_S: Final = 30.0
 
 
 class NacosProbe(Probe):
@@ -29,7 +31,11 @@ class NacosProbe(Probe):
         self._subjects = subjects(tuple(node.name for node in view.nodes))
 
     async def prepare(self) -> None:
-        """Let every register hold something, and make the services of sets. Raises DeployError if refused."""
+        """Let every register hold something, make the services of sets, and let servers hear of first instances.
+
+        Raises:
+            DeployError: something was refused, or servers do not hear of instances.
+        """
         server = next(iter(self._servers.links.values()))
         for key in range(self._view.keys):
             try:
@@ -37,6 +43,12 @@ class NacosProbe(Probe):
                 await make(server, set_at(self._view.mark, key), _soon(_TIMEOUT_S))
             except (Definite, Indefinite) as error:
                 raise DeployError(f"the configuration or the service {key} cannot be made: {error}") from None
+        try:
+            deaf = await not_hearing(self._servers.links, self._view.mark, _soon(_HEARS_WITHIN_S))
+        except (Definite, Indefinite) as error:
+            raise DeployError(f"servers cannot be told of instances: {error}") from None
+        if deaf is not None:
+            raise DeployError(f"{deaf} does not hear of instances that came to other servers")
 
     def _register(self, key: int) -> dict[str, str]:
         return register_at(self._view.mark, key, self._view.settings[NAMESPACE])

@@ -3,12 +3,26 @@
 import asyncio
 
 import pytest
-from nacos_server import CLUSTER, CONFIG, INSTANCE, READY, SELF, SERVICE, STATE, FakeServer, member, said, state
+from nacos_server import (
+    CLUSTER,
+    CONFIG,
+    INSTANCE,
+    OLD_INSTANCE,
+    READY,
+    SELF,
+    SERVICE,
+    STATE,
+    FakeServer,
+    member,
+    said,
+    state,
+)
 from system_view import view_of
 
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim
+from cluster.systems.nacos import probe as probe_module
 from cluster.systems.nacos.probe import NacosProbe
 from cluster.systems.nacos.servers import Servers
 from cluster.systems.nacos.system import Nacos
@@ -163,6 +177,14 @@ DONE = {
 }
 
 
+def heard(many=24):
+    """A server that has heard of so many instances."""
+    return {
+        **{(method, OLD_INSTANCE): b"ok" for method in ("POST", "DELETE")},
+        ("GET", f"{INSTANCE}/list"): said([{"ip": f"10.0.0.{number}", "port": 1} for number in range(many)]),
+    }
+
+
 async def prepared(probe, _):
     await probe.prepare()
 
@@ -180,10 +202,11 @@ def sets():
 
 
 def test_every_register_holds_something_before_the_load_and_no_set_is_checked_for_health():
-    fakes = [FakeServer(DONE) for _ in range(3)]
+    fakes = [FakeServer(DONE | heard()) for _ in range(3)]
     asked_of(fakes, prepared)
     unchecked = {"clusterName": "DEFAULT", "checkPort": "80", "useInstancePort4Check": "false"}
-    assert fakes[0].asked == [
+    made = [one for one in fakes[0].asked if one[2].get("serviceName") != f"{VIEW.mark}.first"]
+    assert made == [
         one
         for config, service in zip(registers(), sets(), strict=True)
         for one in (
@@ -192,7 +215,28 @@ def test_every_register_holds_something_before_the_load_and_no_set_is_checked_fo
             ("PUT", CLUSTER, {**service, **unchecked, "healthChecker": '{"type":"NONE"}'}),
         )
     ]
-    assert fakes[1].asked == fakes[2].asked == []
+
+
+def test_every_server_hears_of_first_instances_before_the_load():
+    fakes = [FakeServer(DONE | heard()) for _ in range(3)]
+    asked_of(fakes, prepared)
+    first = [one for fake in fakes for one in fake.asked if one[2].get("serviceName") == f"{VIEW.mark}.first"]
+    told, gone = ({one[2]["ip"] for one in first if one[0] == method} for method in ("POST", "DELETE"))
+    assert told == gone == {f"10.0.0.{number}" for number in range(24)}
+    assert [sum(one[0] == "GET" for one in fake.asked) for fake in fakes] == [1, 1, 1]
+
+
+def test_a_server_that_hears_of_no_instances_ends_the_deployment(monkeypatch):
+    monkeypatch.setattr(probe_module, "_HEARS_WITHIN_S", 1.0)
+    fakes = [FakeServer(DONE | heard(24)), FakeServer(DONE | heard(16)), FakeServer(DONE | heard(24))]
+    with pytest.raises(DeployError, match="n2 does not hear of instances that came to other servers"):
+        asked_of(fakes, prepared)
+
+
+def test_servers_that_cannot_be_told_of_instances_end_the_deployment():
+    refused = {("POST", OLD_INSTANCE): (500, b"caused: no")}
+    with pytest.raises(DeployError, match="servers cannot be told of instances: status 500, error 0"):
+        asked_of([FakeServer(DONE | heard() | refused) for _ in range(3)], prepared)
 
 
 def test_what_a_run_made_is_removed_at_the_end():
