@@ -36,7 +36,8 @@ def member(leader="198.18.0.10:7848", term=3, naming="198.18.0.12:7848"):
 
 def state(**shown):
     """What a server says of its settings."""
-    return said({"election_timeout_ms": "5000", "startup_mode": "cluster", "function_mode": None, **shown})
+    told = {"election_timeout_ms": "5000", "data_load_retryDelayMs": "1000", "function_mode": None}
+    return said({**told, **shown})
 
 
 class FakeServer(LoopbackServer):

@@ -33,6 +33,8 @@ _DONE: Final = b"ok"
 _BEAT_TAKEN: Final = 10200
 _FIRST: Final = 24
 """So many instances are told before the load: each server answers for some of them."""
+_FROM: Final = 1 << 30
+"""Numbers that no lease of a run has."""
 _AGAIN_S: Final = 0.2
 _BITS: Final = 24
 _TEN: Final = 10 << _BITS
@@ -129,7 +131,7 @@ async def not_hearing(servers: Mapping[str, Server], mark: str, deadline_ns: int
     The first ones take servers seconds, which looks do not wait. Raises Definite or Indefinite.
     """
     service = service_at(mark, "first")
-    which = [{**service, **address_of(number), "ephemeral": "true"} for number in range(_FIRST)]
+    which = [{**service, **address_of(number), "ephemeral": "true"} for number in range(_FROM, _FROM + _FIRST)]
     for one, server in zip(which, cycle(servers.values()), strict=False):
         await _change_v1(server, "POST", one, deadline_ns)
     for name, server in servers.items():

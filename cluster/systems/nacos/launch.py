@@ -12,7 +12,7 @@ from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
 from cluster.systems.nacos.programs import WHOLE
 from cluster.systems.nacos.servers import PORT
-from cluster.systems.nacos.settings import ELECTION, EXPIRES
+from cluster.systems.nacos.settings import ELECTION, EXPIRES, LOADS_AGAIN
 
 MAIN: Final = "NacosNode"
 _COMPILER: Final = "org.eclipse.jdt.internal.compiler.batch.Main"
@@ -65,6 +65,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         "server.tomcat.basedir": f"file:{home}",
         ELECTION: view.settings[ELECTION],
         EXPIRES: view.settings[EXPIRES],
+        LOADS_AGAIN: view.settings[LOADS_AGAIN],
     }
     places = (
         f"-Dnacos.home={home}",

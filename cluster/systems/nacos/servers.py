@@ -15,14 +15,15 @@ from cluster.systems._shared.http import OK, Answer, Http, Request
 from cluster.systems._shared.pool import Pool
 from cluster.systems._shared.routing import Route, route_over
 from cluster.systems.nacos.outcomes import outcome
-from cluster.systems.nacos.settings import ELECTION, GROUP, NAMING
+from cluster.systems.nacos.settings import ELECTION, GROUP, LOADS_AGAIN, NAMING
 
 PORT: Final = 8848
 RAFT_GROUPS: Final = MappingProxyType({GROUP: "nacos_config", NAMING: "naming_persistent_service_v2"})
 """By subject, what Nacos calls its Raft group."""
 _SELF: Final = "/v3/admin/core/cluster/node/self"
 _STATE: Final = "/v3/admin/core/state"
-_ELECTION: Final = ELECTION.rpartition(".")[2]
+_TOLD: Final = MappingProxyType({ELECTION: "election_timeout_ms", LOADS_AGAIN: "data_load_retryDelayMs"})
+"""By setting, what a server calls it where it tells its state."""
 _READY: Final = "/v3/admin/core/state/readiness"
 _END_OF_LINE: Final = b"\r\n"
 
@@ -185,10 +186,14 @@ def _leader(group: _Group) -> Leader:
 
 async def settings_of(server: Server, state: State, deadline_ns: int) -> dict[str, str]:
     """The settings that a server in this state has in effect. Raises Definite or Indefinite if it does not say."""
-    told = (await server.get(_STATE, {}, dict[str, str | None], deadline_ns)).get(_ELECTION)
-    if told is None:
-        raise Definite(f"nothing of {ELECTION}")
-    return {"cluster.nodes": str(state.leaders[GROUP].servers), ELECTION: told}
+    told = await server.get(_STATE, {}, dict[str, str | None], deadline_ns)
+    shown = {"cluster.nodes": str(state.leaders[GROUP].servers)}
+    for setting, name in _TOLD.items():
+        value = told.get(name)
+        if value is None:
+            raise Definite(f"nothing of {setting}")
+        shown[setting] = value
+    return shown
 
 
 async def not_serving(server: Server, deadline_ns: int) -> str | None:

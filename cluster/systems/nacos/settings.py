@@ -16,6 +16,7 @@ NAMING: Final = "naming"
 ROLE: Final = "server"
 ELECTION: Final = "nacos.core.protocol.raft.data.election_timeout_ms"
 EXPIRES: Final = "nacos.naming.client.expired.time"
+LOADS_AGAIN: Final = "nacos.core.protocol.distro.data.load.retryDelayMs"
 READS: Final = "client.reads"
 CONFIRMED: Final = "confirmed"
 LOCAL: Final = "local"
@@ -32,6 +33,7 @@ _OWN: Final = MappingProxyType(
         "cluster.nodes": "3",
         ELECTION: "5000",
         EXPIRES: "20000",
+        LOADS_AGAIN: "1000",
         READS: CONFIRMED,
         LOOK_AFTER: "2000",
         NAMING_API: V1,
@@ -44,7 +46,12 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"cluster.nodes": ("3", "5"), READS: (CONFIRMED, LOCAL), NAMING_API: (V1, V3), NAMESPACE: (OWN, PUBLIC)}
 )
 _MS: Final = MappingProxyType(
-    {ELECTION: range(5000, 60_001), EXPIRES: range(10_000, 600_001), LOOK_AFTER: range(60_001)}
+    {
+        ELECTION: range(5000, 60_001),
+        EXPIRES: range(10_000, 600_001),
+        LOADS_AGAIN: range(100, 60_001),
+        LOOK_AFTER: range(60_001),
+    }
 )
 RECOVERS_WITHIN_S: Final = 60.0
 """From a heal until every server serves, beside the elections: a server takes tens of seconds to start."""
@@ -63,6 +70,8 @@ HELP: Final[Mapping[str, str]] = MappingProxyType(
         NAMESPACE: "chaos (default): registers are in a namespace of their own; public: in Nacos' default one, which "
         "Nacos 3 publishes twice",
         ELECTION: "ms without a leader after which a server asks for votes (default 5000; Nacos takes no less)",
+        LOADS_AGAIN: "ms after which a server that started asks the others again for all their ephemeral instances "
+        "(default 1000; Nacos' own is 30000)",
         EXPIRES: "ms after which a server forgets an ephemeral instance that no other server confirms (default 20000; "
         "Nacos' own is 180000)",
     }

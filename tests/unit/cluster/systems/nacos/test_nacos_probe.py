@@ -28,6 +28,7 @@ from cluster.systems.nacos.servers import Servers
 from cluster.systems.nacos.system import Nacos
 
 VIEW = view_of(Nacos())
+LOADS_AGAIN = "nacos.core.protocol.distro.data.load.retryDelayMs"
 ELECTION = "nacos.core.protocol.raft.data.election_timeout_ms"
 FIRST, SECOND = "198.18.0.10:7848", "198.18.0.11:7848"
 STARTING = (503, b"<html>")
@@ -126,8 +127,8 @@ async def confirmed(probe, _):
 
 def test_settings_are_proven_by_every_server():
     proven = asked([member()] * 3, confirmed)
-    assert [note.text for note in proven.notes] == ["nacos 3.1.0; 2 settings proven to be in effect on 3 nodes"]
-    assert proven.settings == {"cluster.nodes": "3", ELECTION: "5000"}
+    assert [note.text for note in proven.notes] == ["nacos 3.1.0; 3 settings proven to be in effect on 3 nodes"]
+    assert proven.settings == {"cluster.nodes": "3", ELECTION: "5000", LOADS_AGAIN: "1000"}
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,10 @@ def test_only_settings_that_somebody_asked_for_must_be_in_effect():
 
     fakes = [FakeServer({("GET", STATE): state(election_timeout_ms=ms)}) for ms in ("6000", "7000", "6000")]
     proven = asked_of(fakes, ask)
-    assert (proven.settings, proven.promises.recovers_within_s) == ({"cluster.nodes": "3"}, 81.0), "the longest counts"
+    assert (proven.settings, proven.promises.recovers_within_s) == (
+        {"cluster.nodes": "3", LOADS_AGAIN: "1000"},
+        81.0,
+    ), "the longest counts"
 
 
 @pytest.mark.parametrize("answer", [STARTING, StopIteration], ids=["starting", "closed"])
@@ -223,6 +227,7 @@ def test_every_server_hears_of_first_instances_before_the_load():
     first = [one for fake in fakes for one in fake.asked if one[2].get("serviceName") == f"{VIEW.mark}.first"]
     told, gone = ({one[2]["ip"] for one in first if one[0] == method} for method in ("POST", "DELETE"))
     assert told == gone == {f"10.0.0.{number}" for number in range(24)}
+    assert {one[2]["port"] for one in first if one[0] != "GET"} == {"65"}, "no lease of a run has such a number"
     assert [sum(one[0] == "GET" for one in fake.asked) for fake in fakes] == [1, 1, 1]
 
 

@@ -18,6 +18,7 @@ from cluster.systems.nacos.settings import HELP
 from cluster.systems.nacos.system import Nacos
 
 ELECTION = "nacos.core.protocol.raft.data.election_timeout_ms"
+LOADS_AGAIN = "nacos.core.protocol.distro.data.load.retryDelayMs"
 EXPIRES = "nacos.naming.client.expired.time"
 
 
@@ -62,6 +63,7 @@ def test_a_server_and_its_files():
         "server.address=198.18.0.11",
         f"{ELECTION}=6000",
         f"{EXPIRES}=20000",
+        f"{LOADS_AGAIN}=1000",
         "nacos.server.main.port=8848",
     } <= lines
     assert {"-Dnacos.home=/home/x", "-Dnacos.server.ip=198.18.0.11", "-DembeddedStorage=true"} <= set(made.argv)
