@@ -12,7 +12,7 @@ from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch
 from cluster.systems.nacos.programs import WHOLE
 from cluster.systems.nacos.servers import PORT
-from cluster.systems.nacos.settings import ELECTION, EXPIRES, LOADS_AGAIN
+from cluster.systems.nacos.settings import ELECTION, EXPIRES, LOADS_AGAIN, NAMESPACE, PUBLIC
 
 MAIN: Final = "NacosNode"
 _COMPILER: Final = "org.eclipse.jdt.internal.compiler.batch.Main"
@@ -66,6 +66,7 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         ELECTION: view.settings[ELECTION],
         EXPIRES: view.settings[EXPIRES],
         LOADS_AGAIN: view.settings[LOADS_AGAIN],
+        "nacos.config.namespace.compatible.mode": "true" if view.settings[NAMESPACE] == PUBLIC else "false",
     }
     places = (
         f"-Dnacos.home={home}",

@@ -13,6 +13,7 @@ from chaos.core.client import Definite, Indefinite
 from chaos.core.op import Type
 
 NOT_FOUND: Final = "resource not found"
+THERE_ALREADY: Final = "service already exist"
 
 
 class Row(NamedTuple):
@@ -30,6 +31,7 @@ TABLE: Final[tuple[Row, ...]] = (
     Row(20005, "resource conflict", Type.FAIL, "the leader compared, and nothing was changed"),
     Row(21003, "instance not found", Type.FAIL, "a beat of an instance that is not there"),
     Row(20404, "no such instance", Type.FAIL, "likewise, said by Nacos 1's API"),
+    Row(21007, THERE_ALREADY, Type.FAIL, "a service that is there is not made again"),
     Row(20002, "parameter validate error", Type.INFO, "any bad argument, also of a call within the server"),
     Row(20004, NOT_FOUND, Type.INFO, "said of reads"),
     Row(10002, "data access error", Type.INFO, "the database, which may have it"),

@@ -6,9 +6,11 @@ a look at leases does. Nacos would try to reach each instance; so every service 
 
 from typing import Final
 
+from chaos.core.client import Definite
 from chaos.core.op import Invocation
 from chaos.models.objects import set as set_model
 from cluster.systems.nacos.instances import PATH, SERVICE_GROUP, address_of, listed
+from cluster.systems.nacos.outcomes import THERE_ALREADY
 from cluster.systems.nacos.servers import Server
 
 SERVICE: Final = "/v3/admin/ns/service"
@@ -49,8 +51,12 @@ def set_at(mark: str, key: int) -> dict[str, str]:
 
 
 async def make(server: Server, service: dict[str, str], deadline_ns: int) -> None:
-    """Make a service whose instances nobody tries to reach. Raises Definite or Indefinite."""
-    await server.change(SERVICE, {**service, **_KEPT}, str, deadline_ns)
+    """Make a service whose instances nobody tries to reach, if it is not there. Raises Definite or Indefinite."""
+    try:
+        await server.change(SERVICE, {**service, **_KEPT}, str, deadline_ns)
+    except Definite as error:
+        if str(error) != THERE_ALREADY:
+            raise
     await server.change(CLUSTER, {**service, **_UNCHECKED}, str, deadline_ns, method="PUT")
 
 

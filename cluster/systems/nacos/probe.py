@@ -20,6 +20,8 @@ from cluster.systems.nacos.settings import GROUP, NAMESPACE, promises, subjects
 _TIMEOUT_S: Final = 10.0
 _READY_TIMEOUT_S: Final = 2.0
 _HEARS_WITHIN_S: Final = 30.0
+_MADE_WITHIN_S: Final = 30.0
+_AGAIN_S: Final = 0.5
 
 
 class NacosProbe(Probe):
@@ -38,17 +40,30 @@ class NacosProbe(Probe):
         """
         server = next(iter(self._servers.links.values()))
         for key in range(self._view.keys):
-            try:
-                await publish(server, self._register(key), NOTHING, _soon(_TIMEOUT_S))
-                await make(server, set_at(self._view.mark, key), _soon(_TIMEOUT_S))
-            except (Definite, Indefinite) as error:
-                raise DeployError(f"the configuration or the service {key} cannot be made: {error}") from None
+            await self._make(server, key)
         try:
             deaf = await not_hearing(self._servers.links, self._view.mark, _soon(_HEARS_WITHIN_S))
         except (Definite, Indefinite) as error:
             raise DeployError(f"servers cannot be told of instances: {error}") from None
         if deaf is not None:
             raise DeployError(f"{deaf} does not hear of instances that came to other servers")
+
+    async def _make(self, server: Server, key: int) -> None:
+        """Make a register and a set; again while a server does not know yet who leads. Raises DeployError."""
+        deadline_ns = _soon(_MADE_WITHIN_S)
+        while (why := await self._refused(server, key)) is not None:
+            if now_ns() >= deadline_ns:
+                raise DeployError(f"the configuration or the service {key} cannot be made: {why}")
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _refused(self, server: Server, key: int) -> str | None:
+        """Why a register and a set could not be made; None if they are there."""
+        try:
+            await publish(server, self._register(key), NOTHING, _soon(_TIMEOUT_S))
+            await make(server, set_at(self._view.mark, key), _soon(_TIMEOUT_S))
+        except (Definite, Indefinite) as error:
+            return str(error)
+        return None
 
     def _register(self, key: int) -> dict[str, str]:
         return register_at(self._view.mark, key, self._view.settings[NAMESPACE])

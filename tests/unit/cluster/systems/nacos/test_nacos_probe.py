@@ -1,6 +1,7 @@
 """What servers say of themselves, and what is made of it."""
 
 import asyncio
+from itertools import chain, repeat
 
 import pytest
 from nacos_server import (
@@ -260,10 +261,29 @@ def test_what_a_run_made_is_removed_at_the_end():
 
 
 @pytest.mark.parametrize("refuses", [("POST", CONFIG), ("POST", SERVICE), ("PUT", CLUSTER)])
-def test_what_cannot_be_made_is_told(refuses):
+def test_what_cannot_be_made_is_told(refuses, monkeypatch):
+    monkeypatch.setattr(probe_module, "_MADE_WITHIN_S", 0.0)
     refused = (500, said("no leader", 30000))
     with pytest.raises(DeployError, match="the configuration or the service 0 cannot be made: server error"):
         asked_of([FakeServer({**DONE, refuses: refused}) for _ in range(3)], prepared)
+
+
+@pytest.mark.parametrize(
+    ("step", "first"),
+    [
+        (("POST", CONFIG), (500, said("no leader", 30000))),
+        (("PUT", CLUSTER), (500, said("no leader", 30000))),
+        (("POST", SERVICE), (400, said("there already", 21007))),
+    ],
+)
+def test_what_was_refused_or_is_there_already_is_no_obstacle(step, first, monkeypatch):
+    monkeypatch.setattr(probe_module, "_AGAIN_S", 0.0)
+    done = DONE[step]
+    answers = chain([first], repeat(done))
+    asked_of(
+        [FakeServer(DONE | heard() | {step: lambda: next(answers)}), *(FakeServer(DONE | heard()) for _ in range(2))],
+        prepared,
+    )
 
 
 def test_what_no_server_removes_is_left():
