@@ -104,7 +104,10 @@ def usual(name, number):
 
 
 class FakeWeb(LoopbackServer):
-    """What a node tells over HTTP. ``pages``: path → JSON, bytes, or the number of a status; others are 404."""
+    """What a node tells over HTTP.
+
+    ``pages``: path → JSON, bytes, the number of a status, or a text: the address to ask instead; others are 404.
+    """
 
     def __init__(self, pages, kind=Web):
         self.pages = pages
@@ -122,5 +125,9 @@ class FakeWeb(LoopbackServer):
             self.asked.append(path)
             said = self.pages.get(path, 404)
             status, body = (said, b"") if isinstance(said, int) else (200, said)
+            head = ""
+            if isinstance(said, str):
+                status, body, head = 307, b"", f"Location: {said}\r\n"
             content = body if isinstance(body, bytes) else msgspec.json.encode(body)
-            writer.write(f"HTTP/1.1 {status} X\r\nContent-length: {len(content)}\r\n\r\n".encode() + content)
+            head = f"HTTP/1.1 {status} X\r\n{head}Content-length: {len(content)}\r\n\r\n"
+            writer.write(head.encode() + content)

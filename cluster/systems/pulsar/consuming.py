@@ -1,9 +1,11 @@
 """Messages taken one by one and acknowledged: consumers of the one Shared subscription of a topic.
 
 A consumer permits one message at a time, so that no other waits behind it. Pulsar does not say that there is none; so
-once none has come for a while the owner is asked how many the subscription has not acknowledged, exactly.
+once none has come for a while the owner is asked how many the subscription has not acknowledged, exactly. A permit
+that brought nothing stays good: the next operation on that consumer takes what came meanwhile.
 """
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Final, NamedTuple
@@ -18,9 +20,11 @@ from cluster.systems.pulsar.settings import BROKER_PORT, KEEP_ALIVE_S, SUBSCRIPT
 from cluster.systems.pulsar.web import Web
 
 PATIENCE_NS: Final = NS_PER_S // 10
-"""A message that is there has come by then, as a rule; then the owner is asked."""
+"""A message that is there has come by then, as a rule; then the owner is asked, and again after twice as long."""
 _STALE_NS: Final = KEEP_ALIVE_S * NS_PER_S // 2
-"""A consumer that nobody used for so long is not used again: it answers no pings, and the broker may give it up."""
+"""A consumer that nobody used for so long is closed: it answers no pings, and may hold a message that came since."""
+_LOOK_S: Final = 0.5
+"""So often idle consumers are looked at."""
 
 
 class Delivered(NamedTuple):
@@ -38,6 +42,7 @@ class Consumer:
         self._session = Session(host, port, wire.HELLO_ALIVE)
         self._topic = topic
         self._web = web
+        self._permitted = False
 
     async def open(self, deadline_ns: int) -> None:
         """Connect and join the subscription. Raises Definite: it is not in it."""
@@ -51,14 +56,19 @@ class Consumer:
     async def take(self, deadline_ns: int) -> Delivered | None:
         """The next message; None if the subscription has acknowledged all. Raises Indefinite: one may be under way."""
         try:
-            self._session.tell(wire.flow(1))
-            while (came := await self._message(min(deadline_ns, now_ns() + PATIENCE_NS))) is None:
+            if not self._permitted:
+                self._session.tell(wire.flow(1))
+                self._permitted = True
+            patience_ns = PATIENCE_NS
+            while (came := await self._message(min(deadline_ns, now_ns() + patience_ns))) is None:
                 if now_ns() >= deadline_ns:
                     raise Indefinite(NO_ANSWER)
                 if await self._web.backlog(self._topic, SUBSCRIPTION, deadline_ns) == 0:
                     return None
+                patience_ns *= 2
         except Definite as error:
             raise Indefinite(str(error)) from None
+        self._permitted = False
         return came
 
     async def _message(self, deadline_ns: int) -> Delivered | None:
@@ -89,6 +99,7 @@ class Consumers:
     def __init__(self, make: Callable[[], Consumer]) -> None:
         self._make = make
         self._idle: list[tuple[Consumer, int]] = []
+        self._closing: asyncio.TimerHandle | None = None
 
     async def take(self, deadline_ns: int, hear: Callable[[Delivered | None], None]) -> None:
         """Take a message and acknowledge it; ``hear`` gets it before that, None if there is none.
@@ -103,25 +114,35 @@ class Consumers:
         try:
             found = await consumer.take(deadline_ns)
             hear(found)
-            if found is None:  # its permit is still good, and a later message must not come to nobody
-                consumer.close()
-                return
-            await consumer.settle(found.where, deadline_ns)
+            if found is not None:
+                await consumer.settle(found.where, deadline_ns)
         except BaseException:
             consumer.close()
             raise
         self._idle.append((consumer, now_ns()))
+        if self._closing is None:
+            self._close_stale()
 
     def _fresh(self) -> Consumer | None:
-        """An idle consumer that is not stale, the last used first."""
+        """An idle consumer that is not stale, the one that waits longest first: a message may have come to it."""
         while self._idle:
-            consumer, used_ns = self._idle.pop()
+            consumer, used_ns = self._idle.pop(0)
             if now_ns() - used_ns < _STALE_NS:
                 return consumer
             consumer.close()
         return None
 
+    def _close_stale(self) -> None:
+        """Close the consumers that are stale, now and as long as any is idle."""
+        while self._idle and now_ns() - self._idle[0][1] >= _STALE_NS:
+            self._idle.pop(0)[0].close()
+        again = asyncio.get_running_loop().call_later
+        self._closing = again(_LOOK_S, self._close_stale) if self._idle else None
+
     def close(self) -> None:
         """Drop every consumer that is not in use; safe to call twice."""
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None
         while self._idle:
             self._idle.pop()[0].close()

@@ -1,12 +1,14 @@
 """The nodes asked about themselves: who owns which topic, who leads the metadata, which settings are in effect.
 
 Pulsar numbers no owners. Each begins a ledger of its own, whose id is above all that the topic had. So the ledger that
-an owner writes to is its epoch, counted from 1 here and from 0 by Pulsar. A broker that owns a topic no longer, or has
-not opened it yet, says nothing of it.
+an owner writes to is its epoch, counted from 1 here and from 0 by Pulsar. A broker that does not own a topic names
+who does, as far as it knows; one that owns it and has not opened it yet says nothing of it.
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from chaos.core.client import Definite, Indefinite
@@ -19,13 +21,22 @@ from cluster.systems.pulsar import launch
 from cluster.systems.pulsar import settings as settings_of
 from cluster.systems.pulsar.brokers import Brokers, Way, topic_name
 from cluster.systems.pulsar.settings import BOOKIE, BROKER, METADATA
-from cluster.systems.pulsar.web import Bookie, Web
+from cluster.systems.pulsar.web import Bookie, Ledgers, Web
 from cluster.systems.zookeeper.servers import Server, state_of
 
 _READY_TIMEOUT_S: Final = 2.0
 _CONFIG_S: Final = 20.0
 _PREPARE_S: Final = 90.0
 _RETRY_S: Final = 0.5
+_QUORUMS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        settings_of.ENSEMBLE: "ensembleSize",
+        settings_of.WRITE_QUORUM: "writeQuorumSize",
+        settings_of.ACK_QUORUM: "ackQuorumSize",
+    }
+)
+"""What each is called where BookKeeper describes a ledger."""
+_QUORUM: Final = re.compile(rf"\b({'|'.join(_QUORUMS.values())})=(\d+)")
 
 
 class PulsarProbe(Probe):
@@ -41,10 +52,11 @@ class PulsarProbe(Probe):
         self._prepared = False
 
     async def prepare(self) -> None:
-        """Have a topic made for each queue, by whom the brokers name as its owner.
+        """Have a topic made for each queue, by whom the brokers name as its owner, and compare its quorums.
 
         Raises:
-            DeployError: nobody makes it in time. DeadlineError: a topic has no owner in time.
+            DeployError: nobody makes it in time, or its ledger has other quorums. DeadlineError: a topic has no owner
+                in time.
         """
         deadline = Deadline(f"topics {self._view.mark}-* at their owners", _PREPARE_S)
         for key, topic in enumerate(self._topics):
@@ -56,6 +68,17 @@ class PulsarProbe(Probe):
         while (missing := await self.readiness()) is not None:
             deadline.check(missing)
             await asyncio.sleep(_RETRY_S)
+        for topic in self._topics:
+            said = await asyncio.gather(*(self._described(web, topic) for web in self._webs.values()))
+            check_quorums(topic, "".join(said), self._view.settings)
+
+    async def _described(self, web: Web, topic: str) -> str:
+        """BookKeeper's description of a topic's current ledger, empty where a broker has none of it."""
+        try:
+            found = await web.ledgers(topic, _soon(_CONFIG_S), described=True)
+        except (Definite, Indefinite):
+            return ""
+        return found.ledgers[-1].metadata if isinstance(found, Ledgers) and found.ledgers else ""
 
     async def _make(self, key: int, topic: str) -> str | None:
         """Become a producer of a topic, which makes it; why that failed."""
@@ -118,7 +141,7 @@ class PulsarProbe(Probe):
         try:
             if node.role == BROKER:
                 claims = await self._owned(node.name, deadline_ns)
-                role = "owner" if claims else "broker"
+                role = "owner" if any(claim.leader == node.name for claim in claims) else "broker"
             elif node.role == BOOKIE:
                 await self._bookies[node.name].alive(deadline_ns)
                 role = "bookie"
@@ -134,18 +157,20 @@ class PulsarProbe(Probe):
         )
 
     async def _owned(self, name: str, deadline_ns: int) -> tuple[Claim, ...]:
-        """The topics that a broker has open. Raises Definite or Indefinite: it does not answer."""
+        """Who owns the topics, as a broker says. Raises Definite or Indefinite: it does not answer."""
         web = self._webs[name]
         await web.alive(deadline_ns)
         if not self._prepared:
             return ()
         asked = (web.ledgers(topic, deadline_ns) for topic in self._topics)
-        found = [one.current if one is not None else None for one in await asyncio.gather(*asked)]
-        return tuple(
-            Claim(subject=launch.subject_of(key), leader=name, epoch=ledger + 1)
-            for key, ledger in enumerate(found)
-            if ledger is not None
-        )
+        claims = []
+        for key, found in enumerate(await asyncio.gather(*asked)):
+            subject = launch.subject_of(key)
+            if isinstance(found, Ledgers) and found.current is not None:
+                claims.append(Claim(subject=subject, leader=name, epoch=found.current + 1))
+            elif isinstance(found, str) and self._brokers.names.get(found, name) != name:
+                claims.append(Claim(subject=subject, leader=self._brokers.names[found]))
+        return tuple(claims)
 
     async def close(self) -> None:
         """Release all connections; safe to call twice."""
@@ -163,6 +188,12 @@ def check(node: str, shown: Mapping[str, object], wanted: Mapping[str, str]) -> 
         text = str(found).lower() if isinstance(found, bool) else str(found)
         if text != value:
             raise DeployError(f"settings are not in effect: {node}: {key} is {text} instead of {value}")
+
+
+def check_quorums(topic: str, described: str, settings: Mapping[str, str]) -> None:
+    """Pure: raises DeployError if a topic's ledger has other quorums than were set, by BookKeeper's description."""
+    shown = dict(_QUORUM.findall(described))
+    check(f"the ledger of {topic}", shown, {theirs: settings[ours] for ours, theirs in _QUORUMS.items()})
 
 
 def _soon(timeout_s: float) -> int:

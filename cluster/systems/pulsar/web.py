@@ -1,7 +1,9 @@
 """What nodes tell over HTTP: whether they serve, their settings in effect, a topic's ledgers and its backlog."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Final, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -15,9 +17,10 @@ FoundT = TypeVar("FoundT")
 
 
 class LedgerOf(msgspec.Struct, frozen=True, rename="camel"):
-    """A ledger of a topic."""
+    """A ledger of a topic. ``metadata``: BookKeeper's description of it, where that was asked for."""
 
     ledger_id: int
+    metadata: str = ""
 
 
 class Ledgers(msgspec.Struct, frozen=True, rename="camel"):
@@ -53,13 +56,18 @@ class Web:
     def __init__(self, host: str, port: int = WEB_PORT) -> None:
         self._links = HttpLinks(host, port)
 
-    async def ledgers(self, topic: str, deadline_ns: int) -> Ledgers | None:
-        """A topic's ledgers, if the broker owns it and has it open; None if not.
+    async def ledgers(self, topic: str, deadline_ns: int, *, described: bool = False) -> Ledgers | str | None:
+        """A topic's ledgers, if the broker owns it and has it open; else the address of whom it names, None: nobody.
+
+        ``described``: with BookKeeper's description of each.
 
         Raises:
             Definite, Indefinite: it does not say.
         """
-        answer = await self._links.ask(Request(f"{_TOPICS}/{topic}/internalStats"), deadline_ns)
+        query = "?metadata=true" if described else ""
+        answer = await self._links.ask(Request(f"{_TOPICS}/{topic}/internalStats{query}"), deadline_ns)
+        if answer.status == HTTPStatus.TEMPORARY_REDIRECT:
+            return _host_in(answer.location)
         return _decoded(answer.body, Ledgers) if answer.status == OK else None
 
     async def backlog(self, topic: str, subscription: str, deadline_ns: int) -> int:
@@ -102,6 +110,14 @@ class Bookie(Web):
 
     def __init__(self, host: str, port: int = BOOKIE_WEB_PORT) -> None:
         super().__init__(host, port)
+
+
+def _host_in(location: str) -> str | None:
+    """The host of an address on the web; None if it is none."""
+    try:
+        return urlsplit(location).hostname
+    except ValueError:
+        return None
 
 
 def _decoded(body: bytes, kind: type[FoundT]) -> FoundT:

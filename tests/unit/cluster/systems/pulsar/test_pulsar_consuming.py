@@ -8,7 +8,7 @@ from scripted import raised_and_given
 from system_view import view_of
 
 from chaos.core.client import Definite, Indefinite
-from chaos.core.clock import NS_PER_S
+from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Invocation
 from chaos.models.queues.total_queue import STRANGE, F, Message, Taken
 from cluster.systems._shared.link import NO_ANSWER
@@ -20,7 +20,7 @@ from cluster.systems.pulsar import session as session_module
 from cluster.systems.pulsar import wire
 from cluster.systems.pulsar.brokers import Way, topic_name
 from cluster.systems.pulsar.client import PulsarClient, value_in
-from cluster.systems.pulsar.consuming import Consumer
+from cluster.systems.pulsar.consuming import Consumer, Consumers
 from cluster.systems.pulsar.positions import MessageId
 from cluster.systems.pulsar.protobuf import number_in, text_in
 from cluster.systems.pulsar.system import Pulsar
@@ -130,7 +130,42 @@ def test_a_consumer_that_was_idle_for_long_is_not_used_again(run, monkeypatch):
 def test_a_queue_is_empty_when_the_owner_says_that_all_is_acknowledged(run):
     done, broker = run(DEQUEUE, DEQUEUE, pages=backlog(0))
     assert done == [(None, Taken())] * 2
-    assert broker.connections == 2, "a permit that is left over would draw a message to nobody"
+    assert (broker.connections, broker.asked.count("flow")) == (1, 1), "a permit that brought nothing stays good"
+
+
+def test_what_came_to_a_consumer_that_had_found_nothing_is_taken_next(run):
+    late = []
+
+    class Pages(dict):
+        def get(self, path, default=None):
+            if late:
+                late.pop().write(given(7, 2, b"41"))  # it comes behind the answer that all is acknowledged
+            return backlog(0)[path]
+
+    done, broker = run(DEQUEUE, DEQUEUE, DEQUEUE, pages=Pages(), heard=late.append)
+    assert Taken(41) in [result for _, result in done[:2]]
+    assert (broker.connections, broker.asked.count("ack")) == (1, 1)
+    assert broker.asked.count("flow") == 2, "the permit was used up"
+
+
+def test_a_consumer_that_nobody_uses_is_closed(monkeypatch):
+    """What came to it meanwhile goes to others, though nobody ever asks this client again."""
+    monkeypatch.setattr(consuming_module, "_STALE_NS", NS_PER_S // 50)
+    monkeypatch.setattr(consuming_module, "_LOOK_S", 0.01)
+
+    async def scenario():
+        async with FakeBroker(giving(given(7, 2, b"41"))) as broker, FakeWeb({}) as web:
+            consumers = Consumers(lambda: Consumer("127.0.0.1", "t", Web("127.0.0.1", web.port), broker.port))
+            heard = []
+            await consumers.take(now_ns() + 30 * NS_PER_S, heard.append)
+            before = len(consumers._idle)
+            async with asyncio.timeout(30):
+                await broker.heard_out()
+            after = len(consumers._idle)
+            consumers.close()
+            return [one.body for one in heard], before, after, consumers._closing
+
+    assert asyncio.run(scenario()) == ([b"41"], 1, 0, None)
 
 
 @pytest.mark.parametrize(

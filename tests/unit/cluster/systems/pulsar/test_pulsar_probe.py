@@ -9,6 +9,7 @@ from system_view import view_of
 from zookeeper_server import FakeServer, conf, srvr
 
 from chaos.core.errors import DeployError
+from cluster.leaders import incomplete, leads_of
 from cluster.systems._shared import link
 from cluster.systems._shared.routing import route_over
 from cluster.systems.pulsar import brokers as brokers_module
@@ -107,6 +108,39 @@ def test_a_topic_without_a_ledger_is_led_by_nobody():
 
 
 @pytest.mark.parametrize(
+    ("said", "claimed"),
+    [
+        ("http://198.18.0.11:8080/admin/v2/x?authoritative=false", [("t1", "b2", None)]),
+        ("http://198.18.0.12:8080/x", []),
+        ("http://198.18.9.9:8080/x", []),
+        ("http://[", []),
+        ("nowhere", []),
+        (404, []),
+    ],
+    ids=["another", "itself", "not ours", "no address", "no host", "nobody"],
+)
+def test_a_broker_that_does_not_own_a_topic_names_who_does(said, claimed):
+    seen = run({**SAID, "b3": {**owns(), stats(1): said}}, observed)
+    assert ([*seen["b3"].led()], claims(seen["b3"]), seen["b3"].role) == ([], claimed, "broker")
+
+
+def test_brokers_that_name_the_owner_are_with_it():
+    """So a run does not wait for followers that no topic has."""
+    pages = {name: dict(SAID[name]) for name in BROKERS}
+    owners = {"b1": (0, 2), "b2": (1, 3)}
+    for name in BROKERS:
+        for other, keys in owners.items():
+            if other != name:
+                address = next(node.address for node in VIEW.nodes if node.name == other)
+                pages[name] |= {stats(key): f"http://{address}:8080/x" for key in keys}
+    seen = run({**SAID, **pages}, observed)
+    subjects = Pulsar().subjects(VIEW.settings, VIEW.keys)
+    leads = leads_of(seen, subjects)
+    assert [leads[f"t{key}"].leader for key in range(4)] == ["b1", "b2", "b1", "b2"]
+    assert incomplete(leads, subjects) is None
+
+
+@pytest.mark.parametrize(
     ("changed", "missing"),
     [
         ({}, None),
@@ -147,7 +181,17 @@ def test_topics_are_made_by_their_owners(monkeypatch):
             await probe.prepare()
             return broker.asked.count("producer")
 
-    assert run(SAID, act, prepared=False) == VIEW.keys
+    described = "LedgerMetadata{formatVersion=3, ensembleSize=2, writeQuorumSize=2, ackQuorumSize=%d, state=OPEN}"
+
+    def saying(quorum):
+        ledgers = [{"ledgerId": 2, "metadata": ""}, {"ledgerId": 3, "metadata": described % quorum}]
+        return {f"{stats(key)}?metadata=true": {"ledgers": ledgers} for key in range(4)}
+
+    assert run({**SAID, "b1": {**SAID["b1"], **saying(2)}}, act, prepared=False) == VIEW.keys
+    with pytest.raises(DeployError, match=f"the ledger of {topic_name(VIEW.mark, 0)}: ackQuorumSize is 1 instead of 2"):
+        run({**SAID, "b2": {**SAID["b2"], **saying(1)}}, act, prepared=False)
+    with pytest.raises(DeployError, match="ensembleSize is unknown instead of 2"):
+        run(SAID, act, prepared=False)
 
 
 def test_settings_are_proven_to_be_in_effect():
