@@ -2,7 +2,8 @@
 
 Pulsar numbers no owners. Each begins a ledger of its own, whose id is above all that the topic had. So the ledger that
 an owner writes to is its epoch, counted from 1 here and from 0 by Pulsar. A broker that does not own a topic names
-who does, as far as it knows; one that owns it and has not opened it yet says nothing of it.
+who does, as far as it knows; one that owns it and has not opened it yet says nothing of it. One whose ledger failed
+and that has no other yet leads in no epoch: what it names last then is an old ledger, and it would go back.
 """
 
 import asyncio
@@ -166,8 +167,9 @@ class PulsarProbe(Probe):
         claims = []
         for key, found in enumerate(await asyncio.gather(*asked)):
             subject = launch.subject_of(key)
-            if isinstance(found, Ledgers) and found.current is not None:
-                claims.append(Claim(subject=subject, leader=name, epoch=found.current + 1))
+            if isinstance(found, Ledgers) and found.ledgers:
+                epoch = found.current + 1 if found.current is not None else None
+                claims.append(Claim(subject=subject, leader=name, epoch=epoch))
             elif isinstance(found, str) and self._brokers.names.get(found, name) != name:
                 claims.append(Claim(subject=subject, leader=self._brokers.names[found]))
         return tuple(claims)

@@ -17,22 +17,25 @@ FoundT = TypeVar("FoundT")
 
 
 class LedgerOf(msgspec.Struct, frozen=True, rename="camel"):
-    """A ledger of a topic. ``metadata``: BookKeeper's description of it, where that was asked for."""
+    """A ledger of a topic. ``metadata``: BookKeeper's description of it, where that was asked for.
+
+    ``entries``: how many are in it, counted when it is closed: 0 while it is open. An empty one leaves the list.
+    """
 
     ledger_id: int
+    entries: int = 0
     metadata: str = ""
 
 
 class Ledgers(msgspec.Struct, frozen=True, rename="camel"):
-    """A topic's ledgers in order, as its owner says. ``state``: LedgerOpened while it writes to the last one."""
+    """A topic's ledgers in order, as its owner says."""
 
     ledgers: tuple[LedgerOf, ...] = ()
-    state: str = ""
 
     @property
     def current(self) -> int | None:
-        """The ledger that the owner writes to."""
-        return self.ledgers[-1].ledger_id if self.ledgers else None
+        """The ledger that the owner writes to; None between two of them."""
+        return self.ledgers[-1].ledger_id if self.ledgers and not self.ledgers[-1].entries else None
 
 
 class Subscription(msgspec.Struct, frozen=True, rename="camel"):

@@ -31,9 +31,9 @@ def stats(key):
 
 
 def owns(**ledgers):
-    """The pages of a broker: by topic its ledgers in order."""
+    """The pages of a broker: by topic its ledgers in order, of which the last is open."""
     own = {
-        stats(int(topic[1:])): {"ledgers": [{"ledgerId": one, "entries": 4} for one in found], "state": "LedgerOpened"}
+        stats(int(topic[1:])): {"ledgers": [{"ledgerId": one, "entries": 4 * (one != found[-1])} for one in found]}
         for topic, found in ledgers.items()
     }
     return {
@@ -105,6 +105,13 @@ def test_a_broker_claims_the_topics_that_it_has_open_by_their_ledgers():
 def test_a_topic_without_a_ledger_is_led_by_nobody():
     seen = run({**SAID, "b3": owns(t1=[])}, observed)
     assert (seen["b3"].role, seen["b3"].claims) == ("broker", None)
+
+
+def test_an_owner_without_an_open_ledger_leads_in_no_epoch():
+    """It gave up ledger 61, which was empty and left the list: that it names ledger 20 then is no step back."""
+    closed = {stats(1): {"ledgers": [{"ledgerId": 9, "entries": 3}, {"ledgerId": 20, "entries": 7}]}}
+    seen = run({**SAID, "b3": {**owns(), **closed}}, observed)
+    assert (claims(seen["b3"]), seen["b3"].role) == ([("t1", "b3", None)], "owner")
 
 
 @pytest.mark.parametrize(
