@@ -2,6 +2,7 @@
 """The parts of CI beside ``make test``: which are due in which landing, their runs, and what was left out.
 
     .ci/parts.py check          # before anything is run: is this turn a new one?
+    .ci/parts.py fetch          # what the systems of the parts that are due need, so that none waits for a registry
     .ci/parts.py run [SECONDS]  # the parts that are due; SECONDS have gone since CI began
     .ci/parts.py run --part NAME ...
     .ci/parts.py next [--part NAME ...]  # take the next turn; the parts are those that found no time in the last one;
@@ -35,7 +36,8 @@ CLOSING = re.compile(r"=+ (.*\b(?:passed|failed|errors?|skipped|no tests ran)\b.
 class Part(NamedTuple):
     """A piece of CI. ``turn``: the remainder of the landing's turn at which it is due; ``minutes``: its budget.
 
-    ``workers``: how many of its tests run at the same time.
+    ``workers``: how many of its tests run at the same time. ``fetches``: options of ``chaos fetch``, a text for each
+    system that takes long to get and that ``make test`` does not get.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Part(NamedTuple):
     minutes: float
     tests: tuple[str, ...]
     workers: int = 1
+    fetches: tuple[str, ...] = ()
 
 
 class Plan(NamedTuple):
@@ -69,7 +72,10 @@ class Done(NamedTuple):
 def plan_of(text: str) -> Plan:
     """Pure: the plan that the text of parts.toml holds."""
     found: dict[str, Any] = tomllib.loads(text)
-    parts = tuple(Part(**{**part, "tests": tuple(part["tests"])}) for part in found.pop("part"))
+    parts = tuple(
+        Part(**{name: tuple(said) if isinstance(said, list) else said for name, said in part.items()})
+        for part in found.pop("part")
+    )
     return Plan(parts=parts, **found)
 
 
@@ -126,6 +132,14 @@ def landed_turn() -> int | None:
     return int(found) if found else None
 
 
+def fetch(wanted: Sequence[Part]) -> None:
+    """Get what systems of parts need, one after the other. What cannot be got is left to its test, which says why."""
+    for options in dict.fromkeys(options for part in wanted for options in part.fetches):
+        argv = [str(ROOT / ".venv" / "bin" / "chaos"), "fetch", *options.split()]
+        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+        print(f"ci: {' '.join(argv[1:])}: {'there' if done.returncode == 0 else done.stderr.strip()}", flush=True)
+
+
 def perform(part: Part) -> Done:
     """Run a part's tests with a Docker engine; all they print is printed."""
     argv = [
@@ -179,7 +193,7 @@ def run(plan: Plan, turn: int, wanted: Sequence[Part], gone_s: float, must: Coll
 def main() -> int:
     """Parse and act."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("what", choices=["check", "run", "next"])
+    options.add_argument("what", choices=["check", "fetch", "run", "next"])
     options.add_argument("seconds", nargs="?", type=float, default=0.0, help="seconds since CI began")
     options.add_argument("--part", action="append", metavar="NAME", help="run these, whatever is due")
     args = options.parse_args()
@@ -201,6 +215,9 @@ def main() -> int:
     wanted = due(plan, turn, owed)
     if by_hand:
         wanted = [part for part in plan.parts if part.name in args.part]
+    if args.what == "fetch":
+        fetch(wanted)
+        return 0
     if args.what != "run":
         print(f"ci: turn {turn}: {', '.join(part.name for part in wanted)}", flush=True)
         return 0

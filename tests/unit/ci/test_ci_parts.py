@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
+from chaos import plugins
+from chaos.cli.fetch import fetch_command
+from cluster.versions import chosen
+
 MARKS = {"backends", "longer", "controls"}
 
 
@@ -233,6 +237,29 @@ def test_a_part_is_performed_and_its_output_shown(ci, tmp_path, monkeypatch, cap
     assert done.code == 0
     assert done.closing.startswith("1 passed, 1 deselected in ")
     assert "1 passed, 1 deselected" in capfd.readouterr().out
+
+
+def test_what_systems_of_parts_need_is_fetched_once_each_and_a_failure_is_told(ci, tmp_path, monkeypatch, capfd):
+    chaos = tmp_path / ".venv" / "bin" / "chaos"
+    chaos.parent.mkdir(parents=True)
+    chaos.write_text('#!/bin/sh\ntest "$3" != b || { echo "b: no such host" >&2; exit 255; }\n')
+    chaos.chmod(0o755)
+    monkeypatch.setattr(ci, "ROOT", tmp_path)
+    ci.fetch(
+        [ci.Part("one", 0, 1, (), fetches=("--system a", "--system b")), ci.Part("two", 0, 1, (), 2, ("--system a",))]
+    )
+    assert capfd.readouterr().out.splitlines() == [
+        "ci: fetch --system a: there",
+        "ci: fetch --system b: b: no such host",
+    ]
+
+
+def test_what_parts_fetch_can_be_asked_for(plan):
+    asked = [options.split() for part in plan.parts for options in part.fetches]
+    assert asked
+    for options in asked:
+        given = fetch_command.make_context("fetch", list(options)).params
+        chosen(plugins.load("systems", given["system"])(), given["version"], None)
 
 
 def test_what_is_compiled_is_kept_for_the_next_process():
