@@ -28,6 +28,7 @@ from chaos.models.log.words import SENDS
 from chaos.models.objects.answers import Found
 from chaos.models.registry import model_named
 from chaos.worker.messages import WorkerSpec
+from chaos.worker.pipe import Pipe
 from chaos.worker.worker import Worker
 from cluster.system import ClusterView
 
@@ -77,8 +78,11 @@ class NullSystem:
         return NullClient(view.settings["model"])
 
 
-class _Nobody:
-    """Hears what a worker says."""
+class _Nobody(Pipe):
+    """Tells a worker nothing, and hears what it says."""
+
+    async def line(self) -> None:
+        return None
 
     def say(self, _message: Any) -> None: ...
 
@@ -89,7 +93,7 @@ def _entry_points(*, group: str) -> Any:
 
 
 async def _load(spec: WorkerSpec, seconds: float) -> float:
-    worker = Worker(spec, _Nobody())  # type: ignore[arg-type]
+    worker = Worker(spec, _Nobody())
     began_ns = now_ns()
     load = asyncio.ensure_future(worker.load(began_ns))
     await asyncio.sleep(seconds)
