@@ -124,7 +124,7 @@ def _section(name: str, row: Row | None, now: Code | None) -> list[str]:
     if goal:
         met = {True: "met", False: "**missed**", None: "not decided at this scale"}[row["met"]]
         lines.append(f"- goal: {goal}: {met}")
-    if row["profile"]:
+    if row.get("profile"):
         shares = ", ".join(f"`{function}` {100 * share:.0f} %" for function, share in row["profile"])
         lines.append(f"- where the time goes, by a function's own CPU time: {shares}")
     facts = f"{machine['cores']} cores, {machine['memory']}, Python {machine['python']}, NumPy {machine['numpy']}"
