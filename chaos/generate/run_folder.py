@@ -1,6 +1,6 @@
 """What every generated run folder has: the events of a quiet run, its ``run.json``, and a name once it is whole.
 
-The module refuses to write into what exists.
+A folder that exists is refused.
 """
 
 import shutil

@@ -79,7 +79,7 @@ class LockLoad(StepLoad[int]):
     def _awake_ns(self, op: Invocation) -> int:
         """When the client that was granted a lock goes on: soon for most, long after the lease for some."""
         stands_still = self._still[op.client].random() < STANDS_STILL
-        return op.deadline_ns - self._spec.timeout_ns + STILL_NS if stands_still else 0
+        return self._asked_ns(op) + STILL_NS if stands_still else 0
 
 
 class LockWorkload:

@@ -64,8 +64,7 @@ class SemaphoreLoad(StepLoad[tuple[int, int]]):
         place = op.client, op.key
         if op.f is F.ACQUIRE:
             if done.type is Type.OK and isinstance(done.result, Permit):
-                asked_ns = op.deadline_ns - self._spec.timeout_ns
-                self._holding[place] = Holding(done.result.permit, asked_ns + self._time(op.client))
+                self._holding[place] = Holding(done.result.permit, self._asked_ns(op) + self._time(op.client))
         elif done.type in (Type.OK, Type.FAIL) and (holding := self._holding.get(place)) is not None:
             if done.type is Type.OK and not holding.returned and self._once_more(op.client):
                 holding.returned = True

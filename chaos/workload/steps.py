@@ -67,6 +67,10 @@ class StepLoad(ABC, Generic[PlaceT]):
             self._waiting.discard(place)
             self._hear(op, done)
 
+    def _asked_ns(self, op: Invocation) -> int:
+        """When an operation of this load was asked for."""
+        return op.deadline_ns - self._spec.timeout_ns
+
     def notes(self) -> Mapping[int, Any]:
         """Nothing: the final phase needs to know nothing of the load."""
         return {}

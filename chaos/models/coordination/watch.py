@@ -88,7 +88,7 @@ class Events(msgspec.Struct):
     oldest: int = 0
 
     def reached(self, before: int) -> int:
-        """The last revision that whoever goes on behind need not ask for, where it was ``before`` until then."""
+        """Up to which revision nothing need be asked for again, if that was ``before`` until now."""
         return max([before, self.oldest - 1, *(event.revision for event in self.events)])
 
 
