@@ -80,7 +80,7 @@ clean-runs: $(VENV)/.ready-test
 	$(BIN)/python benchmarks/minimq_clean.py run --stale --jobs $(JOBS)
 
 # Pages under docs/ again, from their rows under docs/data and today's code: a row that the code has outgrown is marked.
-PAGES := rocketmq_matrix findings minimq_bugs minimq_clean minimq_figures simulated_bugs backends progress bench rocketmq_raft dispatch systems ci_minutes
+PAGES := rocketmq_matrix findings minimq_bugs hunts minimq_clean minimq_figures simulated_bugs backends progress bench rocketmq_raft dispatch systems ci_minutes
 pages: $(VENV)/.ready-test
 	@for page in $(PAGES); do $(BIN)/python benchmarks/$$page.py render || exit; done
 

@@ -84,6 +84,8 @@ class _Nobody(Pipe):
     async def line(self) -> None:
         return None
 
+    pid = 0
+
     def say(self, _message: Any) -> None: ...
 
 
@@ -113,6 +115,7 @@ def _one(number: int, workload: str, seconds: float, folder: str) -> float:
     spec = WorkerSpec(
         folder=folder,
         worker=number,
+        stream=number,
         workers=WORKERS,
         system="null",
         workload=workload,

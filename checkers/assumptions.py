@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from chaos.core.clock import NS_PER_S
+from chaos.core.history import workers_among
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from chaos.core.runinfo import UNFINISHED
@@ -22,7 +23,7 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, numbers, seconds_text
 from checkers.cluster.campaign import missing_failover
 from checkers.history.check import OfEachKey
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.recovery.missing_nodes import is_explained
 
@@ -123,9 +124,9 @@ def _unrecorded(context: Context) -> tuple[list[str], int]:
     cut = sorted(seen - {stream.worker for stream in context.streams if stream.ended})
     if cut:
         out.append(f"the record of {numbers('worker', cut)} was cut off")
-    gone = max(0, run.workers - len(seen))
+    gone = run.workers - workers_among(seen, run.workers)
     if gone:
-        out.append(f"{run.workers} workers were started and {len(seen)} left a record")
+        out.append(f"{run.workers} workers were started and {run.workers - gone} left a record")
     nodes = context.timeline.nodes
     if nodes.blind:
         last_ns = max((one.last_ns for own in nodes.heard.values() for one in own), default=context.timeline.origin_ns)
@@ -140,7 +141,8 @@ def ended(context: Context) -> str:
     if not context.timeline.final_phases_ended:
         return f"the run has no ended {listed(context.run.required_phases or ('final reads',))}"
     cut = [stream.worker for stream in context.streams if not stream.ended]
-    if cut or len(context.streams) < context.run.workers:
+    seen = [stream.worker for stream in context.streams]
+    if cut or workers_among(seen, context.run.workers) < context.run.workers:
         return "the record of a worker did not end" if cut else "the record of a worker is missing"
     return ""
 

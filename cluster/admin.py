@@ -18,6 +18,8 @@ COMPACT: Final = "compact"
 DEFRAGMENT: Final = "defragment"
 SNAPSHOT: Final = "snapshot"
 CHANGE_MEMBERS: Final = "change-members"
+CHANGE_SETTING: Final = "change-setting"
+CHANGE_VERSION: Final = "change-version"
 
 
 @runtime_checkable
@@ -133,6 +135,42 @@ class ChangesMembers(Protocol):
     def position(self, node: str) -> int:
         """How much of what all members share one node itself has applied. Raises ChaosError: it does not answer."""
         ...
+
+
+@runtime_checkable
+class TellsSettings(Protocol):
+    """Of the action ``change-setting``: a node is started again with another value of a setting."""
+
+    def settings_of(self, node: str) -> Mapping[str, str]:
+        """By full name, the settings that one node itself says that it goes by.
+
+        Raises:
+            ChaosError: it does not answer.
+        """
+        ...
+
+
+@runtime_checkable
+class TellsVersion(Protocol):
+    """Of the action ``change-version``: a node is started again as another version."""
+
+    def version_of(self, node: str) -> str:
+        """The version that one node itself says it is. Raises ChaosError: it does not answer."""
+        ...
+
+
+@runtime_checkable
+class ChangesSettings(Protocol):
+    """A system whose nodes may differ in some settings while they serve."""
+
+    def changeable(self, role: str) -> Collection[str]:
+        """Pure: those that a node of a role has for itself and tells, by full name."""
+        ...
+
+
+def changeable_settings(system: object, role: str) -> tuple[str, ...]:
+    """The settings in which nodes of a role may differ, by full name; none if the system knows of none."""
+    return tuple(system.changeable(role)) if isinstance(system, ChangesSettings) else ()
 
 
 def admin_actions_of(system: object, settings: Mapping[str, str]) -> Mapping[str, str]:

@@ -1,6 +1,7 @@
 """A cluster that is up: nodes with their hosts and the way each one's process is started."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,11 +23,23 @@ class Node(msgspec.Struct, frozen=True):
         return self.info.name
 
 
+class Relaunch(NamedTuple):
+    """How a node is started again otherwise than in the run; what is empty is as in the run.
+
+    By another ``value`` of a ``setting``, named in full, or as another ``version``; see ``cluster.relaunch``.
+    """
+
+    setting: str = ""
+    value: str = ""
+    version: str = ""
+
+
 class Cluster(msgspec.Struct, frozen=True):
     """All nodes by name, in the order of the topology. ``kinds``: role → replica, controller or other.
 
     ``subjects``: what has a leader. ``admin``: who acts by the system's admin interface (``cluster.admin``), if it has
-    one.
+    one. ``launch_again``: how a node is started again otherwise; None where only its user
+    knows how nodes are started.
     """
 
     run_id: str
@@ -34,6 +47,7 @@ class Cluster(msgspec.Struct, frozen=True):
     kinds: Mapping[str, str]
     subjects: tuple[Subject, ...] = ()
     admin: object | None = None
+    launch_again: Callable[[Node, Relaunch], Launch] | None = None
 
     def of_role(self, role: str) -> tuple[Node, ...]:
         """The nodes of one role, in order."""

@@ -24,6 +24,7 @@ import msgspec
 from chaos.core.errors import CapabilityError, ChaosError
 from cluster.agent import linux
 from cluster.host import Capability, Host, NodeSpec, hosts_up
+from cluster.hosts import interface
 from cluster.hosts.netns import HELP, NetnsBackend, SandboxError
 from cluster.network import packet_filter, probe_matrix
 from cluster.systems._shared import gomodules
@@ -147,7 +148,7 @@ def namespaces(tries: Mapping[str, Try] = NO_TRIES) -> list[Fact]:
         try:
             with hosts_up(NetnsBackend(), f"doctor-{os.getpid()}", specs, Path(work)) as hosts:
                 took_s = time.monotonic() - began
-                return [*_steps(None), *_on_hosts(hosts, took_s), *_tried(hosts, tries)]
+                return [*_steps(None), *_on_hosts(hosts, took_s), *_by_hosts(hosts), *_tried(hosts, tries)]
         except SandboxError as error:
             return _steps(error)
         except ChaosError as error:
@@ -166,6 +167,44 @@ def _steps(refused: SandboxError | None) -> list[Fact]:
         unknown = f"not tried without {_STEPS[refused.step]}"
         found += [Fact(_STEPS[step], False, unknown, refused.help) for step in steps[broken + 1 :]]
     return found
+
+
+# A process of ours is stopped, let go on and killed; each is seen in /proc.
+_SIGNALS: Final = """\
+state() { read -r line < "/proc/$pid/stat" && set -- ${line##*) } && echo "$1"; }
+seen() {
+  left=100
+  until [ "$(state)" "$1" T ] || [ "$left" = 0 ]; do sleep 0.01; left=$((left - 1)); done
+  [ "$left" != 0 ]
+}
+sleep 60 & pid=$!
+kill -STOP "$pid" && seen = && kill -CONT "$pid" && seen !=; result=$?
+kill -KILL "$pid" && wait "$pid"
+exit "$result"
+"""
+
+
+def _by_hosts(hosts: Mapping[str, Host]) -> list[Fact]:
+    """What faults of nodes need of every host: signals, programs of ours, and its own link."""
+    first, *_, last = hosts.values()
+    signals = first.run("sh", "-c", _SIGNALS, timeout_s=_TOOL_TIMEOUT_S).returncode == 0
+    programs = first.run("python3", "-I", "-S", "-c", "print(1)", timeout_s=_TOOL_TIMEOUT_S).text == "1"
+    try:
+        interface.down(last)
+        unplugged = not interface.is_up(last)
+        interface.up(last)
+        plugged = unplugged and interface.is_up(last)
+    except ChaosError as error:
+        plugged, said = False, str(error)
+    else:
+        said = "a host can leave its network and come back" if plugged else "a host cannot leave its network"
+    signalled = "can be stopped, let go on and killed" if signals else "cannot be stopped"
+    ran = "python3 runs on hosts" if programs else "python3 does not run on hosts"
+    return [
+        Fact("processes", signals, signalled, gives=Capability.SIGNALS),
+        Fact("programs", programs, ran, gives=Capability.PROGRAMS),
+        Fact("link", plugged, said, "" if plugged else "apt-get install iproute2", gives=Capability.LINK),
+    ]
 
 
 def _on_hosts(hosts: Mapping[str, Host], took_s: float) -> list[Fact]:

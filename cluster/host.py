@@ -25,6 +25,7 @@ class Capability(StrEnum):
     SIGNALS = "signals"  # kill, stop, continue processes
     RESTART = "restart"  # start a process again that ended
     LINK = "link"  # leave the network and come back, with commands still reaching the host
+    PROGRAMS = "programs"  # run programs of ours, and look into files and the kernel
     DISK = "disk"  # a file system of ours beneath a node's data
     MACHINE = "machine"  # end, freeze, unplug and start the host itself
 

@@ -23,10 +23,12 @@ from cluster.cluster import Cluster
 from cluster.host import Host
 from cluster.leaders import Leads
 from nemesis.faults.active_faults import InForce
-from nemesis.faults.fault import READY_TIMEOUT_S, Scene, on_each, one_line
+from nemesis.faults.fault import NO_LOAD, READY_TIMEOUT_S, Load, Scene, on_each, one_line
 from nemesis.faults.fault import Fault as Injectable
 from nemesis.faults.registry import faults as every_fault
+from nemesis.occasions.awaited import POLL_S, Awaited
 from nemesis.plan.plan import Row, lanes
+from nemesis.proof.timed_verification import LOOK, TimedVerification, verified_now
 from nemesis.targets.resolve import choose
 from nemesis.targets.targets import Targets
 from nemesis.targets.topology import Topology
@@ -42,57 +44,16 @@ PATIENCE_S: Final = 3.0
 """The healing of such a short row waits at most this long for a look that is under way."""
 
 LEADER_POLL_S: Final = 0.1
-LOOK_LEFTOVER_S: Final = 30.0
-"""How long a look that the row's end overtook may go on before its thread is left behind."""
-
 HALT_S: Final = 180.0
 """How long ``heal_all`` waits for the row in progress, which heals itself."""
 
 TRY_TIMEOUT_S: Final = 60.0
 HEAL_ATTEMPTS: Final = 3
-LOOK: Final = "look"
-"""The kind of evidence of a look that saw nothing: it could not be made, or did not end in time."""
-
 _SLICE_S: Final = 0.05
 _LONG_SLICE_S: Final = 0.5
 """Where only ``heal_all`` could end a wait early, which waits for the end itself."""
 
 Stage = Literal["inject", "active", "heal", "healed", "skipped", "broke"]
-
-
-class _Look:
-    """A look at a fault that runs beside the clock."""
-
-    def __init__(self, verify: Callable[[], Evidence]) -> None:
-        self._verify = verify
-        self._began_ns = now_ns()
-        self._evidence: Evidence | None = None
-        self._thread = waiting.thread(self._run, "nemesis-look")
-
-    def _run(self) -> None:
-        self._evidence = looked(self._verify)
-
-    def done(self) -> bool:
-        return self._evidence is not None
-
-    def evidence(self) -> Evidence:
-        """What was seen; unproven if the look has not ended."""
-        spent_s = (now_ns() - self._began_ns) / NS_PER_S
-        return self._evidence or Evidence(
-            kind=LOOK, proven=False, summary=f"not looked at: the fault ended {spent_s:.1f} s into the look"
-        )
-
-    def leave(self) -> None:
-        """Wait for its end, so that two looks never run at once."""
-        self._thread.join(LOOK_LEFTOVER_S)
-
-
-def looked(verify: Callable[[], Evidence]) -> Evidence:
-    """The evidence, or an unproven one saying why there is none."""
-    try:
-        return verify()
-    except Exception as error:  # noqa: BLE001 - a proof that failed is a fault that is not proven, never a hidden one
-        return Evidence(kind=LOOK, proven=False, summary=f"could not look: {one_line(error)}")
 
 
 def _stopped_early(end_ns: int) -> str:
@@ -126,7 +87,7 @@ class _Injection:
         self.row = row
         self.targets = targets
         self.fault = fault
-        self.looks: list[_Look] = []
+        self.looks: list[TimedVerification] = []
         self.healing = threading.RLock()
 
 
@@ -142,6 +103,8 @@ class Nemesis:
         client_host: where load runs; its links are probed and never touched.
         faults: the faults by name, by default those that there are.
         serve_within_s: how long a process that is started again may take until it says that it serves.
+        acked_ns: when the last change was acknowledged, 0 for never; called from the nemesis' threads.
+        load: what clients do.
     """
 
     def __init__(
@@ -154,7 +117,11 @@ class Nemesis:
         client_host: Host,
         faults: Mapping[str, type[Injectable]] | None = None,
         serve_within_s: float = READY_TIMEOUT_S,
+        *,
+        acked_ns: Callable[[], int] = lambda: 0,
+        load: Load = NO_LOAD,
     ) -> None:
+        self._acked_ns, self._load = acked_ns, load
         self._plan = tuple(plan)
         self._cluster = cluster
         self._topology = Topology.of((node.info for node in cluster.nodes.values()), cluster.kinds, cluster.subjects)
@@ -195,7 +162,8 @@ class Nemesis:
             if not self._wait(self._ns(row.at_s)):
                 return len(lane) - position
             try:
-                self._execute(row)
+                if (begun := self._await_occasion(row)) is not None:
+                    self._execute(begun)
             except Exception as error:  # noqa: BLE001 - one row that breaks must neither hide nor end the others
                 self._emit(row, "broke", now_ns(), note=one_line(error))
             finally:
@@ -231,6 +199,23 @@ class Nemesis:
             self._stop.wait(min(left_s, _LONG_SLICE_S if done is None else _SLICE_S))
         return False
 
+    def _await_occasion(self, row: Row) -> Row | None:
+        """The row as it begins now; None if what it waits for did not come, which is said, or somebody said stop."""
+        if not row.when:
+            return row
+        awaited = Awaited(row.when, self._cluster, self._topology, self._leads, self._acked_ns)
+        last_ns = self._ns(row.at_s + row.within_s)
+        while (why := awaited.came()) is None:
+            if now_ns() >= last_ns:
+                self._emit(row, "skipped", now_ns(), note=f"waited {row.within_s:g} s in vain for {row.when}")
+                return None
+            if not self._wait(min(now_ns() + round(POLL_S * NS_PER_S), last_ns)):
+                self._note(f"stopped: fault {row.row} ({row.name}) waited for {row.when} and was not begun")
+                return None
+        began_ns = now_ns()
+        self._note(f"fault {row.row} ({row.name}) begins, for {row.when} has come: {why}")
+        return msgspec.structs.replace(row, at_s=(began_ns - self._origin_ns) / NS_PER_S)
+
     def _execute(self, row: Row) -> None:
         end_ns = self._ns(row.at_s + row.duration_s)
         if _is_short(row):
@@ -243,7 +228,15 @@ class Nemesis:
         if targets is None:
             return
         self._hit[row.row] = targets.names
-        scene = Scene(self._cluster, targets, self._client, self._in_force, self._serve_within_s, row.read_params())
+        scene = Scene(
+            self._cluster,
+            targets,
+            self._client,
+            self._in_force,
+            self._serve_within_s,
+            row.read_params(),
+            self._load,
+        )
         injection = _Injection(row, targets, self._faults[row.fault](scene))
         self._unhealed.append(injection)
         still: Evidence | None = None
@@ -283,7 +276,7 @@ class Nemesis:
         with self._choosing:
             busy = frozenset(name for number, names in self._busy.items() if number != row.row for name in names)
             targets = choose(row, self._topology, leads, busy)
-            if targets is not None and not row.how.on_links():
+            if targets is not None and row.how.takes_nodes():
                 self._busy[row.row] = targets.names
             return targets
 
@@ -292,7 +285,7 @@ class Nemesis:
         if row.follows and row.follows not in self._hit:
             return f"fault {row.follows} had hit nobody"
         beside = sorted({name for number, names in dict(self._busy).items() if number != row.row for name in names})
-        if row.how.on_links() or not beside:
+        if not (row.how.takes_nodes() and beside):
             return "no leader was known until the row's end"
         return f"no target was free until the row's end: {' '.join(beside)} under another fault"
 
@@ -311,7 +304,7 @@ class Nemesis:
             # What takes long to do has still its time, and what is over in a moment its looks.
             end_ns = max(end_ns, active_ns + round(row.duration_s / 2 * NS_PER_S))
             latest_ns = end_ns + round(PATIENCE_S * NS_PER_S)
-        first = _Look(fault.verify)
+        first = TimedVerification(fault.verify)
         injection.looks.append(first)
         in_time = self._wait(latest_ns, first.done)
         self._emit(row, "active", active_ns, injection.targets, evidence=first.evidence())
@@ -320,7 +313,7 @@ class Nemesis:
             return None, _stopped_early(end_ns)
         if not first.done() or now_ns() >= latest_ns:
             return None, ""
-        last = _Look(fault.verify_still)
+        last = TimedVerification(fault.verify_still)
         injection.looks.append(last)
         if not self._wait(latest_ns, last.done) and not last.done():
             return None, _stopped_early(end_ns)
@@ -346,7 +339,7 @@ class Nemesis:
             healed_ns = now_ns()
             for look in injection.looks:
                 look.leave()
-            evidence = looked(injection.fault.verify_healed)
+            evidence = verified_now(injection.fault.verify_healed)
             if said:  # in the evidence and not as a note, so that no reader takes it for the note of a fault that broke
                 summary = f"{evidence.summary}; healing said: {said}"
                 evidence = msgspec.structs.replace(evidence, summary=summary)

@@ -20,8 +20,8 @@ from chaos.core.verdict import Results
 from checkers.engine.installed_checks import Panel, panel
 from checkers.engine.judge import Judged, Part, conclude, together
 from checkers.engine.local import Duty
+from checkers.history.check_input import Context
 from checkers.history.folder_integrity import Evidence, context_of, evidence_of
-from checkers.history.kernel import Context
 from checkers.history.shards import grouped
 from checkers.imported.options import Question
 from spark_checkers.files import judged, room_for, verdicts

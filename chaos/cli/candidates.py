@@ -190,7 +190,7 @@ def _values(one: Any, value: str, before: str) -> Items:
     from nemesis.faults.params import JOIN
 
     done, plus, last = value.rpartition(JOIN) if one.several else ("", "", value)
-    rows = [] if plus else [(one.typed_default, f"the default; {one.range}")]
+    rows = [] if plus or one.must_be_given else [(one.typed_default, f"the default; {one.range}")]
     taken = {*done.split(JOIN), *(word for word, _ in rows)}
     rows += [(word, "") for word in one.words if word not in taken]
     return _items(rows, last, before + done + plus)
@@ -205,6 +205,14 @@ def _suffixes(topology: Any, suffix: str, before: str, *, leads: bool) -> Items:
         rows += [(name, "its leader") for name in topology.subjects if name not in topology.targeted_roles()]
         rows += [("all", "the leader of each")] if not done else []
     return _items([row for row in rows if row[0] not in taken], last, before + done + plus)
+
+
+def _occasions(_ctx: click.Context, incomplete: str) -> Items:
+    """What a fault may wait for; an expression must follow ``log:``."""
+    from nemesis.occasions.occasion import LOG, OCCASIONS
+
+    rows = _items(((name, what) for name, what in OCCASIONS.items() if not name.startswith(LOG)), incomplete)
+    return [*rows, *(CompletionItem(f"{LOG}:", type=OPEN) for _ in range(f"{LOG}:".startswith(incomplete)))]
 
 
 def _nodes(ctx: click.Context, incomplete: str) -> Items:
@@ -270,9 +278,9 @@ def _anomalies_of_run(ctx: click.Context, incomplete: str) -> Items:
 def _anomalies(ctx: click.Context, incomplete: str) -> Items:
     """``NAME=`` with commas, of what can be planted in a made history."""
     from chaos.cli.inspect import rows_of
-    from chaos.generate import kafka_sites, plan, txn_sites
+    from chaos.generate import kafka_stories, plan, txn_stories
 
-    planted = {"kafka": kafka_sites.PLANTED, **txn_sites.PLANTED}
+    planted = {"kafka": kafka_stories.PLANTED, **txn_stories.PLANTED}
     known = planted.get(ctx.params.get("model", ""), plan.PLANTED)
     helps = {row["name"]: row["help"] for row in rows_of("anomalies")}
     before, last = _last(incomplete)
@@ -321,6 +329,7 @@ CANDIDATES: Final[Mapping[Kind, Callable[[click.Context, str], Items]]] = {
     "models": _models,
     "nemeses": _nemeses,
     "nodes": _nodes,
+    "occasions": _occasions,
     "nodes of the run": _nodes_of_run,
     "one nemesis": _one_nemesis,
     "reporters": _listed("reporters"),

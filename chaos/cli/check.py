@@ -14,12 +14,12 @@ from chaos.cli.amount_type import AmountType
 from chaos.cli.bar import Bar
 from chaos.cli.check_outputs import JUNIT_OPTION, SUMMARY_OPTION, CheckOutputs
 from chaos.cli.check_places import StoredRun, find_stored
+from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
 from chaos.cli.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
 from chaos.cli.history_page import write_page
-from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
-from chaos.cli.output import complain, look, tell
+from chaos.cli.output import complain, tell, text_style
 from chaos.cli.sections import RunCommand
 from chaos.core import progress
 from chaos.core.errors import ChaosError, HistoryError, UsageError
@@ -282,16 +282,16 @@ def _runs_at_hand(
         if as_json:
             tell(msgspec.json.encode(as_object(text, results)).decode())
         elif only:
-            tell(rows_of(text, results, look()))
+            tell(rows_of(text, results, text_style()))
         elif isinstance(place(text), Remote):
-            tell(summary(run.home, text, look()))
+            tell(summary(run.home, text, text_style()))
         else:
             try:
                 write(run.home)
             except HistoryError as error:  # the verdict does not need what the page does
                 codes[-1] = _refused(text, error)
             else:
-                tell(summary(run.home, look=look()))
+                tell(summary(run.home, style=text_style()))
     return codes
 
 
@@ -367,5 +367,5 @@ def _files(
         if report is not None and not isinstance(file, ChaosError):
             write_page(report, text, file, question, results)
         whole = {**as_object(text, results), "figures": figures_object(results)}
-        tell(msgspec.json.encode(whole).decode() if as_json else summary(text, results, look()))
+        tell(msgspec.json.encode(whole).decode() if as_json else summary(text, results, text_style()))
     return codes

@@ -6,10 +6,10 @@ from pathlib import Path
 import click
 import msgspec
 
+from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
-from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
-from chaos.cli.output import look
+from chaos.cli.output import text_style
 from chaos.cli.sections import RunCommand
 from chaos.core.errors import UsageError
 
@@ -56,7 +56,7 @@ def compare_command(runs: tuple[str, ...], page: Path | None, *, as_json: bool, 
     if as_json:
         click.echo(msgspec.json.encode(made).decode())
         return 0
-    for line in lines(made, look()):
+    for line in lines(made, text_style()):
         print(line)
     if page is not None:
         print(f"\npage  {page}")

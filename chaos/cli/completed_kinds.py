@@ -17,6 +17,7 @@ Kind = Literal[
     "nemeses",
     "nodes",
     "nodes of the run",
+    "occasions",
     "one nemesis",
     "reporters",
     "reporters with commas",

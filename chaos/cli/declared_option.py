@@ -52,7 +52,16 @@ def option(section: str, field: str, help_text: str, *also: str, replayed: str =
     return Declared(section, field, help_text, also, more, replayed)
 
 
-DECIDES_PLAN: Final = ("nemesis", "fault_nodes", "plan", "fault_interval_s", "fault_duration_s", "rhythm")
+DECIDES_PLAN: Final = (
+    "nemesis",
+    "fault_nodes",
+    "plan",
+    "fault_interval_s",
+    "fault_duration_s",
+    "fault_when",
+    "fault_within_s",
+    "rhythm",
+)
 """The fields that a plan has decided: who repeats it cannot ask for others."""
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
-from chaos.cli.offers import offer
 from chaos.core.errors import UsageError
 from chaos.generate.plan import MAX_KEYS, MAX_OPS, MAX_SEED, parse_anomalies, plan_of
-from chaos.generate.txn_sites import STORIES
+from chaos.generate.txn_stories import STORIES
 from chaos.options.amounts import Amount
 
 LONGEST_TXN = 64
@@ -129,14 +129,14 @@ def _folder(model: str, output: Path, anomalies: tuple[str, ...], ops: int, keys
 
 
 def _file(output: Path, anomalies: tuple[str, ...], model: str, given: dict[str, Any]) -> int:
-    from chaos.generate import kafka, kafka_sites, txn, txn_sites
+    from chaos.generate import kafka, kafka_stories, txn, txn_stories
 
     began = time.monotonic()
     if model == "kafka":
-        planted = parse_anomalies(anomalies, kafka_sites.PLANTED)
+        planted = parse_anomalies(anomalies, kafka_stories.PLANTED)
         size = kafka.write(kafka.Wish(anomalies=planted, **given), output)
     else:
-        planted = parse_anomalies(anomalies, txn_sites.PLANTED[model])
+        planted = parse_anomalies(anomalies, txn_stories.PLANTED[model])
         size = txn.write(txn.Wish(model=model, anomalies=planted, **given), output)
     took_s = time.monotonic() - began
     click.echo(f"{output}: {given['ops']} operations, {size / 1e6:.1f} MB, written in {took_s:.1f} s")

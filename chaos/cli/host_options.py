@@ -4,8 +4,8 @@ from typing import Final
 
 import click
 
+from chaos.cli.completion_values import offer
 from chaos.cli.declared_option import option
-from chaos.cli.offers import offer
 from chaos.cli.sections import CLUSTER, DOCKER, SSH
 
 HOSTS: Final = (

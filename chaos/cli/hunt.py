@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.completion_values import offer
 from chaos.cli.declared_option import Decorator
 from chaos.cli.examples import examples
-from chaos.cli.offers import offer
 from chaos.cli.output import tell
 from chaos.cli.sections import COMMON, HUNT, SHRINK, SectionCommand, SectionOption
 from chaos.cli.shrink import BUDGET, repetitions, summary_of

@@ -3,7 +3,7 @@
 import click
 
 from chaos import plugins
-from chaos.cli.offers import offer
+from chaos.cli.completion_values import offer
 from chaos.cli.options import SETTINGS_OPTION
 from chaos.cli.run import progress
 from chaos.options.experiment import DEFAULTS

@@ -9,9 +9,9 @@ from typing import Any, Final, get_origin, get_type_hints
 import click
 import yaml
 
+from chaos.cli.completion_values import offer
 from chaos.cli.declared_option import shown_default
 from chaos.cli.examples import examples
-from chaos.cli.offers import offer
 from chaos.cli.options import run_options
 from chaos.cli.sections import CHECKS, ORDER, SectionOption
 from chaos.core.errors import UsageError

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 from chaos.cli.options import STORE_OPTION
-from chaos.cli.output import look
+from chaos.cli.output import text_style
 from chaos.cli.stored_runs import listed
 
 _HEAD: Final = ("", "ID", "BEGAN (UTC)", "SYSTEM", "WORKLOAD", "NEMESIS", "VERDICT", "")
@@ -46,7 +46,7 @@ def ls_command(store: str, as_json: bool) -> int:
         )
         for row in rows
     ]
-    shown = look()
+    shown = text_style()
     table = shown.table(
         _HEAD, cells, elastic=(7,), tone=lambda row, column: rows[row].tone if column == _VERDICT else ""
     )

@@ -16,7 +16,7 @@ import click
 import msgspec
 
 from chaos.cli.amount_type import AmountType
-from chaos.cli.offers import offer
+from chaos.cli.completion_values import offer
 from chaos.cli.options import STORE_OPTION, cluster_options
 from chaos.cli.output import complain
 from chaos.cli.sections import SectionCommand
@@ -132,7 +132,7 @@ def _answers(store: str, question: Ask, timeout_s: float) -> Iterator[Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object per node.")
 def status_command(store: str, as_json: bool) -> int:
     """Show every node: role, address, state, who leads, and the fault in force."""
-    from reports.summary.look import PIPED
+    from reports.summary.text_style import PIPED
 
     done = _put(store, Ask(verb="status"), _STATUS_TIMEOUT_S)
     if as_json:
@@ -179,9 +179,9 @@ def inject_command(nemesis: str, store: str, duration: float | None, fault_nodes
 
     Exit code 0 if it is proven, 2 if it is not, 255 if it could not be done.
     """
-    from nemesis.plan.nemesis_names import words
+    from nemesis.plan.nemesis_names import MANY, words
 
-    if len(words(nemesis)) > 1 or nemesis.strip() == "all":
+    if len(words(nemesis)) > 1 or nemesis.strip() in MANY:
         raise UsageError(f"inject {nemesis}: one fault at a time; name one of chaos list nemeses")
     names = tuple(name.strip() for name in fault_nodes.replace(";", ",").split(",") if name.strip())
     question = Ask(

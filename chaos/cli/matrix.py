@@ -8,9 +8,9 @@ import click
 import msgspec
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
 from chaos.cli.gate_options import FAIL_ON_OPTION, THRESHOLD_OPTION
-from chaos.cli.offers import offer
 from chaos.cli.output import tell
 from chaos.cli.sections import SectionOption
 from chaos.core.errors import UsageError

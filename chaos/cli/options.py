@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import click
 
+from chaos.cli.completion_values import offer
 from chaos.cli.declared_option import Command, Decorator, option
 from chaos.cli.gate_options import EXAMPLE, FAILING, read_fail_on, read_thresholds
 from chaos.cli.host_options import HOSTS
-from chaos.cli.offers import offer
 from chaos.cli.sections import CHECKS, CLUSTER, COMMON, FAULTS, LOAD, SectionOption
 from chaos.core.errors import UsageError
 from chaos.options.experiment import DEFAULTS
@@ -175,6 +175,15 @@ _FAULTS: Final = (
         " before some (mixed); or give all one length, one after the other (even).",
         type=click.Choice(["mixed", "even"]),
     ),
+    option(
+        FAULTS,
+        "fault_when",
+        "Begin each fault when this comes: role-change, first-ack or out-of-sync, also with @SUBJECT, or log:REGEX,"
+        " also with @ROLE. Faults then come one after the other.",
+        shell_complete=offer("occasions"),
+        metavar="OCCASION",
+    ),
+    option(FAULTS, "fault_within_s", "With --fault-when: wait so long at most, else skip it; by default the interval."),
     option(
         FAULTS,
         "fault_nodes",

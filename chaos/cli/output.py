@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from reports.summary.look import Look
+    from reports.summary.text_style import TextStyle
 
 CLOSED_PIPE: Final = 141
 """The exit code of a command whose reader went away: what shells show of any program that SIGPIPE ended."""
@@ -56,8 +56,8 @@ def discard(descriptor: int) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
-def look() -> "Look":
+def text_style() -> "TextStyle":
     """How to write on the standard output."""
-    from reports.summary.look import look_of
+    from reports.summary.text_style import style_of
 
-    return look_of(sys.stdout)
+    return style_of(sys.stdout)

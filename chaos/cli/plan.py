@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from chaos.cli.completion_values import offer
 from chaos.cli.declared_option import DECIDES_PLAN
 from chaos.cli.examples import examples
-from chaos.cli.offers import offer
 from chaos.cli.options import LIVE_OPTION, as_argv, override_options, run_options
 from chaos.cli.sections import RunCommand, SectionCommand
 from chaos.core.errors import UsageError
@@ -37,7 +37,7 @@ def plan_command(as_json: bool, **options: Any) -> int:
     from cluster.leaders import subjects_of
     from nemesis.targets.resolve import choose
     from nemesis.targets.topology import Topology
-    from reports.summary.look import PIPED
+    from reports.summary.text_style import PIPED
 
     experiment = experiment_of(options)
     backend, why = chosen(experiment.backend, experiment.backend_options)

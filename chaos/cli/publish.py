@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
-from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
 from chaos.options.amounts import Amount
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from chaos.cli.offers import offer
+from chaos.cli.completion_values import offer
 from chaos.cli.options import STORE_OPTION
 from chaos.cli.sections import RunCommand
 

@@ -11,7 +11,7 @@ import click
 
 from chaos.cli.examples import examples
 from chaos.cli.options import LIVE_OPTION, run_options
-from chaos.cli.output import look, tell
+from chaos.cli.output import tell, text_style
 from chaos.cli.sections import REPEAT, SectionCommand, SectionOption
 from chaos.core.errors import UsageError
 from chaos.options.experiment import Experiment
@@ -108,7 +108,7 @@ def do_run(experiment: Experiment, argv: Sequence[str], live: str) -> int:
         tell(live_json.line_of(live_json.end(folder, results, code), {}))
         return code
     if results is not None:
-        tell(summary(folder, look=look()))
+        tell(summary(folder, style=text_style()))
     report = folder / "report.html"
     tell(_relative(report if report.exists() else folder))
     return code

@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.completion_values import offer
 from chaos.cli.examples import examples
-from chaos.cli.offers import offer
 from chaos.cli.options import STORE_OPTION
 from chaos.cli.sections import RunCommand
 from chaos.core.errors import UsageError

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from chaos.cli.amount_type import AmountType
+from chaos.cli.completion_values import offer
 from chaos.cli.declared_option import Command, Decorator
 from chaos.cli.examples import examples
-from chaos.cli.offers import offer
 from chaos.cli.options import override_options
 from chaos.cli.output import tell
 from chaos.cli.plan import replayed

@@ -9,7 +9,7 @@ from chaos.core.errors import HistoryError
 from chaos.core.verdict import Valid
 
 if TYPE_CHECKING:
-    from reports.summary.look import Tone
+    from reports.summary.text_style import Tone
 
 
 class _Verdict(msgspec.Struct, frozen=True):

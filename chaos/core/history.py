@@ -350,3 +350,11 @@ def materialise_events(history: Path, manifest: Manifest | None = None) -> list[
 def workers_of(history: Place) -> list[int]:
     """The numbers of the workers that left a stream."""
     return sorted(int(path.stem[1:]) for path in history.glob("w*.ops"))
+
+
+def workers_among(streams: Iterable[int], workers: int) -> int:
+    """Of how many of a run's workers there is a stream; one that was killed and started again has several.
+
+    ``streams``: their numbers. Each time that a worker was started its stream has a number higher by ``workers``.
+    """
+    return len({number % workers for number in streams}) if workers else 0

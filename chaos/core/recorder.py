@@ -70,6 +70,11 @@ def _sealed(body: bytes, place: int = 0) -> bytes:
     return _CRC.pack(zlib.crc32(memoryview(body)[4:], place)) + body[4:]
 
 
+def end_record(sequence: int) -> bytes:
+    """The record that ends a stream, under its number; it carries the time of now."""
+    return _sealed(OP.pack(0, sequence, now_ns(), 0, Type.END, 0, 0, 0, 0, NONE, NONE, NONE, 0, NONE, 0, 0))
+
+
 class Recorder:
     """Writes one worker's stream.
 
@@ -182,7 +187,8 @@ class Recorder:
 
     def close(self) -> None:
         """End the stream properly: a stream without END is one whose worker died."""
-        self._store(now_ns(), 0, Type.END, 0, 0, 0, 0, NONE, NONE, NONE, 0, NONE, 0, 0)
+        self._sequence += 1
+        self._ops.append(end_record(self._sequence))
         for file in (self._ops, self._reads, self._values):
             if file is not None:
                 file.close()

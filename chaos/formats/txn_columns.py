@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from chaos.core.ragged import offsets, spread
+from chaos.core.variable_lengths import offsets, spread
 from chaos.formats.kafka_columns import Ids, Ints, Ops, Small, by_appearance, interned, meant, moved
 
 Mask = npt.NDArray[np.bool_]

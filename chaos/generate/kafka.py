@@ -14,7 +14,7 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from chaos.generate.kafka_lines import Lines, Message, Mops, Poll, Send
-from chaos.generate.kafka_sites import LONGEST, STORIES, UNSEEN
+from chaos.generate.kafka_stories import LONGEST, STORIES, UNSEEN
 from chaos.generate.record_lines import RecordLines, write_file
 
 CLIENTS: Final = 10

@@ -15,7 +15,7 @@ import msgspec
 from chaos.core.errors import UsageError
 from chaos.generate.kafka import CLIENTS, FAILED, LANDED, UNANSWERED
 from chaos.generate.record_lines import RecordLines, write_file
-from chaos.generate.txn_sites import LONGEST, STORIES, Part, micros
+from chaos.generate.txn_stories import LONGEST, STORIES, Part, micros
 
 WRITES: Final = 32
 """How often a key is written before another one takes its place."""

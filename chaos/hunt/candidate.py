@@ -93,7 +93,7 @@ def experiment_for(base: Experiment, candidate: Candidate, plan: Path) -> Experi
 
 def end_s(row: Row) -> float:
     """When a fault is healed, in seconds after the load's start."""
-    return row.at_s + row.duration_s
+    return row.end_s
 
 
 def last_end_s(rows: Iterable[Row]) -> float:

@@ -14,7 +14,7 @@ from chaos.core.errors import HistoryError, UsageError
 from chaos.hunt.candidate import CONFIG, PLAN, Candidate, candidate_of, experiment_for
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.resolve import experiment_of
-from nemesis.plan.plan import read_plan, write_plan
+from nemesis.plan.plan_file import read_plan, write_plan
 
 RECORDS_MOST: Final = 100_000
 KEPT_MOST: Final = 500

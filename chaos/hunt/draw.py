@@ -11,8 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from chaos.core.rand import SEEDS, stream
-from nemesis.faults.params import JOIN, Param, params_of
-from nemesis.plan.nemesis_names import catalog, parts
+from nemesis.plan.drawn_params import with_params
 
 TIME_LIMITS_S: Final = (20.0, 30.0, 60.0)
 INTERVALS_S: Final = (1.0, 3.0, 8.0)
@@ -20,8 +19,6 @@ DURATIONS_S: Final = (0.5, 2.0, 5.0, 10.0)
 RATES: Final = (50.0, 100.0, 200.0)
 CLIENTS: Final = (2, 4, 8, 16)
 FAULTS_MOST: Final = 4
-WORDS_MOST: Final = 3
-_SHARES: Final = (0.1, 0.3, 0.6, 1.0)
 _EVEN: Final = 0.25
 
 
@@ -63,20 +60,3 @@ def faults(random: Random, nemeses: Sequence[str]) -> list[str]:
     number = min(len(nemeses), random.randint(1, FAULTS_MOST))
     taken = set(random.sample(range(len(nemeses)), number))
     return [with_params(random, name) for place, name in enumerate(nemeses) if place in taken]
-
-
-def with_params(random: Random, text: str) -> str:
-    """A nemesis with other words and other shares from 0 to 1 for its parameters, if it names none itself."""
-    name, given, suffix = parts(text)
-    entry = catalog()[name]
-    known = params_of(entry.how.Params) if entry.fault is not None and not given else ()
-    said = ",".join(f"{one.name}={value}" for one in known if (value := _drawn(random, one)))
-    return f"{name}:{said}{'' if suffix is None else f'@{suffix}'}" if said else text
-
-
-def _drawn(random: Random, one: Param) -> str:
-    """Another value of a parameter as it is typed; nothing of a number that is no share."""
-    if one.number is not None:
-        return str(random.choice(_SHARES)) if one.number.le == 1 else ""
-    taken = random.sample(one.words, random.randint(1, min(WORDS_MOST, len(one.words)))) if one.several else ()
-    return JOIN.join(word for word in one.words if word in taken) if taken else random.choice(one.words)

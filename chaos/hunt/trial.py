@@ -22,7 +22,7 @@ from chaos.run.store import point
 from chaos.run.watching import Quiet
 from checkers.anomalies.catalogue import kind_of
 from cluster.host import RunsHere
-from nemesis.plan.plan import write_plan
+from nemesis.plan.plan_file import write_plan
 
 BESIDE_S: Final = 600.0
 """So long a process may take beyond all its own deadlines; then it hangs, and is killed."""

@@ -198,9 +198,12 @@ def shrunk(config: Config, scale: float) -> Config:
         many = fewer(rounds(steps, limit_s), scale, -(-LEAST_FAULTS // len(steps.steps)))
         values |= {"sequence": short, "time_limit_s": round(many * round_s(short.steps), 3)}
     else:
-        many = fewer(int(limit_s // (interval_s + duration_s)), scale, LEAST_FAULTS)
-        short_s, fault_s = less(interval_s, healthy_s), less(duration_s)
-        values |= {"fault_interval_s": short_s, "fault_duration_s": fault_s, "time_limit_s": many * (short_s + fault_s)}
+        waits_s = time("fault_within_s", interval_s) if config.values.get("fault_when") else 0.0
+        many = fewer(int(limit_s // (interval_s + waits_s + duration_s)), scale, LEAST_FAULTS)
+        short_s, wait_s, fault_s = less(interval_s, healthy_s), less(waits_s), less(duration_s)
+        values |= {"fault_interval_s": short_s, "fault_duration_s": fault_s}
+        values |= {"time_limit_s": many * (short_s + wait_s + fault_s)}
+        values |= {"fault_within_s": wait_s} if waits_s else {}
     return msgspec.structs.replace(config, values=values)
 
 

@@ -113,6 +113,7 @@ BOUNDS: Final[dict[str, Amount]] = {
     "time_limit_s": Amount("duration", 0, _LOAD_S, above=True),
     "fault_interval_s": Amount("duration", 0, _LOAD_S, above=True),
     "fault_duration_s": Amount("duration", 0, _LOAD_S, above=True),
+    "fault_within_s": Amount("duration", 0, _LOAD_S, above=True),
     "recovery_s": Amount("duration", 0, DAY_S),
     "drain_deadline_s": Amount("duration", 0, DAY_S, above=True),
     "ready_deadline_s": Amount("duration", 0, DAY_S, above=True),

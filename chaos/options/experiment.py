@@ -74,6 +74,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     fault_interval_s: float
     fault_duration_s: float
     rhythm: Rhythm
+    fault_when: str | None
+    fault_within_s: float
     recovery_s: float
     drain_deadline_s: float
     ready_deadline_s: float
@@ -140,6 +142,7 @@ def resolved(
         "artifacts": None,
         "rto_budget_s": None,
         "fault_nodes": (),
+        "fault_when": None,
         "plan": None,
         "pin": False,
         "backend_options": {},
@@ -151,10 +154,12 @@ def resolved(
     if values["nemesis"] != SEQUENCE:
         values["sequence"] = None  # the command line named another nemesis
     values.setdefault("fault_duration_s", values["fault_interval_s"])
+    values.setdefault("fault_within_s", values["fault_interval_s"])
     origins = {name: "option" if name in given else "default" for name in values}
     origins.update({name: f"--backend {values['backend']}" for name in of_backend if name not in given})
-    if "fault_duration_s" not in given:
-        origins["fault_duration_s"] = "--fault-interval"
+    for name in ("fault_duration_s", "fault_within_s"):
+        if name not in given:
+            origins[name] = "--fault-interval"
     if values["artifacts"] is not None:
         origins["system_version"] = "--artifacts"
     if "seed" not in given:

@@ -21,7 +21,7 @@ from nemesis.plan.sequence import UNTIL, Step, Steps, wrong_with
 
 EXAMPLE: Final = "{at: 10, nemesis: leader-kill@broker, duration: 20}"
 _WORDS: Final = re.compile(r"\w+(\+\w+)*")
-_KEYS: Final = ("nemesis", "duration", "at", "after")
+_KEYS: Final = ("nemesis", "duration", "at", "after", "when", "within")
 _TIME: Final = Amount("duration", 0, 30 * DAY_S)
 _OF_SEQUENCE: Final = ("steps", "repeat")
 WITH_PARAMETERS: Final = "{random-loss@broker: {probability: 0.5}}"
@@ -62,14 +62,16 @@ def _with_parameters(source: Source, entry: Entry) -> str:
 
 
 def _value(source: Source, entry: Entry, known: Mapping[str, Param]) -> str:
-    """A parameter's value as it is typed: a number, or words."""
-    if word(entry.value) in ("a whole number", "a number"):
+    """A parameter's value as it is typed: a number, words, or a text."""
+    param = known.get(entry.key)
+    if param is not None and param.pattern and isinstance(entry.value, yaml.ScalarNode):
+        said = str(entry.value.value)
+    elif word(entry.value) in ("a whole number", "a number"):
         said = f"{source.scalar(entry.value, entry.key, float):.12g}"
     elif word(entry.value) == "text" and _WORDS.fullmatch(entry.value.value):
         said = str(entry.value.value)
     else:
         raise source.wrong(entry.value, entry.key, "a number, or words joined by +")
-    param = known.get(entry.key)
     if param is not None and param.value(said) is None:
         raise UsageError(f"{entry.where}: {entry.key} {said}: {param.instead_of(said)}")
     return said
@@ -119,6 +121,8 @@ def _step(source: Source, node: yaml.Node) -> Step:
             raise unknown(entry, _KEYS)
         if entry.key == "nemesis":
             said[entry.key] = names_of(source, entry.value)
+        elif entry.key == "when":
+            said[entry.key] = str(source.scalar(entry.value, "when", str))
         else:
             said[entry.key] = amount_in(source, entry.value, entry.key, _TIME)
     missing = next((key for key in ("nemesis", "duration") if key not in said), None)

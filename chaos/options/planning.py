@@ -15,18 +15,21 @@ from chaos.core.event_files import read_events
 from chaos.core.events import RUN_EVENTS, Fault
 from chaos.core.op import Word
 from chaos.options.experiment import Experiment
-from chaos.workload.base import JudgedByClocks, Workload, check_suited
+from chaos.workload.base import JudgedByClocks, LivesToTheEnd, Workload, check_suited
 from chaos.workload.base import mix_of as mix_on
 from cluster.admin import admin_actions_of
 from cluster.host import Backend, Capability
 from cluster.leaders import subjects_of
+from cluster.relaunch import check_relaunch
 from cluster.system import System, takes_sends_once
-from nemesis.faults.admin.admin_fault import check_offered
+from nemesis.faults.admin.admin_fault import action_of, check_offered
 from nemesis.faults.registry import faults_on
 from nemesis.plan.capabilities import missing_here, unavailable
+from nemesis.plan.left_out import left_out
 from nemesis.plan.mix import NOTHING
-from nemesis.plan.nemesis_names import ALL
-from nemesis.plan.plan import Row, lanes, left_out, make_plan, read_plan
+from nemesis.plan.nemesis_names import MANY
+from nemesis.plan.plan import Row, lanes, make_plan
+from nemesis.plan.plan_file import read_plan
 from nemesis.plan.sequence import plan_steps
 
 _ROUNDING_S: Final = 1e-6
@@ -49,8 +52,9 @@ def plan_of(experiment: Experiment, system: System, backend: Backend, say: Calla
         return rows
     nodes = system.topology(e.settings)
     missing = {}
-    if e.nemesis.strip() == ALL:
+    if e.nemesis.strip() in MANY:
         missing = missing_here(faults_on(e.kill), backend.lacks, here=backend.on_this_machine)
+        missing |= _unfit(e, system)
     if e.sequence is None:
         for line in left_out(e.nemesis, system.roles, nodes, missing, subjects_of(system, e.settings, e.keys)):
             say(f"nemesis  {line}")
@@ -90,6 +94,8 @@ def drawn(e: Experiment, system: System, missing: Mapping[str, str] = NOTHING) -
         rhythm=e.rhythm,
         overlap=e.kill != "container",
         subjects=subjects,
+        when=e.fault_when or "",
+        within_s=e.fault_within_s,
     )
 
 
@@ -137,23 +143,52 @@ def pinned(rows: Sequence[Row], events: Path, say: Callable[[str], None]) -> tup
     return tuple(msgspec.structs.replace(row, nodes=hit[row.row]) for row in rows if row.row in hit)
 
 
+def _unfit(e: Experiment, system: System) -> dict[str, str]:
+    """The faults that the system, or the run's workload, cannot have, and why."""
+    offers = admin_actions_of(system, e.settings)
+    workload = workload_of(e)
+    out = {}
+    for name, fault in faults_on(e.kill).items():
+        action = action_of(fault)
+        if action and action not in offers:
+            out[name] = f"{e.system} does not offer {action}"
+        elif isinstance(workload, JudgedByClocks) and fault.hits == "clock":
+            out[name] = f"{e.workload} is judged by the brokers' clocks"
+        elif isinstance(workload, LivesToTheEnd) and fault.kills_clients:
+            out[name] = f"clients of {e.workload} are asked for what they have in mind"
+    return out
+
+
+def _check_relaunches(rows: Sequence[Row], e: Experiment, system: System) -> None:
+    """Refuse nodes that are to be started again otherwise where they cannot be. Raises UsageError."""
+    for row in rows:
+        relaunch = row.how.relaunch(row.read_params())
+        if relaunch is None:
+            continue
+        if e.reuse:
+            raise UsageError(f"--nemesis {row.name}: only you know how nodes of that cluster are started")
+        try:
+            check_relaunch(system, e.settings, relaunch, row.roles)
+        except UsageError as error:
+            raise UsageError(f"--nemesis {row.name}: {error}") from None
+
+
 def _check(rows: Sequence[Row], e: Experiment, system: System, backend: Backend) -> None:
     """Refuse early what no host of this backend and no admin interface can do; what a machine lacks is found later."""
-    end_s = max((row.at_s + row.duration_s for row in rows), default=0.0)
+    end_s = max((row.end_s for row in rows), default=0.0)
     if end_s > e.time_limit_s + _ROUNDING_S:
         raise UsageError(f"--time-limit {e.time_limit_s:g}: the plan's last fault ends at {end_s:g} s; give as much")
     if e.kill == "container" and Capability.MACHINE in backend.lacks:
         raise CapabilityError(f"--kill container: {backend.lacks[Capability.MACHINE]}")
-    moved = next((row for row in rows if row.how.hits == "clock"), None)
-    if moved is not None and isinstance(plugins.load("workloads", e.workload)(), JudgedByClocks):
-        raise UsageError(
-            f"--nemesis {moved.name}: {e.workload} is judged by the brokers' clocks, which this fault changes; give "
-            "another --workload"
-        )
+    unfit = _unfit(e, system)
+    wrong = next((row for row in rows if row.fault in unfit and not action_of(row.how)), None)
+    if wrong is not None:
+        raise UsageError(f"--nemesis {wrong.name}: {unfit[wrong.fault]}; give another --workload")
     never = unavailable(faults_on(e.kill), backend.lacks)
     for row in rows:
         if row.fault in never:
             raise CapabilityError(f"--nemesis {row.name}: {never[row.fault]}")
     check_offered(rows, e.system, admin_actions_of(system, e.settings))
+    _check_relaunches(rows, e, system)
     if e.kill == "container" and len(lanes(rows)) > 1 and any(row.how.on_links() for row in rows):
         raise UsageError("--kill container: a container that ends loses its packet filter; overlap no fault of links")

@@ -26,15 +26,17 @@ from chaos.worker.messages import Answer, AskReady, ObserverSpec, Prepare, Remov
 from chaos.worker.pipe import Inside
 from cluster import existing_cluster
 from cluster.admin import admin_of
-from cluster.cluster import Cluster, Node
+from cluster.cluster import Cluster, Node, Relaunch
 from cluster.host import Backend, Host, NodeSpec, check_programs
 from cluster.leaders import subjects_of
 from cluster.nodes import process
+from cluster.relaunch import launch_of
 from cluster.system import ClusterView, Launch, Removal, System
 from nemesis.arming import Arming, Armings, launch_under
 
 _REMOVE_TIMEOUT_S = 60.0
 NOTHING_ARMED: Final[Armings] = MappingProxyType({})
+NO_VERSIONS: Final[Mapping[str, Path]] = MappingProxyType({})
 
 
 class Deployed(msgspec.Struct, frozen=True):
@@ -66,8 +68,11 @@ def bring_up(
     artefacts: Path | None,
     undo: ExitStack,
     armings: Armings = NOTHING_ARMED,
+    versions: Mapping[str, Path] = NO_VERSIONS,
 ) -> Deployed:
     """Make the hosts, prepare them for faults, and start every node's process.
+
+    ``versions``: the artefacts of other versions, as which nodes may be started again.
 
     Raises:
         CapabilityError: the machine cannot do it.
@@ -77,13 +82,17 @@ def bring_up(
     specs = system.topology(experiment.settings)
     undo.callback(backend.down)
     provided = backend.provide(artefacts) if artefacts is not None else ""
+    programs = {"": provided, **{version: backend.provide(folder) for version, folder in versions.items()}}
     hosts = backend.up(run_id, specs, folder / "nodes")
     if not experiment.reuse:
         check_hosts(specs, hosts, backend.name)
     infos = tuple(NodeInfo(name=s.name, role=s.role, address=hosts[s.name].address) for s in specs)
     view = ClusterView(run_id=run_id, nodes=infos, settings=experiment.settings, keys=experiment.keys)
     launches = _launches(experiment, system, hosts, view, provided)
-    nodes = {info.name: _node(info, hosts[info.name], launches[info.name], armings) for info in infos}
+    nodes = {
+        info.name: Node(info, host := hosts[info.name], _armed(info, host, launches[info.name], armings))
+        for info in infos
+    }
     cluster = Cluster(run_id, nodes, dict(system.roles), subjects_of(system, experiment.settings, experiment.keys))
     if not experiment.reuse:
         undo.callback(remove_data, cluster)
@@ -104,8 +113,16 @@ def bring_up(
 
     for roles in system.start_order:
         on_all(start, [node for node in nodes.values() if node.info.role in roles])
-    administered = msgspec.structs.replace(cluster, admin=admin_of(system, view, hosts["client"]))
-    return Deployed(administered, view, hosts["client"], backend)
+    return Deployed(
+        msgspec.structs.replace(
+            cluster,
+            admin=admin_of(system, view, hosts["client"]),
+            launch_again=None if experiment.reuse else _launch_again(system, view, programs, armings),
+        ),
+        view,
+        hosts["client"],
+        backend,
+    )
 
 
 def _launches(
@@ -120,6 +137,20 @@ def _launches(
     return {node.name: system.launch(node, hosts[node.name].home, provided, view) for node in view.nodes}
 
 
+def _launch_again(
+    system: System, view: ClusterView, programs: Mapping[str, str], armings: Armings
+) -> Callable[[Node, Relaunch], Launch]:
+    """How nodes are started again otherwise; ``programs``: by version, where it is on hosts."""
+
+    def launch(node: Node, relaunch: Relaunch) -> Launch:
+        if relaunch.version not in programs:
+            raise DeployError(f"{system.name} {relaunch.version} was not fetched before the cluster came up")
+        other = launch_of(system, view, node, relaunch, programs[relaunch.version])
+        return _armed(node.info, node.host, other, armings)
+
+    return launch
+
+
 def check_hosts(specs: Sequence[NodeSpec], hosts: Mapping[str, Host], where: str) -> None:
     """Refuse hosts that lack what their nodes need."""
     for spec in specs:
@@ -127,10 +158,10 @@ def check_hosts(specs: Sequence[NodeSpec], hosts: Mapping[str, Host], where: str
             check_programs(hosts[spec.name], spec.programs, f"this host ({where})")
 
 
-def _node(info: NodeInfo, host: Host, launch: Launch, armings: Armings) -> Node:
-    """A node that is started as its armings need it."""
+def _armed(info: NodeInfo, host: Host, launch: Launch, armings: Armings) -> Launch:
+    """How a node is started as its armings need it."""
     its = [arming for arming, roles in armings.items() if info.role in roles]
-    return Node(info, host, launch_under(its, launch, host.home))
+    return launch_under(its, launch, host.home)
 
 
 def arm_nodes(cluster: Cluster, arming: Arming, roles: Iterable[str], undo: ExitStack) -> Sequence[Node]:

@@ -2,20 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from chaos import __version__
 from chaos.core.clock import boot_id, now_ns
 from chaos.core.gate import Gates
 from chaos.core.model import Model, word_table
 from chaos.core.op import Word
-from chaos.core.runinfo import SCHEMA_VERSION, RunInfo
+from chaos.core.runinfo import SCHEMA_VERSION, Promises, RunInfo
 from chaos.options.experiment import Experiment
 from chaos.run.machine import machine_facts
 from chaos.run.revision import source_revision
 from chaos.run.wall_clock import utc_of
 from chaos.workload.base import Workload, send_deadline_s
+from cluster.cluster import Relaunch
 from cluster.leaders import subjects_of
+from cluster.relaunch import Program, program_of
 from cluster.system import System, refusals_of
-from nemesis.plan.plan import Row, quiet_stretches
+from cluster.systems._shared.weakest_promise import least
+from nemesis.plan.plan import Row, quiet_stretches, relaunches_of
 
 
 def first_info(
@@ -78,7 +83,7 @@ def first_info(
         fault_duration_s=e.fault_duration_s,
         route_poll_interval_s=float(poll) if poll else None,
         rto_budget_s=e.rto_budget_s,
-        promises=system.promises(e.settings),
+        promises=_promises(system, e.settings, relaunches_of(plan)),
         refusals=refusals_of(system),
         planned_faults=len(plan),
         mix={f.word: share for f, share in mix.items()},
@@ -89,3 +94,14 @@ def first_info(
         subjects=subjects_of(system, e.settings, e.keys),
         gates=Gates(thresholds=e.thresholds, fail_on=e.fail_on, allow=e.allow),
     )
+
+
+def _promises(system: System, settings: Mapping[str, str], relaunches: Sequence[Relaunch]) -> Promises:
+    """What is promised of a run in which nodes are started again so for a while: what each of these programs promises.
+
+    What one of them allows is allowed.
+    """
+    programs = [Program(system, dict(settings)), *(program_of(system, settings, relaunch) for relaunch in relaunches)]
+    promises = [one.system.promises(one.settings) for one in programs]
+    allowed = {name: why for one in promises for name, why in one.allowed.items()}
+    return msgspec.structs.replace(least(promises), allowed=allowed)

@@ -6,6 +6,7 @@ leaves. The module refuses to decide anything that a pure function elsewhere can
 """
 
 import traceback
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +28,10 @@ from chaos.run.watching import Watcher
 from chaos.worker.messages import Observe, Seen
 from chaos.worker.pipe import Inside
 from cluster.host import RunsHere
+from cluster.relaunch import program_of
 from nemesis.arming import arming_for, armings_of
 from nemesis.faults.registry import faults_on
+from nemesis.plan.plan import relaunches_of
 from reports import words
 
 DEPLOY_ATTEMPTS: Final = 2
@@ -66,10 +69,15 @@ class Run:
             state.backend.prepare(state.topology, state.say)
             here = isinstance(state.backend, RunsHere)  # its nodes are made of modules that are loaded
             artefacts = None if state.experiment.reuse or here else state.system.fetch(state.say)
+            versions = {
+                one.version: program_of(state.system, state.experiment.settings, one).system.fetch(state.say)
+                for one in relaunches_of(state.plan)
+                if one.version
+            }
         for attempt in range(1, DEPLOY_ATTEMPTS + 1):
             with ExitStack() as own:
                 try:
-                    deployed, observer = self._deploy_once(artefacts, own)
+                    deployed, observer = self._deploy_once(artefacts, versions, own)
                 except (DeadlineError, DeployError) as error:
                     state.stopper.check_asked()
                     if attempt == DEPLOY_ATTEMPTS:
@@ -97,7 +105,9 @@ class Run:
         (state.folder / "nodes").mkdir()
         state.keep_notes()
 
-    def _deploy_once(self, artefacts: Path | None, undo: ExitStack) -> tuple[Deployed, Inside]:
+    def _deploy_once(
+        self, artefacts: Path | None, versions: Mapping[str, Path], undo: ExitStack
+    ) -> tuple[Deployed, Inside]:
         state, e = self.state, self.state.experiment
         state.stopper.check_asked()
         with state.phase("deploy", f"{self._shape()} on {state.backend.name}"):
@@ -105,7 +115,7 @@ class Run:
             armings = armings_of(
                 (arming_for(kinds[row.fault].arming, row.read_params()), row.roles) for row in state.plan
             )
-            deployed = bring_up(e, state.system, state.backend, state.folder, artefacts, undo, armings)
+            deployed = bring_up(e, state.system, state.backend, state.folder, artefacts, undo, armings, versions)
         state.keep_notes()
         state.note(nodes=deployed.view.nodes, status="running")
         with state.phase("ready", "waiting until the cluster serves"):

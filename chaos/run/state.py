@@ -23,14 +23,15 @@ from chaos.run.watching import Watcher
 from chaos.workload.base import Workload
 from cluster import existing_cluster
 from cluster.system import System
-from nemesis.plan.plan import write_plan
+from nemesis.plan.nemesis_names import words
+from nemesis.plan.plan_file import write_plan
 
 
 class RunState:
     """One run; making it makes its folder.
 
-    ``mix``: word to operations, in proportion to the rate. ``changing``: the words that change the object; ``changes``:
-    what they are called. ``left_out``: lines about planned faults that cannot be. ``info``: what ``run.json`` says.
+    ``mix``: word to operations, in proportion to the rate. ``changes``: what operations are called that change
+    the object. ``left_out``: lines about planned faults that cannot be. ``info``: what ``run.json`` says.
     ``judge_loading``: loads what will judge the run, once its load is over.
 
     Args:
@@ -53,8 +54,8 @@ class RunState:
         self.workload: Workload = workload_of(experiment)
         self.model: Model = model_named(self.workload.model)
         self.mix: Mapping[Word, float] = mix_of(experiment, self.system)
-        self.changing = frozenset(f.word for f, function in self.model.functions.items() if function.mutates)
-        self.changes = next((f"{f.word}s" for f in self.mix if f.word in self.changing), "changes")
+        changing = frozenset(f for f, function in self.model.functions.items() if function.mutates)
+        self.changes = next((f"{f.word}s" for f in self.mix if f in changing), "changes")
         self.topology = self.system.topology(experiment.settings)
         if experiment.reuse:
             used = [spec.role for spec in self.topology]
@@ -101,5 +102,5 @@ class RunState:
 
 def _group(experiment: Experiment) -> str:
     """The folder that runs like this one share."""
-    faults = "mix" if "," in experiment.nemesis else experiment.nemesis.replace("@", "-").replace("+", "-")
+    faults = "mix" if len(words(experiment.nemesis)) > 1 else experiment.nemesis.replace("@", "-").replace("+", "-")
     return f"{experiment.system}-{experiment.workload}-{faults}"

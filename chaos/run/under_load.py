@@ -4,6 +4,7 @@ Each phase is a method, in the order in which they are called. The module refuse
 elsewhere can decide.
 """
 
+import math
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
@@ -32,9 +33,9 @@ from chaos.workload.final import GIVE_UP_S, FinalPhase
 from cluster.host import RunsHere
 from cluster.leaders import LeadKeeper, Leads
 from cluster.system import ShowsReplicaData
-from nemesis.faults.fault import READY_TIMEOUT_S
+from nemesis.faults.fault import READY_TIMEOUT_S, Load
 from nemesis.faults.registry import faults_on
-from nemesis.plan.plan import quiet_stretches
+from nemesis.plan.plan import load_steps, quiet_stretches
 from nemesis.runner import Nemesis, check_hosts
 
 BEAT_S: Final = 1.0
@@ -100,6 +101,12 @@ class UnderLoad:
             deployed.client_host,
             kinds,
             state.info.promises.recovers_within_s or READY_TIMEOUT_S,
+            acked_ns=lambda: self.workers.totals().last_ack_ns,
+            load=Load(
+                lambda: self.workers.totals().begun,
+                state.experiment.rate * sum(state.mix.values()),
+                self.workers,
+            ),
         )
         undo.callback(self.nemesis.heal_all)
         self.recovery = Recovery(
@@ -129,8 +136,9 @@ class UnderLoad:
         of_sends_s = send_deadline_s(state.workload)
         bound = e.max_in_flight(sum(state.mix.values()), of_sends_s)
         longest_s = max(e.op_timeout_s, of_sends_s)
-        quiet = quiet_stretches(state.plan)
-        workers = Workers(e, self.deployed, state.folder, bound, quiet, longest_s, state.changing)
+        quiet, steps = quiet_stretches(state.plan), load_steps(state.plan)
+        bound = math.ceil(bound * max((factor for *_, factor in steps), default=1.0))
+        workers = Workers(e, self.deployed, state.folder, bound, quiet, steps, longest_s, state.model)
         undo.callback(workers.kill)
         return workers
 

@@ -19,7 +19,7 @@ from chaos.core.node_notes import ENDED, NODE_RESTARTED, SILENT, Look, ended_not
 from chaos.core.runinfo import Promises, RunInfo, Subject
 from chaos.run.watching import Totals
 from chaos.run.workers import Workers
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 from checkers.recovery.missing_nodes import deadline_ns
 from cluster.cluster import Cluster, Node

@@ -42,6 +42,11 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     last_sent: dict[int, int]
     last_acked: dict[int, int]
 
+    @property
+    def begun(self) -> int:
+        """How many operations were begun."""
+        return sum(self.changes.values()) + sum(self.rest.values()) + self.in_flight
+
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
     """How it stands now. ``totals``: of all workers; the worst of lag and ack are recent."""

@@ -3,23 +3,32 @@
 Operations do not come this way: they are in the history.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
+from chaos.core import waiting
 from chaos.core.clock import NS_PER_S, Deadline, now_ns
 from chaos.core.errors import ChaosError, DeadlineError
+from chaos.core.model import Model
+from chaos.core.sealing import Sealed, seal
 from chaos.options.experiment import Experiment
 from chaos.run.deploy import Deployed, child_environment, python_inside
 from chaos.run.watching import Totals
 from chaos.worker.messages import End as EndStream
 from chaos.worker.messages import Final as AskFinal
-from chaos.worker.messages import FinalDone, Load, Stats, Stop, Stopped, WorkerSpec
+from chaos.worker.messages import FinalDone, Load, Reconnect, Stats, Stop, Stopped, WorkerSpec
 from chaos.worker.pipe import Inside
+from chaos.workload.base import NUMBERS_OF_OP, Earlier
 from chaos.workload.final import Limits, Part, notes_of
 
 START_S: Final = 60.0
 """The longest that a worker may take to start, on a machine that is busy with other things."""
+
+END_S: Final = 10.0
+"""The longest that it may take until a worker that was killed is seen to be gone."""
 
 LEAD_NS: Final = NS_PER_S // 4
 """So long before it begins the load is announced, so that every worker knows in time."""
@@ -28,8 +37,38 @@ PART_S: Final = 130.0
 """The longest that a part may go on behind its limit: two questions of a minute each, and some time around them."""
 
 
+class _Post:
+    """A worker's place in the run, whoever fills it: one process after the other, where some are killed.
+
+    ``expected``: it is no news that the process ends. ``past``: the last counts of those that were killed.
+    """
+
+    def __init__(self, start: Callable[[WorkerSpec], Inside], spec: WorkerSpec) -> None:
+        self._start = start
+        self.spec = spec
+        self.inside = start(spec)
+        self.expected = False
+        self.past: list[Stats] = []
+
+    def follow(self, sealed: Sealed) -> None:
+        """Start another process where one was killed; it goes on behind what that one did."""
+        spec, before = self.spec, self.spec.earlier
+        clients = len(range(spec.worker, spec.clients, spec.workers))
+        numbers = before.numbers + NUMBERS_OF_OP * sealed.operations + clients
+        earlier = Earlier(numbers=numbers, unknown=before.unknown + sealed.unknown)
+        if (last := self.inside.latest(Stats)) is not None:
+            self.past.append(msgspec.structs.replace(last, in_flight=0))
+        self.spec = msgspec.structs.replace(spec, stream=spec.stream + spec.workers, earlier=earlier)
+        self.inside = self._start(self.spec)
+
+    def stats(self) -> list[Stats]:
+        """The newest counts of each process that has been here."""
+        last = self.inside.latest(Stats)
+        return [*self.past, *([last] if last is not None else [])]
+
+
 class Workers:
-    """All load workers of a run."""
+    """All load workers of a run. Implements ``nemesis.faults.fault.LoadProcesses``."""
 
     def __init__(
         self,
@@ -38,23 +77,32 @@ class Workers:
         folder: Path,
         bound: int,
         quiet: tuple[tuple[float, float], ...],
+        steps: tuple[tuple[float, float, float], ...],
         longest_s: float,
-        changing: frozenset[str],
+        model: Model,
     ) -> None:
-        """``bound``: on operations in flight, of all; ``quiet``: see ``LoadSpec``; ``longest_s``: longest deadline.
+        """``bound``: on operations in flight, of all; ``quiet``, ``steps``: see ``LoadSpec``.
 
-        ``changing``: the words of operations that change the object.
+        ``longest_s``: the longest deadline. ``model``: whose operations these are.
         """
         self._longest_s = longest_s
-        self._changing = changing
+        self._changing = frozenset(f.word for f, function in model.functions.items() if function.mutates)
+        self._model = model
+        self._history = folder / "history"
+        self._origin_ns = 0
         self._notes: dict[int, list[Any]] = {}
-        env = child_environment(deployed.view.run_id)
-        self._workers: list[Inside] = []
+        env, argv = child_environment(deployed.view.run_id), python_inside("chaos.worker.worker")
+
+        def start(spec: WorkerSpec) -> Inside:
+            return Inside(deployed.backend, f"worker {spec.worker}", argv, env, spec)
+
+        self._posts: list[_Post] = []
         for number in range(experiment.workers):
             own = len(range(number, experiment.clients, experiment.workers))
             spec = WorkerSpec(
                 folder=str(folder),
                 worker=number,
+                stream=number,
                 workers=experiment.workers,
                 system=experiment.system,
                 workload=experiment.workload,
@@ -66,9 +114,9 @@ class Workers:
                 max_in_flight=max(1, bound // experiment.workers),
                 body_bytes=experiment.body_bytes,
                 quiet=quiet,
+                steps=steps,
             )
-            argv = python_inside("chaos.worker.worker")
-            self._workers.append(Inside(deployed.backend, f"worker {number}", argv, env, spec))
+            self._posts.append(_Post(start, spec))
 
     def await_start(self, check_asked: Callable[[], None]) -> int:
         """Wait until every worker is ready for the load, or has ended; returns when the load may begin, in ns.
@@ -88,15 +136,54 @@ class Workers:
 
     def load(self, origin_ns: int) -> None:
         """Begin the load at ``origin_ns``."""
+        self._origin_ns = origin_ns
         for worker in self._alive():
             worker.send(Load(origin_ns=origin_ns))
 
     def _alive(self) -> list[Inside]:
-        return [worker for worker in self._workers if not worker.ended]
+        return [post.inside for post in self._posts if not post.inside.ended]
 
     def dead(self) -> list[str]:
         """The workers that have ended by themselves."""
-        return [worker.name for worker in self._workers if worker.ended]
+        return [post.inside.name for post in self._posts if post.inside.ended and not post.expected]
+
+    def pids(self) -> dict[str, int]:
+        """See ``LoadProcesses``."""
+        told = {post.inside.name: post.inside.latest(Stats) for post in self._posts if not post.inside.ended}
+        return {name: stats.pid for name, stats in told.items() if stats is not None}
+
+    def expect_end(self, names: Collection[str]) -> None:
+        """See ``LoadProcesses``."""
+        for post in self._posts:
+            post.expected = post.expected or post.inside.name in names
+
+    def start_again(self) -> dict[str, str]:
+        """See ``LoadProcesses``. What was due meanwhile is left out."""
+        killed = [post for post in self._posts if post.expected]
+        return {post.inside.name: self._start_again(post) for post in killed}
+
+    def _start_again(self, post: _Post) -> str:
+        ended = Deadline(f"{post.inside.name} to be gone", END_S)
+        while not post.inside.ended:
+            ended.check()
+            waiting.sleep(0.01)
+        post.inside.close()
+        sealed = seal(self._history, post.spec.stream, self._model)
+        post.follow(sealed)
+        post.expected = False
+        ready = Deadline(f"{post.inside.name} to start again", START_S)
+        while post.inside.latest(Stats) is None:
+            if post.inside.ended:
+                raise ChaosError(f"{post.inside.name} ended while it was started again; its log is in logs/")
+            ready.check()
+            waiting.sleep(0.01)
+        post.inside.send(Load(origin_ns=self._origin_ns, from_ns=now_ns()))
+        return f"{sealed.operations:,} operations of it are kept, of {sealed.unknown:,} nobody knows the outcome"
+
+    def reconnect(self, share: float) -> None:
+        """See ``LoadProcesses``."""
+        for worker in self._alive():
+            worker.send(Reconnect(share=share))
 
     def totals(self) -> Totals:
         """The newest counts of every worker, added up."""
@@ -105,10 +192,7 @@ class Workers:
         lag_s, ack_s, last_ack_ns, in_flight = 0.0, 0.0, 0, 0
         last_sent: dict[int, int] = {}
         last_acked: dict[int, int] = {}
-        for worker in self._workers:
-            stats = worker.latest(Stats)
-            if stats is None:
-                continue
+        for stats in (stats for post in self._posts for stats in post.stats()):
             for f, counts in stats.counts.items():
                 into = changes if f in self._changing else rest
                 for kind, number in counts.items():
@@ -177,13 +261,13 @@ class Workers:
         """Let every stream be ended properly and wait for the processes."""
         for worker in self._alive():
             worker.send(EndStream())
-        for worker in self._workers:
-            worker.close(timeout_s=10.0)
+        for post in self._posts:
+            post.inside.close(timeout_s=10.0)
 
     def kill(self) -> None:
         """Leave without ceremony; streams keep what was recorded."""
-        for worker in self._workers:
-            worker.close(timeout_s=0.5)
+        for post in self._posts:
+            post.inside.close(timeout_s=0.5)
 
 
 def _taken(worker: Inside, deadline: Deadline, check_insisted: Callable[[], None]) -> FinalDone:

@@ -9,7 +9,16 @@ from typing import Final, Protocol
 
 from chaos.core.errors import DeployError
 from chaos.core.events import Claim
-from cluster.admin import CHANGE_MEMBERS, COMPACT, DEFRAGMENT, SNAPSHOT, TRANSFER_LEADERSHIP
+from cluster.admin import (
+    CHANGE_MEMBERS,
+    CHANGE_SETTING,
+    CHANGE_VERSION,
+    COMPACT,
+    DEFRAGMENT,
+    SNAPSHOT,
+    TRANSFER_LEADERSHIP,
+)
+from cluster.nodes.process import PID_FILE
 from cluster.system import Launch
 
 DATA: Final = "data"
@@ -22,9 +31,15 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         DEFRAGMENT: "another file",
         SNAPSHOT: "a file",
         CHANGE_MEMBERS: "a table in memory",
+        CHANGE_SETTING: "another environment",
+        CHANGE_VERSION: "another environment",
     }
 )
 """The actions of a fake that has a leader."""
+SETTING: Final = "node.label"
+"""Its one setting: a word that its nodes are started with."""
+IN_ENVIRONMENT: Final = MappingProxyType({SETTING: "FAKE_LABEL", "version": "FAKE_VERSION"})
+"""The variables in which a node's process has the setting and its version."""
 
 
 class Administered(Protocol):
@@ -133,6 +148,21 @@ class FakeAdmin:
         """All share one memory."""
         self._must_serve(node)
         return self._system.operations_done
+
+    def settings_of(self, node: str) -> Mapping[str, str]:
+        """The setting that its process was started with."""
+        return {SETTING: self._variable(node, SETTING)}
+
+    def version_of(self, node: str) -> str:
+        """The version that its process was started as."""
+        return self._variable(node, "version")
+
+    def _variable(self, node: str, name: str) -> str:
+        self._must_serve(node)
+        pid = (self._homes[node] / PID_FILE).read_text().split()[0]
+        variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
+        mark = f"{IN_ENVIRONMENT[name]}="
+        return next(one.removeprefix(mark) for one in variables if one.startswith(mark))
 
     def _must_serve(self, node: str) -> None:
         if not self.answers(node):

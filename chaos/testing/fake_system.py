@@ -6,9 +6,10 @@ is in this process and outlives all nodes, so without a bug nothing is ever lost
 """
 
 import asyncio
+import copy
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -22,7 +23,7 @@ from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL as LOG
 from chaos.models.registry import model_named
 from chaos.models.transactions.words import MODEL as TRANSACTION
-from chaos.testing.fake_admin import ACTIONS, DATA, DATABASE, FakeAdmin
+from chaos.testing.fake_admin import ACTIONS, DATA, DATABASE, IN_ENVIRONMENT, SETTING, FakeAdmin
 from chaos.testing.fake_bugs import FakeBug
 from chaos.testing.fake_objects import LOG_WORDS, STEPS, Step
 from chaos.testing.fake_transactions import transaction_step
@@ -30,8 +31,10 @@ from cluster.host import Host, NodeSpec
 from cluster.leaders import Leads, not_ready
 from cluster.nodes.process import PID_FILE, STDOUT
 from cluster.system import ClusterView, Launch, Probe, RoleKind
+from cluster.versions import release_of
 
 ROLE: Final = "node"
+VERSION: Final = "1.0.0"
 GROUP: Final = "fake"
 """What the group of all nodes is called, if it has a leader."""
 
@@ -54,6 +57,8 @@ def node_state(home: Path) -> NodeState:
 class FakeSystem:
     """A system for tests; implements ``cluster.system.System``, and ``cluster.admin.HasAdmin`` where it has a leader.
 
+    There is one in every version that is written like 1.0.0, and all are alike.
+
     Args:
         nodes: how many there are; they are called f1, f2, …
         objects: by model, the function of an object of a model that is not built in (``chaos.testing.fake_objects``).
@@ -61,11 +66,10 @@ class FakeSystem:
         promises: what it promises.
         takes_s: how long an operation takes.
         leads: whether one node leads the others; another takes over when its process does not run. It then has an admin
-            interface as well.
+            interface and a setting as well.
     """
 
     name = "fake"
-    version = "1"
     roles: Mapping[str, RoleKind] = MappingProxyType({ROLE: "replica"})
     workload = "register"
     start_order = ((ROLE,),)
@@ -80,6 +84,7 @@ class FakeSystem:
         *,
         leads: bool = False,
     ) -> None:
+        self.version = VERSION
         self.takes_s = takes_s
         self.names = tuple(f"f{number}" for number in range(1, nodes + 1))
         self._steps = {**STEPS, TRANSACTION: transaction_step, **(objects or {})}
@@ -92,11 +97,25 @@ class FakeSystem:
         self._homes: dict[str, Path] = {}
         self._leader: tuple[str | None, int] = (None, 0)
 
+    def at(self, version: str) -> "FakeSystem":
+        """The same, in another version. Raises UsageError: it is none."""
+        release_of(version)
+        other = copy.copy(self)
+        other.version = version
+        return other
+
     def resolve(self, settings: Mapping[str, str]) -> dict[str, str]:
-        """Nothing: it has no settings. Raises UsageError for any."""
+        """Its one setting if it has a leader, else nothing. Raises UsageError for any other."""
+        known = {SETTING: "usual"} if self._leads else {}
         for name in settings:
-            raise UsageError(f"--set {name}: the fake system has no settings")
-        return {}
+            if name not in known:
+                there = f"no such setting; it has {SETTING}" if known else "no settings"
+                raise UsageError(f"--set {name}: the fake system has {there}")
+        return {**known, **settings}
+
+    def changeable(self, role: str) -> Collection[str]:  # noqa: ARG002 - all nodes are alike
+        """Its one setting."""
+        return (SETTING,) if self._leads else ()
 
     def topology(self, settings: Mapping[str, str]) -> tuple[NodeSpec, ...]:  # noqa: ARG002 - always the same
         """Its nodes."""
@@ -110,12 +129,15 @@ class FakeSystem:
         """Nothing is needed."""
         return Path(__file__).parent
 
-    def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:  # noqa: ARG002
+    def launch(self, node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Launch:  # noqa: ARG002 - no files
         """A process that sleeps; remembers where the node lives."""
         self._homes[node.name] = Path(home)
         return Launch(
             argv=("sh", "-c", "echo serving; exec sleep 1000000"),
-            env={},
+            env={
+                IN_ENVIRONMENT[SETTING]: view.settings.get(SETTING, "usual"),
+                IN_ENVIRONMENT["version"]: self.version,
+            },
             files={DATABASE: b"as it was"},
             ready_pattern="serving",
             logs=(STDOUT,),

@@ -10,15 +10,21 @@ import msgspec
 
 from chaos.core.events import Observation
 from chaos.core.runinfo import Promises
+from chaos.workload.base import Earlier
 from chaos.workload.final import Limits, Part
 from cluster.system import ClusterView, Removal
 
 
 class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a worker process must know. ``rate``: this worker's part of ``--rate``."""
+    """All that a worker process must know. ``rate``: this worker's part of ``--rate``.
+
+    ``stream``: the number of the stream that it writes; a worker that was started again has another. ``earlier``: what
+    it did before.
+    """
 
     folder: str
     worker: int
+    stream: int
     workers: int
     system: str
     workload: str
@@ -30,6 +36,8 @@ class WorkerSpec(msgspec.Struct, frozen=True, kw_only=True):
     max_in_flight: int
     body_bytes: int
     quiet: tuple[tuple[float, float], ...] = ()
+    steps: tuple[tuple[float, float, float], ...] = ()
+    earlier: Earlier = Earlier()
 
 
 class ObserverSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +50,16 @@ class ObserverSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True, tag="load"):
-    """Begin the load at ``origin_ns``."""
+    """Begin the load at ``origin_ns``; what was due before ``from_ns`` is left out."""
 
     origin_ns: int
+    from_ns: int = 0
+
+
+class Reconnect(msgspec.Struct, frozen=True, kw_only=True, tag="reconnect"):
+    """Drop the connections of this share of the clients; they connect again when they have something to ask."""
+
+    share: float
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
@@ -94,17 +109,19 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """Close the stream and leave."""
 
 
-Command = Load | Stop | Final | Prepare | AskReady | Observe | ReadReplicas | Remove | End
+Command = Load | Reconnect | Stop | Final | Prepare | AskReady | Observe | ReadReplicas | Remove | End
 
 
 class Stats(msgspec.Struct, frozen=True, kw_only=True, tag="stats"):
     """A worker's counts so far: operation word → type word → number.
 
     By key, in ns, of operations that change the object: ``last_sent``, when the newest of a client that follows the
-    route left, ``last_acked``, when the newest acknowledgement of any client came.
+    route left, ``last_acked``, when the newest acknowledgement of any client came. ``pid``: of the worker's process
+    where it runs; 0 where it is none of its own.
     """
 
     worker: int
+    pid: int = 0
     counts: dict[str, dict[str, int]]
     in_flight: int
     worst_lag_s: float

@@ -159,7 +159,9 @@ class Inside:
 
 
 class Pipe(ABC):
-    """The child's end: lines in, lines out."""
+    """The child's end: lines in, lines out. ``pid``: of the child where it runs; 0 if it is no process of its own."""
+
+    pid = 0
 
     @abstractmethod
     async def line(self) -> bytes | None:
@@ -225,7 +227,8 @@ class _Here(Pipe):
 class _LinePipe(Pipe):
     """The end of a child that is a process."""
 
-    def __init__(self, reader: asyncio.StreamReader, out_fd: int) -> None:
+    def __init__(self, reader: asyncio.StreamReader, out_fd: int, pid: int) -> None:
+        self.pid = pid
         self._reader = reader
         self._out_fd = out_fd
         self._encoder = msgspec.json.Encoder()
@@ -245,10 +248,10 @@ class Child(NamedTuple):
     log: Callable[[Any], str]
 
 
-async def speak(child: Child, source: IO[Any], out_fd: int, log_to: Callable[[Path], None]) -> None:
+async def speak(child: Child, source: IO[Any], out_fd: int, log_to: Callable[[Path], None], pid: int = 0) -> None:
     """Be the child: read its specification from ``source``, then do what it does until that ends.
 
-    ``log_to`` is told the file of its last words, whose folder is there then.
+    ``log_to`` is told the file of its last words, whose folder is there then. ``pid``: see ``Pipe``.
     """
     reader = asyncio.StreamReader(limit=1 << 22)
     loop = asyncio.get_running_loop()
@@ -261,7 +264,7 @@ async def speak(child: Child, source: IO[Any], out_fd: int, log_to: Callable[[Pa
         path = Path(child.log(spec))
         path.parent.mkdir(parents=True, exist_ok=True)
         log_to(path)
-        await child.body(spec, _LinePipe(reader, out_fd))
+        await child.body(spec, _LinePipe(reader, out_fd, pid))
     finally:
         transport.close()
 
@@ -273,7 +276,7 @@ def serve(child: Child) -> None:
     def log_to(path: Path) -> None:
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
 
-    asyncio.run(speak(child, sys.stdin, 1, log_to))
+    asyncio.run(speak(child, sys.stdin, 1, log_to, os.getpid()))
 
 
 def answered(error: str | None) -> Answer:

@@ -7,6 +7,7 @@ business: the worker counts, records and keeps the time.
 """
 
 import asyncio
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Final as Constant
@@ -20,7 +21,7 @@ from chaos.core.op import Completion, Invocation, Type, Word
 from chaos.core.recorder import Recorder
 from chaos.models.registry import model_named
 from chaos.worker.final_spec import final_spec
-from chaos.worker.messages import Command, End, Final, FinalDone, Load, Stats, Stop, Stopped, WorkerSpec
+from chaos.worker.messages import Command, End, Final, FinalDone, Load, Reconnect, Stats, Stop, Stopped, WorkerSpec
 from chaos.worker.pipe import Child, Pipe, serve
 from chaos.workload.base import Arrival, Generator, LoadSpec, PerformsItself, Workload
 from chaos.workload.final import Ask, Heard, Part, Steps, Wait
@@ -52,15 +53,17 @@ class Worker:
             op_timeout_s=spec.op_timeout_s,
             operations=operations,
             quiet=spec.quiet,
+            steps=spec.steps,
+            earlier=spec.earlier,
         )
         self._generator: Generator = workload.generator(load)
         self._performs = self._generator if isinstance(self._generator, PerformsItself) else None
         self._final = workload.final(final_spec(spec.view, self._system, operations, spec.op_timeout_s))
         self._changes = frozenset(f for f, function in model.functions.items() if function.mutates)
         nodes = tuple(node.name for node in spec.view.nodes)
-        self._recorder = Recorder(Path(spec.folder) / "history", spec.worker, nodes, model)
+        self._recorder = Recorder(Path(spec.folder) / "history", spec.stream, nodes, model)
         self._free: dict[int, list[int]] = {n: [] for n in self._own}
-        self._next_process = spec.worker
+        self._next_process = spec.worker + spec.workers * spec.earlier.numbers
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False
         self._paused: asyncio.Future[None] | None = None
@@ -84,10 +87,12 @@ class Worker:
         self._next_process += self._spec.workers
         return process
 
-    async def load(self, origin_ns: int) -> None:
-        """Dispatch operations when they are due until told to stop."""
+    async def load(self, origin_ns: int, from_ns: int = 0) -> None:
+        """Dispatch operations when they are due until told to stop; none that was due before ``from_ns``."""
         for arrival in self._generator.arrivals(self._own, self._spec.rate):
             due_ns = origin_ns + arrival.at_ns
+            if due_ns < from_ns:
+                continue
             wait_s = (due_ns - now_ns()) / NS_PER_S
             if wait_s > 0:
                 await self._pause(wait_s)
@@ -154,6 +159,7 @@ class Worker:
             counts.setdefault(f.word, {})[kind.word] = number
         return Stats(
             worker=self._spec.worker,
+            pid=self._pipe.pid,
             counts=counts,
             in_flight=len(self._tasks),
             worst_lag_s=worst / NS_PER_S,
@@ -168,6 +174,10 @@ class Worker:
         while True:
             await asyncio.sleep(STATS_PERIOD_S)
             self._pipe.say(self.stats())
+
+    async def reconnect(self, share: float) -> None:
+        """Drop the connections of a share of the clients, all at once."""
+        await asyncio.gather(*(self._clients[n].refresh() for n in self._own[: math.ceil(share * len(self._own))]))
 
     async def stop(self) -> None:
         """Start no further operation and wait for those in flight, which all have deadlines."""
@@ -253,7 +263,9 @@ async def _body(spec: WorkerSpec, pipe: Pipe) -> None:
     while (line := await pipe.line()) is not None:
         command = decoder.decode(line)
         if isinstance(command, Load):
-            load = asyncio.ensure_future(worker.load(command.origin_ns))
+            load = asyncio.ensure_future(worker.load(command.origin_ns, command.from_ns))
+        elif isinstance(command, Reconnect):
+            await worker.reconnect(command.share)
         elif isinstance(command, Stop):
             await worker.stop()
             if load is not None:

@@ -32,11 +32,28 @@ class Arrival(NamedTuple):
     key: int
 
 
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """What the clients of a worker did before it was killed and started again; nothing as a rule.
+
+    ``numbers``: no client, and no process, has had this number or a higher one. ``unknown``: of so many operations
+    nobody knows what became of them.
+    """
+
+    numbers: int = 0
+    unknown: int = 0
+
+
+NUMBERS_OF_OP: Final = 4
+"""No operation takes more of its client's numbers."""
+
+
 class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a generator is made for: the same in every worker of a run.
 
     ``operations``: the words of the model that the system's clients know. ``op_timeout_s``: the deadline of one
     operation. ``quiet``: when a tenth of the changes is due: (from, until) in seconds after the load's start.
+    ``steps``: when so many times as much of everything is due: (from, until, factor), the factor above 1. ``earlier``:
+    what these clients did before; whatever nobody may do twice, they did.
     """
 
     keys: int
@@ -46,6 +63,8 @@ class LoadSpec(msgspec.Struct, frozen=True, kw_only=True):
     op_timeout_s: float
     operations: frozenset[Word]
     quiet: tuple[tuple[float, float], ...] = ()
+    steps: tuple[tuple[float, float, float], ...] = ()
+    earlier: Earlier = Earlier()
 
     @property
     def timeout_ns(self) -> int:
@@ -128,6 +147,13 @@ class JudgedByClocks(Protocol):
     judged_by_clocks: Literal[True]
 
 
+@runtime_checkable
+class LivesToTheEnd(Protocol):
+    """A workload whose clients keep in mind what nobody else knows: the system asks them, or the final phases do."""
+
+    lives_to_the_end: Literal[True]
+
+
 def mix_of(workload: Workload, operations: frozenset[Word]) -> dict[Word, float]:
     """The mix for a system whose clients know these words."""
     return {f: share for f, share in workload.mix.items() if f in operations}
@@ -179,7 +205,10 @@ class OpenLoop:
         """The operations of these clients in order of time, without end; none at a rate of 0."""
         if rate <= 0 or not clients:
             return
-        yield from heapq.merge(*(self.of_word(f, clients, rate * share) for f, share in self._mix.items()))
+        due = [self.of_word(f, clients, rate * share) for f, share in self._mix.items()]
+        for number in range(len(self._spec.steps)):
+            due += [self._more(number, f, clients, rate * share) for f, share in self._mix.items()]
+        yield from heapq.merge(*due)
 
     def of_word(self, f: Word, clients: list[int], per_s: float) -> Iterator[Arrival]:
         """The operations of one word."""
@@ -190,6 +219,18 @@ class OpenLoop:
             arrival = Arrival(at_ns, f, who.choice(clients), who.randrange(self._spec.keys))
             if f not in self._quietened or number % QUIET_OF == 0 or not self._is_quiet(at_ns):
                 yield arrival
+
+    def _more(self, number: int, f: Word, clients: list[int], per_s: float) -> Iterator[Arrival]:
+        """What is due of a word in a step beside what would be due without it, drawn by itself."""
+        from_s, until_s, factor = self._spec.steps[number]
+        label = ",".join(map(str, clients))
+        when = stream(self._spec.seed, "step", number, f.word, label)
+        who = stream(self._spec.seed, "who in step", number, f.word, label)
+        for after_ns in staggered(when, per_s * (factor - 1)):
+            at_ns = int(from_s * NS_PER_S) + after_ns
+            if at_ns >= until_s * NS_PER_S:
+                return
+            yield Arrival(at_ns, f, who.choice(clients), who.randrange(self._spec.keys))
 
     def _is_quiet(self, at_ns: int) -> bool:
         return any(begin <= at_ns < end for begin, end in self._quiet)

@@ -34,6 +34,7 @@ class DelayedWorkload:
     keys = 4
     needs = frozenset({F.SEND, F.SCHEDULE, F.POLL, F.DRAIN})
     checks = CHECKS
+    lives_to_the_end: Literal[True] = True
     judged_by_clocks: Literal[True] = True
 
     def generator(self, spec: LoadSpec) -> Generator:

@@ -38,6 +38,7 @@ class IdempotentLoad:
 
     def __init__(self, spec: LoadSpec, mix: Mapping[F, float], send_s: float) -> None:
         self._log = LogLoad(spec, mix)
+        self._given_up = spec.earlier.numbers
         self._send_ns = int(max(send_s, spec.op_timeout_s) * NS_PER_S)
         self._producers: dict[tuple[int, int], _Producer] = {}
         self._queue = ProducerQueue(self.stamped, self.learn)
@@ -55,7 +56,7 @@ class IdempotentLoad:
 
     def stamped(self, op: Invocation) -> Invocation:
         """A send whose turn has come, under its producer's name and next number."""
-        producer = self._producers.setdefault((op.client, op.key), _Producer())
+        producer = self._producers.setdefault((op.client, op.key), _Producer(self._given_up))
         name = f"{op.client}.{op.key}.{producer.given_up}"
         send = msgspec.structs.replace(op.argument, producer=name, producer_sequence=producer.sequence)
         return msgspec.structs.replace(op, argument=send)

@@ -39,7 +39,7 @@ class LeaseLoad(StepLoad[tuple[int, int]]):
     def __init__(self, spec: LoadSpec, mix: Mapping[F, float]) -> None:
         super().__init__(spec, mix, STEPS)
         self._holding: dict[tuple[int, int], Holding] = {}
-        self._taken = [0] * spec.clients
+        self._taken = [spec.earlier.numbers] * spec.clients
 
     def _place(self, client: int, key: int, f: Word) -> tuple[int, int] | None:
         return None if f is F.READ else (client, key)

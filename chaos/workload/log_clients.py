@@ -44,7 +44,7 @@ class LogLoad:
 
     def next_value(self, writer: int) -> Value:
         """A value that this writer has not sent."""
-        number = self._sequence.get(writer, 0)
+        number = self._sequence.get(writer, self._spec.earlier.numbers)
         self._sequence[writer] = number + 1
         return Value(writer, number)
 

@@ -67,13 +67,16 @@ class _Rule:
         self._teams = Teams(spec.clients, spec.keys)
         self._draws = stream(spec.seed, "group")
         self._wrote: dict[int, int] = {}
+        self._first_is_written = spec.earlier.numbers > 0
 
     def micros(self, arrival: Arrival, written_per_s: float) -> Sequence[Micro]:
         teams = self._teams
         turn = turn_at(arrival.at_ns, TRIES * teams.members, written_per_s)
         if arrival.f in CHANGES:
             group, key = teams.own(arrival.client, turn)
-            if self._wrote.get(arrival.client) == group:
+            new = arrival.client not in self._wrote
+            if self._wrote.get(arrival.client) == group or (new and self._first_is_written):
+                self._wrote[arrival.client] = group  # an earlier life of this client may have written it
                 return ()
             self._wrote[arrival.client] = group
             return (Micro(Do.WRITE, key, 1),)

@@ -46,8 +46,8 @@ class _Rule:
     def __init__(self, spec: LoadSpec) -> None:
         self._clients, self._spaces = spec.clients, spec.keys
         self._draws = stream(spec.seed, "registers")
-        self._numbers = Numbers(spec.clients)
-        self._generation = [0] * spec.clients
+        self._numbers = Numbers(spec)
+        self._generation = [spec.earlier.unknown] * spec.clients
         self._writing: set[int] = set()
         self._own: set[int] = set()
 

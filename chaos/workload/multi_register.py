@@ -43,7 +43,7 @@ class _Rule:
 
     def __init__(self, spec: LoadSpec) -> None:
         self._draws = stream(spec.seed, "registers")
-        self._numbers = Numbers(spec.clients)
+        self._numbers = Numbers(spec)
 
     def micros(self, arrival: Arrival, written_per_s: float) -> Sequence[Micro]:
         first = turn_at(arrival.at_ns, WRITES, written_per_s) * REGISTERS

@@ -28,7 +28,7 @@ class RegisterLoad:
     def __init__(self, spec: LoadSpec, mix: Mapping[F, float]) -> None:
         self._clients = spec.clients
         self._draws = stream(spec.seed, "value")
-        self._written = [0] * spec.clients
+        self._written = [spec.earlier.numbers] * spec.clients
         self._met: dict[tuple[int, int], int] = {}
         self._loop = ObjectLoad(spec, mix, CHANGES, {F.WRITE: self._write, F.CAS: self._cas})
 

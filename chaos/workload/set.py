@@ -24,7 +24,7 @@ class SetWorkload:
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop; an element is its client's next number, so that no two are the same."""
-        added = [0] * spec.clients
+        added = [spec.earlier.numbers] * spec.clients
 
         def add(arrival: Arrival) -> Add:
             number = added[arrival.client]

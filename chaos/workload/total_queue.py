@@ -27,7 +27,7 @@ class TotalQueueWorkload:
 
     def generator(self, spec: LoadSpec) -> Generator:
         """An open loop; a message is its client's next number, so that no two are the same."""
-        sent = [0] * spec.clients
+        sent = [spec.earlier.numbers] * spec.clients
 
         def message(arrival: Arrival) -> Message:
             number = sent[arrival.client]

@@ -6,7 +6,7 @@ final reads, which begin late enough for the system to have asked.
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from chaos.core.rand import stream
 from chaos.models.log.checks import CHECKS
@@ -39,6 +39,7 @@ class TransactionalWorkload:
     keys = 4
     needs = frozenset({F.SEND, F.TRANSACT, F.POLL, F.DRAIN})
     checks = CHECKS
+    lives_to_the_end: Literal[True] = True
 
     def generator(self, spec: LoadSpec) -> Generator:
         """As in queue; a transaction has what its producer decides."""

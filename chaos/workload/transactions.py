@@ -98,11 +98,11 @@ class Numbers:
     """Gives each client the next of its own numbers, so that nobody writes a value again.
 
     Args:
-        clients: how many there are in all.
+        spec: how many clients there are in all, and which numbers they have had.
     """
 
-    def __init__(self, clients: int) -> None:
-        self._written = [0] * clients
+    def __init__(self, spec: LoadSpec) -> None:
+        self._written = [spec.earlier.numbers] * spec.clients
 
     def next(self, client: int) -> int:
         """The client's next number, from 0; those of a client ascend."""
@@ -121,7 +121,7 @@ class KeysInUse:
     def __init__(self, spec: LoadSpec, write: Do) -> None:
         self._write = write
         self._draws = stream(spec.seed, "micro")
-        self._numbers = Numbers(spec.clients)
+        self._numbers = Numbers(spec)
 
     def micros(self, arrival: Arrival, written_per_s: float) -> Sequence[Micro]:
         """One to four; of registers none is written twice, which some systems refuse."""

@@ -33,7 +33,7 @@ class WatchLoad:
         self._spec = spec
         self._loop = OpenLoop(spec, mix, frozenset({F.WRITE}))
         self._draws = [stream(spec.seed, "changes", client) for client in range(spec.clients)]
-        self._written = [0] * spec.clients
+        self._written = [spec.earlier.numbers] * spec.clients
         self._watches: dict[tuple[int, int], int] = {}
         self._reached: dict[tuple[int, int], int] = {}
         self._watching: set[tuple[int, int]] = set()

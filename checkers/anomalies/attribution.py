@@ -15,7 +15,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import Example
 from chaos.models.log.words import F
 from checkers.anomalies.findings import NO_NODE, node_name, seconds_text
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.leadership import Reign
 from checkers.history.timeline import FaultSpan
 
@@ -64,11 +64,15 @@ def _in_force(fault: FaultSpan, at_ns: int) -> bool:
     return fault.in_force_until_ns() >= at_ns
 
 
+def cuts_off(context: Context, node: str) -> list[FaultSpan]:
+    """The faults that cut a node off from others, each after its injection and until it was in force no more."""
+    return [one for one in context.timeline.injected() if one.identity.nature.cuts and node in one.targets]
+
+
 def cut_off_by(context: Context, node: str, at_ns: int) -> FaultSpan | None:
     """The fault that cut a node off from others at an instant, of several the last begun; None if none did."""
-    cuts = (one for one in context.timeline.injected() if one.identity.nature.cuts and node in one.targets)
     return max(
-        (one for one in cuts if (one.inject_ns or 0) < at_ns <= one.in_force_until_ns()),
+        (one for one in cuts_off(context, node) if (one.inject_ns or 0) < at_ns <= one.in_force_until_ns()),
         key=lambda one: one.inject_ns or 0,
         default=None,
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from chaos.core.name_lists import listed
 from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.findings import seconds_text
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan
 
 

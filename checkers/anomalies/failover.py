@@ -6,8 +6,8 @@ enough for a doubt, and a doubt is all that a promise needs.
 
 import numpy as np
 
+from checkers.history.check_input import Context
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context
 
 
 def failed_over(context: Context, key: int, since_ns: Ints, until_ns: Ints) -> Mask:

@@ -19,8 +19,8 @@ from chaos.models.log.words import HOLDS, SENDS, F
 from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.registry import model_named
 from checkers.anomalies.catalogue import kind_of
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, spans
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 from checkers.history.words import words_of
 

@@ -17,7 +17,7 @@ from checkers.anomalies.findings import EXAMPLES, Finding, Range, counted
 from checkers.assumptions import skipped_words
 from checkers.cluster.campaign import campaign_words
 from checkers.history.check import Held, Telling
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 
 REASONS: Final = 2
 ASSUMPTIONS: Final = "12"

@@ -8,7 +8,7 @@ and to last.
 
 from typing import NamedTuple
 
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan
 
 

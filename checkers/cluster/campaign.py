@@ -10,7 +10,7 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.name_lists import listed
 from chaos.core.verdict import Failover
 from checkers.anomalies.findings import counted
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan
 
 _LEADER: Final = "leader"

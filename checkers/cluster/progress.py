@@ -30,11 +30,11 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import OfEachKey
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.quiet_stretches import QUIET_RATE, quiet_ns
-from checkers.recovery.refusals import refused_beside_a_leader
+from checkers.recovery.refusals import unserved_beside_a_leader
 from checkers.recovery.service import Sent, sent_of, silences
 
 LAG_NS: Final = NS_PER_S // 4
@@ -92,9 +92,9 @@ def _until(fault: FaultSpan, sent: Sent, context: Context) -> tuple[int, int, in
 
 
 def _beginning(shard: QueueShard, context: Context) -> Sent:
-    """The sends that a silence can begin with: none that a node refused which does not lead, while another led."""
+    """The sends that a silence can begin with: none that went to a node which does not lead, while another led."""
     sent = sent_of(shard, context)
-    kept = ~refused_beside_a_leader(shard, context)[sent.ops]
+    kept = ~unserved_beside_a_leader(shard, context)[sent.ops]
     return Sent(sent.ops[kept], sent.invoke[kept], sent.ok[kept], sent.acks)
 
 

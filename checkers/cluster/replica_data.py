@@ -19,7 +19,7 @@ from checkers.anomalies.attribution import actor
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, concluded, counted, examples, findings
 from checkers.history.check import Held
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 
 _TWO: Final = 2
 _NOTHING: Final = "nothing"

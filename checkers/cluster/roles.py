@@ -13,7 +13,7 @@ from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.attribution import actor, blamed, fault_words
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, concluded, examples, findings, seconds_text
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.leadership import Reign
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from chaos.core.clock import NS_PER_S
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 
 UNKNOWN_NS: Final = 1 << 60
 """A bound that nothing is known of; a sum of a few with any time of a run fits in 64 bits."""

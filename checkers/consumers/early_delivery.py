@@ -30,8 +30,8 @@ from checkers.anomalies.findings import (
 )
 from checkers.consumers.clock_skew import replicas_skew
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 

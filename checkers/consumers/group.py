@@ -28,8 +28,8 @@ from checkers.anomalies.findings import (
 )
 from checkers.consumers.lost_commits import NOBODY, finding_of, lost_commits
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 from checkers.log.final_reads import drain_of
 

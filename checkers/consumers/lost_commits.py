@@ -18,8 +18,8 @@ from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.failover import failed_over
 from checkers.anomalies.findings import Finding, examples, node_name, ranges_of, told
 from checkers.consumers.commit_register import Reads, Writes, impossible_reads
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 NOBODY: Final = -1

@@ -38,8 +38,8 @@ from checkers.consumers.clock_skew import replicas_skew
 from checkers.consumers.pop_leases import NOBODY, Leases
 from checkers.consumers.pop_strays import strays
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.log.final_reads import drain_of
 
 NO_EMPTY: Final = "no pop came back empty after the last heal"

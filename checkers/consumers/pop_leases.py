@@ -15,8 +15,8 @@ from chaos.core.errors import HistoryError
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.models.log.words import F
+from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import QueueShard
 
 NOBODY: Final = -1
 _SHIFT: Final = 40

@@ -13,8 +13,8 @@ from chaos.core.verdict import Example
 from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.findings import Finding, examples, findings, told
 from checkers.consumers.pop_leases import Leases
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.log.phantom import perhaps_sent
 
 

@@ -15,8 +15,8 @@ from chaos.models.objects.answers import TOLD
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, concluded, counted, examples, findings, merged, told
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 
 

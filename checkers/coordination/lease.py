@@ -17,8 +17,8 @@ from checkers.coordination.lease_ends import Ends, ends_of
 from checkers.coordination.lease_facts import Lease, Looks, leases_of, looks_of
 from checkers.coordination.wrongs import Wrong, findings_of, unknown_unless_examined
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 
 _NONE: Final = np.zeros(0, np.int64)
 KINDS: Final = ("phantom", "lease-lost-early", "lease-renewed-after-end", "lease-outlived")

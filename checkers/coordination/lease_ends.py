@@ -11,7 +11,7 @@ from typing import Final
 
 from chaos.core.clock import NS_PER_S
 from checkers.coordination.lease_facts import MOST_NS_PER_MS, Lease
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 
 Stretch = tuple[int, int]
 """From when to when."""

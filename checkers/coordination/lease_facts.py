@@ -10,8 +10,8 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.models.coordination.lease import F
 from chaos.models.objects.answers import TOLD
+from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import QueueShard
 
 NS_PER_MS: Final = 1_000_000
 SURE_NS_PER_MS: Final = NS_PER_MS * 99 // 100

@@ -17,8 +17,8 @@ from checkers.anomalies.findings import Finding, Findings, concluded, counted, e
 from checkers.coordination.distinct_ids import given_twice, out_of_order
 from checkers.coordination.holds import SURE_NS_PER_MS, Pairs, held_until, too_many
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 
 

@@ -19,8 +19,8 @@ from checkers.coordination.distinct_ids import given_twice
 from checkers.coordination.holds import SURE_NS_PER_MS, Pairs, held_until, too_many
 from checkers.coordination.wrongs import Wrong, findings_of
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 
 KINDS: Final = ("permits-exceeded", "permit-given-twice", "permit-released-twice")
 

@@ -16,8 +16,8 @@ from checkers.anomalies.findings import Findings, concluded, counted, merged
 from checkers.coordination.watch_facts import Known, Place, Told, Writes, told_of
 from checkers.coordination.wrongs import Wrong, findings_of, unknown_unless_examined
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 
 KINDS: Final = (
     "watch-phantom",

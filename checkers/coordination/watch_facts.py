@@ -12,8 +12,8 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.models.coordination.watch import DELETED, F
 from chaos.models.objects.answers import TOLD
+from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import QueueShard
 
 Place = tuple[int, int]
 """Revision and entry."""

@@ -7,7 +7,7 @@ import msgspec
 
 from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.findings import Finding, Findings, examples, findings, told
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
 
 

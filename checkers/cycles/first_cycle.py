@@ -4,8 +4,8 @@ Elle explains each step of a circle by what it finds first: the order of sends (
 step of real time from a send to a poll of its message is therefore called wr, and the circle ``G1c-realtime`` instead
 of ``G0-realtime``. Which circle is explained depends on the order of Elle's search, so that order is followed here.
 
-Source: ``elle.core/realtime-graph`` of Elle 0.2.7; ``first_met`` walks the graph. The module does not look for circles
-where ``search`` has found none.
+Source: ``elle.core/realtime-graph`` of Elle 0.2.7; ``reference_cycle`` walks the graph. The module does not look for
+circles where ``search`` has found none.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
-from checkers.cycles.first_met import OutOfStepsError, first_met
 from checkers.cycles.graph import Edges
+from checkers.cycles.reference_cycle import OutOfStepsError, reference_cycle
 from checkers.cycles.search import Graph, Part, Step
 from checkers.cycles.shapes import Budget, Relation, Shape, steps_of
 from checkers.history.columns import Ints
@@ -107,4 +107,4 @@ def _first(ww: Pairs, by_time: Pairs, index: Ints, budget: Budget) -> list[int]:
             following = graph.setdefault(a, {})
             following[b] = following.get(b, 0) | relation
     rows = {row for a, after in graph.items() for row in (a, *after)}
-    return first_met(graph, {row: int(index[row]) for row in rows}, _SHAPE, budget)
+    return reference_cycle(graph, {row: int(index[row]) for row in rows}, _SHAPE, budget)

@@ -14,7 +14,7 @@ from chaos.core.errors import UsageError
 from chaos.core.runinfo import RunInfo
 from chaos.models.log.checks import CHECKS
 from checkers.history.check import Check, Examiner
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 
 OF_LOGS: Final = CHECKS
 """Who judges a run whose ``run.json`` names no checks, in the order of the verdict table."""

@@ -22,7 +22,7 @@ from checkers.assumptions import Traffic, ended, named_counts, skipped_words
 from checkers.cluster.campaign import failovers
 from checkers.engine.installed_checks import Panel
 from checkers.history.check import Check, Examiner, HasHeadline, Held, Telling, TellsWhatHeld
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.operation_kinds import KindsKernel, KindsSummary, kind_results

@@ -26,8 +26,8 @@ from chaos.core.verdict import Results
 from checkers.engine.installed_checks import Panel, instance, panel
 from checkers.engine.judge import Judged, Part, conclude, examine, together
 from checkers.engine.results_files import written
+from checkers.history.check_input import Context
 from checkers.history.folder_integrity import context_of, evidence_of
-from checkers.history.kernel import Context
 from checkers.history.shards import Tables, grouped, load_shard, load_timeline, materialise, tables_of
 
 SMALL: Final = 1_000_000

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkabl
 
 from chaos.core.anomaly_kind import AnomalyKind
 from chaos.core.verdict import Anomaly, CheckResult
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 
 Summary = TypeVar("Summary")
 

@@ -7,10 +7,11 @@ it is judged, but never valid. Tables that another tool wrote have none either, 
 from typing import NamedTuple
 
 from chaos.core.errors import HistoryError
+from chaos.core.history import workers_among
 from chaos.core.manifest import NAME, Manifest, compare, copy_again, read_manifest, sum_of
 from chaos.core.runinfo import FOREIGN, UNFINISHED, RunInfo
 from chaos.core.storage_path import Place
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.shards import Materialised, run_of, workers_in
 from checkers.history.timeline import Timeline
 
@@ -80,9 +81,10 @@ def context_of(evidence: Evidence, made: list[Materialised], timeline: Timeline)
         HistoryError: without a manifest, if a worker that took part in the load left nothing.
     """
     run = evidence.run
-    if evidence.manifest is None and timeline.loaded and len(made) < run.workers:
+    left = workers_among((one.facts.worker for one in made), run.workers)
+    if evidence.manifest is None and timeline.loaded and left < run.workers:
         raise HistoryError(
-            f"{evidence.history}: {run.workers} workers were started, streams or tables of {len(made)} are there; "
+            f"{evidence.history}: {run.workers} workers were started, streams or tables of {left} are there; "
             f"{copy_again(evidence.history)}"
         )
     streams = tuple(one.facts for one in made)

@@ -20,9 +20,9 @@ from chaos.core.model import Model
 from chaos.core.runinfo import RunInfo, read_run
 from chaos.core.storage_path import Place, Remote, of_each
 from chaos.models.registry import model_named, model_of
+from checkers.history.check_input import READ_COLUMNS, QueueShard
 from checkers.history.columns import Column, Ints, are_distinct, starts_of
 from checkers.history.events import events_of
-from checkers.history.kernel import READ_COLUMNS, QueueShard
 from checkers.history.log import packed
 from checkers.history.rows import Rows
 from checkers.history.table import Table, remedy

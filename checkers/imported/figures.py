@@ -17,8 +17,8 @@ from chaos.core.op import Type
 from chaos.core.verdict import Availability, CheckResult, FaultResult, KindResult, Latency, Rto
 from chaos.formats.records import Event
 from checkers.engine.judge import fault_result
+from checkers.history.check_input import Context
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context
 from checkers.history.timeline import Timeline
 from checkers.imported.empty_run import nowhere
 from checkers.imported.faults import Faults, faults_of

@@ -28,7 +28,7 @@ from checkers.history.columns import Ints
 from checkers.imported import kafka
 from checkers.imported.options import Question
 from checkers.kafka import check, per_log, subset
-from checkers.kafka.found import Cases
+from checkers.kafka.case_counts import Cases
 from checkers.kafka.per_log import Options, Summary
 from checkers.kafka.report import EXAMPLES
 from checkers.kafka.rows import Records

@@ -19,7 +19,7 @@ from chaos.formats.missing import UNDONE, Missing, Stands, undone
 from chaos.formats.operations import Operation
 from chaos.models.log.words import F
 from checkers.anomalies.findings import Findings, anomaly, counted, merged, validity
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.timeline import timeline_of
 from checkers.imported.empty_run import nowhere
 from checkers.imported.figures import figures

@@ -23,7 +23,7 @@ from checkers.imported.results import results
 from checkers.objects import bags, minimise, registry
 from checkers.objects.calls import Call, Calls, frozen
 from checkers.objects.finding import Answer
-from checkers.objects.placing import NAME
+from checkers.objects.linearization_answer import NAME
 from checkers.objects.rules import Budget, Rules
 
 _OPENCHAOS_MAP = {"put": "add", "getAll": "read"}

@@ -11,7 +11,7 @@ import numpy as np
 
 from chaos.core.errors import HistoryError
 from chaos.core.op import Type
-from chaos.core.ragged import offsets
+from chaos.core.variable_lengths import offsets
 from chaos.formats.kafka_columns import NONE, partners
 from chaos.formats.operations import Operation, Operations
 from chaos.formats.records import Event

@@ -19,7 +19,7 @@ from checkers.cycles.first_cycle import named
 from checkers.cycles.search import BUDGET, Graph, OverBudgetError, Part, graph_of, parts
 from checkers.history.columns import Ints
 from checkers.kafka import explain, per_log
-from checkers.kafka.found import Case, Cases, Found
+from checkers.kafka.case_counts import Case, CaseCounts, Cases
 from checkers.kafka.log import Values
 from checkers.kafka.names import CYCLES, Via, allowed
 from checkers.kafka.per_log import Options, Summary
@@ -124,7 +124,7 @@ def conclude(
     found = dict(summary.cases.found)
     if summary.own:
         own = [case for _, case in (summary.own[op] for op in sorted(summary.own))]
-        found["precommitted-read"] = Found(len(own), own if keep is None else own[:keep])
+        found["precommitted-read"] = CaseCounts(len(own), own if keep is None else own[:keep])
     there, reason = None, ""
     try:
         there = graph_of(records, graph.together(summary.ww), graph.together(summary.wr), budget)
@@ -133,14 +133,14 @@ def conclude(
     strong = named(there, parts(there)) if there is not None else []
     for part in strong:
         for name in part.kinds:
-            found.setdefault(name, Found()).count += 1
+            found.setdefault(name, CaseCounts()).count += 1
     if there is not None and strong:
         limit = CYCLES_SHOWN if keep is None else min(keep, CYCLES_SHOWN)
         for name, cases in explain.cycles(there, tuple(strong), limit).items():
             found[name].cases = cases
     if not reason and bool((records.process >= 0).any()) and not summary.linked and not graph.any_real_time(records):
         first = int(records.index[np.flatnonzero(records.process >= 0)[0]])
-        found["empty-transaction-graph"] = Found(1, [] if keep == 0 else [Case((), (first,))])
+        found["empty-transaction-graph"] = CaseCounts(1, [] if keep == 0 else [Case((), (first,))])
     covered = allowed(sub_via, ww_deps=ww_deps, strict=strict)
     anomalies = {
         name: KafkaAnomaly(one.count, name in covered, tuple(one.cases), one.unsure)

@@ -10,7 +10,7 @@ from chaos.core.op import Type
 from chaos.formats.kafka_columns import KafkaF
 from checkers.cycles.hash_order import first_of
 from checkers.history.columns import Ints, Mask
-from checkers.kafka.found import Case, Cases
+from checkers.kafka.case_counts import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
 
 

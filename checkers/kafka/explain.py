@@ -12,7 +12,7 @@ from chaos.core.name_lists import listed
 from chaos.formats.kafka_columns import KafkaColumns, Mop
 from checkers.cycles.paths import cycle
 from checkers.cycles.search import Graph, Part, Step
-from checkers.kafka.found import Case
+from checkers.kafka.case_counts import Case
 from checkers.kafka.rows import Records
 
 Body = tuple[Any, ...]

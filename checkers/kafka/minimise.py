@@ -14,8 +14,8 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE, KafkaColumns, KafkaF, Mop, Mops, Ops, partners
 from checkers.history.columns import Ints, Mask
+from checkers.kafka.case_counts import Case
 from checkers.kafka.check import check
-from checkers.kafka.found import Case
 from checkers.kafka.names import CYCLES, Via
 from checkers.objects.ddmin import smallest
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from chaos.core.op import Type
 from checkers.history.columns import Ints, Mask, stable_order
-from checkers.kafka.found import Case, Cases
+from checkers.kafka.case_counts import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
 from checkers.kafka.rows import Shard
 

@@ -14,7 +14,7 @@ from chaos.formats.kafka_columns import KafkaF, Mop
 from checkers.cycles import graph
 from checkers.history.columns import Ints
 from checkers.kafka import content, order, realtime
-from checkers.kafka.found import Case, Cases
+from checkers.kafka.case_counts import Case, Cases
 from checkers.kafka.log import Log, Values
 from checkers.kafka.rows import Records, Shard
 from checkers.kafka.stretches import Stretches

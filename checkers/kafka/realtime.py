@@ -10,7 +10,7 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.formats.kafka_columns import NONE
 from checkers.history.columns import Ints, Mask, stable_order, starts_of, suffix_minimum
-from checkers.kafka.found import Case, Cases
+from checkers.kafka.case_counts import Case, Cases
 from checkers.kafka.log import UNKNOWN, Log
 from checkers.kafka.rows import NEVER
 

@@ -11,9 +11,9 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.core.verdict import Anomaly, Edge, Example
 from chaos.formats.kafka_columns import NONE, SEEK_TO_BEGINNING, KafkaColumns, KafkaF, Mop
+from checkers.kafka.case_counts import Case
 from checkers.kafka.check import KafkaVerdict
 from checkers.kafka.explain import sentence
-from checkers.kafka.found import Case
 from checkers.kafka.minimise import minimised
 from checkers.kafka.names import CYCLES, Via
 

@@ -12,7 +12,7 @@ from chaos.core.verdict import UNKNOWN, CheckResult, Example
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, incomplete
 from checkers.history.check import OfEachKey
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.log.final_reads import drain_of
 
 INCOMPLETE: Literal["drain-incomplete"] = "drain-incomplete"

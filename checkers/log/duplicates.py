@@ -11,8 +11,8 @@ from checkers.anomalies.attribution import actor_of, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 

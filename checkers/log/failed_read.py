@@ -26,7 +26,7 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import OfEachKey
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 
 
 def _why_not(shard: QueueShard, context: Context, vid: int) -> str:

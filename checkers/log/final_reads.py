@@ -19,8 +19,8 @@ from chaos.core.runinfo import Subject
 from chaos.models.log.words import FINAL, POPS, F
 from checkers.anomalies.findings import counted, node_name
 from checkers.consumers.clock_skew import replicas_skew
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, among
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import LEADER
 from checkers.history.log import Log
 from checkers.history.timeline import Timeline

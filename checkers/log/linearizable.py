@@ -32,8 +32,8 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask, distinct, suffix_minimum
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 _SPARE: Final = 4096

@@ -12,9 +12,10 @@ import numpy as np
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
 from chaos.core.verdict import Example
+from checkers.anomalies.attribution import cuts_off
 from checkers.anomalies.findings import node_name
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, spans
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 CLUSTERS: Final = 16
@@ -105,9 +106,8 @@ def _cluster(shard: QueueShard, context: Context, node: int, vids: Ints, *, cut:
 def _cut_off(context: Context, node: int, acked_ns: Ints) -> Ints:
     """The number of the fault that cut a node off when it acknowledged, 0 for none; of several, the last begun."""
     out = np.zeros(len(acked_ns), dtype=np.int64)
-    for fault in context.timeline.injected():
-        if fault.identity.nature.cuts and node_name(context, node) in fault.targets:
-            out[(acked_ns > (fault.inject_ns or 0)) & (acked_ns <= fault.in_force_until_ns())] = fault.id
+    for fault in cuts_off(context, node_name(context, node)):
+        out[(acked_ns > (fault.inject_ns or 0)) & (acked_ns <= fault.in_force_until_ns())] = fault.id
     return out
 
 

@@ -23,7 +23,7 @@ from checkers.anomalies.attribution import (
 from checkers.anomalies.contradictions import contradiction
 from checkers.anomalies.findings import seconds_text
 from checkers.history.check import Telling
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.leadership import HEARD_NS, Reign
 from checkers.log.loss_clusters import APART_NS, Cluster
 
@@ -132,7 +132,13 @@ def _again(told: Told, context: Context) -> str:
     if giver is None:
         return f"; its offset holds {it.again}"
     who = f"{giver.node}, {_since(giver.reign, context)}," if giver.reign is not None else giver.node
-    return f". {who} {'gave' if it.again_ns > it.acked_ns else 'had given'} its offset to {it.again}"
+    return f". {who} {_gave(told)}"
+
+
+def _gave(told: Told) -> str:
+    """``gave its offset to 3:17``, by the order of both."""
+    it = told.it
+    return f"{'gave' if it.again_ns > it.acked_ns else 'had given'} its offset to {it.again}"
 
 
 def _leader_meanwhile(told: Told, context: Context) -> Reign | None:
@@ -201,8 +207,7 @@ def _acknowledged(told: Told, context: Context) -> Clause:
         had = "" if it.cut else "had "
         did = f"{had}acknowledged {_acked(told, context, until=bool(it.cut))}{then}{_again(told, context)}"
     else:
-        gave = "gave" if it.again_ns > it.acked_ns else "had given"
-        again = f"; {other.node} {gave} its offset to {it.again}" if giver == Giver(other.node, other) else ""
+        again = f"; {other.node} {_gave(told)}" if giver == Giver(other.node, other) else ""
         did = (
             f"acknowledged {_acked(told, context, until=True)}{then}, although {other.node} was"
             f" {_since(other, context)}{again or _again(told, context)}"

@@ -31,8 +31,8 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import Held, OfEachKey, Telling
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, stabbed
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 from checkers.log.final_reads import drain_of
 from checkers.log.loss_clusters import Cluster, clusters_of, others_at

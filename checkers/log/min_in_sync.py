@@ -28,8 +28,8 @@ from checkers.anomalies.findings import (
 )
 from checkers.anomalies.replicas_down import Away, replicas_away
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.leadership import HEARD_NS, InSync
 
 

@@ -31,8 +31,8 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import distinct
-from checkers.history.kernel import Context, QueueShard
 
 
 class _Holder(NamedTuple):

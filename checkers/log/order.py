@@ -25,8 +25,8 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, stable_order
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 Say = Callable[[int, str], str]

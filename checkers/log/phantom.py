@@ -14,8 +14,8 @@ from checkers.anomalies.attribution import actor_of, message_at, when
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, concluded, examples, findings, merged, ranges_of, told
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 
 
 def perhaps_sent(values: Ints, streams: tuple[StreamFacts, ...]) -> Mask:

@@ -36,8 +36,8 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.log.final_reads import drain_of
 
 FORK: Final = "replica-fork"

@@ -27,8 +27,8 @@ from checkers.anomalies.findings import (
     told,
 )
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.log import Log
 
 WORKLOAD: Final = "ordered"

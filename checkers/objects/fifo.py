@@ -16,8 +16,8 @@ from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls, ended, ends, frozen
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text
 from checkers.objects.inversions import Passage, inversions
+from checkers.objects.linearization_answer import NAME, linearization_answer
 from checkers.objects.linearization_search import Step
-from checkers.objects.placing import NAME, placed
 from checkers.objects.rules import Budget, Rules
 from checkers.objects.specs import BLIND_DEQUEUE, DEQUEUE, ENQUEUE, FifoSpec
 
@@ -108,7 +108,7 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
     sides = _sides(own, meanings)
     if sides is None:
         steps = [Step(said, True, call.invoke, ended(call)) for call, said in zip(own, meanings, strict=True)]
-        return placed(list(zip(own, steps, strict=True)), lambda _: FifoSpec(), budget)
+        return linearization_answer(list(zip(own, steps, strict=True)), lambda _: FifoSpec(), budget)
     if isinstance(sides, _Sides):
         wrong = _wrong(sides)
     else:

@@ -8,8 +8,8 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import Answer, show
+from checkers.objects.linearization_answer import linearization_answer
 from checkers.objects.linearization_search import Step
-from checkers.objects.placing import placed
 from checkers.objects.rules import Budget, Rules
 from checkers.objects.specs import APPEND, GET, PUT, StringSpec
 
@@ -42,4 +42,4 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
         HistoryError: an operation that a string store does not have.
     """
     told = [(call, step) for call in calls.all if (step := _step(call, rules)) is not None]
-    return placed(told, StringSpec, budget)
+    return linearization_answer(told, StringSpec, budget)

@@ -20,13 +20,13 @@ from chaos.models.objects.answers import TOLD, UNTOLD
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import counted, numbers
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Column
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.objects import minimise, registry
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import Answer
-from checkers.objects.placing import NAME
+from checkers.objects.linearization_answer import NAME
 from checkers.objects.rules import Budget, Rules
 
 RULES: Final = Rules(nil_means="absent", strict=True, linearizable=True)

@@ -15,8 +15,8 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from chaos.models.transactions.bank import ACCOUNTS, MODEL, OPENING, TOTAL, F
 from checkers.anomalies.catalogue import named
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Column, Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.objects import bank
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text

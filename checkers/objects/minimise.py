@@ -11,8 +11,8 @@ from typing import Final
 
 from checkers.objects.calls import Call, Calls, ended
 from checkers.objects.finding import Answer, Found
+from checkers.objects.linearization_answer import NAME
 from checkers.objects.parts import PARTS, PartsOf, behind
-from checkers.objects.placing import NAME
 from checkers.objects.rules import Budget, Rules
 from checkers.objects.witness import without_one
 

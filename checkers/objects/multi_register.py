@@ -11,8 +11,8 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls, frozen
 from checkers.objects.finding import Answer, show
+from checkers.objects.linearization_answer import linearization_answer
 from checkers.objects.linearization_search import Left, Step
-from checkers.objects.placing import placed
 from checkers.objects.rules import Budget, Rules
 
 _MICRO: Final = 3
@@ -131,4 +131,4 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
         HistoryError: an operation that registers do not have.
     """
     told = [(call, step) for call in calls.all if (step := step_of(call, rules)) is not None]
-    return placed(told, lambda steps: MultiRegisterSpec(steps, frozen(rules.init)), budget)
+    return linearization_answer(told, lambda steps: MultiRegisterSpec(steps, frozen(rules.init)), budget)

@@ -13,7 +13,7 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import Answer, Found, call_text
-from checkers.objects.placing import NAME
+from checkers.objects.linearization_answer import NAME
 from checkers.objects.rules import Budget, Rules
 
 

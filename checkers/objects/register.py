@@ -16,8 +16,8 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from checkers.objects.calls import Call, Calls, Ints, ended, ends, frozen
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
+from checkers.objects.linearization_answer import NAME, linearization_answer
 from checkers.objects.linearization_search import Step
-from checkers.objects.placing import NAME, placed
 from checkers.objects.rules import Budget, Rules
 from checkers.objects.specs import BLIND_CAS, CAS, NOT_CAS, READ, WRITE, RegisterSpec
 
@@ -202,4 +202,4 @@ def check(calls: Calls, rules: Rules, budget: Budget) -> Answer:
         (call, Step(said, said[0] in CHANGES, call.invoke, ended(call)))
         for call, said in zip(own, meanings, strict=True)
     ]
-    return placed(told, lambda steps: RegisterSpec(steps, init), budget)
+    return linearization_answer(told, lambda steps: RegisterSpec(steps, init), budget)

@@ -23,7 +23,7 @@ from checkers.objects import (
 )
 from checkers.objects.calls import Calls
 from checkers.objects.finding import EXAMPLES, Answer, Found, show
-from checkers.objects.placing import NAME
+from checkers.objects.linearization_answer import NAME
 from checkers.objects.rules import Budget, Rules
 
 Check = Callable[[Calls, Rules, Budget], Answer]

@@ -23,7 +23,7 @@ from chaos.core.errors import HistoryError
 from chaos.core.op import Type
 from checkers.objects.calls import Call, Calls, Ints, ends, frozen, thawed
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text, show
-from checkers.objects.placing import NAME
+from checkers.objects.linearization_answer import NAME
 from checkers.objects.rules import Budget, Rules
 
 Elements = frozenset[Hashable]

@@ -19,8 +19,8 @@ from chaos.models.queues.total_queue import MODEL, F
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, Findings, added, concluded, counted, examples, findings, numbers, told
 from checkers.history.check import Held, OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 
 NO_EMPTY: Final = "nobody found it empty after the last heal"

@@ -9,7 +9,7 @@ from chaos.core.clock import NS_PER_S
 from checkers.anomalies.attribution import reign_words
 from checkers.anomalies.contradictions import controllers_of
 from checkers.anomalies.findings import seconds_text
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.leadership import MEMBERS, Reign
 from checkers.history.timeline import FaultSpan
 

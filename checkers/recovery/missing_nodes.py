@@ -4,7 +4,7 @@ Pure, from the timeline alone. The module does not decide what a busy machine ex
 does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -17,7 +17,7 @@ from chaos.core.runinfo import Subject
 from chaos.core.verdict import Example
 from checkers.anomalies.attribution import fault_name, standing
 from checkers.anomalies.findings import seconds_text
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.leadership import MEMBERS, Stretch
 from checkers.history.node_states import Ended
 from checkers.history.timeline import FaultSpan
@@ -205,6 +205,11 @@ def _outside(context: Context, healed_ns: int) -> Iterator[Missing]:
         yield from _outside_of(subject, context, healed_ns)
 
 
+def _named(speaker: str, members: Sequence[str]) -> str:
+    """The members that somebody named, for people."""
+    return "itself alone" if list(members) == [speaker] else listed(members) or "none"
+
+
 def _outside_of(subject: Subject, context: Context, healed_ns: int) -> Iterator[Missing]:
     within_s = context.run.promises.rejoins_within_s
     said = _sets(subject.name, context, healed_ns)
@@ -219,7 +224,7 @@ def _outside_of(subject: Subject, context: Context, healed_ns: int) -> Iterator[
             continue
         fault = last_hit(context, node)
         back = gap.to_ns < newest.last_ns
-        named = "when it was in one again" if back else f"when {speaker} named {listed(newest.said) or 'none'}"
+        named = "when it was in one again" if back else f"when {speaker} named {_named(speaker, newest.said)}"
         until = (
             f"{which} from {seconds_text(context, gap.from_ns)} to {seconds_text(context, gap.to_ns)}, {named}, "
             f"{healed_words(context, fault)}; {within_s:g} s are promised"

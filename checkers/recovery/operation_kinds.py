@@ -11,8 +11,8 @@ from chaos.core.clock import NS_PER_S
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.core.verdict import KindResult
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile
 

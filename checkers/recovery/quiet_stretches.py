@@ -9,8 +9,8 @@ import numpy as np
 
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
+from checkers.history.check_input import Context
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context
 from checkers.history.operations import Operations
 from checkers.history.words import words_of
 

@@ -13,8 +13,8 @@ import numpy as np
 from chaos.core.op import Type
 from chaos.core.verdict import ErrorResult
 from checkers.anomalies.findings import node_name
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 
 MOST: Final = 200
@@ -54,14 +54,22 @@ def refused_by_design(shard: QueueShard, context: Context) -> Mask:
     return found
 
 
-def refused_beside_a_leader(shard: QueueShard, context: Context) -> Mask:
-    """Which operations a node that must not serve refused, while another was heard to lead before and after."""
-    refused, found = _refused(shard, context), np.zeros(len(shard.ops.f), dtype=np.bool_)
+def unserved_beside_a_leader(shard: QueueShard, context: Context) -> Mask:
+    """Which operations a node did not serve that does not lead, while another was heard to lead before and after.
+
+    It refused them by design, or was asked as a leader that has been replaced and does not know it: no answer came.
+    Where two say that they lead, the one of the newest epoch does.
+    """
+    unserved = _refused(shard, context) | np.equal(shard.ops.type, Type.INFO)
     places = {node.name: place for place, node in enumerate(context.run.nodes)}
-    for reign in context.timeline.reigns_over(context.subject_of(shard.key)) if refused.any() else ():
+    leader = np.full(len(unserved), -1, dtype=np.int64)
+    reigns = context.timeline.reigns_over(context.subject_of(shard.key)) if unserved.any() else ()
+    for reign in sorted(reigns, key=lambda one: one.epoch):
         heard = (shard.ops.invoke >= reign.first_ns) & (shard.ops.complete <= reign.last_ns)
-        found |= refused & heard & (shard.ops.node != places.get(reign.node, -1))
-    return found
+        leader[heard] = places.get(reign.node, -1)
+    asked = shard.ops.node
+    other: Mask = unserved & (leader >= 0) & (asked >= 0) & (asked != leader)
+    return other
 
 
 def _refused(shard: QueueShard, context: Context, among: Ints | None = None) -> Mask:

@@ -12,8 +12,8 @@ from chaos.core.verdict import CheckResult
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import counted
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.log.lost_writes import losses_of
 
 

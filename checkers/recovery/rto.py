@@ -22,8 +22,8 @@ from checkers.anomalies.attribution import fault_name
 from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import Finding, anomaly, counted, examples, node_name, seconds_text, told
 from checkers.history.check import OfEachKey
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask, runs
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.answerable import answerable

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from chaos.core.clock import NS_PER_S
 from chaos.core.op import Type
 from chaos.core.series import Points
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints
-from checkers.history.kernel import Context, QueueShard
 from checkers.recovery.refusals import numbered
 
 WHOLE: Final = 200_000

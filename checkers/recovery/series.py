@@ -17,8 +17,8 @@ from chaos.core.series import REFUSED, REFUSED_WORD, Points, Series
 from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.log.words import F
 from checkers.anomalies.findings import node_name
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, edges_ms, quantile, sparse
 from checkers.recovery.refusals import refused_by_design

@@ -16,8 +16,8 @@ from chaos.core.op import Type
 from chaos.core.verdict import Availability, Latency, Steady
 from chaos.models.log.words import MODEL as LOG_MODEL
 from chaos.models.log.words import F
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.columns import Floats, Ints, Mask
-from checkers.history.kernel import Context, QueueShard
 from checkers.history.timeline import FaultSpan
 from checkers.history.words import words_of
 from checkers.recovery.histogram import BUCKETS, bucket_of, quantile

@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 
+from checkers.history.check_input import QueueShard
 from checkers.history.columns import Ints, Mask
-from checkers.history.kernel import QueueShard
 from checkers.recovery.refusals import OTHERS, numbered
 
 ERRORS: Final = 60

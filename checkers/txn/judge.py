@@ -13,7 +13,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import UNKNOWN, Valid
 from checkers.cycles.shapes import Relation
 from checkers.txn import kinds
-from checkers.txn.cases import EXAMPLES, Cases
+from checkers.txn.anomaly_cases import EXAMPLES, Cases
 from checkers.txn.dependencies import by_process, joined
 from checkers.txn.explain import Evidence, Explainer, Instance
 from checkers.txn.list_scans import ListScans
@@ -93,7 +93,7 @@ def judge(transactions: Transactions, model: Model, options: Options) -> Judgeme
         )
         history = _history(transactions, registers, model, bad)
         scans, evidence = registers.scans(), registers
-    found = kinds.found(history)
+    found = kinds.find_cycles(history)
     everything = {one.name: _told(one) for one in scans}
     words = Words(transactions, lists=model == LIST_APPEND)
     explainer = Explainer(words, transactions.owner(), found.pairs, evidence)

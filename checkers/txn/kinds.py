@@ -16,7 +16,7 @@ import numpy as np
 
 from checkers.cycles.components import Arrows, chain, closest, closest_count, components
 from checkers.cycles.components import joined as joined_arrows
-from checkers.cycles.first_met import OutOfStepsError, first_met
+from checkers.cycles.reference_cycle import OutOfStepsError, reference_cycle
 from checkers.cycles.shapes import Anti, Budget, Graph, Relation, Shape, shortest, steps_of
 from checkers.history.columns import Ints, Mask
 from checkers.txn.bundles import NO_BUNDLES, Bundles
@@ -159,7 +159,7 @@ class Cycles(NamedTuple):
     pairs: Dependencies
 
 
-def found(history: History, steps: int = STEPS, pairs: int = PAIRS) -> Cycles:
+def find_cycles(history: History, steps: int = STEPS, pairs: int = PAIRS) -> Cycles:
     """What cycles there are.
 
     Args:
@@ -331,7 +331,7 @@ class _Search:
             budget = Budget(steps)
             index = self.history.index
             try:
-                return first_met(allowed, {node: _hashed(index, node) for node in allowed}, shape, budget)
+                return reference_cycle(allowed, {node: _hashed(index, node) for node in allowed}, shape, budget)
             except OutOfStepsError:
                 pass
             finally:

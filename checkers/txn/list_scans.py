@@ -8,12 +8,12 @@ import numpy as np
 
 from chaos.core.name_lists import listed
 from chaos.core.op import Type
-from chaos.core.ragged import spread
+from chaos.core.variable_lengths import spread
 from checkers.history.columns import Ints, Mask
-from checkers.txn.cases import Case, Cases, cases
+from checkers.txn.anomaly_cases import Case, Cases, counted_cases
 from checkers.txn.lists import Lists
+from checkers.txn.same_key_operations import before, intermediate, touched, updates
 from checkers.txn.transactions import Kind
-from checkers.txn.within import before, intermediate, touched, updates
 from checkers.txn.words import Words
 
 
@@ -57,7 +57,7 @@ class ListScans:
         again = (element[order[1:]] == element[order[:-1]]) & (read[order[1:]] == read[order[:-1]])
         at = order[1:][again]
         reads, places = np.unique(read[at], return_index=True)
-        return cases(
+        return counted_cases(
             "duplicate-elements",
             reads,
             element[at][places],
@@ -75,7 +75,7 @@ class ListScans:
             sentence = f"and {self.words.who(own)} read it as {self.words.read(other)}: neither is the beginning of the"
             return self._read_case(micro, f"{sentence} other, so no order of appends explains both", own)
 
-        return cases("incompatible-order", broken[places], tell=tell)
+        return counted_cases("incompatible-order", broken[places], tell=tell)
 
     def internal(self) -> list[Cases]:
         """internal: a read disagrees with what its own transaction read or appended before. A case per transaction."""
@@ -93,7 +93,7 @@ class ListScans:
         self._unlike_earlier(wrong, read, earlier, known)
         self._unlike_appended(wrong, read, by.micro[spread(low, counts)], counts)
         _, places = np.unique(self.owner[read[wrong]], return_index=True)
-        return cases("internal", read[wrong][places], earlier[wrong][places], tell=self._internal_case)
+        return counted_cases("internal", read[wrong][places], earlier[wrong][places], tell=self._internal_case)
 
     def _unlike_earlier(self, wrong: Mask, read: Ints, earlier: Ints, known: Ints) -> None:
         """Mark reads that do not begin with what was read before."""
@@ -139,7 +139,7 @@ class ListScans:
         same = t.elements[spread(t.read_first[read], lengths)] == np.repeat(t.value[append], lengths)
         at = np.repeat(np.arange(len(read)), lengths)[same]
         _, places = np.unique(self.owner[read[at]], return_index=True)
-        return cases(
+        return counted_cases(
             "future-read",
             read[at][places],
             t.value[append[at]][places],
@@ -159,13 +159,13 @@ class ListScans:
             value = self.words.value(int(self.t.value[one]))
             return self._read_case(micro, f"with {value} of {self.words.who(other)}, which failed", other)
 
-        return cases("G1a", read[failed], append[failed], tell=tell)
+        return counted_cases("G1a", read[failed], append[failed], tell=tell)
 
     def phantoms(self) -> list[Cases]:
         """phantom: an ok transaction read what nobody appended. A case per read and element."""
         element, read = self._elements(self._odd(self.ok_reads))
         nobody = np.flatnonzero(self.lists.written.by(self.t.key[read], element) < 0)
-        return cases(
+        return counted_cases(
             "phantom",
             read[nobody],
             element[nobody],
@@ -185,7 +185,7 @@ class ListScans:
             sentence = f"up to {value} of {self.words.who(other)}, which appended more to it in the same transaction"
             return self._read_case(micro, sentence, other)
 
-        return cases("G1b", reads[found], last[found], tell=tell)
+        return counted_cases("G1b", reads[found], last[found], tell=tell)
 
     def dirty(self) -> list[Cases]:
         """dirty-update: an ok transaction appended to what a failed one had appended. A case per ok append."""
@@ -204,7 +204,7 @@ class ListScans:
             shown = (own, failed, *self.lists.witnesses(one, other))
             return Case(f"{self.words.who(own)} appended {mine} to {where}", shown)
 
-        return cases("dirty-update", order.append[certain[at + 1]], order.append[certain[at]], tell=tell)
+        return counted_cases("dirty-update", order.append[certain[at + 1]], order.append[certain[at]], tell=tell)
 
     def lost(self) -> list[Cases]:
         """lost-update: several ok transactions read the same list of a key and all appended to it. A case per list."""
@@ -248,4 +248,4 @@ def same_updates(words: Words, owner: Ints, reads: Ints, writes: Ints, state: In
         sentence = f"{names}{more} all read {words.key(micro)} as {words.read(micro)} and then wrote it ({what})"
         return Case(f"{sentence}: each is an update of the same state, so all but one are lost", transactions)
 
-    return cases("lost-update", start[several], counts[several], tell=tell)
+    return counted_cases("lost-update", start[several], counts[several], tell=tell)

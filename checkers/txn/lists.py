@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from chaos.core.op import Type
-from chaos.core.ragged import spread
+from chaos.core.variable_lengths import spread
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
 from checkers.txn.bundles import Bundles, side

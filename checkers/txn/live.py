@@ -13,7 +13,7 @@ from checkers.anomalies.catalogue import named
 from checkers.anomalies.findings import counted, numbers, told
 from checkers.anomalies.headline import together
 from checkers.history.check import Held, OfEachKey
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.history.words import words_of
 from checkers.txn.examples import Examples
 from checkers.txn.judge import Judgement, Options, judge

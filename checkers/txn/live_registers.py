@@ -10,12 +10,12 @@ from chaos.core.op import Type
 from chaos.formats.operations import NEVER
 from chaos.models.transactions.words import MODEL, REGISTERS, UNTOLD, Do
 from checkers.anomalies.catalogue import named
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 from checkers.objects import minimise, registry
 from checkers.objects.calls import Call, Calls
 from checkers.objects.finding import EXAMPLES, Answer, Found, call_text
+from checkers.objects.linearization_answer import NAME
 from checkers.objects.live import RULES, ObjectCheck
-from checkers.objects.placing import NAME
 from checkers.objects.rules import Budget
 from checkers.txn.live import held_to, is_read_at_last
 from checkers.txn.models import weaker

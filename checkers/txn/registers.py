@@ -9,14 +9,14 @@ from chaos.core.name_lists import listed
 from chaos.core.op import Type
 from checkers.cycles.shapes import Relation
 from checkers.history.columns import Ints, Mask
+from checkers.txn.anomaly_cases import Case, Cases, counted_cases
 from checkers.txn.bundles import Bundles, side
-from checkers.txn.cases import Case, Cases, cases
 from checkers.txn.dependencies import Dependencies, joined, shown_by
 from checkers.txn.list_scans import same_updates
 from checkers.txn.lists import Written
+from checkers.txn.same_key_operations import before, intermediate, touched, updates
 from checkers.txn.transactions import NIL, Kind, Transactions, observed
 from checkers.txn.versions import Cyclic, Versions
-from checkers.txn.within import before, intermediate, touched, updates
 from checkers.txn.words import Words
 
 _WITNESSES: Final = 16
@@ -115,7 +115,7 @@ class Registers:
     def cyclic(self) -> list[Cases]:
         """cyclic-versions: what is known of the versions of a key contradicts itself. A case per such set."""
         found = self.versions.cyclic
-        return cases("cyclic-versions", np.arange(len(found)), tell=lambda one: self._cyclic_case(found[one]))
+        return counted_cases("cyclic-versions", np.arange(len(found)), tell=lambda one: self._cyclic_case(found[one]))
 
     def _cyclic_case(self, cyclic: Cyclic) -> Case:
         versions, touches = self.versions, self.versions.touches
@@ -142,7 +142,7 @@ class Registers:
             value = self.words.value(int(t.value[other]))
             return self._read_case(micro, f"although it had itself {did} {value} before")
 
-        return cases("internal", read[order][places], known[order][places], tell=tell)
+        return counted_cases("internal", read[order][places], known[order][places], tell=tell)
 
     def future(self) -> list[Cases]:
         """future-read: a transaction read a value that it wrote only later. A case per transaction."""
@@ -150,7 +150,7 @@ class Registers:
         found = np.flatnonzero((write > self.ok_reads) & (self.owner[write] == self.owner[self.ok_reads]))
         read = self.ok_reads[found]
         _, places = np.unique(self.owner[read], return_index=True)
-        return cases(
+        return counted_cases(
             "future-read", read[places], tell=lambda micro: self._read_case(micro, "which it wrote only afterwards")
         )
 
@@ -167,12 +167,14 @@ class Registers:
             other = int(self.owner[one])
             return self._read_case(micro, f"a value of {self.words.who(other)}, which failed", other)
 
-        return cases("G1a", self.ok_reads[failed], write[failed], tell=tell)
+        return counted_cases("G1a", self.ok_reads[failed], write[failed], tell=tell)
 
     def phantoms(self) -> list[Cases]:
         """phantom: an ok transaction read a value that nobody wrote. A case per read."""
         nobody = np.flatnonzero((self._writes_read() < 0) & (self.t.value[self.ok_reads] != NIL))
-        return cases("phantom", self.ok_reads[nobody], tell=lambda micro: self._read_case(micro, "which nobody wrote"))
+        return counted_cases(
+            "phantom", self.ok_reads[nobody], tell=lambda micro: self._read_case(micro, "which nobody wrote")
+        )
 
     def between(self) -> list[Cases]:
         """G1b: an ok transaction read what another one replaced in the same transaction. A case per read."""
@@ -186,7 +188,7 @@ class Registers:
                 micro, f"a value that {self.words.who(other)} replaced in the same transaction", other
             )
 
-        return cases("G1b", self.ok_reads[found], write[found], tell=tell)
+        return counted_cases("G1b", self.ok_reads[found], write[found], tell=tell)
 
     def lost(self) -> list[Cases]:
         """lost-update: several ok transactions read the same value and all replaced it. A case per value."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaos.core.op import Type
-from chaos.core.ragged import offsets
+from chaos.core.variable_lengths import offsets
 from chaos.formats.txn_columns import MicroKind as Kind
 from checkers.history.columns import Ints, Mask
 

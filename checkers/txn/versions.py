@@ -13,8 +13,8 @@ from chaos.core.op import Type
 from checkers.cycles.components import Arrows, components, joined
 from checkers.history.columns import Ints
 from checkers.txn.next_touches import next_touches
+from checkers.txn.same_key_operations import touched
 from checkers.txn.transactions import NIL, Kind, Transactions
-from checkers.txn.within import touched
 
 _NONE: Final = np.empty(0, dtype=np.int64)
 

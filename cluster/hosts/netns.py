@@ -96,7 +96,13 @@ class NetnsBackend:
         self._run_id = run_id
         try:
             self._start(names, work.resolve())
-            able = {Capability.SIGNALS, Capability.RESTART, Capability.LINK, Capability.DISK}
+            able = {
+                Capability.SIGNALS,
+                Capability.RESTART,
+                Capability.PROGRAMS,
+                Capability.LINK,
+                Capability.DISK,
+            }
             capabilities = packet_filter.capabilities(self._hosts[CLIENT]) | able
             for host in self._hosts.values():
                 host.capabilities = capabilities

@@ -216,9 +216,10 @@ def capabilities(host: Host) -> frozenset[Capability]:
     return frozenset({Capability.IPTABLES} | ({Capability.STATISTIC} if probe.returncode == 0 else set()))
 
 
-def refused(host: Host, match: str) -> str | None:
-    """Why this host's packet filter takes no rule for such packets; None if it does, found by doing it."""
-    words = (variant(host), f"{_PREFIX}try-{secrets.randbits(40):010x}", *match.split(), "-j", "DROP")
+def refused(host: Host, rule: Rule) -> str | None:
+    """Why this host's packet filter takes no such rule, whoever the peer; None if it does, found by doing it."""
+    like_it = f"{rule.match} -j {rule.then()}".split()
+    words = (variant(host), f"{_PREFIX}try-{secrets.randbits(40):010x}", *like_it)
     done = host.run("sh", "-c", _TRY, "sh", *words, timeout_s=_TIMEOUT_S)
     return None if done.returncode == 0 else " ".join(done.stderr.decode(errors="replace").split())[:200] or "refused"
 

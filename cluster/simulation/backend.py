@@ -29,7 +29,7 @@ from cluster.simulation.network import Network, weather_of
 from cluster.simulation.virtual_time import BEGIN_NS, VirtualTime
 from cluster.system import ClusterView, Probe
 
-_LACKING: Final = "simulated hosts have none; use another backend"
+_LACKING: Final = "simulated hosts have no {}; use another backend"
 TOLD_MOST: Final = 5
 """So many violated invariants of a run are told; what follows from the first is no news."""
 _FIRST_PID: Final = 1_000
@@ -59,7 +59,9 @@ class SimBackend:
 
     name = "sim"
     options: Mapping[str, str] = MappingProxyType({})
-    lacks: Mapping[Capability, str] = MappingProxyType({one: _LACKING for one in Capability if one not in ABLE})
+    lacks: Mapping[Capability, str] = MappingProxyType(
+        {one: _LACKING.format(one) for one in Capability if one not in ABLE}
+    )
     on_this_machine = False
     defaults: Mapping[str, Any] = MappingProxyType({"rate": 50.0, "workers": 1, "engine": "local"})
     """Each operation costs real time here, and none is lost by asking seldom: faults come as often."""

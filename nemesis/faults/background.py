@@ -1,9 +1,9 @@
 """What a fault does on and on until its end, in a thread of its own that never outlives the healing."""
 
-import threading
 from collections.abc import Callable
 from typing import Final
 
+from chaos.core import waiting
 from chaos.core.errors import ChaosError
 from nemesis.faults.fault import one_line
 
@@ -15,8 +15,9 @@ class Background:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._halt = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._halt = waiting.flag()
+        self._over = waiting.flag()
+        self._over.set()
         self.failed = ""
 
     def start(self, work: Callable[[], None]) -> None:
@@ -27,9 +28,11 @@ class Background:
                 work()
             except Exception as error:  # noqa: BLE001 - kept: a fault that ended early is not proven
                 self.failed = one_line(error)
+            finally:
+                self._over.set()
 
-        self._thread = threading.Thread(target=run, name=self._name, daemon=True)
-        self._thread.start()
+        self._over.clear()
+        waiting.thread(run, self._name)
 
     @property
     def halted(self) -> bool:
@@ -43,8 +46,7 @@ class Background:
     def until(self, condition: Callable[[], bool], limit_s: float) -> bool:
         """Wait, from another thread, until something is so or the work ended; whether it is so."""
         left = round(limit_s / _SLICE_S)
-        while not condition() and left > 0 and self._thread is not None and self._thread.is_alive():
-            self._thread.join(_SLICE_S)
+        while not condition() and left > 0 and not self._over.wait(_SLICE_S):
             left -= 1
         return condition()
 
@@ -55,7 +57,5 @@ class Background:
             ChaosError: it goes on.
         """
         self._halt.set()
-        if self._thread is not None:
-            self._thread.join(limit_s)
-            if self._thread.is_alive():
-                raise ChaosError(f"{self._name} does not end within {limit_s:g} s")
+        if not self._over.wait(limit_s):
+            raise ChaosError(f"{self._name} does not end within {limit_s:g} s")

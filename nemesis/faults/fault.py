@@ -6,9 +6,9 @@ registered. Does not choose targets and does not keep time.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -17,7 +17,7 @@ from chaos.core.clock import Deadline
 from chaos.core.errors import ChaosError, DeadlineError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour, Hits, Nature
-from cluster.cluster import Cluster
+from cluster.cluster import Cluster, Relaunch
 from cluster.host import Capability, Host
 from nemesis.arming import Arming
 from nemesis.faults.active_faults import InForce
@@ -30,11 +30,50 @@ READY_TIMEOUT_S: Final = 90.0
 """For systems that promise nothing of how soon they serve again."""
 
 
+class LoadProcesses(Protocol):
+    """The processes in which clients live, by name."""
+
+    def pids(self) -> Mapping[str, int]:
+        """The pid of each that lives, on the clients' host; 0 where it is no process of its own."""
+        ...
+
+    def expect_end(self, names: Collection[str]) -> None:
+        """From now on it is no news that these end: they are to be killed, and started again."""
+        ...
+
+    def start_again(self) -> Mapping[str, str]:
+        """Start each again that was killed, and have it go on; what became of its record, in words.
+
+        Raises:
+            ChaosError: one is not gone, its record is not whole, or it does not start.
+        """
+        ...
+
+    def reconnect(self, share: float) -> None:
+        """Have a share of the clients of each drop all connections at once. Raises ChaosError: one has just ended."""
+        ...
+
+
+class Load(NamedTuple):
+    """What clients do. ``begun``: how many operations they began; ``due_s``: how many are due a second as a rule.
+
+    ``processes``: where they live; None where nobody may touch them.
+    """
+
+    begun: Callable[[], int]
+    due_s: float
+    processes: LoadProcesses | None = None
+
+
+NO_LOAD: Final = Load(lambda: 0, 0.0)
+"""Where nobody loads the cluster."""
+
+
 class Scene(msgspec.Struct, frozen=True):
     """Where a fault acts: the cluster, whom it hits, the clients' host, which it must not touch, and who else acts.
 
     ``serve_within_s``: how long a process that is started again may take until it says that it serves. ``params``: the
-    fault's parameters as its struct; None stands for its defaults.
+    fault's parameters as its struct; None stands for its defaults. ``load``: what clients do.
     """
 
     cluster: Cluster
@@ -43,6 +82,7 @@ class Scene(msgspec.Struct, frozen=True):
     in_force: InForce = msgspec.field(default_factory=InForce)
     serve_within_s: float = READY_TIMEOUT_S
     params: Any = None
+    load: Load = NO_LOAD
 
 
 class Shape(msgspec.Struct, frozen=True):
@@ -62,8 +102,9 @@ class Fault(ABC):
     ``shapes``, names beside these; ``cuts``: it separates nodes, so that somebody must be on the other side;
     ``silences``: while it lasts nothing passes between its targets and the others; ``restarts``: processes end and are
     started again; ``recurs``: aimed at the leader of the replicas it comes in every round of a mix; ``together``: so it
-    does aimed at all nodes of the first role of this kind at once; ``in_all``: it is
-    part of ``all``; ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
+    does aimed at all nodes of the first role of this kind at once; ``in_all``: it is part of ``all``; ``survived``: the
+    selectors by which every sound system keeps its promises, None for all of them; ``kills_clients``: clients lose what
+    they keep in mind; ``arming``: what must be on a host before its node starts; ``least_s``: how long a row lasts at
     least where its length is drawn; ``container``: the same, done to the whole container of a node.
     """
 
@@ -82,6 +123,8 @@ class Fault(ABC):
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = True
+    survived: ClassVar[frozenset[Selector] | None] = None
+    kills_clients: ClassVar[bool] = False
     arming: ClassVar[Arming | None] = None
     least_s: ClassVar[float] = 0.0
     container: ClassVar["type[Fault] | None"] = None
@@ -108,14 +151,29 @@ class Fault(ABC):
         return cls.hits == "links"
 
     @classmethod
+    def takes_nodes(cls) -> bool:
+        """Whether a node under it is to be under no other fault that takes nodes: not of links, nor of clients."""
+        return cls.hits not in ("links", "client")
+
+    @classmethod
     def grudge(cls, selector: Selector, names: Sequence[str], participants: Sequence[str]) -> Grudge:  # noqa: ARG003
         """Who catches whose packets: of a fault of links; nobody otherwise."""
         return {}
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
-        """What a fault of links does to these nodes, for people; others are described by the verb."""
+        """What a fault of links or of clients does, for people; others are described by the verb."""
         return f"{' '.join(names)}, {cls.verb}"
+
+    @classmethod
+    def load_factor(cls, params: Any) -> float:  # noqa: ARG003
+        """How many times as many operations are due while it lasts."""
+        return 1.0
+
+    @classmethod
+    def relaunch(cls, params: Any) -> Relaunch | None:  # noqa: ARG003
+        """How its targets are started again otherwise than in the run; None if they are not."""
+        return None
 
     @classmethod
     def obstacle(cls, host: Host) -> str | None:  # noqa: ARG003

@@ -147,7 +147,8 @@ BESIDE: Final = (
         "etcd, by failpoints",
         "`transfer-leadership`, `compact`, `defragment`, `snapshot`",
     ),
-    ("another version on some nodes", "no", "no", "no", "etcd", "not yet: a run installs one version"),
+    ("another version on some nodes", "no", "no", "no", "etcd", "`change-version`"),
+    ("another setting on some nodes", "no", "by hand", "no", "", "`change-setting`"),
     (
         "points in the source that panic or sleep",
         "no",
@@ -156,7 +157,8 @@ BESIDE: Final = (
         "etcd",
         "no: a build of its own is needed; `crash-at-fsync` and `syscall-delay` hit any",
     ),
-    ("clients that crash", "no", "yes", "no", "", "not yet"),
+    ("clients that crash", "no", "yes", "no", "", "`client-crash`"),
+    ("clients that all connect again at once", "no", "no", "no", "", "`reconnect-storm`"),
     (
         "machines and volumes of a cloud",
         "no",

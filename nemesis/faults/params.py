@@ -2,7 +2,9 @@
 
 A fault's parameters are a msgspec struct whose fields have defaults. A number has bounds (``Annotated[float, Meta(gt=0,
 le=1, description="…")]``); ``extra={"unit": "ms"}`` names a unit. A word is one of a ``Literal``. A tuple of such words
-is typed with ``+`` between them (``call=write+fsync``). A number may also be a word (``int | Literal["all"]``).
+is typed with ``+`` between them (``call=write+fsync``). A number may also be a word (``int | Literal["all"]``). A text
+is of a pattern and has an example (``Annotated[str, Meta(pattern="…", extra={"example": "3.5.9"})] = ""``); without a
+default of its own somebody must give it.
 """
 
 import math
@@ -12,7 +14,17 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec.inspect import FloatType, IntType, LiteralType, Metadata, StructType, UnionType, VarTupleType, type_info
+from msgspec.inspect import (
+    FloatType,
+    IntType,
+    LiteralType,
+    Metadata,
+    StrType,
+    StructType,
+    UnionType,
+    VarTupleType,
+    type_info,
+)
 
 from chaos.core.errors import UsageError
 
@@ -79,7 +91,7 @@ class Param(msgspec.Struct, frozen=True):
     """One parameter: its default, what it may be and what it means, in words.
 
     ``number``: msgspec's view of the number that it may be. ``words``: those that it may be. ``several``: also some of
-    these together.
+    these together. ``pattern``: of a text, the expression that all of it must match; ``example``: such a text.
     """
 
     name: str
@@ -89,6 +101,13 @@ class Param(msgspec.Struct, frozen=True):
     number: IntType | FloatType | None = None
     words: tuple[str, ...] = ()
     several: bool = False
+    pattern: str = ""
+    example: str = ""
+
+    @property
+    def must_be_given(self) -> bool:
+        """Whether nothing is done without a value from somebody."""
+        return bool(self.pattern) and not self.default
 
     @property
     def typed_default(self) -> str:
@@ -105,10 +124,14 @@ class Param(msgspec.Struct, frozen=True):
             return tuple(word for word in self.words if word in found) if good else None
         if given in self.words:
             return given
+        if self.pattern:
+            return str(given) if re.fullmatch(self.pattern, str(given)) else None
         return None if self.number is None else _number(self.number, given)
 
     def instead_of(self, given: Any) -> str:
         """What to give in place of a wrong value, and the word that is nearest to it."""
+        if self.pattern:
+            return f"give {self.range}"
         found = _parted(given) if self.several else [str(given)]
         wrong = next((word for word in found if word not in self.words), None)
         if wrong is None:
@@ -131,17 +154,31 @@ def params_of(kind: type[msgspec.Struct]) -> tuple[Param, ...]:
     for field in info.fields:
         meta, inner = (field.type, field.type.type) if isinstance(field.type, Metadata) else (None, field.type)
         words = _words(hints[field.name])
-        if not _is_param(inner) or not all(map(_WORD.fullmatch, words)) or field.default is msgspec.NODEFAULT:
-            raise TypeError(
-                f"{kind.__name__}.{field.name}: a parameter of a fault is a number or words, with a default"
-            )
+        pattern, example = _text(meta, inner)
+        good = bool(pattern) or (_is_param(inner) and all(map(_WORD.fullmatch, words)))
+        if not good or field.default is msgspec.NODEFAULT:
+            where = f"{kind.__name__}.{field.name}"
+            raise TypeError(f"{where}: a parameter of a fault is a number, words or text by a pattern, with a default")
         schema = (meta.extra_json_schema if meta is not None else None) or {}
         unit = ((meta.extra if meta is not None else None) or {}).get("unit", "")
         number, several = _number_in(inner), isinstance(inner, VarTupleType)
         ranges = (_range(number, unit) if number is not None else "", words_range(words, several=several))
-        may_be = ", or ".join(filter(None, ranges))
-        found.append(Param(field.name, field.default, may_be, schema.get("description", ""), number, words, several))
+        may_be = f"text, e.g. {example}" if pattern else ", or ".join(filter(None, ranges))
+        said = schema.get("description", "")
+        found.append(Param(field.name, field.default, may_be, said, number, words, several, pattern, example))
     return tuple(found)
+
+
+def must_be_given(kind: type[msgspec.Struct]) -> tuple[Param, ...]:
+    """The parameters of a fault without which nothing is done."""
+    return tuple(one for one in params_of(kind) if one.must_be_given)
+
+
+def check_given(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> None:
+    """See that nothing is missing that somebody must give. Raises UsageError: it is."""
+    for one in must_be_given(kind):
+        if one.name not in given:
+            raise UsageError(f"give {one.name}: {one.help}, e.g. {one.name}={one.example}")
 
 
 def words_range(words: Sequence[str], *, several: bool) -> str:
@@ -184,6 +221,13 @@ def _is_param(kind: Any) -> bool:
     kinds = kind.types if isinstance(kind, UnionType) else (kind,)
     numbers = sum(isinstance(one, IntType | FloatType) for one in kinds)
     return numbers <= 1 and numbers + sum(isinstance(one, LiteralType) for one in kinds) == len(kinds)
+
+
+def _text(meta: Metadata | None, kind: Any) -> tuple[str, str]:
+    """The pattern and the example of a text; empty of anything else."""
+    if meta is None or not isinstance(kind, StrType) or not kind.pattern:
+        return "", ""
+    return kind.pattern, (meta.extra or {}).get("example", "")
 
 
 def _number_in(kind: Any) -> IntType | FloatType | None:

@@ -1,12 +1,12 @@
 """Several nemeses in one plan: which of them each row is, decided by the seed alone.
 
-``a,b,c`` is a mix of these, ``all`` a mix of every fault available here (SEMANTICS 21). Names are dealt in rounds
-without replacement, so a short plan shows different faults, and each name's place in a round comes from a stream of
-that name. ``nemesis.plan.mix_times`` says when rows come; ``named_slots`` gives each slot a name that it has room for.
-Does not draw targets.
+``a,b,c`` is a mix of these, ``all`` a mix of every fault available here (SEMANTICS 21), ``swarm`` of a few (40).
+Names are dealt in rounds without replacement, so a short plan shows different faults, and each name's place in a round
+comes from a stream of that name. ``nemesis.plan.mix_times`` says when rows come; ``named_slots`` gives each slot a name
+that it has room for. Does not draw targets.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
 from types import MappingProxyType
 from typing import Final
@@ -19,7 +19,8 @@ from nemesis.faults.fault import Fault
 from nemesis.faults.params import plain
 from nemesis.faults.registry import faults
 from nemesis.plan.mix_times import Slot
-from nemesis.plan.nemesis_names import ALL, NOOP, Choice, Entry, catalog, parse, parts, words
+from nemesis.plan.nemesis_names import ALL, MANY, NOOP, SWARM, Choice, Entry, catalog, parse, parts, words
+from nemesis.plan.swarm import is_survived
 from nemesis.targets.selectors import Selector
 from nemesis.targets.suffix import of_replicas, roles_of
 from nemesis.targets.topology import Topology
@@ -28,32 +29,38 @@ NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Mix(msgspec.Struct, frozen=True):
-    """The nemeses of a plan, none for ``noop``. ``every``: they are all there are, not named one by one."""
+    """The nemeses of a plan, none for ``noop``. ``every``: they are all there are, not named one by one.
+
+    ``swarm``: a few of them are to be drawn.
+    """
 
     choices: tuple[Choice, ...]
     every: bool = False
+    swarm: bool = False
 
 
 def parse_mix(text: str, topology: Topology, missing: Mapping[str, str] = NOTHING) -> Mix:
-    """Read ``NAME[:PARAM=VALUE[,…]][@role[+role]][,NAME…]`` or ``all``.
+    """Read ``NAME[:PARAM=VALUE[,…]][@role[+role]][,NAME…]``, ``all`` or ``swarm``.
 
     Args:
         text: what was typed.
         topology: whose roles may be named.
-        missing: faults that cannot be done here, and why; ``all`` leaves them out.
+        missing: faults that cannot be done here, and why; ``all`` and ``swarm`` leave them out.
 
     Raises:
-        UsageError: an unknown name, role or parameter, a name twice, or company for ``all`` or ``noop``.
+        UsageError: an unknown name, role or parameter, a name twice, or company for ``all``, ``swarm`` or ``noop``.
     """
     asked = words(text)
     for word in asked:
         name, _, _ = parts(word)
-        if name == ALL and asked != [ALL]:
-            raise UsageError(f"--nemesis {text}: all is every fault on every role, name it alone")
+        if name in MANY and asked != [name]:
+            raise UsageError(f"--nemesis {text}: {name} is {MANY[name]}, name it alone")
         if name == NOOP and len(asked) > 1:
             raise UsageError(f"--nemesis {text}: noop is no fault, leave it out of the mix")
     if asked == [ALL]:
-        return Mix(tuple(_every(topology, missing)), every=True)
+        return Mix(tuple(_every(topology, missing, lambda entry: entry.how.in_all)), every=True)
+    if asked == [SWARM]:
+        return Mix(tuple(_every(topology, missing, is_survived)), every=True, swarm=True)
     choices = tuple(parse(word, topology) for word in asked)
     for i, choice in enumerate(choices):
         if any(choice.text == other.text for other in choices[:i]):
@@ -62,7 +69,7 @@ def parse_mix(text: str, topology: Topology, missing: Mapping[str, str] = NOTHIN
 
 
 def faults_in(text: str) -> frozenset[type[Fault]]:
-    """The faults that a text as for ``parse_mix`` may plan, whatever the cluster: all of them for ``all``.
+    """The faults that a text as for ``parse_mix`` may plan, whatever the cluster.
 
     A name that nobody knows stands for none; whoever plans refuses it.
     """
@@ -70,16 +77,18 @@ def faults_in(text: str) -> frozenset[type[Fault]]:
     known = catalog()
     if ALL in names:
         return frozenset(fault for fault in faults().values() if fault.in_all)
+    if SWARM in names:
+        return frozenset(entry.how for entry in known.values() if entry.fault is not None and is_survived(entry))
     entries = [known[name] for name in names if name in known]
     return frozenset(entry.how for entry in entries if entry.fault is not None)
 
 
-def _every(topology: Topology, missing: Mapping[str, str]) -> Iterator[Choice]:
+def _every(topology: Topology, missing: Mapping[str, str], wanted: Callable[[Entry], bool]) -> Iterator[Choice]:
     """Every row of the catalog that needs no names: faults of nodes on each role, of links on each role and on all."""
     roles = topology.targeted_roles()
     single = [(role,) for role in roles]
     for entry in catalog().values():
-        if entry.fault is None or entry.fault in missing or entry.selector is Selector.FIXED or not entry.how.in_all:
+        if entry.fault is None or entry.fault in missing or entry.selector is Selector.FIXED or not wanted(entry):
             continue
         together = [()] if entry.how.on_links() and len(roles) > 1 else []
         for named in (*single, *together):

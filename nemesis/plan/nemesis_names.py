@@ -23,6 +23,11 @@ from nemesis.targets.topology import Topology
 
 NOOP: Final = "noop"
 ALL: Final = "all"
+SWARM: Final = "swarm"
+MANY: Final[Mapping[str, str]] = MappingProxyType(
+    {ALL: "every fault of the usual mix on every role", SWARM: "some of all faults on some roles"}
+)
+"""The words that stand for many names."""
 _NONE: Final[tuple[tuple[str, Any], ...]] = ()
 
 
@@ -102,7 +107,7 @@ def parse(text: str, topology: Topology) -> Choice:
     entry = catalog().get(name)
     if entry is None:
         lame = next((f"; {fault}: {why}" for fault, why in broken().items() if name.endswith(f"-{fault}")), "")
-        meant = lame or _guess(name, [*catalog(), ALL])
+        meant = lame or _guess(name, [*catalog(), *MANY])
         raise UsageError(f"--nemesis {text}: no nemesis {name!r}{meant}; see chaos list nemeses")
     whom = read_suffix(text, suffix, topology, leads=entry.selector is Selector.LEADER)
     if (suffix is not None or given) and entry.fault is None:
@@ -118,6 +123,7 @@ def _params(text: str, given: str, fault: type[Fault]) -> tuple[str, tuple[tuple
     """What was given, in the fault's order, as it is written; and the value of every parameter."""
     try:
         asked = params.split(given)
+        params.check_given(fault.Params, asked)
         values = params.plain(params.read(fault.Params, asked))
     except UsageError as error:
         raise UsageError(f"--nemesis {text}: {error}") from None
@@ -133,9 +139,10 @@ def params_named(text: str) -> dict[str, params.Param]:
 
 
 def described() -> list[tuple[str, str]]:
-    """Every nemesis with its line of help, in the catalog's order, and the mix of them all."""
+    """Every nemesis with its line of help, in the catalog's order, and the words that stand for many."""
     everything = (ALL, "a mix of every fault available here, on brokers, on controllers and on all")
-    return [*((entry.name, entry.help + _params_help(entry)) for entry in catalog().values()), everything]
+    few = (SWARM, "a mix of a few faults that are drawn for the run, out of all that sound systems survive")
+    return [*((entry.name, entry.help + _params_help(entry)) for entry in catalog().values()), everything, few]
 
 
 def _params_help(entry: Entry) -> str:

@@ -7,28 +7,30 @@ who is leader when a row's time comes is ``nemesis.targets.resolve``' business.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from chaos.core.errors import HistoryError, UsageError
+from chaos.core.errors import UsageError
 from chaos.core.fault_nature import Colour, Identity
 from chaos.core.name_lists import listed
 from chaos.core.rand import stream
 from chaos.core.runinfo import Subject
+from cluster.cluster import Relaunch
 from nemesis.faults import params as fault_params
 from nemesis.faults.fault import Fault
 from nemesis.faults.registry import fault_named
+from nemesis.occasions.occasion import occasion_of
 from nemesis.plan.mix import NOTHING, Mix, dealt, deposing_choices, named_slots, parse_mix, together_choices
 from nemesis.plan.mix_times import Rhythm, Slot, even_slots, mixed_slots, restart_after
 from nemesis.plan.nemesis_names import Choice
-from nemesis.plan.older_plans import in_words
+from nemesis.plan.swarm import swarm_of
 from nemesis.targets.selectors import Selector
 from nemesis.targets.suffix import Whom, led_subjects, of_replicas, roles_of
 from nemesis.targets.topology import REPLICA, Placed, Topology
 
 _ROUNDING_S: Final = 1e-9
+_DIGITS: Final = 9
 NOBODY_LEADS: Final = "nobody leads there; name other nodes"
 NO_LEADERS: Final = "the system has no leaders; name other nodes, as in random-kill"
 FOLLOW_UP: Final = "restart"
@@ -47,6 +49,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     it hits whatever was drawn or leads: those that ``--fault-nodes`` named, or that were hit in a run that is repeated.
     ``subjects``: those whose leaders it hits; empty: the first that each role leads.
     ``follows``: it hits whom the row of that number hit; 0: none. ``quiet_s``: for so long before it the load is quiet.
+    ``when``: the occasion that it waits for from ``at_s`` on, for ``within_s`` at most; empty: none.
     ``fault``: the kind, by name. ``params``: its parameters. ``colour``: how reports draw it.
     """
 
@@ -64,6 +67,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     subjects: tuple[str, ...] = ()
     follows: int = 0
     quiet_s: float = 0.0
+    when: str = ""
+    within_s: float = 0.0
+
+    @property
+    def end_s(self) -> float:
+        """When it is healed at the latest, in seconds after the load's start."""
+        return self.at_s + self.within_s + self.duration_s
 
     @property
     def how(self) -> type[Fault]:
@@ -141,12 +151,15 @@ def make_plan(
     rhythm: Rhythm = "mixed",
     overlap: bool = True,
     subjects: Sequence[Subject] = (),
+    when: str = "",
+    within_s: float = 0.0,
 ) -> tuple[Row, ...]:
     """``interval_s`` healthy seconds, then a fault of ``duration_s``, repeated (SEMANTICS 24); of a mix drawn lengths.
 
     ``nemesis`` is as for ``nemesis.plan.mix.parse_mix``, ``kinds`` are ``System.roles``, ``nodes`` its
     topology, ``missing`` what cannot be done here and why, ``fault_nodes`` whom ``fixed-`` means. ``rhythm`` and
-    ``overlap``, whether its rows may, are those of a mix. ``subjects`` have leaders. A row is planned
+    ``overlap``, whether its rows may, are those of a mix. ``subjects`` have leaders. ``when``: the occasion that each
+    row waits for, for ``within_s`` at most; rows then come one after the other. A row is planned
     only if it ends within ``time_limit_s``. Each random number comes from a stream of its own name, so that another
     node or role shifts no other draw.
 
@@ -162,12 +175,16 @@ def make_plan(
         if not (math.isfinite(value) and value > 0):
             raise UsageError(f"{option} {value:g}: give a number of seconds above 0")
     possible = possible_of(mix, topology, fault_nodes)
-    if time_limit_s + _ROUNDING_S < interval_s + duration_s:
+    if mix.swarm:
+        mix = Mix(possible := swarm_of(possible, topology, seed))
+    waiting_s = within_s if when else 0.0
+    if time_limit_s + _ROUNDING_S < interval_s + waiting_s + duration_s:
+        waits = f", {waiting_s:g} s of waiting for {when}" if when else ""
         raise UsageError(
-            f"--time-limit {time_limit_s:g}: no fault fits; one takes {interval_s:g} s of health"
+            f"--time-limit {time_limit_s:g}: no fault fits; one takes {interval_s:g} s of health{waits}"
             f" and {duration_s:g} s of fault; give more, or --nemesis noop for none"
         )
-    mixed = rhythm == "mixed" and (mix.every or len(mix.choices) > 1)
+    mixed = rhythm == "mixed" and (mix.every or len(mix.choices) > 1) and not when
     leads = deposing_choices(possible, topology)
     recurring = (*leads, *(together_choices(possible, topology) if mixed else ())) if mix.every else ()
     names = dealt(possible, seed, recurring)
@@ -176,8 +193,10 @@ def make_plan(
         made = named_slots(slots, names, topology, leads)
         drawn = [one for one in made if one[0].at_s + one[0].length_s <= time_limit_s + _ROUNDING_S]
     else:
-        drawn = list(zip(even_slots(interval_s, duration_s, time_limit_s), names, strict=False))
+        drawn = list(zip(even_slots(interval_s + waiting_s, duration_s, time_limit_s), names, strict=False))
     rows = [_row_in(slot, choice, topology, seed, fault_nodes) for slot, choice in drawn]
+    if when:
+        rows = _waiting(rows, when, waiting_s, topology)
     if mixed and any(choice.entry.fault == FOLLOW_UP for choice in possible):
         rows = [*rows, *_restarts(drawn, rows, topology, seed, interval_s, time_limit_s)]
     return _numbered(rows)
@@ -187,6 +206,18 @@ def _row_in(slot: Slot, choice: Choice, topology: Topology, seed: int, fixed: Se
     """The row of a slot; its number is the slot's until all are there."""
     row = row_of(slot.number, slot.at_s, slot.length_s, choice, topology, seed, fixed)
     return msgspec.structs.replace(row, quiet_s=slot.quiet_s)
+
+
+def _waiting(rows: Sequence[Row], when: str, within_s: float, topology: Topology) -> list[Row]:
+    """The rows of slots before each of which there are ``within_s`` for waiting."""
+    occasion_of(when, topology)
+    if load_steps(rows):
+        raise UsageError(f"--fault-when {when}: the load is planned before it begins; a step of it cannot wait")
+    begin = [round(row.at_s - within_s, _DIGITS) for row in rows]
+    return [
+        msgspec.structs.replace(row, at_s=at_s, when=when, within_s=within_s)
+        for row, at_s in zip(rows, begin, strict=True)
+    ]
 
 
 def _restarts(
@@ -206,7 +237,7 @@ def _restarts(
         if row.roles[:1] != (replica,) or not of_replicas(row.subjects, topology):
             continue
         at_s, duration_s = when
-        crossed = any(_end_s(row) <= other.at_s < at_s + duration_s for other in rows)
+        crossed = any(row.end_s <= other.at_s < at_s + duration_s for other in rows)
         if not crossed and at_s + duration_s <= time_limit_s + _ROUNDING_S:
             yield Row(
                 row=0,
@@ -240,20 +271,28 @@ def quiet_stretches(rows: Iterable[Row]) -> tuple[tuple[float, float], ...]:
     return tuple((row.at_s - row.quiet_s, row.at_s + QUIET_TAIL_S) for row in rows if row.quiet_s > 0)
 
 
+def load_steps(rows: Iterable[Row]) -> tuple[tuple[float, float, float], ...]:
+    """When more is due: (from, until, how many times as much), in seconds after the load's start, in order of time."""
+    steps = ((row.at_s, row.end_s, row.how.load_factor(row.read_params())) for row in rows)
+    return tuple(step for step in steps if step[2] > 1)
+
+
+def relaunches_of(rows: Iterable[Row]) -> tuple[Relaunch, ...]:
+    """How planned faults start nodes again otherwise, each way once."""
+    found = (row.how.relaunch(row.read_params()) for row in rows)
+    return tuple(dict.fromkeys(one for one in found if one is not None))
+
+
 def lanes(rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:
     """The rows in as few lists as do, each in order of time and without two that overlap; one list if none do."""
     out: list[list[Row]] = []
     for row in sorted(rows, key=lambda one: (one.at_s, one.row)):
-        free = next((lane for lane in out if _end_s(lane[-1]) <= row.at_s + _ROUNDING_S), None)
+        free = next((lane for lane in out if lane[-1].end_s <= row.at_s + _ROUNDING_S), None)
         if free is None:
             out.append([row])
         else:
             free.append(row)
     return tuple(map(tuple, out))
-
-
-def _end_s(row: Row) -> float:
-    return row.at_s + row.duration_s
 
 
 def row_of(
@@ -289,36 +328,14 @@ def _led(choice: Choice, roles: tuple[str, ...], topology: Topology, seed: int, 
 
 def possible_of(mix: Mix, topology: Topology, fixed: Sequence[str] = ()) -> tuple[Choice, ...]:
     """The choices that these nodes allow; one that was named and cannot be done is refused."""
-    obstacles = {choice: _obstacle(choice, topology, fixed) for choice in mix.choices}
+    obstacles = {choice: obstacle_of(choice, topology, fixed) for choice in mix.choices}
     possible = tuple(choice for choice, why in obstacles.items() if why is None)
     refused = next(((choice, why) for choice, why in obstacles.items() if why is not None), None)
     if refused is not None and not (mix.every and possible):
         raise UsageError(f"--nemesis {refused[0].text}: {refused[1]}")
     if not possible:
-        raise UsageError("--nemesis all: no fault can be done here; see chaos doctor")
+        raise UsageError("--nemesis: no fault of the mix can be done here; see chaos doctor")
     return possible
-
-
-def left_out(
-    nemesis: str,
-    kinds: Mapping[str, str],
-    nodes: Iterable[Placed],
-    missing: Mapping[str, str],
-    subjects: Sequence[Subject] = (),
-) -> tuple[str, ...]:
-    """What ``all`` does not contain here and why, a line each; nothing for names given one by one."""
-    topology = Topology.of(nodes, kinds, subjects)
-    mix = parse_mix(nemesis, topology, missing)
-    if not mix.every:
-        return ()
-    obstacles = {choice.text: _obstacle(choice, topology) for choice in mix.choices}
-    without = (NOBODY_LEADS, NO_LEADERS)
-    few = [text for text, why in obstacles.items() if why is not None and why not in without]
-    leaderless = [text for text, why in obstacles.items() if why in without]
-    out = [f"all leaves out every {kind} here: {why}" for kind, why in missing.items() if fault_named(kind).in_all]
-    out += [f"all leaves out what needs more nodes: {', '.join(few)}"] if few else []
-    out += [f"all leaves out what needs a leader: {', '.join(leaderless)}"] if leaderless else []
-    return tuple(out)
 
 
 def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> None:
@@ -342,7 +359,7 @@ def check_named(mix: Mix, topology: Topology, fault_nodes: Sequence[str]) -> Non
                 raise UsageError(f"--fault-nodes {','.join(fault_nodes)}: {name} is named twice")
 
 
-def _obstacle(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> str | None:
+def obstacle_of(choice: Choice, topology: Topology, fixed: Sequence[str] = ()) -> str | None:
     """Why these nodes do not allow a choice, None if they do."""
     selector, fault = choice.entry.selector, choice.entry.how
     assert selector is not None
@@ -369,32 +386,3 @@ def _draw(selector: Selector, pools: dict[str, tuple[str, ...]], seed: int, row:
         return {}
     names = [key for pool, nodes in pools.items() for key in (pool, *nodes)]
     return {name: stream(seed, "plan", row, name).random() for name in names}
-
-
-def write_plan(rows: Sequence[Row], path: Path) -> None:
-    """Write ``plan.jsonl``, a row a line, whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
-    partial.rename(path)
-
-
-def read_plan(path: Path) -> tuple[Row, ...]:
-    """Read ``plan.jsonl``.
-
-    Raises:
-        HistoryError: naming the file, the line and the fault.
-    """
-    decoder = msgspec.json.Decoder(Row)
-    rows = []
-    try:
-        lines = path.read_bytes().splitlines()
-    except FileNotFoundError:
-        raise HistoryError(f"{path}: no such file; name a run folder that `chaos run` made") from None
-    for number, line in enumerate(lines, 1):
-        try:
-            row = decoder.decode(line)
-            rows.append(msgspec.structs.replace(row, params=in_words(row.fault, row.params)))
-            rows[-1].read_params()
-        except (msgspec.DecodeError, UsageError) as error:
-            raise HistoryError(f"{path}:{number}: {error}") from None
-    return tuple(rows)

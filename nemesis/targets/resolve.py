@@ -28,7 +28,7 @@ def choose(row: Row, topology: Topology, leads: Leads, busy: frozenset[str] = NO
     ``busy``: nodes under another fault of nodes. A fault of nodes takes none of them, and they count among those
     that it may take: whoever is to be left is left by all faults together (SEMANTICS 21).
     """
-    busy = NOBODY if row.how.on_links() else busy
+    busy = busy if row.how.takes_nodes() else NOBODY
     if row.nodes or row.follows or row.selector is Selector.LEADER:
         # Whom the row before it hit is in ``nodes`` once that is known.
         named = row.nodes or (None if row.follows else _leaders(row, topology, leads))
@@ -113,7 +113,7 @@ def _taken(row: Row, key: str, pool: tuple[str, ...], bounds: tuple[int, int]) -
 
 def _describe(row: Row, topology: Topology, names: tuple[str, ...], participants: tuple[str, ...]) -> str:
     leads = row.selector is Selector.LEADER and not row.nodes
-    if row.how.on_links():
+    if not row.how.takes_nodes():
         others = [name for name in participants if name not in names]
         said = row.how.describe(row.selector, names, others, row.read_params())
         return f"{_leader_word(row, topology, row.roles[0], names)} {said}" if leads else said

@@ -5,29 +5,29 @@ from typing import Final
 
 from reports.across.compare import Column, Comparison, Row, Section, shown
 from reports.across.noise import Difference
-from reports.summary.look import PIPED, Look, Tone
 from reports.summary.terminal import tone_of
+from reports.summary.text_style import PIPED, TextStyle, Tone
 
 _RUNS: Final = ("", "RUN", "VERDICT", "BEGAN (UTC)", "SEED", "CHAOS")
 _SHORT: Final = {"no clear difference": "≈", "within precision": "≈", "too few": "too few"}
 
 
-def lines(made: Comparison, look: Look = PIPED) -> list[str]:
+def lines(made: Comparison, style: TextStyle = PIPED) -> list[str]:
     """The comparison's lines."""
-    out = [line for sentence in made.sentences for line in look.wrapped(sentence)]
+    out = [line for sentence in made.sentences for line in style.wrapped(sentence)]
     alike = [{run.system for run in made.runs}, {run.workload for run in made.runs}, {run.nemesis for run in made.runs}]
-    out += ["", look.cut(" · ".join(only for (only, *others) in alike if not others)), *_runs(made.runs, look)]
+    out += ["", style.cut(" · ".join(only for (only, *others) in alike if not others)), *_runs(made.runs, style)]
     letters = tuple(run.letter for run in made.runs)
     if made.settings:
         cells = [(one.name, *one.values) for one in made.settings]
         elastic = (*range(1, 1 + len(letters)), 0)
-        out += ["", *look.table(("Settings that differ", *letters), cells, elastic=elastic)]
+        out += ["", *style.table(("Settings that differ", *letters), cells, elastic=elastic)]
     for section in made.sections:
-        out += ["", *_section(section, letters, look)]
+        out += ["", *_section(section, letters, style)]
     return out
 
 
-def _runs(runs: Sequence[Column], look: Look) -> list[str]:
+def _runs(runs: Sequence[Column], style: TextStyle) -> list[str]:
     rows = [
         (
             run.letter,
@@ -39,7 +39,7 @@ def _runs(runs: Sequence[Column], look: Look) -> list[str]:
         )
         for run in runs
     ]
-    return look.table(
+    return style.table(
         _RUNS,
         rows,
         elastic=(5, 4, 3, 1),
@@ -52,7 +52,7 @@ def word(run: Column) -> str:
     return shown(run.valid, "verdict") if run.valid is not None else run.status
 
 
-def _section(section: Section, letters: Sequence[str], look: Look) -> list[str]:
+def _section(section: Section, letters: Sequence[str], style: TextStyle) -> list[str]:
     head = (section.title, *letters, *(("against A",) if any(row.against for row in section.rows) else ()))
     rows = [_cells(row, letters, len(head)) for row in section.rows]
 
@@ -63,7 +63,7 @@ def _section(section: Section, letters: Sequence[str], look: Look) -> list[str]:
         return tone_of(rows[row][column]) if value.unit == "verdict" and rows[row][column] != "—" else ""
 
     right = () if section.title == "Checks" else tuple(range(1, 1 + len(letters)))
-    return look.table(head, rows, right=right, elastic=(len(head) - 1, 0), tone=tone)
+    return style.table(head, rows, right=right, elastic=(len(head) - 1, 0), tone=tone)
 
 
 def _cells(row: Row, letters: Sequence[str], width: int) -> tuple[str, ...]:

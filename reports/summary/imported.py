@@ -14,8 +14,8 @@ from checkers.recovery.rpo import RpoKernel
 from reports import words
 from reports.page.availability import lines_of, milliseconds, steady_line
 from reports.page.faults import rto_lines, rto_words, worst_rto
-from reports.summary.look import PIPED, Look
 from reports.summary.terminal import MAX_FAULTS, stamp
+from reports.summary.text_style import PIPED, TextStyle
 
 RPO: Final = RpoKernel.name
 MAX_ROWS: Final = 12
@@ -27,24 +27,24 @@ _UNSAID: Final = ("proven", "healed", "skipped", "targets", "evidence", "heal_ev
 """What only a run of our own knows of a fault."""
 
 
-def summary(path: str, results: Results, look: Look = PIPED) -> str:
+def summary(path: str, results: Results, style: TextStyle = PIPED) -> str:
     """The answer, the reason, each anomaly with its first sentence and rows; then the figures."""
     examined = results.checks[0].examined if results.checks else ""
-    out = ["", f"{stamp(results.valid, look)}  {path}  {results.model}, {examined}"]
+    out = ["", f"{stamp(results.valid, style)}  {path}  {results.model}, {examined}"]
     for line in (*threshold_words(results.thresholds), gate_words(results.gate).strip()):
-        out += look.wrapped(line) if line else []
+        out += style.wrapped(line) if line else []
     if results.engine_note:
-        out += look.wrapped(results.engine_note)
+        out += style.wrapped(results.engine_note)
     if results.reason:
-        out += look.wrapped(results.reason)
+        out += style.wrapped(results.reason)
     for name, anomaly in results.anomalies.items():
         out.append(f"{name}: {anomaly.count}{' (allowed)' if anomaly.allowed else ''}")
         for example in anomaly.examples[:1]:
-            out += [f"  {line}" for line in look.wrapped(example.sentence)]
-            out += [f"    {look.cut(_row(row), look.width - 4)}" for row in example.ops[:MAX_ROWS]]
+            out += [f"  {line}" for line in style.wrapped(example.sentence)]
+            out += [f"    {style.cut(_row(row), style.width - 4)}" for row in example.ops[:MAX_ROWS]]
     for line in excluded(results):
-        out += look.wrapped(line)
-    return "\n".join([*out, *figure_lines(results, look)])
+        out += style.wrapped(line)
+    return "\n".join([*out, *figure_lines(results, style)])
 
 
 def excluded(results: Results) -> list[str]:
@@ -61,20 +61,20 @@ def _row(row: dict[str, Any]) -> str:
     return "  ".join(f"{name}={value}" for name, value in row.items() if value not in (None, "", []))
 
 
-def figure_lines(results: Results, look: Look = PIPED) -> list[str]:
+def figure_lines(results: Results, style: TextStyle = PIPED) -> list[str]:
     """What became of the operations, what clients had of the service, what faults cost, and what cannot be told."""
     origin_ns = results.origin_ns or 0
     out = []
     if results.kinds:
-        out += look.table(KINDS, [*map(kind_cells, results.kinds)], right=range(1, len(KINDS)))
-    out += [part for line in lines_of(results, origin_ns) for part in look.fitted(line)]
+        out += style.table(KINDS, [*map(kind_cells, results.kinds)], right=range(1, len(KINDS)))
+    out += [part for line in lines_of(results, origin_ns) for part in style.fitted(line)]
     if results.faults:
         lost = "rpo" not in results.absent
         faults = [_fault(fault, origin_ns, lost=lost) for fault in results.faults[:MAX_FAULTS]]
-        out += look.table(_FAULTS, faults, right=(2, 3, 4, 5), elastic=(len(_FAULTS) - 1, 1))
+        out += style.table(_FAULTS, faults, right=(2, 3, 4, 5), elastic=(len(_FAULTS) - 1, 1))
         if len(results.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(results.faults)} faults")
-    return [*out, *_cost_lines(results), *(part for line in _untold(results) for part in look.wrapped(line))]
+    return [*out, *_cost_lines(results), *(part for line in _untold(results) for part in style.wrapped(line))]
 
 
 def lines_beside(results: Results) -> list[str]:

@@ -1,6 +1,7 @@
 """The terminal's last lines of a run: the verdict, why, the checks, the faults, where the page is.
 
-How wide and how coloured they are says a ``Look``; what is said is the same for all. Pure but for reading the folder.
+How wide and how coloured they are says a ``TextStyle``; what is said is the same for all. Pure but for reading the
+folder.
 """
 
 import os
@@ -15,7 +16,7 @@ from reports.folder import read_parts
 from reports.model import FaultRow, ReportData
 from reports.page.build import report_data
 from reports.page.html import REPORT
-from reports.summary.look import PIPED, Look, Tone
+from reports.summary.text_style import PIPED, TextStyle, Tone
 
 MAX_FAULTS: Final = 12
 """Faults listed; the summary says of how many."""
@@ -27,13 +28,13 @@ _EVIDENCE: Final = _FAULTS.index("evidence")
 _TONES: Final[dict[str, Tone]] = {words.PASS: "good", words.FAIL: "bad"}
 
 
-def summary(folder: Path, name: str | None = None, look: Look = PIPED) -> str:
+def summary(folder: Path, name: str | None = None, style: TextStyle = PIPED) -> str:
     """The summary of a run folder, judged or not; the report's path is in it if the page is there.
 
     Args:
         folder: the run folder.
         name: what people call it; None: by its path.
-        look: how to write.
+        style: how to write.
 
     Raises:
         HistoryError: the folder has no ``run.json``, or a file in it cannot be read.
@@ -41,31 +42,31 @@ def summary(folder: Path, name: str | None = None, look: Look = PIPED) -> str:
     parts = read_parts(folder, logs=False)
     data = report_data(parts if name is None else msgspec.structs.replace(parts, folder=name))
     report = folder / REPORT
-    return "\n".join([*lines(data, look), *([f"report      {_near(report)}"] if report.exists() else [])])
+    return "\n".join([*lines(data, style), *([f"report      {_near(report)}"] if report.exists() else [])])
 
 
-def lines(data: ReportData, look: Look = PIPED) -> list[str]:
+def lines(data: ReportData, style: TextStyle = PIPED) -> list[str]:
     """The summary's lines but for the report's path. Pure."""
     chips = "".join(f"  ({chip})" for chip in data.chips)
-    out = ["", f"{look.painted(data.stamp.word, tone_of(data.stamp.word))}  {data.heading}{chips}"]
-    out += look.wrapped(data.sentence)
+    out = ["", f"{style.painted(data.stamp.word, tone_of(data.stamp.word))}  {data.heading}{chips}"]
+    out += style.wrapped(data.sentence)
     for names, reason in data.why:
         if reason not in data.sentence:
-            out += look.wrapped(f"{words.UNKNOWN}: {reason}" + (f" ({names})" if names else ""))
+            out += style.wrapped(f"{words.UNKNOWN}: {reason}" + (f" ({names})" if names else ""))
     for notice in (*data.notices, *filter(None, [data.engine_note])):
-        out += look.wrapped(notice)
+        out += style.wrapped(notice)
     if data.thresholds:
-        out += ["", *thresholds([(row.text, row.word, row.said) for row in data.thresholds], look)]
+        out += ["", *thresholds([(row.text, row.word, row.said) for row in data.thresholds], style)]
     if data.checks:
-        out += ["", *checks([(check.name, check.word, check.examined, check.found) for check in data.checks], look)]
+        out += ["", *checks([(check.name, check.word, check.examined, check.found) for check in data.checks], style)]
     if data.faults:
-        out += ["", *_faults(data.faults[:MAX_FAULTS], look)]
+        out += ["", *_faults(data.faults[:MAX_FAULTS], style)]
         if len(data.faults) > MAX_FAULTS:
             out.append(f"showing {MAX_FAULTS} of {len(data.faults)} faults")
-        out += [part for line in data.recovery.lines for part in look.fitted(line)]
+        out += [part for line in data.recovery.lines for part in style.fitted(line)]
     if data.service_lines:
         out += [] if data.faults else [""]
-        out += [part for line in data.service_lines for part in look.fitted(line)]
+        out += [part for line in data.service_lines for part in style.fitted(line)]
     out += ["", *(f"{what:<11} {line}" for what, line in data.commands)]
     return out
 
@@ -75,42 +76,42 @@ def tone_of(word: str) -> Tone:
     return _TONES.get(word, "warn")
 
 
-def stamp(valid: Valid, look: Look) -> str:
+def stamp(valid: Valid, style: TextStyle) -> str:
     """A verdict as the first word of a summary."""
-    return look.painted(words.verdict(valid), tone_of(words.verdict(valid)))
+    return style.painted(words.verdict(valid), tone_of(words.verdict(valid)))
 
 
-def checks(rows: list[tuple[str, str, str, str]], look: Look) -> list[str]:
+def checks(rows: list[tuple[str, str, str, str]], style: TextStyle) -> list[str]:
     """The table of the checks: name, verdict, what was examined, and, as it may be long, last what was found."""
-    return look.table(
+    return style.table(
         _CHECKS, rows, elastic=(3, 2), tone=lambda row, column: tone_of(rows[row][1]) if column == 1 else ""
     )
 
 
-def thresholds(rows: list[tuple[str, str, str]], look: Look) -> list[str]:
+def thresholds(rows: list[tuple[str, str, str]], style: TextStyle) -> list[str]:
     """The table of the thresholds: what was asked, the verdict, and what was measured or why nothing was."""
-    return look.table(
+    return style.table(
         _THRESHOLDS, rows, elastic=(2, 0), tone=lambda row, column: tone_of(rows[row][1]) if column == 1 else ""
     )
 
 
-def rows_of(path: str, results: Results, look: Look = PIPED) -> str:
+def rows_of(path: str, results: Results, style: TextStyle = PIPED) -> str:
     """The answer of some checks alone, which no folder holds: the sentence and a row for each."""
-    out = ["", f"{stamp(results.valid, look)}  {path}"]
-    out += [*look.wrapped(results.sentence), *look.wrapped(results.engine_note), ""]
+    out = ["", f"{stamp(results.valid, style)}  {path}"]
+    out += [*style.wrapped(results.sentence), *style.wrapped(results.engine_note), ""]
     rows = [(row.name, words.verdict(row.valid), row.examined, row.found) for row in results.checks]
-    silent = [line for name, why in results.declined.items() for line in look.wrapped(f"{name}: not judged, {why}")]
-    return "\n".join([*out, *checks(rows, look), *silent])
+    silent = [line for name, why in results.declined.items() for line in style.wrapped(f"{name}: not judged, {why}")]
+    return "\n".join([*out, *checks(rows, style), *silent])
 
 
-def _faults(faults: tuple[FaultRow, ...], look: Look) -> list[str]:
+def _faults(faults: tuple[FaultRow, ...], style: TextStyle) -> list[str]:
     def tone(row: int, column: int) -> Tone:
         if column == _LOST:
             return "bad" if faults[row].lost else ""
         unproven = faults[row].state != "proven" or faults[row].heal not in ("healed", "")
         return "warn" if column == _EVIDENCE and unproven else ""
 
-    return look.table(
+    return style.table(
         _FAULTS, [_fault(fault) for fault in faults], right=(2, 3, 4, 5), elastic=(_EVIDENCE, 1), tone=tone
     )
 

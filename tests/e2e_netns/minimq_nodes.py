@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 import cluster
-from cluster.systems.minimq.broker_messages import GetReplica, Produce, Produced, Read, ReplicaStatus
-from cluster.systems.minimq.messages import Accepted, CreateTopic
-from cluster.systems.minimq.wire import PORT, Back, Call, Frames, Hello, frame
+from cluster.systems.minimq.protocol.broker_messages import GetReplica, Produce, Produced, Read, ReplicaStatus
+from cluster.systems.minimq.protocol.messages import Accepted, CreateTopic
+from cluster.systems.minimq.protocol.wire import PORT, Back, Call, Frames, Hello, frame
 
 CONTROLLERS = ("c1", "c2", "c3")
 BROKERS = ("b1", "b2", "b3")
@@ -100,7 +100,7 @@ class Nodes:
         return path.read_text() if path.exists() else ""
 
     def launch(self, name, **options):
-        argv = [sys.executable, "-S", "-m", "cluster.systems.minimq.node", str(self.config(name))]
+        argv = [sys.executable, "-S", "-m", "cluster.systems.minimq.server.node", str(self.config(name))]
         self.ready_at[name] = len(self.log(name))
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(

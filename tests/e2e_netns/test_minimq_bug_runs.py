@@ -8,7 +8,7 @@ import sys
 import pytest
 from repository import ROOT
 
-from cluster.systems.minimq.bugs import BUGS
+from cluster.systems.minimq.bugs.switches import BUGS
 
 pytestmark = pytest.mark.e2e
 

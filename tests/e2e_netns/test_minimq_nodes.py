@@ -18,12 +18,12 @@ from chaos.models.log import payload
 from chaos.models.log.operations import ReadFrom
 from chaos.models.log.words import F, Record, Value
 from cluster.system import ClusterView
-from cluster.systems.minimq import client as minimq_client
-from cluster.systems.minimq.broker_messages import GetReplica, Poll, Produce, Read, Rejected
-from cluster.systems.minimq.messages import Accepted, CreateTopic, GetMetadata, GetStatus, Refused, Status
-from cluster.systems.minimq.rpc import Link
+from cluster.systems.minimq.clients import client as minimq_client
+from cluster.systems.minimq.clients.rpc import Link
+from cluster.systems.minimq.protocol.broker_messages import GetReplica, Poll, Produce, Read, Rejected
+from cluster.systems.minimq.protocol.messages import Accepted, CreateTopic, GetMetadata, GetStatus, Refused, Status
+from cluster.systems.minimq.protocol.wire import FRAME_BYTES_MAX, PORT, Call, Hello, frame
 from cluster.systems.minimq.system import MiniMQ
-from cluster.systems.minimq.wire import FRAME_BYTES_MAX, PORT, Call, Hello, frame
 
 pytestmark = pytest.mark.e2e
 

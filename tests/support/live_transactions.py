@@ -11,7 +11,7 @@ from chaos.models.transactions.words import Do, F, Reads
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.engine.installed_checks import check_named
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.shards import load_shard, materialise, tables_of
 from checkers.history.timeline import timeline_of
 from checkers.txn.transactions import NEVER, Kind

@@ -9,7 +9,8 @@ from minimq_sim import BROKERS, CONTROLLERS, NODES, Simulation
 from chaos.core.rand import run_hash
 from chaos.models.log import payload
 from chaos.models.log.words import Value
-from cluster.systems.minimq.broker_messages import (
+from cluster.systems.minimq.config import ROLES, topology
+from cluster.systems.minimq.protocol.broker_messages import (
     Commit,
     CommitDone,
     Committed,
@@ -22,10 +23,9 @@ from cluster.systems.minimq.broker_messages import (
     Read,
     Rejected,
 )
-from cluster.systems.minimq.config import ROLES, topology
-from cluster.systems.minimq.groups import ONE
-from cluster.systems.minimq.io import ClientRequest
-from cluster.systems.minimq.messages import Accepted, CreateTopic, GetMetadata, GetStatus
+from cluster.systems.minimq.protocol.groups import ONE
+from cluster.systems.minimq.protocol.io import ClientRequest
+from cluster.systems.minimq.protocol.messages import Accepted, CreateTopic, GetMetadata, GetStatus
 from nemesis.plan.plan import make_plan
 from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology

@@ -1,7 +1,7 @@
 """The controllers' own rules in one process that never fails, for worlds that are about brokers."""
 
-from cluster.systems.minimq import metadata
-from cluster.systems.minimq.messages import (
+from cluster.systems.minimq.consensus import metadata
+from cluster.systems.minimq.protocol.messages import (
     Accepted,
     AlterSyncStateSet,
     Answer,

@@ -9,12 +9,22 @@ from collections import deque
 from itertools import count
 from random import Random
 
-from cluster.systems.minimq.broker import Broker
 from cluster.systems.minimq.config import ROLES, topology
-from cluster.systems.minimq.controller import Controller
-from cluster.systems.minimq.io import CancelTimer, Message, Reply, Send, SetTimer, Timer, Truncate, Write, Written
-from cluster.systems.minimq.log import recover as recover_log
-from cluster.systems.minimq.raft_log import recover as recover_raft
+from cluster.systems.minimq.consensus.controller import Controller
+from cluster.systems.minimq.consensus.raft_log import recover as recover_raft
+from cluster.systems.minimq.protocol.io import (
+    CancelTimer,
+    Message,
+    Reply,
+    Send,
+    SetTimer,
+    Timer,
+    Truncate,
+    Write,
+    Written,
+)
+from cluster.systems.minimq.replication.broker import Broker
+from cluster.systems.minimq.storage.commit_log import recover as recover_log
 
 CONTROLLERS = tuple(node.name for node in topology() if ROLES[node.role] == "controller")
 BROKERS = tuple(node.name for node in topology() if ROLES[node.role] == "replica")

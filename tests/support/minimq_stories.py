@@ -2,8 +2,8 @@
 
 from minimq_world import BROKERS, TOPIC, World
 
-from cluster.systems.minimq.broker_messages import Produce
-from cluster.systems.minimq.replica_state import BrokerSettings
+from cluster.systems.minimq.protocol.broker_messages import Produce
+from cluster.systems.minimq.replication.replica_state import BrokerSettings
 
 
 def produce(body, queue=0, **fields):

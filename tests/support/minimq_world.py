@@ -8,8 +8,7 @@ from typing import Any
 
 from minimq_one_controller import QUEUES, TOPIC, Controller
 
-from cluster.systems.minimq.broker import Broker
-from cluster.systems.minimq.broker_messages import (
+from cluster.systems.minimq.protocol.broker_messages import (
     DATA,
     CommitDone,
     Committed,
@@ -23,7 +22,7 @@ from cluster.systems.minimq.broker_messages import (
     Read,
     Rejected,
 )
-from cluster.systems.minimq.io import (
+from cluster.systems.minimq.protocol.io import (
     CancelTimer,
     ClientRequest,
     Message,
@@ -35,8 +34,9 @@ from cluster.systems.minimq.io import (
     Write,
     Written,
 )
-from cluster.systems.minimq.log import QueueKey, recover
-from cluster.systems.minimq.replica_state import BrokerSettings
+from cluster.systems.minimq.replication.broker import Broker
+from cluster.systems.minimq.replication.replica_state import BrokerSettings
+from cluster.systems.minimq.storage.commit_log import QueueKey, recover
 
 BROKERS = ("b1", "b2", "b3")
 CONTROLLER = "c1"

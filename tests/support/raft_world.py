@@ -3,8 +3,11 @@ safety properties (figure 3), watched at every step."""
 
 from random import Random
 
-from cluster.systems.minimq.io import CancelTimer, Message, Send, SetTimer, Timer, Truncate, Write, Written
-from cluster.systems.minimq.messages import (
+from cluster.systems.minimq.consensus.raft import QUORUM, Committed, Raft, RaftSettings, ReadReady
+from cluster.systems.minimq.consensus.raft_log import recover
+from cluster.systems.minimq.consensus.raft_rules import quorum_of
+from cluster.systems.minimq.protocol.io import CancelTimer, Message, Send, SetTimer, Timer, Truncate, Write, Written
+from cluster.systems.minimq.protocol.messages import (
     AppendAnswer,
     AppendEntries,
     CreateTopic,
@@ -13,9 +16,6 @@ from cluster.systems.minimq.messages import (
     RequestVote,
     VoteAnswer,
 )
-from cluster.systems.minimq.raft import QUORUM, Committed, Raft, RaftSettings, ReadReady
-from cluster.systems.minimq.raft_log import recover
-from cluster.systems.minimq.raft_rules import quorum_of
 
 IN_FLIGHT_MAX = 100
 SETTLE_MS = 20_000  # of simulated time: twenty of the longest election time-outs

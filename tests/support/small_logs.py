@@ -11,7 +11,7 @@ import numpy as np
 from chaos.core.history import NEVER_NS
 from chaos.core.op import Type
 from chaos.models.log.words import F
-from checkers.history.kernel import QueueShard
+from checkers.history.check_input import QueueShard
 
 TYPES = {"ok": Type.OK, "info": Type.INFO, "fail": Type.FAIL}
 

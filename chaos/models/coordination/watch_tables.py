@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from chaos.core.model import ModelTables
-from chaos.core.ragged import offsets
+from chaos.core.variable_lengths import offsets
 from chaos.models.objects.answers import TOLD
 
 if TYPE_CHECKING:

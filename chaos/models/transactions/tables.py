@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from chaos.core.model import ModelTables
-from chaos.core.ragged import offsets, spread
+from chaos.core.variable_lengths import offsets, spread
 from chaos.models.transactions.words import FIELDS, UNTOLD
 
 if TYPE_CHECKING:

@@ -196,7 +196,13 @@ class DockerBackend:
             image = self._image or docker_image.tag_of(docker_image.packages_for(specs))
             self._start(engine, names, work.resolve(), image)
             check_programs(self._hosts[CLIENT], _REQUIRED, f"image {image}")
-            able = {Capability.SIGNALS, Capability.RESTART, Capability.LINK, Capability.MACHINE}
+            able = {
+                Capability.SIGNALS,
+                Capability.RESTART,
+                Capability.PROGRAMS,
+                Capability.LINK,
+                Capability.MACHINE,
+            }
             capabilities = packet_filter.capabilities(self._hosts[CLIENT]) | able
             for host in self._hosts.values():
                 host.capabilities = capabilities

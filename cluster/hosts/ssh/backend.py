@@ -262,7 +262,8 @@ class SshBackend:
             why = {"asks": "sudo asks for a password: give --ask-password or CHAOS_SUDO_PASSWORD"}
             said = why.get(reached.greeting.sudo, "sudo does not help")
             self._warn(name, f"the login is not root and {said}; packet filters cannot be changed there")
-        host.capabilities = packet_filter.capabilities(host) | {Capability.SIGNALS, Capability.RESTART}
+        able = {Capability.SIGNALS, Capability.RESTART, Capability.PROGRAMS}
+        host.capabilities = packet_filter.capabilities(host) | able
         before = state_of(host)
         self._tell_skew(name, before, "before the run")
         watch = Watch(host, self._run_id, self._watchdog_s, self._notes.append)

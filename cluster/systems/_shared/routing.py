@@ -94,7 +94,8 @@ class RoutePoller:
                     await self._first.wait()
             except TimeoutError:
                 raise Definite(f"no route: {self._whom} did not answer") from None
-        assert self._route is not None
+        if self._route is None:
+            raise Definite("no route: the client was told to begin anew")
         return self._route
 
     async def _poll(self) -> None:

@@ -12,13 +12,22 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from chaos.core.errors import DeployError
-from cluster.admin import CHANGE_MEMBERS, COMPACT, DEFRAGMENT, SNAPSHOT, TRANSFER_LEADERSHIP
+from cluster.admin import (
+    CHANGE_MEMBERS,
+    CHANGE_SETTING,
+    CHANGE_VERSION,
+    COMPACT,
+    DEFRAGMENT,
+    SNAPSHOT,
+    TRANSFER_LEADERSHIP,
+)
 from cluster.host import Host
 from cluster.system import ClusterView, Launch
 from cluster.systems.etcd import ask, snapshot_program
 from cluster.systems.etcd.gateway import CLIENT_PORT, PEER_PORT
 from cluster.systems.etcd.launch import MEMBER
 from cluster.systems.etcd.members import Raft, Variables
+from cluster.systems.etcd.settings import FLAGS
 
 ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -27,6 +36,8 @@ ACTIONS: Final[Mapping[str, str]] = MappingProxyType(
         DEFRAGMENT: "Defragment of the maintenance API",
         SNAPSHOT: "Snapshot of the maintenance API",
         CHANGE_MEMBERS: "MemberRemove and MemberAdd of the cluster API",
+        CHANGE_SETTING: "a restart with another flag",
+        CHANGE_VERSION: "a restart of another program",
     }
 )
 COMPACTED: Final = "etcdserver: mvcc: required revision has been compacted"
@@ -35,6 +46,7 @@ _ASK_PROGRAM: Final = Path(ask.__file__)
 _SNAPSHOT_PROGRAM: Final = Path(snapshot_program.__file__)
 _STATUS: Final = "/v3/maintenance/status"
 _MEMBERS: Final = "/v3/cluster/member/list"
+_VARIABLES: Final = "/debug/vars"
 _ASK_S: Final = 2.0
 _CHANGE_S: Final = 3.0
 """A member without a leader lets a change of the members wait until whoever asks gives up."""
@@ -91,6 +103,10 @@ class _Status(msgspec.Struct):
     applied: int = msgspec.field(name="raftAppliedIndex", default=0)
 
 
+class _Version(msgspec.Struct):
+    server: str = msgspec.field(name="etcdserver", default="unknown")
+
+
 class EtcdAdmin:
     """Acts on one cluster. Implements the protocol of each of ``ACTIONS``.
 
@@ -110,7 +126,7 @@ class EtcdAdmin:
 
     def leaders(self, subject: str) -> Mapping[str, str | None]:  # noqa: ARG002 - there is one group
         """See ``TransfersLeadership``."""
-        answers = self._ask(*(Asked(node, "/debug/vars") for node in self._voters))
+        answers = self._ask(*(Asked(node, _VARIABLES) for node in self._voters))
         rafts = {
             node: read(answer.body, Variables).raft
             for node, answer in zip(self._voters, answers, strict=True)
@@ -193,6 +209,15 @@ class EtcdAdmin:
         """See ``ChangesMembers``: the entries of the Raft log."""
         return read(self._must(Asked(node, _STATUS, {})), _Status).applied
 
+    def settings_of(self, node: str) -> Mapping[str, str]:
+        """See ``TellsSettings``: the flags with which a member's process says that it was started."""
+        said = read(self._must(Asked(node, _VARIABLES)), Variables)
+        return {name: value for name, value in map(_flag, said.cmdline) if name in FLAGS}
+
+    def version_of(self, node: str) -> str:
+        """See ``TellsVersion``."""
+        return read(self._must(Asked(node, "/version")), _Version).server
+
     def _answering(self, without: str = "") -> str:
         """A member that answers. Raises DeployError: none does."""
         asked = [node for node in self._voters if node != without]
@@ -248,6 +273,12 @@ def members_by_node(members: Iterable[Member], addresses: Mapping[str, str]) -> 
     """Pure: node → number, of members that are nodes of ours; one that never started has an address and no name."""
     nodes = {peer_url(address): node for node, address in addresses.items()}
     return {nodes[url]: f"{member.id:x}" for member in members for url in member.peer_urls if url in nodes}
+
+
+def _flag(word: str) -> tuple[str, str]:
+    """Pure: name and value of an argument ``--flag=value``."""
+    name, _, value = word.removeprefix("--").partition("=")
+    return name, value
 
 
 def _with_flag(word: str, flags: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from chaos.models.objects import counter, register
 from chaos.models.objects import set as sets
 from chaos.models.transactions import bank
 from chaos.models.transactions import words as transactions
+from cluster.admin import CHANGE_VERSION
 from cluster.host import Host, NodeSpec
 from cluster.needs import Need
 from cluster.system import ClusterView, Launch, Probe, ReplicaReader, RoleKind
@@ -135,8 +136,13 @@ class Etcd:
         return EtcdReplicas(view)
 
     def admin_actions(self, settings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002 - under all
-        """See ``admin.ACTIONS``."""
-        return admin_of.ACTIONS
+        """See ``admin.ACTIONS``; of Debian's release there is one version only."""
+        one = self._release < programs.FIRST_MODULE
+        return {name: how for name, how in admin_of.ACTIONS.items() if not (one and name == CHANGE_VERSION)}
+
+    def changeable(self, role: str) -> Sequence[str]:
+        """The flags of members; a learner is started by a program that adds it first."""
+        return settings_of.FLAGS if role == MEMBER else ()
 
     def admin(self, view: ClusterView, host: Host) -> admin_of.EtcdAdmin:
         """Who acts by the maintenance API."""

@@ -22,7 +22,7 @@ from typing import Final
 from chaos.core.errors import CapabilityError, DeployError
 from cluster.systems._shared.cache import cache_root
 
-_NODE: Final = "cluster/systems/minimq/node.py"
+_NODE: Final = "cluster/systems/minimq/server/node.py"
 _KEPT: Final = frozenset({".py", ".so"})
 
 

@@ -15,10 +15,10 @@ from chaos.core.runinfo import NodeInfo, Subject
 from cluster.host import NodeSpec
 from cluster.nodes.process import STDOUT
 from cluster.system import ClusterView, Launch, RoleKind
-from cluster.systems.minimq import groups
 from cluster.systems.minimq import settings as keys
-from cluster.systems.minimq.nodeconfig import NodeConfig
-from cluster.systems.minimq.wire import PORT
+from cluster.systems.minimq.protocol import groups
+from cluster.systems.minimq.protocol.wire import PORT
+from cluster.systems.minimq.server.node_config import NodeConfig
 
 VERSION: Final = "0.1.0"
 ROLES: Final[Mapping[str, RoleKind]] = {"controller": "controller", "broker": "replica"}
@@ -100,11 +100,12 @@ def launch(node: NodeInfo, home: str, artefacts: str, view: ClusterView) -> Laun
         group=group_of(node, view),
         segment_bytes=int(view.settings["broker.segmentBytes"]),
         bug=view.settings["bug"] or None,
+        bug_share=float(view.settings["bugShare"]),
         seed=run_hash(view.run_id),
     )
     return Launch(
         # No site: a node needs the standard library and what PYTHONPATH names, and starts in half the time.
-        argv=(PYTHON, "-S", "-P", "-m", "cluster.systems.minimq.node", f"{home}/{_CONFIG}"),
+        argv=(PYTHON, "-S", "-P", "-m", "cluster.systems.minimq.server.node", f"{home}/{_CONFIG}"),
         env={"PYTHONPATH": artefacts, "PYTHONUNBUFFERED": "1", "HOME": home},
         files={_CONFIG: msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n"},
         ready_pattern=r"\bready\b",

@@ -1,8 +1,8 @@
 """Settings of the system: what may be set, what holds by default, and what a node is told of it.
 
-A setting is ``broker.KEY``, ``controller.KEY``, ``cluster.KEY``, ``client.KEY`` or ``bug``; where a bare ``KEY`` is
-unique it stands for the full name. The module refuses names nobody knows and values nothing could run with: a cluster
-that cannot come up should say so before it is deployed.
+A setting is ``broker.KEY``, ``controller.KEY``, ``cluster.KEY``, ``client.KEY``, ``bug`` or ``bugShare``; where a bare
+``KEY`` is unique it stands for the full name. The module refuses names nobody knows and values nothing could run with:
+a cluster that cannot come up should say so before it is deployed.
 """
 
 import difflib
@@ -13,12 +13,12 @@ import msgspec
 
 from chaos.core.errors import UsageError
 from cluster.systems._shared import routing
-from cluster.systems.minimq.bugs import BUGS
-from cluster.systems.minimq.controller import ControllerSettings
-from cluster.systems.minimq.groups import GROUPS_MOST
-from cluster.systems.minimq.messages import Settings
-from cluster.systems.minimq.raft import RaftSettings
-from cluster.systems.minimq.replica_state import BrokerSettings
+from cluster.systems.minimq.bugs.switches import BUGS
+from cluster.systems.minimq.consensus.controller import ControllerSettings
+from cluster.systems.minimq.consensus.raft import RaftSettings
+from cluster.systems.minimq.protocol.groups import GROUPS_MOST
+from cluster.systems.minimq.protocol.messages import Settings
+from cluster.systems.minimq.replication.replica_state import BrokerSettings
 
 BROKERS: Final = 3
 SECONDS_MAX: Final = 3600.0
@@ -55,6 +55,11 @@ def _whole(least: int, most: int) -> Callable[[str], str | None]:
 def _bytes(value: str) -> str | None:
     fits = value.isdecimal() and SEGMENT_LEAST <= int(value) <= SEGMENT_MOST
     return None if fits else f"a whole number from {SEGMENT_LEAST} to {SEGMENT_MOST}"
+
+
+def _share(value: str) -> str | None:
+    fits = routing.is_number(value) and 0 < float(value) <= 1
+    return None if fits else "a number above 0 and up to 1"
 
 
 def _client(_value: str) -> None:
@@ -117,6 +122,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "client.routing": Setting("mixed", routing.CLIENT_HELP["client.routing"], _client),
     "client.slaveReads": Setting("on", "on (default): followers are read on purpose; off: never", _client),
     "bug": Setting("", "the one deviation that is switched on (chaos list bugs); empty (default): none", _client),
+    "bugShare": Setting("1", "the share of its decisions in which the bug deviates, drawn", _share),
 }
 
 HELP: Final[Mapping[str, str]] = {name: setting.help for name, setting in SETTINGS.items()}
@@ -176,6 +182,7 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
     Raises:
         msgspec.ValidationError: it is a node of another version, with other settings.
     """
+    of_bug = {"bug": told.bug, "bugShare": f"{told.bug_share:g}"}
     if role == "controller":
         controller = msgspec.convert(told.values, ControllerSettings)
         return {
@@ -183,7 +190,7 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
             "controller.uncleanElection": str(controller.unclean_election).lower(),
             "controller.electionTimeout": _s(controller.raft.election_ms),
             "cluster.groups": str(controller.groups),
-            "bug": told.bug,
+            **of_bug,
         }
     values = dict(told.values)
     segment_bytes = msgspec.convert(values.pop("segment_bytes", None), int)
@@ -196,16 +203,16 @@ def in_effect(role: str, told: Settings) -> dict[str, str]:
         "broker.requestTimeout": _s(broker.request_timeout_ms),
         "broker.lagMax": _s(broker.lag_max_ms),
         "cluster.groups": str(broker.groups),
-        "bug": told.bug,
+        **of_bug,
     }
 
 
 def normal(settings: Mapping[str, str]) -> dict[str, str]:
     """Resolved settings of brokers and controllers in the words of ``in_effect``."""
-    bug = settings["bug"]
+    bug, share = settings["bug"], float(settings["bugShare"])
     segment = {"segment_bytes": int(settings["broker.segmentBytes"])}
-    broker = Settings(values=msgspec.to_builtins(broker_settings(settings)) | segment, bug=bug)
-    controller = Settings(values=msgspec.to_builtins(controller_settings(settings)), bug=bug)
+    broker = Settings(values=msgspec.to_builtins(broker_settings(settings)) | segment, bug=bug, bug_share=share)
+    controller = Settings(values=msgspec.to_builtins(controller_settings(settings)), bug=bug, bug_share=share)
     return in_effect("broker", broker) | in_effect("controller", controller)
 
 

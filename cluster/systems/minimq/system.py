@@ -8,14 +8,15 @@ from chaos.core.op import Word
 from chaos.core.runinfo import NodeInfo, Promises, Subject
 from chaos.models.log.words import MODEL, F
 from cluster.bug import Bug
-from cluster.host import NodeSpec
+from cluster.host import Host, NodeSpec
 from cluster.simulation.core import Birth, Links, SimulatedNode, Surroundings, Watch
 from cluster.system import ClusterView, Launch, Probe, RoleKind
 from cluster.systems._shared import routing
 from cluster.systems.minimq import artefacts as modules
 from cluster.systems.minimq import config, promises
 from cluster.systems.minimq import settings as keys
-from cluster.systems.minimq.bugs import BUGS
+from cluster.systems.minimq.bugs.switches import BUGS
+from cluster.systems.minimq.clients import admin as admin_of
 
 
 class MiniMQ:
@@ -63,39 +64,51 @@ class MiniMQ:
 
     def probe(self, view: ClusterView) -> Probe:
         """A probe of this cluster."""
-        from cluster.systems.minimq.probe import MiniMQProbe
+        from cluster.systems.minimq.clients.probe import MiniMQProbe
 
         return MiniMQProbe(view)
 
     def client(self, view: ClusterView, number: int, clients: int, seed: int) -> Client:
         """Client ``number`` of ``clients``; any other number gives one that follows the route."""
-        from cluster.systems.minimq.client import MiniMQClient
+        from cluster.systems.minimq.clients.client import MiniMQClient
 
         return MiniMQClient(view, number, clients, seed)
 
+    def admin_actions(self, settings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002 - under all
+        """See ``admin.ACTIONS``."""
+        return admin_of.ACTIONS
+
+    def admin(self, view: ClusterView, host: Host) -> admin_of.MiniMQAdmin:
+        """Who asks nodes for their settings."""
+        return admin_of.MiniMQAdmin(view, host)
+
+    def changeable(self, role: str) -> Sequence[str]:
+        """The settings of brokers, or of controllers."""
+        return tuple(name for name in keys.SETTINGS if name.startswith(f"{role}."))
+
     def simulated_node(self, birth: Birth, around: Surroundings) -> SimulatedNode:
         """A core and what carries out its effects."""
-        from cluster.systems.minimq.simulated import CoreNode
+        from cluster.systems.minimq.simulation.core_nodes import CoreNode
 
         return CoreNode(birth, around)
 
     def invariants(self) -> Watch:
         """See ``invariants``."""
-        from cluster.systems.minimq.invariants import Invariants
-        from cluster.systems.minimq.simulated import CoreNode
+        from cluster.systems.minimq.simulation.core_nodes import CoreNode
+        from cluster.systems.minimq.simulation.invariants import Invariants
 
         kept = Invariants()
         return lambda node: kept.look(node.core) if isinstance(node, CoreNode) else None
 
     def simulated_client(self, view: ClusterView, number: int, clients: int, seed: int, links: Links) -> Client:
         """As ``client``, over these links."""
-        from cluster.systems.minimq.client import MiniMQClient
+        from cluster.systems.minimq.clients.client import MiniMQClient
 
         return MiniMQClient(view, number, clients, seed, links)
 
     def simulated_probe(self, view: ClusterView, links: Links) -> Probe:
         """As ``probe``, over these links."""
-        from cluster.systems.minimq.probe import MiniMQProbe
+        from cluster.systems.minimq.clients.probe import MiniMQProbe
 
         return MiniMQProbe(view, links)
 

@@ -48,7 +48,7 @@ class FileLimit(Fault):
     verb: ClassVar[str] = "denied files"
     help: ClassVar[str] = "let {} open no more files and connections until the fault's end"
     hits: ClassVar[Hits] = "nodes"
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.PROGRAMS})
     Params: ClassVar[type[msgspec.Struct]] = FileLimitParams
 
     def __init__(self, scene: Scene) -> None:

@@ -7,7 +7,7 @@ from chaos.core.op import Type
 from chaos.core.verdict import CheckResult, Example
 from checkers.anomalies.findings import Finding, Findings, concluded, findings, merged, told
 from checkers.history.check import OfEachKey
-from checkers.history.kernel import Context, QueueShard
+from checkers.history.check_input import Context, QueueShard
 
 DUPLICATE = AnomalyKind(
     name="duplicate-id",

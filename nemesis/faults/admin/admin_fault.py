@@ -38,7 +38,7 @@ class AdminFault(Fault):
 
     action: ClassVar[str]
     hits: ClassVar[Hits] = "system"
-    needs: ClassVar[frozenset[Capability]] = frozenset()
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.PROGRAMS})
     colour: ClassVar[Colour] = "grey"
     in_all: ClassVar[bool] = False
 

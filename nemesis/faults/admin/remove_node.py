@@ -47,7 +47,7 @@ class RemoveNode(AdminFault):
     restarts: ClassVar[bool] = True
     colour: ClassVar[Colour] = "red"
     selectors: ClassVar[tuple[Selector, ...]] = (Selector.MINOR, Selector.LEADER, Selector.FIXED)
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.RESTART})
+    needs: ClassVar[frozenset[Capability]] = AdminFault.needs | {Capability.SIGNALS, Capability.RESTART}
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

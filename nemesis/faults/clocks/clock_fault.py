@@ -37,7 +37,7 @@ class ClockFault(ProcessFault):
     hits: ClassVar[Hits] = "clock"
     colour: ClassVar[Colour] = "brown"
     in_all: ClassVar[bool] = False
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.PROGRAMS})
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

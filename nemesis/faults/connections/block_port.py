@@ -64,6 +64,8 @@ class BlockPort(ConnectionFault):
     help: ClassVar[str] = "drop what other nodes send to a TCP port of {}; clients and all else pass"
     Params: ClassVar[type[msgspec.Struct]] = BlockPortParams
     trips: ClassVar[str] = "to the blocked ports never began"
+    like_its: ClassVar[Rule | None] = Rule("", match="-p tcp -m tcp --dport 1")
+    modules: ClassVar[str] = "xt_tcpudp"
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

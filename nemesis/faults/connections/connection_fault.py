@@ -12,8 +12,10 @@ from typing import Any, ClassVar, Final
 from chaos.core.clock import now_ns
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
+from cluster.host import Capability, Host
 from cluster.network import connection_matrix, packet_filter
 from cluster.network.connection_matrix import Tried
+from cluster.network.packet_filter import Rule
 from nemesis.faults.links.link_fault import LOOKS, LinkFault
 from nemesis.proof.evidence import beside_others, both, first_few
 from nemesis.targets.grudge import Grudge, Link, touching
@@ -32,6 +34,7 @@ class ConnectionFault(LinkFault):
     colour: ClassVar[Colour] = "peach"
     in_all: ClassVar[bool] = False
     least_s: ClassVar[float] = 5.0
+    needs: ClassVar[frozenset[Capability]] = LinkFault.needs | {Capability.PROGRAMS}
     trips: ClassVar[str] = "failed"
     """What connections over its links do, for people."""
 
@@ -40,8 +43,19 @@ class ConnectionFault(LinkFault):
         """Every link of the targets, each way."""
         return touching(names, participants)
 
+    like_its: ClassVar[Rule | None] = None
+    """A rule like those that it needs, whoever the peer."""
+    modules: ClassVar[str] = "nf_reject_ipv4 ipt_REJECT"
+    """Those of the kernel that such a rule may lack."""
+
+    @classmethod
+    def obstacle(cls, host: Host) -> str | None:
+        """Put such a rule into a chain that nothing leads to."""
+        why = None if cls.like_its is None else packet_filter.refused(host, cls.like_its)
+        return why and f"the packet filter takes no such rule: {why}; modprobe -a {cls.modules}"
+
     @abstractmethod
-    def rule(self, address: str) -> packet_filter.Rule:
+    def rule(self, address: str) -> Rule:
         """Which packets of a peer it catches."""
 
     @abstractmethod

@@ -8,8 +8,6 @@ from msgspec import Meta
 
 from chaos.core.errors import CapabilityError
 from cluster.cluster import Node
-from cluster.host import Host
-from cluster.network import packet_filter
 from cluster.network.connection_matrix import Tried
 from cluster.network.packet_filter import Rule
 from nemesis.arming import Arming
@@ -17,6 +15,11 @@ from nemesis.faults.connections.connection_fault import ConnectionFault
 from nemesis.targets.selectors import Selector
 
 _LEAST_BYTES: Final = 20_000
+
+
+def _match(size: int) -> str:
+    counted = f"-m connbytes --connbytes {size} --connbytes-mode bytes --connbytes-dir both"
+    return f"-p tcp {counted} -m tcp ! --tcp-flags RST RST"
 
 
 class CutAfterParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,12 +58,8 @@ class CutAfter(ConnectionFault):
     done: ClassVar[str] = "reset"
     trips: ClassVar[str] = "ended in their midst"
     arming: ClassVar[Arming | None] = ByteCounting()
-
-    @classmethod
-    def obstacle(cls, host: Host) -> str | None:
-        """Put such a rule into a chain that nothing leads to."""
-        why = packet_filter.refused(host, _match(_LEAST_BYTES))
-        return why and f"no rule can count a connection's bytes: {why}; modprobe -a xt_connbytes nf_conntrack"
+    like_its: ClassVar[Rule | None] = Rule("", match=_match(_LEAST_BYTES), reset=True)
+    modules: ClassVar[str] = "xt_connbytes nf_conntrack ipt_REJECT"
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003
@@ -78,8 +77,3 @@ class CutAfter(ConnectionFault):
     def failed(self, tried: Tried) -> bool:
         """It began, carried something, and ended; who only waits hears nothing of the reset that its peer got."""
         return tried.began == "ok" and tried.ended in ("reset", "timeout") and tried.echoed > 0
-
-
-def _match(size: int) -> str:
-    counted = f"-m connbytes --connbytes {size} --connbytes-mode bytes --connbytes-dir both"
-    return f"-p tcp {counted} -m tcp ! --tcp-flags RST RST"

@@ -29,6 +29,8 @@ class LargeDrop(ConnectionFault):
     help: ClassVar[str] = "drop only large packets on the links of {} (an MTU black hole)"
     Params: ClassVar[type[msgspec.Struct]] = LargeDropParams
     trips: ClassVar[str] = "began and stood still at a large packet"
+    like_its: ClassVar[Rule | None] = Rule("", match="-m length --length 1000:65535")
+    modules: ClassVar[str] = "xt_length"
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003

@@ -19,6 +19,7 @@ class Refuse(ConnectionFault):
     help: ClassVar[str] = "refuse each new TCP connection on the links of {}; those that are there go on"
     done: ClassVar[str] = "reset"
     trips: ClassVar[str] = "were refused"
+    like_its: ClassVar[Rule | None] = Rule("", match=_SYN, reset=True)
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003

@@ -20,6 +20,7 @@ class Reset(ConnectionFault):
     help: ClassVar[str] = "reset every TCP connection on the links of {} and refuse new ones"
     done: ClassVar[str] = "reset"
     trips: ClassVar[str] = "were refused"
+    like_its: ClassVar[Rule | None] = Rule("", match=TCP_BUT_RESETS, reset=True)
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003

@@ -18,6 +18,8 @@ class SynDrop(ConnectionFault):
     verb: ClassVar[str] = "kept from new connections"
     help: ClassVar[str] = "let no new TCP connection begin on the links of {}; those that are there go on"
     trips: ClassVar[str] = "never began"
+    like_its: ClassVar[Rule | None] = Rule("", match=_SYN)
+    modules: ClassVar[str] = "xt_tcpudp"
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from typing import ClassVar, Final
 
 from chaos.core.clock import now_ns
-from cluster.host import Host
+from cluster.host import Capability, Host
 from nemesis.faults.background import Background
 from nemesis.faults.cuts import beacons
 from nemesis.faults.cuts.beacons import Beacons
@@ -29,6 +29,7 @@ class ChangingCut(Partition):
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Capability]] = Partition.needs | {Capability.PROGRAMS}
 
     doing: ClassVar[str]
     """What goes on, for whoever waits for its end."""

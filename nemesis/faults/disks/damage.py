@@ -17,11 +17,13 @@ from chaos.core.errors import ChaosError, DeployError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
 from cluster.cluster import Node
+from cluster.host import Capability, Host
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.disks import damage_program
 from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.processes.kill import Kill
+from nemesis.targets.selectors import Selector
 
 COPY_TIMEOUT_S: Final = 60.0
 _PROGRAM: Final = Path(damage_program.__file__)
@@ -44,6 +46,17 @@ RESTORE: Final = (
 )
 
 
+# $1 home, $2 a folder of its own there: a file of it is kept, removed, and comes back.
+_TRY: Final = f"""\
+keep() {{ {KEEP}}}
+restore() {{ {RESTORE}}}
+cd "$1" && mkdir "$2" && echo 1 > "$2/file" || exit
+(keep "$1" "$2-kept" "$2") && echo 2 > "$2/file" && (restore "$1" "$2-kept" "$2") && said=$(cat "$2/file")
+rm -rf "$2" "$2-kept"
+[ "$said" = 1 ]
+"""
+
+
 class Damage(Kill):
     """The files of the targets' data; a subclass says what becomes of them."""
 
@@ -51,7 +64,9 @@ class Damage(Kill):
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = False
+    survived: ClassVar[frozenset[Selector] | None] = frozenset()
     container: ClassVar[type[Fault] | None] = None
+    needs: ClassVar[frozenset[Capability]] = Kill.needs | {Capability.PROGRAMS}
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
@@ -60,6 +75,15 @@ class Damage(Kill):
         self._were: dict[str, Mapping[str, str]] = {}
         self._said: dict[str, str] = {}
         self._refused: set[str] = set()
+
+    @classmethod
+    def obstacle(cls, host: Host) -> str | None:
+        """Keep a file of our own, change it, and have it back."""
+        done = host.run(
+            "sh", "-c", _TRY, "sh", host.home, f".try-{secrets.randbits(40):010x}", timeout_s=COPY_TIMEOUT_S
+        )
+        said = " ".join(done.stderr.decode(errors="replace").split())[:200]
+        return None if done.returncode == 0 else f"no copy of files can be kept: {said}; apt-get install coreutils"
 
     @abstractmethod
     def damage(self, node: Node) -> str:

@@ -21,6 +21,7 @@ from nemesis.faults.disks.diskfs import mounts
 from nemesis.faults.disks.diskfs.disk_checks import NodeDisks
 from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.processes.kill import Kill
+from nemesis.targets.selectors import Selector
 
 _PERCENT: Final = 100
 
@@ -44,6 +45,7 @@ class PowerFailure(Kill):
     recurs: ClassVar[bool] = False
     together: ClassVar[str] = ""
     in_all: ClassVar[bool] = False
+    survived: ClassVar[frozenset[Selector] | None] = frozenset({Selector.LEADER, Selector.MINOR})
     container: ClassVar[type[Fault] | None] = None
     needs: ClassVar[frozenset[Capability]] = Kill.needs | {Capability.DISK}
     arming: ClassVar[Arming | None] = mounts.DISKS

@@ -35,6 +35,7 @@ class Corrupt(StreamFault):
     verb: ClassVar[str] = "sent altered packets"
     help: ClassVar[str] = "alter a bit of a share of the packets on every link of {}, each way"
     Params: ClassVar[type[msgspec.Struct]] = CorruptParams
+    survived: ClassVar[frozenset[Selector] | None] = frozenset()
 
     @classmethod
     def describe(cls, selector: Selector, names: Sequence[str], others: Sequence[str], params: Any) -> str:  # noqa: ARG003

@@ -14,7 +14,7 @@ import msgspec
 
 from chaos.core.errors import ChaosError, DeployError
 from chaos.core.events import Evidence
-from cluster.host import Host
+from cluster.host import Capability, Host
 from nemesis.faults.fault import Fact, Scene, on_each
 from nemesis.faults.links import kept_change_program
 from nemesis.faults.links.link_fault import ACTION_TIMEOUT_S, LinkFault
@@ -52,6 +52,7 @@ class KeptChange(LinkFault):
 
     in_all: ClassVar[bool] = False
     least_s: ClassVar[float] = 5.0
+    needs: ClassVar[frozenset[Capability]] = LinkFault.needs | {Capability.PROGRAMS}
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""

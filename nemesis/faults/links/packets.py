@@ -17,7 +17,7 @@ import msgspec
 
 from chaos.core.errors import ChaosError
 from chaos.core.events import Evidence
-from cluster.host import Host
+from cluster.host import Capability, Host
 from cluster.network import packet_filter
 from cluster.network.packet_filter import Rule
 from nemesis.faults.fault import Outcomes, Scene, on_each
@@ -52,6 +52,7 @@ class PacketFault(LinkFault):
     """Packets on the links of the grudge pass a program on the host that receives them."""
 
     in_all: ClassVar[bool] = False
+    needs: ClassVar[frozenset[Capability]] = LinkFault.needs | {Capability.PROGRAMS}
     done: ClassVar[str] = "handed over"
 
     def __init__(self, scene: Scene) -> None:

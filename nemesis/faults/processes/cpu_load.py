@@ -6,27 +6,23 @@ which knows of none of this, can get.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 from msgspec import Meta
 
-from chaos.core.errors import DeployError
-from chaos.core.events import Evidence
-from chaos.core.fault_nature import Colour
-from chaos.core.node_notes import ENDED
 from cluster.cluster import Node
-from cluster.host import Capability
+from cluster.host import Host
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.fault import Fact, Scene
 from nemesis.faults.processes import cpu_load_program
-from nemesis.faults.processes.process_fault import ProcessFault
-from nemesis.faults.programs import Resident, run_program
+from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
+from nemesis.faults.processes.resident_fault import ResidentFault
+from nemesis.faults.programs import run_program
 
-_PROGRAM: Final = Path(cpu_load_program.__file__)
 _WATCH_S: Final = 0.5
 _SLACK: Final = 1.5
 _LEAST: Final = 0.5
@@ -47,22 +43,19 @@ class Share(msgspec.Struct, frozen=True):
     elsewhere: int
 
 
-class CpuLoad(ProcessFault):
+class CpuLoad(ResidentFault):
     """Loops beside the process of each target, on one processor."""
 
     name: ClassVar[str] = "cpu-load"
     verb: ClassVar[str] = "short of CPU"
     help: ClassVar[str] = "let loops compete for one processor with the process of {}"
     Params: ClassVar[type[msgspec.Struct]] = CpuLoadParams
-    colour: ClassVar[Colour] = "yellow"
-    in_all: ClassVar[bool] = False
-    least_s: ClassVar[float] = 5.0
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS})
+    program: ClassVar[Path] = Path(cpu_load_program.__file__)
+    beside: ClassVar[str] = "loops beside it"
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
         super().__init__(scene)
-        self._resident = Resident(self.name, _PROGRAM)
         self._cpu: dict[str, int] = {}
         self._usual: dict[str, dict[str, list[int]]] = {}
         self._got: dict[str, float] = {}
@@ -72,42 +65,34 @@ class CpuLoad(ProcessFault):
         """Among how many."""
         return f"{' '.join(names)}, beside {params.hogs} loops on one processor"
 
-    def act(self) -> None:
-        """Confine all targets at once, and start the loops."""
+    @classmethod
+    def obstacle(cls, host: Host) -> str | None:
+        """Confine a process of ours to one processor, and let it go."""
+        text = "import os; was = os.sched_getaffinity(0); [os.sched_setaffinity(0, cpus) for cpus in ([min(was)], was)]"
+        done = host.run("python3", "-I", "-S", "-c", text, timeout_s=ACTION_TIMEOUT_S)
+        said = done.stderr.decode(errors="replace").strip()[-200:]
+        return None if done.returncode == 0 else f"no process can be confined to a processor: {said}; run as root"
 
-        def start(node: Node) -> None:
-            seen = self.remember(node)
-            if not seen.alive or seen.pid is None or seen.start_time is None:
-                raise DeployError("has no process")
-            able = _cpus(node, seen.pid)
-            cpu = able[list(self.nodes).index(node.name) % len(able)]
-            self._got[node.name] = self._watch(node, seen.pid, cpu).got
-            self._cpu[node.name] = cpu
-            pinned = run_program(node.host, _PROGRAM, {"pid": seen.pid, "pin": cpu})
-            self._usual[node.name] = msgspec.json.decode(pinned, type=dict[str, list[int]])
-            orders = {"pid": seen.pid, "start": seen.start_time, "hogs": self.params.hogs, "cpu": cpu}
-            self._resident.run(node.host, orders)
+    def idle(self) -> str:
+        """There are no loops."""
+        return "" if self.params.hogs else "nothing competes with it: hogs is 0"
 
-        if self.params.hogs:
-            self.on_all(start, "starting to load the processor")
+    def orders(self, node: Node, seen: ProcState) -> Mapping[str, Any]:
+        """How many loops, and on which processor, to which the process is confined."""
+        assert seen.pid is not None
+        able = _cpus(node, seen.pid)
+        cpu = able[list(self.nodes).index(node.name) % len(able)]
+        self._got[node.name] = self._watch(node, seen.pid, cpu).got
+        self._cpu[node.name] = cpu
+        pinned = run_program(node.host, self.program, {"pid": seen.pid, "pin": cpu})
+        self._usual[node.name] = msgspec.json.decode(pinned, type=dict[str, list[int]])
+        return {"hogs": self.params.hogs, "cpu": cpu}
 
-    def verify(self) -> Evidence:
+    def in_force(self, name: str, now: ProcState) -> Fact:
         """Another loop gets no more of the processor than one of so many can, and the process runs nowhere else."""
-        return self.look(self._loaded)
-
-    def verify_still(self) -> Evidence:
-        """Look at the same."""
-        return self.look(self._loaded)
-
-    def _loaded(self, name: str, now: ProcState) -> Fact:
-        if not self.params.hogs:
-            return False, "nothing competes with it: hogs is 0"
-        if not (now.alive and now.pid is not None and self.same(name, now)):
-            return False, "is not the process that it was"
-        node, cpu = self.nodes[name], self._cpu[name]
-        if not self._resident.lives(node.host):
-            return False, "has no loops beside it any more"
-        seen, most = self._watch(node, now.pid, cpu), _SLACK / (self.params.hogs + 1)
+        assert now.pid is not None
+        cpu, most = self._cpu[name], _SLACK / (self.params.hogs + 1)
+        seen = self._watch(self.nodes[name], now.pid, cpu)
         said = f"another loop on processor {cpu} gets {seen.got:.0%} of it, {self._got[name]:.0%} before"
         if seen.elsewhere:
             return False, f"{said}, {seen.elsewhere} threads of pid {now.pid} may run elsewhere"
@@ -119,31 +104,24 @@ class CpuLoad(ProcessFault):
         """End the loops, then let every process that still is what it was run where it could."""
 
         def let_go(node: Node) -> None:
-            self._resident.end(node.host)
+            self.resident.end(node.host)
             seen = process.state(node)
             if node.name in self._usual and seen.alive and self.same(node.name, seen):
-                run_program(node.host, _PROGRAM, {"pid": seen.pid, "back": self._usual[node.name]})
+                run_program(node.host, self.program, {"pid": seen.pid, "back": self._usual[node.name]})
 
         self.on_all(let_go, "ending the load")
 
-    def verify_healed(self) -> Evidence:
-        """Each process is the one it was and runs where it could, and no loop is left."""
-
-        def fact(name: str, now: ProcState) -> Fact:
-            if not now.alive or now.pid is None:
-                return False, "is dead"
-            if name in self.before and not self.same(name, now):
-                return False, f"is another process now, pid {now.pid}"
-            usual = self._usual.get(name, {}).get(str(now.pid))
-            back = usual is None or _cpus(self.nodes[name], now.pid) == usual
-            left = self._resident.lives(self.nodes[name].host)
-            said = "has loops beside it" if left else "runs where it could" if back else "is confined"
-            return back and not left, f"pid {now.pid} {said}"
-
-        return self.look(fact, lambda name, now: ENDED if name in self.before and not now.alive else "not as it was")
+    def undone(self, name: str, now: ProcState) -> Fact:
+        """Whether a process runs where it could, and no loop is left."""
+        assert now.pid is not None
+        usual = self._usual.get(name, {}).get(str(now.pid))
+        back = usual is None or _cpus(self.nodes[name], now.pid) == usual
+        left = self.resident.lives(self.nodes[name].host)
+        said = "has loops beside it" if left else "runs where it could" if back else "is confined"
+        return back and not left, f"pid {now.pid} {said}"
 
     def _watch(self, node: Node, pid: int, cpu: int) -> Share:
-        said = self._resident.run(node.host, {"pid": pid, "watch": cpu, "seconds": _WATCH_S})
+        said = self.resident.run(node.host, {"pid": pid, "watch": cpu, "seconds": _WATCH_S})
         return msgspec.json.decode(said, type=Share)
 
 

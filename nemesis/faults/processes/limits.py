@@ -7,10 +7,8 @@ and gets no more. One that ends of it is reported and not started again: that is
 from abc import abstractmethod
 from typing import ClassVar, Final
 
-from chaos.core.errors import DeployError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Colour
-from chaos.core.node_notes import ENDED
 from cluster.cluster import Node
 from cluster.host import Capability, Host
 from cluster.nodes import process
@@ -45,7 +43,7 @@ class LimitFault(ProcessFault):
 
     colour: ClassVar[Colour] = "peach"
     in_all: ClassVar[bool] = False
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.PROGRAMS})
     kind: ClassVar[str]
     """The name of the limit in Python's module resource."""
 
@@ -82,9 +80,8 @@ class LimitFault(ProcessFault):
         """Limit all targets at once."""
 
         def lower(node: Node) -> None:
-            seen = self.remember(node)
-            if not seen.alive or seen.pid is None:
-                raise DeployError("has no process")
+            seen = self.remember_alive(node)
+            assert seen.pid is not None
             self._usual[node.name] = limit(node.host, seen.pid, self.kind)
             least = self.used(node.host, seen.pid) + self.spare()
             limit(node.host, seen.pid, self.kind, least)
@@ -103,7 +100,7 @@ class LimitFault(ProcessFault):
     def _limited(self, name: str, now: ProcState) -> Fact:
         if name not in self._set:
             return False, "was not limited"
-        if not (now.alive and now.pid is not None and self.same(name, now)):
+        if now.pid is None or not self.is_it(name, now):
             return False, f"pid {self.before[name].pid} is gone"
         host = self.nodes[name].host
         soft, used = limit(host, now.pid, self.kind), self.used(host, now.pid)
@@ -123,12 +120,9 @@ class LimitFault(ProcessFault):
         """Each target lives, and its limit is what it was."""
 
         def fact(name: str, now: ProcState) -> Fact:
-            if not now.alive or now.pid is None:
-                return False, "is dead"
-            if name in self.before and not self.same(name, now):
-                return False, f"is another process now, pid {now.pid}"
+            assert now.pid is not None
             soft = limit(self.nodes[name].host, now.pid, self.kind)
             good = name not in self._usual or soft == self._usual[name]
             return good, f"pid {now.pid} {'has its limit back' if good else f'may have {self.amount(soft)}'}"
 
-        return self.look(fact, lambda name, now: ENDED if name in self.before and not now.alive else "not as it was")
+        return self.look_undone(fact)

@@ -5,27 +5,25 @@ than it was told, leaves a quarter of the machine's memory to others, and needs 
 is a container with a limit, the program counts towards it. Proven by what the kernel says that the program holds.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 from msgspec import Meta
 
-from chaos.core.errors import DeployError
-from chaos.core.events import Evidence
-from chaos.core.fault_nature import Colour
-from chaos.core.node_notes import ENDED
+from chaos.core.errors import ChaosError
 from cluster.cluster import Node
-from cluster.host import Capability
+from cluster.host import Host
+from cluster.nodes.process import COMMON
 from cluster.nodes.process_state import ProcState
 from nemesis.faults.fault import Fact, Scene
 from nemesis.faults.processes import memory_load_program
-from nemesis.faults.processes.process_fault import ProcessFault
+from nemesis.faults.processes.process_fault import ACTION_TIMEOUT_S
+from nemesis.faults.processes.resident_fault import ResidentFault
 from nemesis.faults.programs import Resident
 
 MIB: Final = 1 << 20
-_PROGRAM: Final = Path(memory_load_program.__file__)
 _ENOUGH: Final = 0.95
 """So much of it is in memory at least: the kernel may have swapped a little out for a moment."""
 
@@ -46,22 +44,19 @@ class Held(msgspec.Struct, frozen=True):
     available: int
 
 
-class MemoryLoad(ProcessFault):
+class MemoryLoad(ResidentFault):
     """Memory that is filled beside the process of each target."""
 
     name: ClassVar[str] = "memory-load"
     verb: ClassVar[str] = "short of memory"
     help: ClassVar[str] = "fill memory beside the process of {}"
     Params: ClassVar[type[msgspec.Struct]] = MemoryLoadParams
-    colour: ClassVar[Colour] = "yellow"
-    in_all: ClassVar[bool] = False
-    least_s: ClassVar[float] = 5.0
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS})
+    program: ClassVar[Path] = Path(memory_load_program.__file__)
+    beside: ClassVar[str] = "memory filled beside it"
 
     def __init__(self, scene: Scene) -> None:
         """Remember the scene; touch nothing."""
         super().__init__(scene)
-        self._resident = Resident(self.name, _PROGRAM)
         self._available: dict[str, int] = {}
 
     @classmethod
@@ -69,56 +64,35 @@ class MemoryLoad(ProcessFault):
         """How much."""
         return f"{' '.join(names)}, beside {params.mib} MiB of filled memory"
 
-    def act(self) -> None:
-        """Fill the memory of all targets at once."""
+    @classmethod
+    def obstacle(cls, host: Host) -> str | None:
+        """Fill a MiB beside the first process of the host, and look at it."""
+        resident = Resident(cls.name, cls.program)
+        start = host.run("sh", "-c", f"{COMMON}begun 1", "sh", host.home, timeout_s=ACTION_TIMEOUT_S).text
+        try:
+            resident.run(host, {"pid": 1, "start": int(start or 0), "mib": 1})
+            held = msgspec.json.decode(resident.run(host, {"look": True}), type=Held).held
+        except ChaosError as error:
+            return f"{' '.join(str(error).split())}; free some memory"
+        finally:
+            resident.end(host)
+        return None if held >= MIB * _ENOUGH else f"of 1 MiB {held} bytes are in memory; free some memory"
 
-        def start(node: Node) -> None:
-            seen = self.remember(node)
-            if not seen.alive or seen.pid is None or seen.start_time is None:
-                raise DeployError("has no process")
-            self._available[node.name] = self._seen(node).available
-            self._resident.run(node.host, {"pid": seen.pid, "start": seen.start_time, "mib": self.params.mib})
+    def idle(self) -> str:
+        """Nothing is to be filled."""
+        return "" if self.params.mib else "has nothing filled beside it: mib is 0"
 
-        if self.params.mib:
-            self.on_all(start, "filling memory")
+    def orders(self, node: Node, seen: ProcState) -> Mapping[str, Any]:  # noqa: ARG002 - the same for all
+        """How much."""
+        self._available[node.name] = self._amounts(node).available
+        return {"mib": self.params.mib}
 
-    def verify(self) -> Evidence:
+    def in_force(self, name: str, now: ProcState) -> Fact:
         """The kernel says that all of it is in memory, and in the program's."""
-        return self.look(self._filled)
-
-    def verify_still(self) -> Evidence:
-        """Look at the same."""
-        return self.look(self._filled)
-
-    def _filled(self, name: str, now: ProcState) -> Fact:
-        if not self.params.mib:
-            return False, "has nothing filled beside it: mib is 0"
-        if not (now.alive and now.pid is not None and self.same(name, now)):
-            return False, "is not the process that it was"
-        node = self.nodes[name]
-        if not self._resident.lives(node.host):
-            return False, "has no memory filled beside it any more"
-        seen, wanted = self._seen(node), self.params.mib * MIB
+        seen, wanted = self._amounts(self.nodes[name]), self.params.mib * MIB
         said = f"has {seen.held // MIB} of {self.params.mib} MiB filled beside pid {now.pid}"
         before = self._available[name]
         return seen.held >= wanted * _ENOUGH, f"{said}, {seen.available // MIB} MiB available, {before // MIB} before"
 
-    def heal(self) -> None:
-        """Give all memory back; may be called again."""
-        self.on_all(lambda node: self._resident.end(node.host), "giving memory back")
-
-    def verify_healed(self) -> Evidence:
-        """Each process is the one it was, and nothing of the memory is left."""
-
-        def fact(name: str, now: ProcState) -> Fact:
-            if not now.alive or now.pid is None:
-                return False, "is dead"
-            if name in self.before and not self.same(name, now):
-                return False, f"is another process now, pid {now.pid}"
-            left = self._resident.lives(self.nodes[name].host)
-            return not left, f"pid {now.pid} has {'memory filled' if left else 'nothing'} beside it"
-
-        return self.look(fact, lambda name, now: ENDED if name in self.before and not now.alive else "not as it was")
-
-    def _seen(self, node: Node) -> Held:
-        return msgspec.json.decode(self._resident.run(node.host, {"look": True}), type=Held)
+    def _amounts(self, node: Node) -> Held:
+        return msgspec.json.decode(self.resident.run(node.host, {"look": True}), type=Held)

@@ -16,7 +16,6 @@ from msgspec import Meta
 
 from chaos.core.errors import ChaosError, DeployError
 from chaos.core.events import Evidence
-from chaos.core.node_notes import ENDED
 from cluster.cluster import Node
 from cluster.host import Host
 from cluster.nodes import process
@@ -25,7 +24,6 @@ from nemesis.faults.fault import Fact, Scene
 from nemesis.faults.processes import priority_program
 from nemesis.faults.processes.cpu_load import CpuLoad
 from nemesis.faults.programs import run_program
-from nemesis.proof.evidence import both
 
 _PROGRAM: Final = Path(priority_program.__file__)
 _WATCH_S: Final = 1.0
@@ -101,12 +99,15 @@ class Priority(CpuLoad):
         except ChaosError as error:
             return f"{error}; {HELP}"
 
+    def idle(self) -> str:
+        """Nothing is to be lowered."""
+        return "" if self.params.nice else "has the usual priority: nice is 0"
+
     def act(self) -> None:
         """Start the loops beside all targets at once, then lower the processes."""
-        if not self.params.nice:
-            return
         super().act()
-        self.on_all(self._lower, "lowering the priority")
+        if not self.idle():
+            self.on_all(self._lower, "lowering the priority")
 
     def _lower(self, node: Node) -> None:
         pid, low = self.before[node.name].pid, self.params.nice
@@ -120,12 +121,14 @@ class Priority(CpuLoad):
 
     def verify_still(self) -> Evidence:
         """Ask every kernel whether the process has that priority and runs nowhere else, and whether the loops live."""
-        return self.look(self._lasts if self.params.nice else self._loaded)
+        return self.look(self._lasts)
 
     def _lasts(self, name: str, now: ProcState) -> Fact:
-        if name not in self._standing or not (now.alive and self.same(name, now)):
+        if why := self.idle():
+            return False, why
+        if name not in self._standing or not self.is_it(name, now):
             return False, "was not lowered, or is not the process that it was"
-        if not self._resident.lives(self.nodes[name].host):
+        if not self.resident.lives(self.nodes[name].host):
             return False, "has no loops beside it any more"
         seen, cpu = self._standing_of(self.nodes[name], now.pid), self._cpu[name]
         if seen.cpus != (cpu,):
@@ -136,10 +139,9 @@ class Priority(CpuLoad):
     def _low(self, name: str) -> dict[str, int]:
         return dict.fromkeys(self._ways[name], self.params.nice)
 
-    def _loaded(self, name: str, now: ProcState) -> Fact:
-        if not self.params.nice:
-            return False, "has the usual priority: nice is 0"
-        good, said = super()._loaded(name, now)
+    def in_force(self, name: str, now: ProcState) -> Fact:
+        """As for loops alone, and a loop of that priority beside one of the usual gets next to nothing."""
+        good, said = super().in_force(name, now)
         if not good or name not in self._standing:
             return False, said if not good else "was not lowered"
         to = self._low(name)
@@ -162,18 +164,14 @@ class Priority(CpuLoad):
         finally:
             super().heal()
 
-    def verify_healed(self) -> Evidence:
-        """Each process has its priority, runs where it could, and no loop is left."""
-
-        def fact(name: str, now: ProcState) -> Fact:
-            if name not in self._standing or not (now.alive and self.same(name, now)):
-                return now.alive, "has the usual priority" if now.alive else "is dead"
-            seen, usual = self._standing_of(self.nodes[name], now.pid), self._standing[name]
-            same = (seen.nice, seen.autogroup) == (usual.nice, usual.autogroup)
-            return same, f"{'has' if same else 'does not have'} its priority back"
-
-        back = self.look(fact, lambda name, now: ENDED if name in self.before and not now.alive else "not as it was")
-        return both(super().verify_healed(), back)
+    def undone(self, name: str, now: ProcState) -> Fact:
+        """Whether a process has its priority, runs where it could, and no loop is left."""
+        back, said = super().undone(name, now)
+        if not back or name not in self._standing:
+            return back, said
+        seen, usual = self._standing_of(self.nodes[name], now.pid), self._standing[name]
+        same = (seen.nice, seen.autogroup) == (usual.nice, usual.autogroup)
+        return same, f"{said}, {'has' if same else 'does not have'} its priority back"
 
     def _standing_of(self, node: Node, pid: int | None) -> Standing:
         return msgspec.json.decode(run_program(node.host, _PROGRAM, {"pid": pid}), type=Standing)

@@ -7,8 +7,10 @@ passes for it. The module does not send signals.
 from collections.abc import Callable
 from typing import ClassVar, Final
 
+from chaos.core.errors import DeployError
 from chaos.core.events import Evidence
 from chaos.core.fault_nature import Hits
+from chaos.core.node_notes import ENDED
 from cluster.cluster import Node
 from cluster.nodes import process
 from cluster.nodes.process_state import ProcState
@@ -46,10 +48,21 @@ class ProcessFault(Fault):
         self.before[node.name] = seen
         return seen
 
+    def remember_alive(self, node: Node) -> ProcState:
+        """Look at a target just before it is acted on. Raises DeployError: it has no process."""
+        seen = self.remember(node)
+        if not seen.alive or seen.pid is None or seen.start_time is None:
+            raise DeployError("has no process")
+        return seen
+
     def same(self, name: str, now: ProcState) -> bool:
         """Whether it is the process that was remembered."""
         before = self.before.get(name)
         return before is not None and (now.pid, now.start_time) == (before.pid, before.start_time)
+
+    def is_it(self, name: str, now: ProcState) -> bool:
+        """Whether a target lives and is the process that was remembered."""
+        return now.alive and now.pid is not None and self.same(name, now)
 
     def look(
         self, fact: Callable[[str, ProcState], Fact], why_not: Callable[[str, ProcState], str] | None = None
@@ -71,6 +84,21 @@ class ProcessFault(Fault):
                 if not good
             }
         return evidence.each_node(facts, details)
+
+    def look_undone(self, undone: Callable[[str, ProcState], Fact]) -> Evidence:
+        """Look whether targets are what they were, once they are healed; ``undone``: whether one is as before."""
+
+        def fact(name: str, now: ProcState) -> Fact:
+            if not now.alive or now.pid is None:
+                return False, "is dead"
+            if name in self.before and not self.same(name, now):
+                return False, f"is another process now, pid {now.pid}"
+            return undone(name, now)
+
+        def why_not(name: str, now: ProcState) -> str:
+            return ENDED if name in self.before and self.before[name].alive and not now.alive else "not as it was"
+
+        return self.look(fact, why_not)
 
 
 def _plain(states: dict[str, ProcState]) -> dict[str, dict[str, object]]:

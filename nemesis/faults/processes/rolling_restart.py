@@ -12,13 +12,15 @@ from nemesis.faults.background import Background
 from nemesis.faults.fault import Fact, Fault, Scene
 from nemesis.faults.processes.restart import Restart
 
+Pause = Annotated[
+    float, Meta(ge=0, le=60, description="how long to wait after one serves, before the next", extra={"unit": "s"})
+]
+
 
 class RollingRestartParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How it goes."""
 
-    pause_s: Annotated[
-        float, Meta(ge=0, le=60, description="how long to wait after one serves, before the next", extra={"unit": "s"})
-    ] = 0.5
+    pause_s: Pause = 0.5
 
 
 class RollingRestart(Restart):
@@ -40,17 +42,17 @@ class RollingRestart(Restart):
 
     def act(self) -> None:
         """Restart the first one, and go on with the others."""
-        first, *others = self.nodes.values()
-        self._act_on(first)
+        first, *others = self.nodes
+        self._act_on(self.nodes[first])
 
         def rest() -> None:
             done = first
-            for node in others:
-                self._restarts.bring_back(done)
+            for name in others:
+                self._restarts.bring_back(self.nodes[done])
                 if self._round.sleep(self.params.pause_s):
                     return
-                self._act_on(node)
-                done = node
+                self._act_on(self.nodes[name])
+                done = name
 
         self._round.start(rest)
 

@@ -61,7 +61,7 @@ class SyscallFault(Fault):
     colour: ClassVar[Colour] = "green"
     in_all: ClassVar[bool] = False
     restarts: ClassVar[bool] = True
-    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.RESTART})
+    needs: ClassVar[frozenset[Capability]] = frozenset({Capability.SIGNALS, Capability.RESTART, Capability.PROGRAMS})
     arming: ClassVar[Arming | None] = arming.SUPERVISED
 
     def __init__(self, scene: Scene) -> None:

@@ -5,7 +5,7 @@ from small_logs import shard_of
 from test_linearizable import context
 
 from checkers.assumptions import AssumptionsKernel
-from checkers.history.kernel import QueueShard
+from checkers.history.check_input import QueueShard
 
 SENDS = [
     {"f": "append", "value": i, "offset": i, "type": "ok", "invoke": 10 * i, "complete": 10 * i + 5} for i in range(4)

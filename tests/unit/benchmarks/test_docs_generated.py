@@ -24,6 +24,7 @@ from chaos.plugins import load
         ("bench", "benchmarks.md"),
         ("dispatch", "dispatch.md"),
         ("simulated_bugs", "simulated-bugs.md"),
+        ("hunts", "hunt.md"),
     ],
 )
 def test_page_is_what_the_stored_runs_say(generator: str, page: str, monkeypatch: pytest.MonkeyPatch) -> None:

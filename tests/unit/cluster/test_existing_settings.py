@@ -9,11 +9,11 @@ from rocketmq_view import view_of
 from chaos.core.errors import DeployError
 from chaos.testing.history_files import RunLiteral, run_info
 from checkers.anomalies import headline
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 from cluster.systems.minimq import effects as minimq
-from cluster.systems.minimq import nodeconfig
 from cluster.systems.minimq import settings as keys
+from cluster.systems.minimq.server import node_config
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq import effects, existing
 from cluster.systems.rocketmq.effects import Shown
@@ -127,8 +127,8 @@ def told_by(view, **changed):
             continue
         own = msgspec.structs.replace(view, settings=view.settings | said)
         launch = MiniMQ().launch(node, "/home", "/artefacts", own)
-        config = msgspec.json.decode(launch.files["node.json"], type=nodeconfig.NodeConfig)
-        out[node.name] = keys.in_effect(node.role, nodeconfig.told(config))
+        config = msgspec.json.decode(launch.files["node.json"], type=node_config.NodeConfig)
+        out[node.name] = keys.in_effect(node.role, node_config.told(config))
     return out
 
 
@@ -143,7 +143,7 @@ def test_every_setting_of_nodes_can_be_asked_back():
 def test_a_minimq_of_the_runs_own():
     view = minimq_view(minInSyncReplicas="1")
     assert minimq.concluded(told_by(view), view.settings, None) == (
-        "39 settings proven to be in effect on 6 nodes",
+        "45 settings proven to be in effect on 6 nodes",
         None,
     )
     with pytest.raises(DeployError, match=r"b2: broker.minInSyncReplicas was set to 1 and is 2$"):

@@ -526,3 +526,36 @@ def test_on_each_does_not_wait_for_ever():
     gate.set()
     assert outcomes.good() == {"a": "a"}
     assert outcomes.bad() == {"b": "waited 0.2 s for an answer"}
+
+
+def test_a_row_that_waits_begins_when_another_leads(kept, tmp_path):
+    led = {"by": "b1"}
+    times = {"when": "role-change@brokers", "within_s": 20.0, "time_limit_s": 21.1}
+    with Bench(kept, tmp_path, leadership=lambda: leads(master=led["by"]), **times) as bench:
+        while now_ns() < bench.origin_ns + 0.5 * NS_PER_S:
+            threading.Event().wait(0.01)
+        assert bench.events() == []
+        changed_ns = now_ns()
+        led["by"] = "b3"
+        events = bench.finish()
+    assert stages(events) == ["inject", "active", "heal", "healed"]
+    assert events[0].targets == ("b3",)
+    assert changed_ns <= events[0].time_ns
+    assert events[2].time_ns >= changed_ns + SHORT_S * NS_PER_S
+    (note,) = bench.notes()
+    assert note.startswith("fault 1 (leader-kill) begins, for role-change@brokers has come: b3 leads brokers")
+
+
+def test_a_row_whose_occasion_does_not_come_is_skipped(kept, tmp_path):
+    with Bench(kept, tmp_path, when="role-change", within_s=0.3, time_limit_s=2.0) as bench:
+        (event,) = bench.finish()
+    assert (event.stage, event.note) == ("skipped", "waited 0.3 s in vain for role-change")
+    assert event.time_ns >= bench.origin_ns + 0.4 * NS_PER_S
+    assert kept.calls == []
+
+
+def test_who_says_stop_ends_the_wait(kept, tmp_path):
+    with Bench(kept, tmp_path, when="role-change", within_s=60.0, time_limit_s=62.0) as bench:
+        bench.stop.set()
+        assert bench.finish() == []
+    assert kept.calls == []

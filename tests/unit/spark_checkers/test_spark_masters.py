@@ -14,7 +14,7 @@ from chaos.core.errors import CapabilityError, ChaosError, HistoryError, UsageEr
 from chaos.testing.history_files import load_history, write_run_folder
 from checkers.engine.installed_checks import panel
 from checkers.engine.local import Duty
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.shards import run_of, workers_in
 from spark_checkers import masters, rounds, session, shipping
 from spark_checkers.files import limit_s

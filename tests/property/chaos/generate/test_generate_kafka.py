@@ -14,10 +14,10 @@ from chaos.cli.generate import generate_command
 from chaos.core.errors import ChaosError, UsageError
 from chaos.core.op import Type
 from chaos.formats import kafka as reader
-from chaos.generate import kafka_sites
+from chaos.generate import kafka_stories
 from chaos.generate.kafka import CLIENTS, Wish, _History, write
 from chaos.generate.kafka_lines import Lines
-from chaos.generate.kafka_sites import LONGEST, PLANTED, STORIES, UNSEEN
+from chaos.generate.kafka_stories import LONGEST, PLANTED, STORIES, UNSEEN
 from chaos.generate.record_lines import RecordLines
 from checkers.kafka.check import check
 
@@ -164,4 +164,4 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_unseen_has_no_story():
-    assert UNSEEN not in kafka_sites.STORIES
+    assert UNSEEN not in kafka_stories.STORIES

@@ -12,7 +12,7 @@ from chaos.cli.check import check_command
 from chaos.cli.generate import generate_command
 from chaos.core.errors import UsageError
 from chaos.generate.txn import Wish, write
-from chaos.generate.txn_sites import PLANTED
+from chaos.generate.txn_stories import PLANTED
 from checkers.imported.judge_file import judge
 from checkers.imported.options import Question
 

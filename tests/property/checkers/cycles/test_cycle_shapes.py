@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.cycles.components import Arrows, chain, closest, components, joined
-from checkers.cycles.first_met import first_met
+from checkers.cycles.reference_cycle import reference_cycle
 from checkers.cycles.shapes import Budget, Relation, shortest, steps_of
 from checkers.txn.kinds import KINDS
 
@@ -61,7 +61,7 @@ def test_the_shortest_cycle_of_each_shape_is_found(seed):
         assert len(nodes) == min(lengths, default=0)
         if nodes:
             assert fits([graph[a][b] for a, b in steps_of(nodes)], shape)
-        met = first_met(graph, {node: 7 * node for node in graph}, shape, Budget(10_000_000))
+        met = reference_cycle(graph, {node: 7 * node for node in graph}, shape, Budget(10_000_000))
         assert bool(met) == bool(lengths)
         assert not met or fits([graph[a][b] for a, b in steps_of(met)], shape)
 

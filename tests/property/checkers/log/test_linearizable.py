@@ -8,7 +8,7 @@ from repository import DATA
 from small_logs import linearizable, shard_of, small_history
 
 from chaos.testing.history_files import RunLiteral, run_info
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 from checkers.log.duplicates import DuplicatesKernel
 from checkers.log.failed_read import FailedReadKernel

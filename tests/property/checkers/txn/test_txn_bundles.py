@@ -103,7 +103,7 @@ def test_a_cycle_over_pairs_that_are_not_looked_at_is_known_to_exist():
         lists.bundles(),
         kinds.Spans(transactions.invoke, transactions.complete, transactions.type == Type.OK),
     )
-    (few,), (all_,) = (kinds.found(history, pairs=most).components for most in (10, 64))
+    (few,), (all_,) = (kinds.find_cycles(history, pairs=most).components for most in (10, 64))
     assert (set(few.levels), few.cycles, few.whole) == ({"strong-snapshot-isolation"}, (), False)
     assert ([cycle.kind for cycle in all_.cycles], all_.whole) == (["G-single-item-realtime"], True)
     assert few.members.tolist() == all_.members.tolist() == list(range(16))

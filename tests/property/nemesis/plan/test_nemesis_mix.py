@@ -6,18 +6,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from leading import subjects_of
+from nemesis_texts import plain_names
 
 from cluster.host import NodeSpec
 from nemesis.plan.mix_times import LENGTHS_S, QUIET_S
 from nemesis.plan.nemesis_names import catalog
-from nemesis.plan.plan import lanes, make_plan, quiet_stretches, read_plan, write_plan
+from nemesis.plan.plan import lanes, make_plan, quiet_stretches
+from nemesis.plan.plan_file import read_plan, write_plan
 from nemesis.targets.selectors import Selector
 
 KINDS = {"broker": "replica", "controller": "controller"}
 SPECS = [NodeSpec(name=f"{role[0]}{i}", role=role) for role in KINDS for i in (1, 2, 3)]
 DEPOSE = ("leader-kill@broker", "leader-suspend@broker", "leader-partition")
 SEEDS = st.integers(0, 2**32)
-FAULTS = sorted(name for name, one in catalog().items() if one.fault is not None and one.selector is not Selector.FIXED)
+ENTRIES = [catalog()[name] for name in plain_names()]
+FAULTS = sorted(one.name for one in ENTRIES if one.fault is not None and one.selector is not Selector.FIXED)
 NAMES = st.lists(st.sampled_from([name for name in FAULTS if "ring" not in name]), min_size=2, max_size=6, unique=True)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from leading import leads, subjects_of
+from nemesis_texts import plain_names
 
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
@@ -24,8 +25,8 @@ SPECS += [NodeSpec(name=f"c{i}", role="controller") for i in range(1, 4)]
 TOPOLOGY = Topology.of(SPECS, KINDS, subjects_of(SPECS))
 NAMES = sorted(
     name
-    for name, entry in catalog().items()
-    if entry.fault is not None and entry.selector not in (Selector.ALL, Selector.FIXED)
+    for name in plain_names()
+    if catalog()[name].fault is not None and catalog()[name].selector not in (Selector.ALL, Selector.FIXED)
 )
 OF_NODES = [name for name in NAMES if not catalog()[name].how.on_links()]
 SECONDS = st.integers(1, 40).map(float)

@@ -5,12 +5,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from leading import leads, subjects_of
+from nemesis_texts import plain_names
 
 from chaos.core.errors import UsageError
 from cluster.host import NodeSpec
 from nemesis.faults.registry import faults
 from nemesis.plan.nemesis_names import catalog
-from nemesis.plan.plan import count_bounds, make_plan, read_plan, write_plan
+from nemesis.plan.plan import count_bounds, make_plan
+from nemesis.plan.plan_file import read_plan, write_plan
 from nemesis.targets import grudge
 from nemesis.targets.resolve import choose
 from nemesis.targets.selectors import Selector
@@ -18,7 +20,7 @@ from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller", "namesrv": "other"}
 SIZES = st.integers(1, 9)
-FAULTS = sorted(name for name, entry in catalog().items() if entry.fault is not None)
+FAULTS = sorted(name for name in plain_names() if catalog()[name].fault is not None)
 OF_LINKS = [name for name in FAULTS if catalog()[name].how.on_links()]
 OF_NODES = [name for name in FAULTS if name not in OF_LINKS]
 PARTITIONS = ("partition", "flap", "staged-heal")

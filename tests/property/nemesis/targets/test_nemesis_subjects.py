@@ -3,19 +3,22 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from nemesis_texts import plain_names
 
 from chaos.core.errors import UsageError
 from chaos.core.runinfo import Subject
 from cluster.host import NodeSpec
 from cluster.leaders import Lead
+from nemesis.plan.left_out import left_out
 from nemesis.plan.nemesis_names import catalog, parse
-from nemesis.plan.plan import NO_LEADERS, left_out, make_plan, read_plan, write_plan
+from nemesis.plan.plan import NO_LEADERS, make_plan
+from nemesis.plan.plan_file import read_plan, write_plan
 from nemesis.targets.resolve import choose
 from nemesis.targets.selectors import Selector
 from nemesis.targets.topology import Topology
 
 KINDS = {"broker": "replica", "controller": "controller"}
-LEADERS = sorted(name for name, entry in catalog().items() if entry.selector is Selector.LEADER)
+LEADERS = sorted(name for name in plain_names() if catalog()[name].selector is Selector.LEADER)
 OF_NODES = [name for name in LEADERS if not catalog()[name].how.on_links()]
 TIMES = {"interval_s": 5, "duration_s": 5, "time_limit_s": 200, "rhythm": "even"}
 

@@ -15,7 +15,8 @@ from chaos.core.events import EventLog, Fault
 from chaos.options.experiment import Experiment, as_yaml
 from chaos.options.planning import pinned
 from chaos.options.resolve import experiment_of
-from nemesis.plan.plan import Row, make_plan, read_plan, write_plan
+from nemesis.plan.plan import Row, make_plan
+from nemesis.plan.plan_file import read_plan, write_plan
 
 QUICK = ["--backend", "netns", "--seed", "7"]
 

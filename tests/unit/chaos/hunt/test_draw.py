@@ -5,10 +5,11 @@ from typing import get_args
 from leading import subjects_of
 
 from chaos.core.rand import stream
-from chaos.hunt.draw import FAULTS_MOST, WORDS_MOST, Space, options_of, with_params
+from chaos.hunt.draw import FAULTS_MOST, Space, options_of
 from chaos.hunt.setting import setting_of
 from cluster.host import NodeSpec
 from nemesis.faults.syscalls.calls import Call
+from nemesis.plan.drawn_params import WORDS_MOST, with_params
 from nemesis.plan.nemesis_names import parse, words
 from nemesis.targets.topology import Topology
 

@@ -8,7 +8,7 @@ from chaos.core.rand import stream
 from chaos.hunt.candidate import end_s, last_end_s
 from chaos.hunt.mutate import CHANGES, LIMIT_MOST_S, ROWS_MOST, Material, mutated
 from chaos.hunt.setting import setting_of, topology_of
-from nemesis.plan.plan import read_plan, write_plan
+from nemesis.plan.plan_file import read_plan, write_plan
 
 
 @pytest.fixture(scope="module")

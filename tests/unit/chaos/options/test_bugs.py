@@ -16,9 +16,9 @@ from chaos.options.experiment import DEFAULTS
 from chaos.options.resolve import experiment_of
 from chaos.plugins import names
 from checkers.anomalies.catalogue import built_in
-from cluster.systems.minimq.bug_rules import FORGED_AHEAD, forged
-from cluster.systems.minimq.bugs import _BENDS, BUGS
-from cluster.systems.minimq.notes import NOTES_MAX, Notes
+from cluster.systems.minimq.bugs.bug_rules import FORGED_AHEAD, forged
+from cluster.systems.minimq.bugs.notes import NOTES_MAX, Notes
+from cluster.systems.minimq.bugs.switches import _BENDS, BUGS
 from cluster.systems.minimq.system import MiniMQ
 from cluster.systems.rocketmq.system import RocketMQ
 from nemesis.plan.plan import make_plan
@@ -107,9 +107,10 @@ def test_a_forged_message_is_a_value_that_was_never_sent():
 
 def test_a_switched_on_bug_bends_its_process_and_tells_each_deviation_once():
     code = (
-        "from cluster.systems.minimq import broker_rules, bugs\n"
+        "from cluster.systems.minimq.bugs import switches as bugs\n"
+        "from cluster.systems.minimq.replication import broker_rules\n"
         "assert bugs.take_notes() == []\n"
-        "bugs.switch_on('minisr-ignored')\n"
+        "bugs.switch_on(bugs.Switch('minisr-ignored'))\n"
         "assert broker_rules.enough_in_sync(('b1',), 2) and broker_rules.enough_in_sync(('b1',), 2)\n"
         "assert broker_rules.enough_in_sync(('b1', 'b2'), 2)\n"
         "print(*bugs.take_notes(), *bugs.take_notes())\n"
@@ -117,6 +118,26 @@ def test_a_switched_on_bug_bends_its_process_and_tells_each_deviation_once():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == {"bug": "minisr-ignored", "sync_state_set": ["b1"]}
+
+
+def test_a_bug_may_deviate_in_a_share_of_its_decisions_drawn_from_its_seed():
+    code = (
+        "from cluster.systems.minimq.bugs import switches as bugs\n"
+        "from cluster.systems.minimq.replication import broker_rules\n"
+        "bent = lambda: sum(broker_rules.enough_in_sync(('b1',), 2) for _ in range(2000))\n"
+        "print(bent())\n"
+        "for seed in ('1 b1', '1 b2', '1 b1'):\n"
+        "    bugs.have_on(bugs.Switch('minisr-ignored', 0.1, seed))\n"
+        "    print(bent())\n"
+        "    bugs.have_on(None)\n"
+        "print(bent())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    before, first, second, again, after = map(int, done.stdout.split())
+    assert (before, after) == (0, 0)
+    assert first == again != second
+    assert 140 <= first <= 260
+    assert 140 <= second <= 260
 
 
 def test_notes_are_bounded():

@@ -11,7 +11,7 @@ import json, sys
 from chaos import plugins
 from chaos.models.registry import model_named
 from chaos.worker import worker
-from cluster.systems.minimq import client as minimq
+from cluster.systems.minimq.clients import client as minimq
 from cluster.systems.rocketmq import client as rocketmq
 heavy, found = {"numpy", "pyarrow", "pandas", "yaml", "click", "rich"}, {}
 for workload in sys.argv[1:]:

@@ -19,7 +19,7 @@ from chaos.workload import idempotent_sends
 from chaos.workload.base import Arrival, LoadSpec
 from chaos.workload.idempotent import IdempotentLoad, IdempotentWorkload
 from chaos.workload.idempotent_sends import BUSY
-from cluster.systems.minimq import broker_rules
+from cluster.systems.minimq.replication import broker_rules
 
 
 class Broker:

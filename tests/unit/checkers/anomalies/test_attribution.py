@@ -11,7 +11,7 @@ from chaos.testing.history_files import CONTROLLERS, ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.anomalies.attribution import actor, blamed, fault_name, standing
 from checkers.anomalies.findings import NO_NODE, numbers
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import FaultSpan, timeline_of
 
 

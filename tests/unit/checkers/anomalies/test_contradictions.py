@@ -9,7 +9,7 @@ from chaos.core.runinfo import read_run
 from chaos.testing.history_files import write_run_folder
 from chaos.testing.history_literal import Expected, FaultLiteral, HistoryLiteral, InSyncLiteral, Reign
 from checkers.anomalies.contradictions import contradiction
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 
 

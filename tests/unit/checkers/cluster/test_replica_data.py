@@ -10,7 +10,7 @@ from chaos.core.runinfo import Promises, Subject
 from chaos.testing.history_files import ORIGIN_NS, run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.cluster.replica_data import ReplicaDataCheck
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.timeline import timeline_of
 
 NODES = ("b1", "b2", "b3")

@@ -10,7 +10,7 @@ from chaos.core.op import Type
 from chaos.models.coordination.semaphore import F
 from checkers.coordination.semaphore import KINDS, given_back_again, wrongs
 from checkers.engine import local
-from checkers.history.kernel import QueueShard
+from checkers.history.check_input import QueueShard
 
 COLUMNS = ("f", "type", "permit", "lease_ms", "permits", "answer", "invoke_ns", "complete_ns", "client")
 ENDS = (Type.OK, Type.OK, Type.FAIL, Type.INFO, Type.NOT_SENT)

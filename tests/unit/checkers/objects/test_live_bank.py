@@ -14,7 +14,7 @@ from chaos.models.transactions.bank import ACCOUNTS, MODEL, OPENING, Balances, F
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.engine.installed_checks import check_named
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.shards import load_shard, materialise, tables_of
 from checkers.history.timeline import timeline_of
 

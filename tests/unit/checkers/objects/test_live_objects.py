@@ -23,7 +23,7 @@ from chaos.plugins import load
 from chaos.testing.history_files import run_info
 from chaos.testing.history_literal import RunLiteral
 from checkers.engine.installed_checks import check_named
-from checkers.history.kernel import Context
+from checkers.history.check_input import Context
 from checkers.history.shards import load_shard, materialise, tables_of
 from checkers.history.timeline import timeline_of
 

@@ -10,7 +10,7 @@ from coordination_histories import row_of, write_folder
 from chaos.core.op import Type
 from chaos.models.queues.total_queue import F
 from checkers.engine import local
-from checkers.history.kernel import QueueShard
+from checkers.history.check_input import QueueShard
 from checkers.queues.total_queue import _Queue
 
 CONTEXT = SimpleNamespace(

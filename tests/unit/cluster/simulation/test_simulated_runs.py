@@ -9,6 +9,10 @@ import pytest
 
 from chaos.core.errors import UsageError
 from chaos.testing import FakeSystem, simulate
+from cluster.simulation.backend import SimBackend
+from nemesis.faults.admin.admin_fault import action_of
+from nemesis.faults.registry import faults
+from nemesis.plan.nemesis_names import catalog
 
 pytestmark = pytest.mark.broad
 
@@ -27,6 +31,18 @@ def test_kills_and_partitions_are_proven_and_healed(tmp_path):
     assert done.exit_code == 0, done.lines
     assert {fault.proven and fault.healed for fault in done.results.faults} == {True}
     assert len(done.results.faults) > 3
+
+
+WORKS = sorted(
+    name for name, fault in faults().items() if not (fault.needs & SimBackend.lacks.keys() or action_of(fault))
+)
+
+
+@pytest.mark.parametrize("fault", WORKS)
+def test_each_fault_that_is_not_refused_is_proven_and_healed(fault, tmp_path):
+    name = next(entry.name for entry in catalog().values() if entry.fault == fault)
+    done = simulate(tmp_path, nemesis=name, time_limit_s=40.0, fault_interval_s=10.0, fault_duration_s=10.0)
+    assert {one.proven and one.healed for one in done.results.faults} == {True}, done.lines
 
 
 def test_the_same_seed_is_the_same_history_in_every_process(tmp_path):
@@ -58,5 +74,5 @@ def test_a_system_of_processes_is_refused(tmp_path):
 
 
 def test_whole_containers_are_refused(tmp_path):
-    with pytest.raises(Exception, match="simulated hosts have none"):
+    with pytest.raises(Exception, match="simulated hosts have no machine"):
         simulate(tmp_path, kill="container")

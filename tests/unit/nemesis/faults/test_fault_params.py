@@ -20,7 +20,8 @@ from nemesis.faults.fault import Fault
 from nemesis.faults.links.packet_loss import LossParams
 from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.nemesis_names import parse, words
-from nemesis.plan.plan import make_plan, read_plan, write_plan
+from nemesis.plan.plan import make_plan
+from nemesis.plan.plan_file import read_plan, write_plan
 from nemesis.targets.resolve import choose
 from nemesis.targets.topology import Topology
 
@@ -118,10 +119,33 @@ def test_words_are_read_and_written_as_they_are_typed():
     assert params.read(Waves, {"boats": "all"}).boats == "all"
 
 
+class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Texts: one that somebody must give, and one with a default of its own."""
+
+    who: Annotated[str, Meta(pattern=r"[a-z]\w*", description="whose", extra={"example": "b1"})] = ""
+    word: Annotated[str, Meta(pattern=r"\S+", extra={"example": "on"})] = "off"
+
+
+def test_texts_are_of_their_pattern_and_some_must_be_given():
+    assert [(one.name, one.range, one.must_be_given) for one in params.params_of(Named)] == [
+        ("who", "text, e.g. b1", True),
+        ("word", "text, e.g. on", False),
+    ]
+    params.check_given(Named, {"who": "c1"})
+    with pytest.raises(UsageError, match=r"give who: whose, e\.g\. who=b1"):
+        params.check_given(Named, {"word": "on"})
+    assert params.plain(params.read(Named, {"who": "c1"})) == {"who": "c1", "word": "off"}
+    for wrong in ("C1", "c 1", "", "1"):
+        with pytest.raises(UsageError, match=rf"who {wrong}: give text, e\.g\. b1"):
+            params.read(Named, {"who": wrong})
+
+
 @pytest.mark.parametrize(
     ("kind", "default"),
     [
         (str, "b1"),
+        (Annotated[str, Meta(description="no pattern", extra={"example": "b1"})], "b1"),
+        (Annotated[str, Meta(pattern="b.", extra={"example": "b1"})], msgspec.NODEFAULT),
         (bool, True),
         (Literal["a", "b"] | None, None),
         (int | float | Literal["a"], 1),
@@ -133,7 +157,7 @@ def test_words_are_read_and_written_as_they_are_typed():
 )
 def test_what_is_neither_number_nor_words_cannot_be_declared(kind, default):
     wrong = msgspec.defstruct("Wrong", [("who", kind, default)])
-    with pytest.raises(TypeError, match=r"Wrong\.who: a parameter of a fault is a number or words, with a default"):
+    with pytest.raises(TypeError, match=r"Wrong\.who: a parameter of a fault is a number, words or text by a pattern"):
         params.params_of(wrong)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from leading import leads, subjects_of
+from nemesis_texts import typed
 
 from chaos import plugins
 from chaos.core.errors import CapabilityError, HistoryError, UsageError
@@ -12,9 +13,11 @@ from cluster.host import Capability, NodeSpec
 from cluster.systems.minimq.system import MiniMQ
 from nemesis.faults.registry import faults, faults_on
 from nemesis.plan.capabilities import lacking, unavailable
+from nemesis.plan.left_out import left_out
 from nemesis.plan.mix import faults_in, parse_mix
 from nemesis.plan.nemesis_names import catalog, parse
-from nemesis.plan.plan import left_out, make_plan, read_plan
+from nemesis.plan.plan import make_plan
+from nemesis.plan.plan_file import read_plan
 from nemesis.targets.resolve import aim, choose
 from nemesis.targets.topology import Topology
 
@@ -342,7 +345,7 @@ def test_a_seed_keeps_its_mix_from_version_to_version():
 @pytest.mark.parametrize(
     "text",
     [
-        *catalog(),
+        *map(typed, catalog()),
         "all",
         "leader-kill@broker, random-loss@broker+controller",
         "major-suspend@controller,random-restart",

@@ -17,7 +17,8 @@ from nemesis.faults.params import plain
 from nemesis.faults.syscalls.calls import GROUPS
 from nemesis.faults.syscalls.syscall_delay import SyscallDelayParams
 from nemesis.faults.syscalls.syscall_error import SyscallErrorParams
-from nemesis.plan.plan import Row, read_plan
+from nemesis.plan.plan import Row
+from nemesis.plan.plan_file import read_plan
 
 NONE = dict.fromkeys(GROUPS, 0)
 

@@ -17,7 +17,7 @@ from reports.across.compare_page import page
 from reports.across.compare_text import lines
 from reports.across.figures import Figures, figures_of, read_figures
 from reports.across.settings import changed
-from reports.summary.look import Look
+from reports.summary.text_style import TextStyle
 
 
 def chaos(*argv: str) -> Result:
@@ -89,10 +89,10 @@ def test_only_settings_that_differ_are_told() -> None:
 
 def test_every_line_fits_a_terminal_and_colours_only_where_wanted(folders: dict[str, Path]) -> None:
     made = compare([read_figures(folders[kind]) for kind in ("valid", "invalid")], ["a", "b"])
-    narrow = lines(made, Look(width=80, fits=True))
+    narrow = lines(made, TextStyle(width=80, fits=True))
     assert max(map(len, narrow)) <= 80
     assert "\x1b" not in "\n".join(narrow)
-    assert "\x1b[1;31mFAIL\x1b[0m" in "\n".join(lines(made, Look(colour=True)))
+    assert "\x1b[1;31mFAIL\x1b[0m" in "\n".join(lines(made, TextStyle(colour=True)))
 
 
 def test_the_page_is_inert_and_links_to_the_runs(folders: dict[str, Path]) -> None:

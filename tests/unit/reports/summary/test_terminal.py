@@ -10,8 +10,8 @@ import synthetic
 from chaos.core.verdict import FaultResult
 from reports.folder import read_parts
 from reports.page.build import report_data
-from reports.summary.look import Look
 from reports.summary.terminal import MAX_FAULTS, lines, summary
+from reports.summary.text_style import TextStyle
 
 GOLDEN = """\
 
@@ -55,32 +55,32 @@ def test_golden(folders: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 110, 200])
 def test_a_terminal_is_as_wide_as_it_says(folders: dict[str, Path], width: int) -> None:
-    look = Look(width=width, fits=True)
+    style = TextStyle(width=width, fits=True)
     for kind in ("valid", "invalid", "unknown"):
         data = report_data(read_parts(folders[kind]))
         commands = {f"{what:<11} {line}" for what, line in data.commands}
-        said = [line for line in lines(data, look) if line not in commands and data.heading not in line]
+        said = [line for line in lines(data, style) if line not in commands and data.heading not in line]
         too_long = [line for line in said if len(line) > max(width, 80)]
         assert too_long == [], "below 80 columns some numbers do not fit"
         assert max(map(len, said)) > min(width, 110) - 15, "the width is used"
 
 
 def test_behind_a_pipe_nothing_is_cut(folders: dict[str, Path]) -> None:
-    said = summary(folders["invalid"], look=Look(width=40))
+    said = summary(folders["invalid"], style=TextStyle(width=40))
     assert "…" not in said
     assert "dropped all 20 probes, 18 of 18 inside passed" in said
-    narrow = summary(folders["invalid"], look=Look(width=80, fits=True))
+    narrow = summary(folders["invalid"], style=TextStyle(width=80, fits=True))
     assert "…" in narrow
 
 
 def test_colours_say_what_the_words_say(folders: dict[str, Path]) -> None:
-    said = summary(folders["invalid"], look=Look(colour=True))
+    said = summary(folders["invalid"], style=TextStyle(colour=True))
     assert "\x1b[1;31mFAIL\x1b[0m  rocketmq" in said
     assert "no-loss               \x1b[1;31mFAIL\x1b[0m     27 600 acknowledged" in said
     assert "assumptions           \x1b[1;32mPASS\x1b[0m     3 faults " in said
     assert "\x1b[1;31m328\x1b[0m  12 of 12" in said
     assert re.sub(r"\x1b\[[0-9;]*m", "", said) == summary(folders["invalid"])
-    assert "\x1b[1;33mUNKNOWN\x1b[0m" in summary(folders["unknown"], look=Look(colour=True))
+    assert "\x1b[1;33mUNKNOWN\x1b[0m" in summary(folders["unknown"], style=TextStyle(colour=True))
 
 
 def test_the_reason_of_an_unknown_comes_before_the_checks(folders: dict[str, Path]) -> None:

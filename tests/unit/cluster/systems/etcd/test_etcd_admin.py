@@ -9,6 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from system_view import view_of
 
 from chaos.core.errors import DeployError
 from chaos.core.runinfo import NodeInfo
@@ -17,6 +18,8 @@ from cluster.admin import (
     Compacts,
     Defragments,
     TakesSnapshots,
+    TellsSettings,
+    TellsVersion,
     TransfersLeadership,
     admin_actions_of,
 )
@@ -98,12 +101,15 @@ PROTOCOLS = {
     "defragment": Defragments,
     "snapshot": TakesSnapshots,
     "change-members": ChangesMembers,
+    "change-setting": TellsSettings,
+    "change-version": TellsVersion,
 }
 
 
 def test_what_is_offered_can_be_done(cluster):
     admin, _ = cluster()
-    assert admin_actions_of(Etcd(), {}).keys() == PROTOCOLS.keys()
+    assert admin_actions_of(Etcd("3.5.4"), {}).keys() == PROTOCOLS.keys()
+    assert admin_actions_of(Etcd(), {}).keys() == PROTOCOLS.keys() - {"change-version"}, "Debian has one version"
     assert all(isinstance(admin, protocol) for protocol in PROTOCOLS.values())
 
 
@@ -204,3 +210,21 @@ def test_answers_that_nobody_expects_are_errors():
     assert (refusal('{"message": "no"}'), refusal("plain\n"), refusal("")) == ("no", "plain", "")
     with pytest.raises(DeployError, match="a member said what nobody expects"):
         read("{}", Variables)
+
+
+def test_a_member_says_its_flags_and_its_version(cluster):
+    started = {"cmdline": ["/made/etcd", "--name=n1", "--snapshot-count=500", "--pre-vote=true"]}
+    told = {**variables("n1", None), **started}
+    admin, _ = cluster(n1={"/debug/vars": told, "/version": {"etcdserver": "3.5.9", "etcdcluster": "3.5.0"}})
+    assert admin.settings_of("n1") == {"snapshot-count": "500", "pre-vote": "true"}
+    assert admin.version_of("n1") == "3.5.9"
+    with pytest.raises(DeployError, match="n2: /version: "):
+        admin.version_of("n2")
+
+
+def test_every_flag_that_may_be_changed_is_one_that_a_member_is_started_with():
+    system = Etcd("3.5.4")
+    view = view_of(system)
+    argv = system.launch(view.nodes[0], "/home", "/made", view).argv
+    assert set(system.changeable("member")) <= {word.removeprefix("--").partition("=")[0] for word in argv}
+    assert system.changeable("learner") == ()

@@ -12,7 +12,8 @@ from repository import ROOT
 
 from chaos.core.errors import DeployError, UsageError
 from chaos.core.runinfo import NodeInfo
-from cluster.systems.minimq import artefacts, config, nodeconfig
+from cluster.systems.minimq import artefacts, config
+from cluster.systems.minimq.server import node_config
 
 FETCH = "from cluster.systems.minimq.artefacts import fetch; print(fetch(lambda line: None))"
 
@@ -40,7 +41,7 @@ def test_a_node_is_told_everything_by_its_file(tmp_path):
     launched = launch("b2", view_of(minInSyncReplicas="1", brokerTimeout="2"))
     path = tmp_path / "node.json"
     path.write_bytes(launched.files["node.json"])
-    told = nodeconfig.load(path)
+    told = node_config.load(path)
     assert (told.name, told.role, told.listen) == ("b2", "broker", "198.18.0.14")
     assert (told.controllers, told.brokers) == (("c1", "c2", "c3"), ("b1", "b2", "b3"))
     assert told.addresses["c1"] == "198.18.0.10"
@@ -51,7 +52,14 @@ def test_a_node_is_told_everything_by_its_file(tmp_path):
 
 def test_a_node_sees_no_packages_but_its_own():
     launched = launch("c1", view_of())
-    assert launched.argv == (config.PYTHON, "-S", "-P", "-m", "cluster.systems.minimq.node", "/nodes/c1/node.json")
+    assert launched.argv == (
+        config.PYTHON,
+        "-S",
+        "-P",
+        "-m",
+        "cluster.systems.minimq.server.node",
+        "/nodes/c1/node.json",
+    )
     assert launched.env["PYTHONPATH"] == "/artefacts"
 
 
@@ -84,7 +92,7 @@ def test_made_once(tmp_path):
 def test_a_node_starts_from_the_folder_alone(tmp_path):
     folder, _ = fetched(tmp_path)
     code = (
-        "import sys, cluster.systems.minimq.node, msgspec\n"
+        "import sys, cluster.systems.minimq.server.node, msgspec\n"
         "others = {name.split('.')[0] for name in sys.modules} & {'chaos', 'nemesis', 'numpy', 'click'}\n"
         "print(cluster.__file__, msgspec.__file__, others)"
     )
@@ -124,7 +132,7 @@ def test_a_fetch_that_is_cut_off_leaves_no_half_folder(tmp_path):
     process.wait(10)
     folder, said = fetched(tmp_path)
     assert len(said) == 1
-    assert (folder / "cluster" / "systems" / "minimq" / "nodeconfig.py").is_file()
+    assert (folder / "cluster" / "systems" / "minimq" / "server" / "node_config.py").is_file()
 
 
 def test_a_cache_that_cannot_be_written(tmp_path):

@@ -5,10 +5,10 @@ from typing import get_args
 
 from repository import ROOT
 
-from cluster.systems.minimq import messages
-from cluster.systems.minimq.broker_messages import BrokerRequest, Produce, RejectedReason
+from cluster.systems.minimq.protocol import messages
+from cluster.systems.minimq.protocol.broker_messages import BrokerRequest, Produce, RejectedReason
+from cluster.systems.minimq.protocol.wire import FRAME_BYTES_MAX, PORT, Call, frame
 from cluster.systems.minimq.settings import SETTINGS
-from cluster.systems.minimq.wire import FRAME_BYTES_MAX, PORT, Call, frame
 
 PAGE = (ROOT / "docs" / "systems" / "minimq.md").read_text()
 

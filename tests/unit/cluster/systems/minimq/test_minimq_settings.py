@@ -6,8 +6,8 @@ from chaos.core.errors import UsageError
 from chaos.core.runinfo import Promises
 from chaos.models.log.words import F
 from cluster.systems.minimq import settings
-from cluster.systems.minimq.controller import ControllerSettings
-from cluster.systems.minimq.replica_state import BrokerSettings
+from cluster.systems.minimq.consensus.controller import ControllerSettings
+from cluster.systems.minimq.replication.replica_state import BrokerSettings
 from cluster.systems.minimq.system import MiniMQ
 
 

@@ -1,0 +1,1 @@
+"""The controllers: Raft, and the metadata that they agree on."""

@@ -1,0 +1,1 @@
+"""One node as a process: its configuration, its connections and timers around a core."""

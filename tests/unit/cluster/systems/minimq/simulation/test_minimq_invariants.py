@@ -1,0 +1,68 @@
+"""What the invariants see of cores that disagree, and that they see nothing in those that do not."""
+
+from random import Random
+
+import pytest
+
+from chaos.testing import simulate
+from cluster.systems.minimq.consensus.controller import Controller
+from cluster.systems.minimq.consensus.raft_log import Stored
+from cluster.systems.minimq.protocol.broker_messages import Record
+from cluster.systems.minimq.protocol.messages import Entry, NoOp
+from cluster.systems.minimq.replication.broker import Broker
+from cluster.systems.minimq.simulation.invariants import Invariants
+
+NAMES = ("c1", "c2", "c3")
+NEMESIS = "all-kill@controller"
+
+
+def controller(name, *terms, commit=0):
+    entries = tuple(Entry(index=index, term=term, command=NoOp()) for index, term in enumerate(terms, 1))
+    stored = Stored(term=max(terms, default=0), entries=entries)
+    made = Controller(name=name, controllers=NAMES, stored=stored, rng=Random(1))
+    made.raft.commit = commit
+    return made
+
+
+def test_cores_that_agree_are_fine():
+    kept = Invariants()
+    assert [kept.look(controller(name, 1, 1, 2, commit=3)) for name in NAMES] == [None] * 3
+
+
+def test_two_leaders_of_a_term_are_seen():
+    kept = Invariants()
+    for name in ("c1", "c2"):
+        core = controller(name, 1)
+        core.raft.role = "leader"
+        seen = kept.look(core)
+    assert seen == "c2 and c1 lead term 1"
+
+
+def test_two_entries_at_a_committed_place_are_seen_in_a_later_life_too():
+    kept = Invariants()
+    assert kept.look(controller("c1", 1, 1, commit=2)) is None
+    assert kept.look(controller("c1", 1, 2, commit=1)) is None, "what is not committed may differ"
+    assert "committed" in kept.look(controller("c1", 1, 2, commit=2))
+
+
+def test_confirmed_records_that_differ_are_seen():
+    def broker(name, body):
+        record = Record(epoch=1, kind=0, topic="t", queue=0, offset=0, writer="", sequence=-1, crc=0, body=body)
+        made = Broker(name, NAMES, "1", records=[record])
+        made.replica.confirmed = 1
+        return made
+
+    kept = Invariants()
+    assert kept.look(broker("b1", b"x")) is None
+    assert kept.look(broker("b2", b"x")) is None
+    assert kept.look(broker("b3", b"y")) == "b3 confirmed another record at 0 than a broker before it"
+
+
+@pytest.mark.broad
+def test_a_run_tells_of_them_once_and_only_with_a_bug(tmp_path):
+    bent = simulate(tmp_path, bug="forget-vote", nemesis=NEMESIS, time_limit_s=30.0)
+    said = [line for line in bent.lines if line.startswith("broken")]
+    assert said
+    assert len(said) == len(set(said)) <= 5
+    clean = simulate(tmp_path, nemesis=NEMESIS, time_limit_s=30.0)
+    assert not [line for line in clean.lines if line.startswith("broken")]

@@ -1,0 +1,133 @@
+"""The style of text on a stream: who decides the colours, how wide it is, and which columns give way."""
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reports.summary.text_style import NARROWEST, PROSE, TextStyle, has_colour, style_of
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal", "colour"),
+    [
+        ({"TERM": "xterm"}, True, True),
+        ({"TERM": "xterm"}, False, False),
+        ({"TERM": "dumb"}, True, False),
+        ({}, True, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, True),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True, True),
+        ({"FORCE_COLOR": ""}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_who_decides_the_colours(environ: dict[str, str], terminal: bool, colour: bool) -> None:
+    assert has_colour(environ, terminal=terminal) is colour
+
+
+def test_a_pipe_has_the_width_of_prose_and_nothing_is_cut() -> None:
+    style = style_of(io.StringIO(), {"COLUMNS": "50"})
+    assert style == TextStyle(width=PROSE, fits=False, colour=False)
+    assert style.cut("x" * 500, 10) == "x" * 500
+    assert style.fitted("word " * 100) == ["word " * 100]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [("77", 77), ("9", NARROWEST), ("0", PROSE), ("wide", PROSE), ("", PROSE)]
+)
+def test_columns_says_how_wide_a_terminal_is(columns: str, width: int) -> None:
+    assert style_of(Terminal(), {"COLUMNS": columns}).width == width
+
+
+def test_columns_give_way_in_their_order_and_no_further_than_they_must() -> None:
+    rows = [("a" * 10, "b" * 60, "c" * 40)]
+    style = TextStyle(width=80, fits=True)
+    (_, line) = style.table(("one", "two", "three"), rows, elastic=(1, 2))
+    assert line == f"{'a' * 10}  {'b' * 25}…  {'c' * 40}"
+    (_, line) = TextStyle(width=50, fits=True).table(("one", "two", "three"), rows, elastic=(1, 2))
+    assert line == f"{'a' * 10}  {'b' * 15}…  {'c' * 19}…"
+    assert TextStyle(width=50).table(("one", "two", "three"), rows, elastic=(1, 2))[1] == "  ".join(rows[0])
+
+
+def test_cells_are_one_line_and_keep_their_thin_blanks() -> None:
+    assert TextStyle().table(("x",), [("27\u202f600 \n sends",)])[1] == "27\u202f600 sends"
+
+
+def shown(columns: int, cwd: Path, *argv: str, **environ: str) -> str:
+    """What a command prints on a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    pty.os.set_blocking(ours, True)
+    import fcntl
+    import struct
+    import termios
+
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    env = {**{name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}}
+    env |= {"TERM": "xterm", **environ}
+    chaos = [sys.executable, "-m", "chaos", *argv]
+    with subprocess.Popen(chaos, stdout=theirs, stderr=theirs, stdin=theirs, env=env, cwd=cwd) as running:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:  # the other end was closed
+                break
+            if not piece:
+                break
+            said += piece
+        running.wait()
+    os.close(ours)
+    return said.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from chaos.cli.generate import generate_command
+
+    folder = tmp_path_factory.mktemp("look")
+    argv = [
+        "--ops",
+        "2000",
+        "--anomaly",
+        "lost-write=1",
+        "--output",
+        str(folder / "store" / "g" / "20261122T070001Z-0001"),
+    ]
+    assert generate_command.main(argv, standalone_mode=False) == 0
+    return folder
+
+
+@pytest.mark.parametrize("columns", [80, 150])
+def test_a_judged_run_fits_a_real_terminal(store: Path, columns: int) -> None:
+    said = shown(columns, store, "check", "-1", "--check", "no-loss")
+    assert "\x1b[1;31mFAIL\x1b[0m  -1" in said
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said)
+    assert max(map(len, plain.splitlines())) <= columns
+
+
+def test_a_judged_run_has_no_colour_where_none_is_wanted(store: Path) -> None:
+    said = shown(80, store, "check", "-1", "--check", "no-loss", NO_COLOR="1")
+    assert "FAIL  -1" in said
+    assert re.findall(r"\x1b\[[\d;]*m", said) == []
+
+
+def test_a_list_of_runs_fits_and_behind_a_pipe_it_is_whole(store: Path) -> None:
+    assert max(map(len, shown(100, store, "ls", NO_COLOR="1").splitlines())) <= 100
+    argv = [sys.executable, "-m", "chaos", "ls"]
+    env = {**os.environ, "COLUMNS": "40", "FORCE_COLOR": ""}
+    piped = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True, cwd=store, env=env).stdout
+    assert "…" not in piped
+    assert "\x1b[" not in piped
