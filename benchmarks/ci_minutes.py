@@ -39,7 +39,7 @@ in minutes and a turn.
 ## Which parts run
 
 `.ci/turn` holds the number of this landing. A part runs when that number, divided by {turns}, leaves the part's turn,
-so each part runs in every third landing.
+so each part runs in one landing of {turns}.
 
 Before a landing, on top of `origin/main`:
 
