@@ -9,13 +9,12 @@ and raises ``Definite`` if it certainly did not. ``settled`` makes the completio
 given is recorded however the operation ends.
 """
 
-import asyncio
 from typing import Any, Protocol
 
 import msgspec
 
-from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, Invocation, Type
+from chaos.core.time_limit import until
 
 
 class Definite(Exception):  # noqa: N818 - the field's word
@@ -77,7 +76,7 @@ async def settled(client: Client, op: Invocation) -> Completion:
     """
     received = Received()
     try:
-        async with asyncio.timeout(max(0.0, (op.deadline_ns - now_ns()) / NS_PER_S)):
+        with until(op.deadline_ns):
             await client.invoke(op, received)
     except Definite as error:
         return received.completion(Type.FAIL, str(error))

@@ -28,6 +28,8 @@ from chaos.workload.final import Ask, Heard, Part, Steps, Wait
 from cluster.system import System, pinned_clients
 
 STATS_PERIOD_S: Constant = 1.0
+AT_ONCE: Constant = 8
+"""So many operations leave, when that many are late, before the event loop looks for answers."""
 FRESH: Constant = -1
 """The number of a client that is none of the load's: it follows the route."""
 
@@ -64,7 +66,7 @@ class Worker:
         self._recorder = Recorder(Path(spec.folder) / "history", spec.stream, nodes, model)
         self._free: dict[int, list[int]] = {n: [] for n in self._own}
         self._next_process = spec.worker + spec.workers * spec.earlier.numbers
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[int, asyncio.Task[None]] = {}
         self._stopping = False
         self._paused: asyncio.Future[None] | None = None
         self._counts: Counter[tuple[Word, Type]] = Counter()
@@ -88,7 +90,11 @@ class Worker:
         return process
 
     async def load(self, origin_ns: int, from_ns: int = 0) -> None:
-        """Dispatch operations when they are due until told to stop; none that was due before ``from_ns``."""
+        """Dispatch operations when they are due until told to stop; none that was due before ``from_ns``.
+
+        Behind the clock a few leave at once, and then answers are let in.
+        """
+        behind = 0
         for arrival in self._generator.arrivals(self._own, self._spec.rate):
             due_ns = origin_ns + arrival.at_ns
             if due_ns < from_ns:
@@ -97,7 +103,9 @@ class Worker:
             if wait_s > 0:
                 await self._pause(wait_s)
             else:
-                await asyncio.sleep(0)  # behind the clock: still let answers in
+                behind += 1
+                if behind % AT_ONCE == 0:
+                    await asyncio.sleep(0)
             if self._stopping:
                 return
             self._dispatch(arrival, due_ns)
@@ -131,18 +139,19 @@ class Worker:
         self._worst_lag_ns = max(self._worst_lag_ns, time_ns - due_ns)
         if op.f in self._changes and not pinned:
             self._last_sent[op.key] = time_ns
-        task = asyncio.create_task(self._perform(op, number, time_ns))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[number] = asyncio.create_task(self._perform(op, number, time_ns))
 
     async def _perform(self, op: Invocation, number: int, sent_ns: int) -> None:
         client = self._clients[op.client]
-        if self._performs is not None:
-            done = await self._performs.perform(client, op)
-        else:
-            done = await settled(client, op)
-            self._generator.learn(op, done)
-        ended_ns = self._recorder.complete(number, op, done)
+        try:
+            if self._performs is not None:
+                done = await self._performs.perform(client, op)
+            else:
+                done = await settled(client, op)
+                self._generator.learn(op, done)
+            ended_ns = self._recorder.complete(number, op, done)
+        finally:
+            del self._tasks[number]
         self._counts[op.f, done.type] += 1
         if done.type is not Type.INFO:
             self._free[op.client].append(op.process)
@@ -185,7 +194,7 @@ class Worker:
         if self._paused is not None:
             _wake(self._paused)
         while self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=self._spec.op_timeout_s + 1)
+            await asyncio.wait(set(self._tasks.values()), timeout=self._spec.op_timeout_s + 1)
         self._pipe.say(self.stats())
         self._pipe.say(Stopped(worker=self._spec.worker, notes=dict(self._generator.notes())))
 

@@ -15,6 +15,7 @@ import msgspec
 from chaos.core.client import Client, settled
 from chaos.core.clock import NS_PER_S, now_ns
 from chaos.core.op import Completion, Invocation, Type
+from chaos.core.time_limit import until
 
 ATTEMPT_NS: Final = 700_000_000
 """An attempt without an answer is made again after so long."""
@@ -61,7 +62,7 @@ class ProducerQueue:
         """Wait for the producer of the operation's client, attempt the send, and let the workload hear of it."""
         lock = self._locks.setdefault((op.client, op.key), asyncio.Lock())
         try:
-            async with asyncio.timeout(max(0.0, (op.deadline_ns - LEAST_NS - now_ns()) / NS_PER_S)):
+            with until(op.deadline_ns - LEAST_NS):
                 await lock.acquire()
         except TimeoutError:
             done = Completion(type=Type.FAIL, error=BUSY)
