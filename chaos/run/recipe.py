@@ -156,19 +156,20 @@ class Run:
 
 
 def conclude(state: RunState) -> Results:
-    """Run the checks, write the reports, and move ``latest`` here."""
+    """Run the checks, write the reports that are asked for, and move ``latest`` here."""
     from chaos.run.judging import judge
     from reports.reporter import write
 
     with state.phases.apart("check", "reading the history"), progress.listening(state.phases.heard):
         results = judge(state.folder, state.experiment.engine, state.judge_loading)
     state.note(status="checked")
-    state.say(f"report   {', '.join(state.experiment.reports)}")
-    try:
-        write(state.folder, state.experiment.reports)
-    except Exception as error:  # noqa: BLE001 - a page that cannot be drawn must not swallow the verdict
-        (state.folder / "logs" / "report.log").write_text(traceback.format_exc())
-        state.say(f"warning  no report: {type(error).__name__}: {error}; see logs/report.log")
+    if state.experiment.reports:  # of none ``write`` would make the page
+        state.say(f"report   {', '.join(state.experiment.reports)}")
+        try:
+            write(state.folder, state.experiment.reports)
+        except Exception as error:  # noqa: BLE001 - a page that cannot be drawn must not swallow the verdict
+            (state.folder / "logs" / "report.log").write_text(traceback.format_exc())
+            state.say(f"warning  no report: {type(error).__name__}: {error}; see logs/report.log")
     point(state.folder.parent.parent / "latest", state.folder)
     return results
 

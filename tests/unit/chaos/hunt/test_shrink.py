@@ -157,6 +157,7 @@ def test_a_simulated_run_shrinks_to_one_that_can_be_replayed(tmp_path):
     assert shrunk is not None
     assert len(shrunk.candidate.rows) <= len(start.rows)
     assert wanted.anomaly in found_in_folder(shrunk.folder)
+    assert not (shrunk.folder / "report.html").exists(), "only a summary was asked for"
     again = experiment_of({"driver": str(shrunk.folder / "config.yaml"), "store": str(tmp_path / "again")})
     folder, results, _ = recipe.run(again, SimBackend(), ("chaos", "run"), Quiet())
     assert results is not None

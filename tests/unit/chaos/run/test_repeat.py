@@ -58,6 +58,7 @@ def test_what_passes_leaves_nothing_and_what_fails_is_kept(tmp_path):
     kept = (tmp_path / "store" / "latest").resolve()
     assert msgspec.json.decode((kept / "run.json").read_bytes())["seed"] == int(seed)
     assert (kept / "results.json").is_file()
+    assert not (kept / "report.html").exists(), "only a summary was asked for"
     assert said[-1].startswith(f"{int(seed) - 2} runs: ")
 
 
