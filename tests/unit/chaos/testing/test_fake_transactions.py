@@ -16,7 +16,7 @@ BOTH = ["list-append", "rw-register"]
 
 @pytest.mark.parametrize("workload", BOTH)
 def test_without_a_bug_transactions_fit(workload, tmp_path):
-    done = run(tmp_path, FakeSystem(bug=lose_answers(5)), workload=workload)
+    done = run(tmp_path, FakeSystem(bug=lose_answers(5)), workload=workload, reports=())
     row = done.check("transactions")
     assert (row.valid, row.anomalies) == (True, {})
     assert done.results.counts["info"] > 10
@@ -37,7 +37,7 @@ def test_without_a_bug_transactions_fit(workload, tmp_path):
 )
 def test_a_bug_is_found(workload, bug, anomalies, tmp_path):
     # Long enough for some hundred transactions, which show each of these, on a machine that is starved as well.
-    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, time_limit_s=3.0)
+    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, time_limit_s=3.0, reports=())
     assert (done.exit_code, done.results.valid) == (1, False)
     assert anomalies <= set(done.check("transactions").anomalies)
     assert anomalies <= set(done.results.anomalies)
@@ -48,7 +48,7 @@ OTHERS = ["bank", "long-fork", "monotonic", "multi-register"]
 
 @pytest.mark.parametrize("workload", OTHERS)
 def test_without_a_bug_the_other_workloads_fit_too(workload, tmp_path):
-    done = run(tmp_path, FakeSystem(bug=lose_answers(5)), workload=workload)
+    done = run(tmp_path, FakeSystem(bug=lose_answers(5)), workload=workload, reports=())
     row = done.check(workload)
     assert (row.valid, row.anomalies) == (True, {})
     assert done.results.counts["info"] > 10
@@ -72,14 +72,14 @@ def test_without_a_bug_the_other_workloads_fit_too(workload, tmp_path):
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_bug_is_found_by_the_other_workloads(workload, bug, anomaly, tmp_path):
-    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, time_limit_s=3.0)
+    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, time_limit_s=3.0, reports=())
     assert (done.exit_code, done.results.valid) == (1, False)
     assert anomaly in done.check(workload).anomalies
 
 
 def test_what_the_system_does_not_promise_is_told_and_allowed(tmp_path):
     fake = FakeSystem(bug=answer_from_the_past(2), promises=Promises(consistency_models=("serializable",)))
-    done = run(tmp_path, fake, workload="list-append")
+    done = run(tmp_path, fake, workload="list-append", reports=())
     row = done.check("transactions")
     assert (row.valid, row.anomalies["G-single-item-realtime"].allowed) == (True, True)
     assert "held to serializable" in row.examined
@@ -87,7 +87,7 @@ def test_what_the_system_does_not_promise_is_told_and_allowed(tmp_path):
 
 def test_a_model_that_is_asked_for_goes_before_the_promise_and_is_kept(tmp_path):
     fake = FakeSystem(bug=answer_from_the_past(2))
-    done = run(tmp_path, fake, workload="list-append", consistency_models=("PL-3", "read-atomic"))
+    done = run(tmp_path, fake, workload="list-append", consistency_models=("PL-3", "read-atomic"), reports=())
     assert done.check("transactions").valid is True
     assert read_run(done.folder).consistency_models == ("serializable", "read-atomic")
 

@@ -75,11 +75,11 @@ def test_equal_replicas_are_told_and_a_fork_in_the_history_is_found(tmp_path):
 
 
 def test_a_fork_is_invalid_and_told_first(tmp_path):
-    done = run(tmp_path, Replicated(["7", "7", "6"]), workload="set")
+    done = run(tmp_path, Replicated(["7", "7", "6"]), workload="set", reports=())
     assert done.exit_code == 1
     assert done.results.sentence.startswith("1 place at which replicas differ: after the load f3 holds 6 under k")
 
 
 def test_systems_whose_replicas_cannot_be_asked_have_no_row(tmp_path):
-    done = run(tmp_path, FakeSystem(), workload="counter")
+    done = run(tmp_path, FakeSystem(), workload="counter", reports=())
     assert "replica-data" not in {row.name for row in done.results.checks}

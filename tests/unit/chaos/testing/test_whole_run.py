@@ -71,7 +71,7 @@ def test_without_a_bug_a_run_is_valid_whatever_became_of_unanswered_changes(work
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_bug_is_found(workload, bug, anomaly, tmp_path):
-    done = run(tmp_path, FakeSystem(bug=bug), workload=workload)
+    done = run(tmp_path, FakeSystem(bug=bug), workload=workload, reports=())
     assert (done.exit_code, done.results.valid) == (1, False)
     assert anomaly in done.check(workload).anomalies
 
@@ -81,13 +81,13 @@ def test_a_bug_of_ones_own_takes_a_few_lines(tmp_path):
         after, answer = step(held, op)
         return (held, answer) if op.key == 1 else (after, answer)
 
-    done = run(tmp_path, FakeSystem(bug=forgets_key_1), workload="set")
+    done = run(tmp_path, FakeSystem(bug=forgets_key_1), workload="set", reports=())
     examples = done.check("set").anomalies["lost-write"].examples
     assert {example.key for example in examples} == {1}
 
 
 def test_a_log_is_read_whole_twice(tmp_path):
-    done = run(tmp_path, workload="queue")
+    done = run(tmp_path, workload="queue", reports=())
     assert_nothing_found(done)
     assert done.check("no-loss").valid is True
     assert done.results.counts["drain ok"] == 4
@@ -99,7 +99,7 @@ def test_a_log_is_read_whole_twice(tmp_path):
 )
 def test_a_fault_of_processes_is_done_proven_felt_and_healed(nemesis, proof, tmp_path):
     times = {"time_limit_s": 1.0, "fault_duration_s": 0.7, "op_timeout_s": 0.3}
-    done = run(tmp_path, FakeSystem(leads=True), nemesis=nemesis, **times)
+    done = run(tmp_path, FakeSystem(leads=True), nemesis=nemesis, reports=(), **times)
     (fault,) = done.results.faults
     assert (fault.name, fault.proven, fault.healed, fault.skipped) == (nemesis, True, True, False)
     assert proof in fault.evidence
@@ -111,7 +111,7 @@ def test_a_fault_of_processes_is_done_proven_felt_and_healed(nemesis, proof, tmp
 
 def test_what_a_system_promises_is_looked_at(tmp_path):
     promises = Promises(recovers_within_s=5.0)
-    done = run(tmp_path, FakeSystem(promises=promises), nemesis="random-kill", recovery_s=1.0)
+    done = run(tmp_path, FakeSystem(promises=promises), nemesis="random-kill", recovery_s=1.0, reports=())
     assert done.check("recovery").valid is True, done.check("recovery").reason
 
 
@@ -152,7 +152,7 @@ def test_who_interrupts_a_cluster_that_does_not_come_up_gets_no_second_one(tmp_p
 
 
 def test_another_check_judges_beside_those_of_the_workload_and_is_kept(tmp_path):
-    done = run(tmp_path, workload="set", checks=("counter", "final-reads"))
+    done = run(tmp_path, workload="set", checks=("counter", "final-reads"), reports=())
     info = json.loads((done.folder / "run.json").read_text())
     assert info["checks"][-2:] == ["counter", "final-reads"]
     assert done.results.declined["counter"] == "it is a run of the model set"

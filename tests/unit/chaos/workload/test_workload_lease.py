@@ -129,6 +129,6 @@ def keep_entries(step, held, op):
     ("bug", "kind"), [(None, None), (forget_renewals, "lease-lost-early"), (keep_entries, "lease-outlived")]
 )
 def test_a_whole_run_on_a_fake(bug, kind, tmp_path):
-    done = run(tmp_path, FakeSystem(objects={"lease": step}, bug=bug), workload="lease")
+    done = run(tmp_path, FakeSystem(objects={"lease": step}, bug=bug), workload="lease", reports=())
     row = done.check("lease")
     assert (row.valid, set(row.anomalies)) == (bug is None, {kind} - {None}), row

@@ -138,6 +138,6 @@ def skip_some(step, held, op):
 @pytest.mark.broad
 @pytest.mark.parametrize("bug", [None, skip_some])
 def test_a_whole_run_on_a_fake(bug, tmp_path):
-    done = run(tmp_path, FakeSystem(objects={"watch": step}, bug=bug), workload="watch")
+    done = run(tmp_path, FakeSystem(objects={"watch": step}, bug=bug), workload="watch", reports=())
     row = done.check("watch")
     assert (row.valid, set(row.anomalies)) == (bug is None, set() if bug is None else {"watch-skipped"}), row

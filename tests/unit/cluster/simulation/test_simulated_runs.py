@@ -41,7 +41,8 @@ WORKS = sorted(
 @pytest.mark.parametrize("fault", WORKS)
 def test_each_fault_that_is_not_refused_is_proven_and_healed(fault, tmp_path):
     name = next(entry.name for entry in catalog().values() if entry.fault == fault)
-    done = simulate(tmp_path, nemesis=name, time_limit_s=40.0, fault_interval_s=10.0, fault_duration_s=10.0)
+    times = {"time_limit_s": 40.0, "fault_interval_s": 10.0, "fault_duration_s": 10.0}
+    done = simulate(tmp_path, nemesis=name, reports=(), **times)
     assert {one.proven and one.healed for one in done.results.faults} == {True}, done.lines
 
 
@@ -58,11 +59,11 @@ def test_the_same_seed_is_the_same_history_in_every_process(tmp_path):
         )
         runs.append(digest((store / "latest").resolve()))
     assert runs[0] == runs[1]
-    assert digest(simulate(tmp_path, nemesis="all", seed=8, time_limit_s=30.0).folder) != runs[0]
+    assert digest(simulate(tmp_path, nemesis="all", seed=8, time_limit_s=30.0, reports=()).folder) != runs[0]
 
 
 def test_a_bug_is_found_and_is_gone_in_the_next_run(tmp_path):
-    asked = {"nemesis": "leader-kill", "rate": 50.0, "seed": 3}
+    asked = {"nemesis": "leader-kill", "rate": 50.0, "seed": 3, "reports": ()}
     bent = simulate(tmp_path, bug="ack-before-replicate", **asked)
     assert bent.results.answer is False
     assert simulate(tmp_path, **asked).exit_code == 0

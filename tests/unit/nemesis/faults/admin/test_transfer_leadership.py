@@ -43,6 +43,9 @@ class Deaf(FakeAdmin):
         pass
 
 
+BRIEF = {"time_limit_s": 1.0, "fault_duration_s": 0.5, "reports": ()}
+
+
 class DeafSystem(FakeSystem):
     def admin(self, view, host):
         return Deaf(self, self._homes)
@@ -50,7 +53,7 @@ class DeafSystem(FakeSystem):
 
 @pytest.mark.broad
 def test_it_is_proven_and_handed_back(tmp_path):
-    done = run(tmp_path, FakeSystem(leads=True), nemesis="transfer-leadership", time_limit_s=1.0, fault_duration_s=0.5)
+    done = run(tmp_path, FakeSystem(leads=True), nemesis="transfer-leadership", **BRIEF)
     fault = done.results.faults[0]
     assert (fault.proven, fault.healed) == (True, True), fault
     assert "is led by f2 instead of f1: f1 names f2, f2 names f2, f3 names f2" in fault.evidence
@@ -60,7 +63,7 @@ def test_it_is_proven_and_handed_back(tmp_path):
 @pytest.mark.broad
 def test_a_transfer_that_did_not_happen_is_not_proven(tmp_path, monkeypatch):
     monkeypatch.setattr("nemesis.faults.admin.transfer_leadership._SEEN_WITHIN_S", 0.2)
-    done = run(tmp_path, DeafSystem(leads=True), nemesis="transfer-leadership", time_limit_s=1.0, fault_duration_s=0.5)
+    done = run(tmp_path, DeafSystem(leads=True), nemesis="transfer-leadership", **BRIEF)
     fault = done.results.faults[0]
     assert (fault.proven, fault.healed) == (False, True), fault
     assert "is not led by f2, to whom f1 was to hand it over" in fault.evidence

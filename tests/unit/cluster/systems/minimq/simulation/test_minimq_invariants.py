@@ -60,9 +60,9 @@ def test_confirmed_records_that_differ_are_seen():
 
 @pytest.mark.broad
 def test_a_run_tells_of_them_once_and_only_with_a_bug(tmp_path):
-    bent = simulate(tmp_path, bug="forget-vote", nemesis=NEMESIS, time_limit_s=30.0)
+    bent = simulate(tmp_path, bug="forget-vote", nemesis=NEMESIS, time_limit_s=30.0, reports=())
     said = [line for line in bent.lines if line.startswith("broken")]
     assert said
     assert len(said) == len(set(said)) <= 5
-    clean = simulate(tmp_path, nemesis=NEMESIS, time_limit_s=30.0)
+    clean = simulate(tmp_path, nemesis=NEMESIS, time_limit_s=30.0, reports=())
     assert not [line for line in clean.lines if line.startswith("broken")]
