@@ -6,27 +6,36 @@ reads what it says. An ok transaction must run, one that failed must not, one of
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 from chaos.core.op import Type
 from checkers.txn.transactions import NEVER, Kind, Micro, Transaction
 
-Store = dict[object, object]
+Step = tuple[Kind, int, object]
+"""What a transaction does to the place of a key: the kind, the place, what it says."""
 
 
-def replayed(store: Store, one: Transaction, *, lists: bool) -> Store | None:
+def _steps(one: Transaction, places: dict[object, int], *, lists: bool) -> list[Step]:
+    """What a transaction does, without reads of which nobody was told what they read."""
+    return [
+        (micro.kind, places[micro.key], tuple(micro.value or ()) if lists and micro.kind is Kind.READ else micro.value)
+        for micro in one.micros
+        if micro.known
+    ]
+
+
+def _replayed(store: tuple[Any, ...], steps: list[Step]) -> tuple[Any, ...] | None:
     """The store behind a transaction; None if it reads something else than it says."""
-    after = dict(store)
-    for micro in one.micros:
-        held = after.get(micro.key, () if lists else None)
-        if micro.kind is Kind.READ:
-            said = tuple(micro.value or ()) if lists else micro.value
-            if micro.known and said != held:
+    after = list(store)
+    for kind, place, said in steps:
+        if kind is Kind.READ:
+            if said != after[place]:
                 return None
-        elif micro.kind is Kind.APPEND:
-            after[micro.key] = (*held, micro.value)
+        elif kind is Kind.APPEND:
+            after[place] = (*after[place], said)
         else:
-            after[micro.key] = micro.value
-    return after
+            after[place] = said
+    return tuple(after)
 
 
 def _before(a: Transaction, b: Transaction, order: str) -> bool:
@@ -46,25 +55,30 @@ def has_serial_order(rows: list[Transaction], *, lists: bool, order: str = "") -
         order: ``realtime`` or ``process`` if the order must agree with it.
     """
     may = [one for one in rows if one.type is not Type.FAIL]
-    tried: set[tuple[frozenset[int], frozenset[tuple[object, object]]]] = set()
+    places = {key: place for place, key in enumerate(dict.fromkeys(micro.key for one in may for micro in one.micros))}
+    steps = [_steps(one, places, lists=lists) for one in may]
+    # Sets of transactions are numbers: bit i is transaction i.
+    before = [
+        sum(1 << j for j, other in enumerate(may) if j != i and _before(other, one, order)) for i, one in enumerate(may)
+    ]
+    must = sum(1 << i for i, one in enumerate(may) if one.type is not Type.INFO)
+    tried: set[tuple[int, tuple[Any, ...]]] = set()
 
-    def on(left: frozenset[int], store: Store) -> bool:
-        if all(may[i].type is Type.INFO for i in left):
+    def on(left: int, store: tuple[Any, ...]) -> bool:
+        if not left & must:
             return True
-        state = (left, frozenset(store.items()))
-        if state in tried:
+        if (left, store) in tried:
             return False
-        tried.add(state)
-        for i in left:
-            if any(_before(may[j], may[i], order) for j in left if j != i):
-                continue
-            after = replayed(store, may[i], lists=lists)
-            if after is not None and on(left - {i}, after):
-                return True
+        tried.add((left, store))
+        for i, held_up_by in enumerate(before):
+            if left >> i & 1 and not left & held_up_by:
+                after = _replayed(store, steps[i])
+                if after is not None and on(left & ~(1 << i), after):
+                    return True
         return False
 
     # One of which nobody knows may be left out, so it holds nobody up: it is no ok transaction, and those alone do.
-    return on(frozenset(range(len(may))), {})
+    return on((1 << len(may)) - 1, ((),) * len(places) if lists else (None,) * len(places))
 
 
 def drawn(rng: random.Random, *, lists: bool, most: int = 6) -> list[Transaction]:

@@ -24,10 +24,10 @@ def model_of(*, lists):
 def agree(seed, *, lists):
     """Whether each model has an order, and what the judge says."""
     rows = drawn(random.Random(seed), lists=lists)
-    told = []
+    told, history = [], columns(rows)
     for model, order in ORDERS.items():
         possible = has_serial_order(rows, lists=lists, order=order)
-        verdict = judge(columns(rows), model_of(lists=lists), Options(models=(model,), strict=True))
+        verdict = judge(history, model_of(lists=lists), Options(models=(model,), strict=True))
         assert not (possible and verdict.valid is False), (seed, model, list(verdict.anomalies), rows)
         told.append((possible, verdict.valid))
     return told
